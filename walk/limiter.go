@@ -1,0 +1,278 @@
+package walk
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Limits bound a [Limiter]. The zero value works.
+type Limits struct {
+	// MaxInFlight bounds the requests under way at once; 0 means
+	// DefaultMaxInFlight. The limiter stays below it while the server shows
+	// strain.
+	MaxInFlight int
+	// MaxWritesPerSecond caps how many writes start per second; 0 means no cap.
+	MaxWritesPerSecond float64
+}
+
+const (
+	// DefaultMaxInFlight is where a two-core API server stopped gaining
+	// throughput in our measurements (347/s at 1 in flight, 749/s at 16,
+	// 729/s at 24); larger servers gain little more from one client.
+	DefaultMaxInFlight = 16
+
+	// startInFlight is where the search for the right number begins.
+	startInFlight = 4
+
+	// An answer counts as slow when it takes slowFactor times the usual
+	// floor and longer than slowAtLeast: the factor alone would punish the
+	// queueing that full use of a server always shows, the bound alone would
+	// punish a webhook that is slow at any load.
+	slowFactor  = 8
+	slowAtLeast = 500 * time.Millisecond
+
+	// A server that does not answer at all is probed by one request at these
+	// intervals, doubling.
+	firstOutagePause = 200 * time.Millisecond
+	maxOutagePause   = 5 * time.Second
+)
+
+// Limiter paces requests. It adapts the number in flight: up by one per answer
+// until the first sign of strain, then up by one per round and down by half on
+// 429, 5xx and on answers far slower than the server's floor. Retry-After and a
+// server that does not answer close the gate for everybody.
+//
+// It sits below the HTTP client as a [http.RoundTripper], where it sees every
+// single answer. A Limiter is safe for concurrent use and meant to be shared by
+// all walks over one cluster.
+type Limiter struct {
+	max    int
+	writes *rate.Limiter
+
+	mu        sync.Mutex
+	allowed   float64 // requests that may be in flight
+	threshold float64 // below it allowed grows by one per answer
+	inFlight  int
+	waiting   []chan struct{} // first come, first served
+	lastCut   time.Time
+	gate      *time.Timer // set while closed
+	opens     time.Time
+	outage    time.Duration
+	floor     time.Duration // least latency of the current window
+	samples   int
+}
+
+// NewLimiter returns a limiter within the given bounds.
+func NewLimiter(l Limits) *Limiter {
+	if l.MaxInFlight <= 0 {
+		l.MaxInFlight = DefaultMaxInFlight
+	}
+	writes := rate.NewLimiter(rate.Inf, 1)
+	if l.MaxWritesPerSecond > 0 {
+		writes = rate.NewLimiter(rate.Limit(l.MaxWritesPerSecond), 1)
+	}
+	return &Limiter{
+		max:       l.MaxInFlight,
+		writes:    writes,
+		allowed:   float64(min(startInFlight, l.MaxInFlight)),
+		threshold: float64(l.MaxInFlight),
+	}
+}
+
+// MaxInFlight is the bound the limiter was made with: more workers than this
+// can never be busy.
+func (l *Limiter) MaxInFlight() int { return l.max }
+
+// InFlight reports how many requests are under way and how many may be.
+func (l *Limiter) InFlight() (now, allowed int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inFlight, int(l.allowed)
+}
+
+// RoundTripper paces every request that goes through next.
+func (l *Limiter) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	return roundTripper{limiter: l, next: next}
+}
+
+type roundTripper struct {
+	limiter *Limiter
+	next    http.RoundTripper
+}
+
+func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if writes(req) {
+		if err := r.limiter.writes.Wait(ctx); err != nil {
+			return nil, errors.Join(err, context.Cause(ctx))
+		}
+	}
+	if err := r.limiter.acquire(ctx); err != nil {
+		return nil, err
+	}
+	sent := time.Now()
+	resp, err := r.next.RoundTrip(req)
+	if err != nil && ctx.Err() != nil {
+		r.limiter.release(answer{aborted: true})
+		return resp, err
+	}
+	r.limiter.release(answerOf(sent, req, resp, err))
+	return resp, err
+}
+
+func writes(req *http.Request) bool {
+	return req.Method != http.MethodGet && req.Method != http.MethodHead
+}
+
+// answer is what one exchange tells about the server's strain.
+type answer struct {
+	aborted    bool // our own doing: says nothing
+	silent     bool // no answer at all
+	strained   bool
+	retryAfter time.Duration
+	sent       time.Time
+	took       time.Duration // 0 for reads, whose size decides their time
+}
+
+func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error) answer {
+	a := answer{sent: sent, silent: err != nil}
+	if err != nil {
+		return a
+	}
+	a.strained = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
+	if a.strained {
+		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+		a.retryAfter = min(time.Duration(seconds)*time.Second, maxDelay)
+	}
+	if writes(req) && !a.strained {
+		a.took = time.Since(sent)
+	}
+	return a
+}
+
+func (l *Limiter) acquire(ctx context.Context) error {
+	l.mu.Lock()
+	if l.open() && len(l.waiting) == 0 {
+		l.inFlight++
+		l.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	l.waiting = append(l.waiting, turn)
+	l.mu.Unlock()
+
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		l.leave(turn)
+		return context.Cause(ctx)
+	}
+}
+
+// leave gives up a place in the queue, or the slot that was granted meanwhile.
+func (l *Limiter) leave(turn chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, w := range l.waiting {
+		if w == turn {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			return
+		}
+	}
+	l.inFlight--
+	l.admit()
+}
+
+func (l *Limiter) open() bool { return l.gate == nil && l.inFlight < int(l.allowed) }
+
+// admit lets in whoever waits first, as far as there is room.
+func (l *Limiter) admit() {
+	for len(l.waiting) > 0 && l.open() {
+		close(l.waiting[0])
+		l.waiting = l.waiting[1:]
+		l.inFlight++
+	}
+}
+
+func (l *Limiter) release(a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	busy := l.inFlight >= int(l.allowed) // growth without need would be a guess
+	l.inFlight--
+	switch {
+	case a.aborted:
+	case a.silent:
+		l.allowed = 1
+		l.threshold = max(2, l.threshold/2)
+		l.outage = min(max(2*l.outage, firstOutagePause), maxOutagePause)
+		l.close(l.outage)
+	case a.strained || l.slow(a.took):
+		l.cut(a)
+	default:
+		l.outage = 0
+		if busy {
+			l.grow()
+		}
+	}
+	l.admit()
+}
+
+func (l *Limiter) grow() {
+	step := 1.0
+	if l.allowed >= l.threshold {
+		step = 1 / l.allowed
+	}
+	l.allowed = min(l.allowed+step, float64(l.max))
+}
+
+// cut halves the allowance, at most once per round: answers to requests sent
+// before the last cut tell of the load before it.
+func (l *Limiter) cut(a answer) {
+	if a.retryAfter > 0 {
+		l.close(a.retryAfter)
+	}
+	if a.sent.Before(l.lastCut) {
+		return
+	}
+	l.lastCut = time.Now()
+	l.allowed = max(1, l.allowed/2)
+	l.threshold = l.allowed
+}
+
+// close shuts the gate for everybody, for d from now or until it would open
+// anyway, whichever is later.
+func (l *Limiter) close(d time.Duration) {
+	opens := time.Now().Add(d)
+	if l.gate != nil && (l.opens.After(opens) || !l.gate.Stop()) {
+		return
+	}
+	l.opens = opens
+	l.gate = time.AfterFunc(d, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.gate = nil
+		l.admit()
+	})
+}
+
+// floorWindow is how many answers one floor stands for, so that a server that
+// became slower for good is not called strained for ever.
+const floorWindow = 1000
+
+func (l *Limiter) slow(took time.Duration) bool {
+	if took <= 0 {
+		return false
+	}
+	if l.samples++; l.samples > floorWindow || l.floor == 0 {
+		l.floor, l.samples = took, 1
+	}
+	l.floor = min(l.floor, took)
+	return took > slowAtLeast && took > slowFactor*l.floor
+}

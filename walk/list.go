@@ -1,0 +1,161 @@
+package walk
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// DefaultPageObjects bounds the memory of one list call; 500 is kubectl's
+// --chunk-size default and what API servers are tuned for.
+const DefaultPageObjects = 500
+
+// Page is one bounded part of a collection.
+type Page[T any] struct {
+	Items []T
+	// ResourceVersion is the collection's, as the server reported it with this
+	// page. Pages of one list share it, unless its token expired on the way.
+	ResourceVersion string
+	// Remaining counts the objects after this page; -1 when the server does
+	// not say.
+	Remaining int64
+}
+
+// Source yields pages in key order. A page that comes with an error is not to
+// be used, and nothing follows it.
+type Source[T any] = iter.Seq2[Page[T], error]
+
+// Fetch reads one page: at most limit objects from where the continue token
+// points, an empty token meaning the beginning. It returns the token of the
+// next page, empty after the last one.
+type Fetch[T any] func(ctx context.Context, limit int64, token string) (page Page[T], next string, err error)
+
+// ListOptions tune [List]. The zero value works.
+type ListOptions struct {
+	// PageObjects is the size of a page; 0 means DefaultPageObjects.
+	PageObjects int64
+	// Attempts bounds the tries for one page; 0 means DefaultAttempts.
+	Attempts int
+	// Retry says whether a failed list is worth another attempt; nil means
+	// [Transient].
+	Retry func(error) (time.Duration, bool)
+}
+
+// List reads a collection through fetch. The page after the one being acted on
+// is fetched ahead, so that the wire is never idle; at most these two are held.
+//
+// When the server compacts the list's snapshot away (410), List goes on from
+// the same key with the token that the error carries. Objects on those later
+// pages are newer than the first page's resourceVersion, which whoever compares
+// resourceVersions sees by itself. An error that carries no token restarts the
+// list from the beginning: acting on an object twice must be harmless.
+func List[T any](ctx context.Context, fetch Fetch[T], o ListOptions) Source[T] {
+	l := lister[T]{fetch: fetch, options: o.withDefaults()}
+	return func(yield func(Page[T], error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+
+		ahead := make(chan fetched[T])
+		go func() {
+			defer close(ahead)
+			l.produce(ctx, ahead)
+		}()
+		// The producer must be gone when the source returns: its next fetch
+		// would otherwise outlive whoever owns the client.
+		defer func() {
+			cancel()
+			for range ahead { //nolint:revive // draining is the point
+			}
+		}()
+		for f := range ahead {
+			if !yield(f.page, f.err) || f.err != nil {
+				return
+			}
+		}
+	}
+}
+
+type fetched[T any] struct {
+	page Page[T]
+	err  error
+}
+
+type lister[T any] struct {
+	fetch   Fetch[T]
+	options ListOptions
+}
+
+func (o ListOptions) withDefaults() ListOptions {
+	if o.PageObjects <= 0 {
+		o.PageObjects = DefaultPageObjects
+	}
+	if o.Attempts <= 0 {
+		o.Attempts = DefaultAttempts
+	}
+	if o.Retry == nil {
+		o.Retry = Transient
+	}
+	return o
+}
+
+// maxExpired bounds the expired tokens in a row: a server that expires every
+// token at once will not get better by asking.
+const maxExpired = 3
+
+func (l lister[T]) produce(ctx context.Context, out chan<- fetched[T]) {
+	token, expiries := "", 0
+	for {
+		page, next, err := l.page(ctx, token)
+		if resume, ok := expired(err); ok && token != "" && expiries < maxExpired {
+			token = resume
+			expiries++
+			continue
+		}
+		select {
+		case out <- fetched[T]{page, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil || next == "" {
+			return
+		}
+		token, expiries = next, 0
+	}
+}
+
+// page tries one page until it succeeds, the fault is not worth another
+// attempt, or the attempts are used up.
+func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, error) {
+	for attempt := 1; ; attempt++ {
+		page, next, err := l.fetch(ctx, l.options.PageObjects, token)
+		if err == nil {
+			return page, next, nil
+		}
+		hint, again := l.options.Retry(err)
+		if !again || ctx.Err() != nil {
+			return Page[T]{}, "", err
+		}
+		if attempt == l.options.Attempts {
+			return Page[T]{}, "", fmt.Errorf("list a page, %d attempts: %w", attempt, err)
+		}
+		if err := wait(ctx, backoff(attempt, hint)); err != nil {
+			return Page[T]{}, "", err
+		}
+	}
+}
+
+// expired reads a 410. The server's error for an expired token carries a token
+// that goes on from the same key at the newest resourceVersion; without one the
+// list starts again, which an empty token does.
+func expired(err error) (resume string, ok bool) {
+	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		return "", false
+	}
+	if status, ok := apiStatus(err); ok {
+		resume = status.Status().Continue
+	}
+	return resume, true
+}

@@ -1,0 +1,184 @@
+package walk
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-dev/godwit"
+)
+
+const (
+	// DefaultFailures is how many failures a report names: enough to see the
+	// pattern, bounded however many objects fail.
+	DefaultFailures = 20
+
+	// DefaultGrace is how long the objects under way may take when a walk is
+	// told to stop: several times an ordinary write, shorter than the 30 s a
+	// pod is given to end.
+	DefaultGrace = 10 * time.Second
+)
+
+// Object is what a walk needs to know of the things it visits. Every
+// Kubernetes object has it.
+type Object interface {
+	GetNamespace() string
+	GetName() string
+}
+
+// Action handles one object and says what became of it. An error that is
+// transient is tried again; any other makes the object Failed, unless the
+// outcome is Deferred, in which case it is the reason of the deferral.
+type Action[T Object] func(context.Context, T) (godwit.Outcome, error)
+
+// Options tune [Run]. The zero value works.
+type Options struct {
+	// Limiter bounds the objects handled at once by its MaxInFlight. It does
+	// not pace them itself: the requests of the action must go through its
+	// RoundTripper. Nil means DefaultMaxInFlight objects at once.
+	Limiter *Limiter
+	// Attempts bounds the tries for one object; 0 means DefaultAttempts.
+	Attempts int
+	// Retry says whether an action's error is worth another attempt and how
+	// long to wait at least; nil means [Transient].
+	Retry func(error) (time.Duration, bool)
+	// MaxFailures bounds the failures a report names; 0 means DefaultFailures.
+	MaxFailures int
+	// Grace is how long the objects under way may take after the context
+	// ended; 0 means DefaultGrace. The action's context ends only after it, so
+	// that a write that was sent is also counted.
+	Grace time.Duration
+	// OnPage is called before each page is acted on. Its error stops the walk
+	// and is what Run returns.
+	OnPage func(context.Context, Report) error
+	// OnObject is called after each object that is done, one call at a time.
+	// The walk waits for it: it must be quick.
+	OnObject func(Report)
+}
+
+// Report is what a walk has done so far. It is a value: what a hook is handed
+// does not change afterwards.
+type Report struct {
+	Counts godwit.Counts
+	// Failures are the first objects that failed or were deferred for a
+	// reason.
+	Failures []godwit.Failure
+	// Remaining counts the objects not yet handed to the action, as far as the
+	// server said; -1 when it did not.
+	Remaining int64
+	// ResourceVersion is the newest page's.
+	ResourceVersion string
+	// Cursor is the key of the last object of the last page such that it and
+	// every page before it are settled: no object failed, deferred or under way.
+	Cursor string
+	// Complete: the source ended and every object was handled.
+	Complete bool
+}
+
+// Key is an object's place in its collection's order: namespace/name, or the
+// name alone where there is no namespace. Keys compare as the API server's
+// storage orders them, byte by byte.
+func Key(o Object) string {
+	if ns := o.GetNamespace(); ns != "" {
+		return ns + "/" + o.GetName()
+	}
+	return o.GetName()
+}
+
+// Run acts on every object of pages and reports what became of them. Objects
+// are handled concurrently and pages follow each other without a pause; the
+// stop hook runs in between, while the last objects of the page before may
+// still be under way.
+//
+// Run returns an error when the walk did not reach the end: the source failed,
+// the hook said stop, the context ended, or object after object used up its
+// attempts. The report is true in every case: every object that was begun is
+// accounted for in it, those waiting for another attempt as Deferred.
+func Run[T Object](ctx context.Context, pages Source[T], act Action[T], o Options) (Report, error) {
+	r := newRunner(ctx, act, o.withDefaults())
+	defer r.stop(context.Canceled)
+
+	err := r.feed(pages)
+	if err != nil {
+		r.stop(err)
+	}
+	r.finish()
+	if err == nil {
+		err = context.Cause(r.ctx)
+	}
+	r.report.Complete = err == nil
+	return r.report, err
+}
+
+func (o Options) withDefaults() Options {
+	if o.Attempts <= 0 {
+		o.Attempts = DefaultAttempts
+	}
+	if o.Retry == nil {
+		o.Retry = Transient
+	}
+	if o.MaxFailures <= 0 {
+		o.MaxFailures = DefaultFailures
+	}
+	if o.Grace <= 0 {
+		o.Grace = DefaultGrace
+	}
+	return o
+}
+
+func (o Options) workers() int {
+	if o.Limiter != nil {
+		return o.Limiter.MaxInFlight()
+	}
+	return DefaultMaxInFlight
+}
+
+// feed hands every object of the source to the workers.
+func (r *runner[T]) feed(pages Source[T]) error {
+	for page, err := range pages {
+		if cause := context.Cause(r.ctx); cause != nil {
+			return cause
+		}
+		if err != nil {
+			return err
+		}
+		r.begin(page)
+		if r.options.OnPage != nil {
+			if err := r.options.OnPage(r.ctx, r.snapshot()); err != nil {
+				return err
+			}
+		}
+		if err := r.feedPage(page.Items); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin notes what the server said with the page.
+func (r *runner[T]) begin(page Page[T]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.ResourceVersion = page.ResourceVersion
+	r.report.Remaining = page.Remaining
+	if page.Remaining >= 0 {
+		r.report.Remaining += int64(len(page.Items))
+	}
+}
+
+func (r *runner[T]) feedPage(objects []T) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	p := r.open(Key(objects[len(objects)-1]))
+	for _, object := range objects {
+		r.announce(p)
+		select {
+		case r.jobs <- job[T]{object: object, page: p, attempt: 1}:
+		case <-r.ctx.Done():
+			r.withdraw(p)
+			return context.Cause(r.ctx)
+		}
+	}
+	r.fed(p)
+	return nil
+}

@@ -3,6 +3,7 @@ package walk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -53,7 +54,8 @@ const (
 // all walks over one cluster.
 type Limiter struct {
 	max    int
-	writes *rate.Limiter
+	writes *rate.Limiter // nil: no cap
+	next   chan struct{} // held by the one writer that is next to start
 
 	mu        sync.Mutex
 	allowed   float64 // requests that may be in flight
@@ -73,13 +75,14 @@ func NewLimiter(l Limits) *Limiter {
 	if l.MaxInFlight <= 0 {
 		l.MaxInFlight = DefaultMaxInFlight
 	}
-	writes := rate.NewLimiter(rate.Inf, 1)
+	var writes *rate.Limiter
 	if l.MaxWritesPerSecond > 0 {
 		writes = rate.NewLimiter(rate.Limit(l.MaxWritesPerSecond), 1)
 	}
 	return &Limiter{
 		max:       l.MaxInFlight,
 		writes:    writes,
+		next:      make(chan struct{}, 1),
 		allowed:   float64(min(startInFlight, l.MaxInFlight)),
 		threshold: float64(l.MaxInFlight),
 	}
@@ -107,23 +110,40 @@ type roundTripper struct {
 }
 
 func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
-	if writes(req) {
-		if err := r.limiter.writes.Wait(ctx); err != nil {
-			return nil, errors.Join(err, context.Cause(ctx))
+	if err := r.limiter.admission(req); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // a RoundTripper must, also when it sends nothing
 		}
-	}
-	if err := r.limiter.acquire(ctx); err != nil {
 		return nil, err
 	}
 	sent := time.Now()
 	resp, err := r.next.RoundTrip(req)
-	if err != nil && ctx.Err() != nil {
-		r.limiter.release(answer{aborted: true})
-		return resp, err
-	}
 	r.limiter.release(answerOf(sent, req, resp, err))
 	return resp, err
+}
+
+// admission waits until the request may start.
+func (l *Limiter) admission(req *http.Request) error {
+	ctx := req.Context()
+	if l.writes == nil || !writes(req) {
+		return l.acquire(ctx)
+	}
+	// One writer at a time takes from the rate and then waits for its slot: a
+	// crowd that did so while the gate is closed would start all at once when
+	// it opens.
+	select {
+	case l.next <- struct{}{}:
+		defer func() { <-l.next }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := l.writes.Wait(ctx); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err) // it sees that the wait would be too long
+	}
+	return l.acquire(ctx)
 }
 
 func writes(req *http.Request) bool {
@@ -141,8 +161,10 @@ type answer struct {
 }
 
 func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error) answer {
-	a := answer{sent: sent, silent: err != nil}
+	a := answer{sent: sent}
 	if err != nil {
+		a.aborted = aborted(req.Context(), sent)
+		a.silent = !a.aborted
 		return a
 	}
 	a.strained = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
@@ -154,6 +176,15 @@ func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error)
 		a.took = time.Since(sent)
 	}
 	return a
+}
+
+// aborted tells a request that we took back from one that the server let run
+// into its deadline; one that was sent shortly before it proves nothing.
+func aborted(ctx context.Context, sent time.Time) bool {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return time.Since(sent) < slowAtLeast
+	}
+	return ctx.Err() != nil
 }
 
 func (l *Limiter) acquire(ctx context.Context) error {
@@ -206,15 +237,25 @@ func (l *Limiter) release(a answer) {
 	defer l.mu.Unlock()
 	busy := l.inFlight >= int(l.allowed) // growth without need would be a guess
 	l.inFlight--
+	if a.retryAfter > 0 {
+		l.close(a.retryAfter)
+	}
 	switch {
 	case a.aborted:
+	case !a.sent.After(l.lastCut):
+		// The request was sent before the last cut: its answer tells of the
+		// load before it. So one lost connection is one outage, however many
+		// requests it takes along, and one round of 429s is one cut.
 	case a.silent:
+		l.lastCut = time.Now()
 		l.allowed = 1
 		l.threshold = max(2, l.threshold/2)
 		l.outage = min(max(2*l.outage, firstOutagePause), maxOutagePause)
 		l.close(l.outage)
 	case a.strained || l.slow(a.took):
-		l.cut(a)
+		l.lastCut = time.Now()
+		l.allowed = max(1, l.allowed/2)
+		l.threshold = l.allowed
 	default:
 		l.outage = 0
 		if busy {
@@ -232,31 +273,23 @@ func (l *Limiter) grow() {
 	l.allowed = min(l.allowed+step, float64(l.max))
 }
 
-// cut halves the allowance, at most once per round: answers to requests sent
-// before the last cut tell of the load before it.
-func (l *Limiter) cut(a answer) {
-	if a.retryAfter > 0 {
-		l.close(a.retryAfter)
-	}
-	if a.sent.Before(l.lastCut) {
-		return
-	}
-	l.lastCut = time.Now()
-	l.allowed = max(1, l.allowed/2)
-	l.threshold = l.allowed
-}
-
 // close shuts the gate for everybody, for d from now or until it would open
 // anyway, whichever is later.
 func (l *Limiter) close(d time.Duration) {
 	opens := time.Now().Add(d)
-	if l.gate != nil && (l.opens.After(opens) || !l.gate.Stop()) {
-		return
+	if l.gate != nil {
+		if l.opens.After(opens) {
+			return
+		}
+		l.gate.Stop()
 	}
 	l.opens = opens
 	l.gate = time.AfterFunc(d, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		if time.Now().Before(l.opens) {
+			return // fired while an answer closed the gate for longer
+		}
 		l.gate = nil
 		l.admit()
 	})

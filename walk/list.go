@@ -15,12 +15,14 @@ const DefaultPageObjects = 500
 
 // Page is one bounded part of a collection.
 type Page[T any] struct {
+	// Items in key order. An item that waits for another attempt outlives its
+	// page: one that points into an array of the whole page keeps all of it.
 	Items []T
 	// ResourceVersion is the collection's, as the server reported it with this
 	// page. Pages of one list share it, unless its token expired on the way.
 	ResourceVersion string
 	// Remaining counts the objects after this page; -1 when the server does
-	// not say.
+	// not say. A server also leaves it out on the last page; List fills that in.
 	Remaining int64
 }
 
@@ -51,7 +53,11 @@ type ListOptions struct {
 // the same key with the token that the error carries. Objects on those later
 // pages are newer than the first page's resourceVersion, which whoever compares
 // resourceVersions sees by itself. An error that carries no token restarts the
-// list from the beginning: acting on an object twice must be harmless.
+// list from the beginning, a few times: acting on an object twice must be
+// harmless, and such an object is counted twice.
+//
+// A source that ends without an error has yielded the whole collection; one
+// that was cut short by its context says so.
 func List[T any](ctx context.Context, fetch Fetch[T], o ListOptions) Source[T] {
 	l := lister[T]{fetch: fetch, options: o.withDefaults()}
 	return func(yield func(Page[T], error) bool) {
@@ -64,7 +70,8 @@ func List[T any](ctx context.Context, fetch Fetch[T], o ListOptions) Source[T] {
 			l.produce(ctx, ahead)
 		}()
 		// The producer must be gone when the source returns: its next fetch
-		// would otherwise outlive whoever owns the client.
+		// would otherwise outlive whoever owns the client. Whatever it still
+		// sends is taken from it, so its sends need no way out.
 		defer func() {
 			cancel()
 			for range ahead { //nolint:revive // draining is the point
@@ -101,24 +108,34 @@ func (o ListOptions) withDefaults() ListOptions {
 	return o
 }
 
-// maxExpired bounds the expired tokens in a row: a server that expires every
-// token at once will not get better by asking.
-const maxExpired = 3
+const (
+	// maxExpired bounds the expired tokens in a row: a server that expires
+	// every token at once will not get better by asking.
+	maxExpired = 3
+
+	// maxRestarts bounds the restarts of a whole list, however many pages come
+	// in between: a list that always expires on its way would never end.
+	maxRestarts = 3
+)
 
 func (l lister[T]) produce(ctx context.Context, out chan<- fetched[T]) {
-	token, expiries := "", 0
+	token, expiries, restarts := "", 0, 0
 	for {
 		page, next, err := l.page(ctx, token)
-		if resume, ok := expired(err); ok && token != "" && expiries < maxExpired {
-			token = resume
+		if resume, ok := expired(err); ok && token != "" {
 			expiries++
-			continue
+			if resume == "" {
+				restarts++
+			}
+			if expiries <= maxExpired && restarts <= maxRestarts {
+				token = resume
+				continue
+			}
 		}
-		select {
-		case out <- fetched[T]{page, err}:
-		case <-ctx.Done():
-			return
+		if next == "" {
+			page.Remaining = 0
 		}
+		out <- fetched[T]{page, err}
 		if err != nil || next == "" {
 			return
 		}
@@ -130,6 +147,9 @@ func (l lister[T]) produce(ctx context.Context, out chan<- fetched[T]) {
 // attempt, or the attempts are used up.
 func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, error) {
 	for attempt := 1; ; attempt++ {
+		if ctx.Err() != nil {
+			return Page[T]{}, "", context.Cause(ctx)
+		}
 		page, next, err := l.fetch(ctx, l.options.PageObjects, token)
 		if err == nil {
 			return page, next, nil

@@ -3,10 +3,12 @@ package walk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,8 +17,8 @@ import (
 
 const (
 	// DefaultAttempts bounds the tries for one object or page. With the delays
-	// below, ten tries span about a minute: longer than an API server's
-	// restart, short enough that a broken webhook is reported while the person
+	// below, ten tries span 28 to 55 s: longer than an API server's restart,
+	// short enough that a broken webhook is reported while the person
 	// who can mend it is still looking.
 	DefaultAttempts = 10
 
@@ -31,6 +33,9 @@ const (
 // action knows what a conflict means.
 func Transient(err error) (time.Duration, bool) {
 	if err == nil || errors.Is(err, context.Canceled) {
+		return 0, false
+	}
+	if apierrors.IsStoreReadError(err) { // a 500, but what etcd holds stays undecodable
 		return 0, false
 	}
 	if _, ok := apiStatus(err); ok {
@@ -63,7 +68,7 @@ func transportFault(err error) bool {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
-		utilnet.IsHTTP2ConnectionLost(err), utilnet.IsProbableEOF(err):
+		utilnet.IsHTTP2ConnectionLost(err), utilnet.IsProbableEOF(err), streamReset(err):
 		return true
 	case errors.As(err, &netErr) && netErr.Timeout():
 		return true
@@ -74,6 +79,14 @@ func transportFault(err error) bool {
 		return true
 	}
 	return false
+}
+
+// streamReset recognizes a server that gave up in the middle of an answer, as
+// an API server does with a list that outlasts its request timeout. The error
+// is told by its text, as apimachinery tells its likes: it has one type in
+// net/http and another in x/net, which client-go uses.
+func streamReset(err error) bool {
+	return strings.Contains(err.Error(), "stream error: stream ID ")
 }
 
 func apiStatus(err error) (apierrors.APIStatus, bool) {
@@ -99,5 +112,21 @@ func wait(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	case <-timer.C:
 		return nil
+	}
+}
+
+// Retry calls f until it succeeds, fails for a reason that time does not cure,
+// or has been tried DefaultAttempts times. It is for the single requests around
+// a walk; inside it, Run retries.
+func Retry(ctx context.Context, f func(context.Context) error) error {
+	for attempt := 1; ; attempt++ {
+		err := f(ctx)
+		hint, again := Transient(err)
+		if !again || attempt == DefaultAttempts || ctx.Err() != nil {
+			return err
+		}
+		if cause := wait(ctx, backoff(attempt, hint)); cause != nil {
+			return fmt.Errorf("%w while waiting to try again after: %w", cause, err)
+		}
 	}
 }

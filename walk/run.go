@@ -43,9 +43,9 @@ type Options struct {
 	Retry func(error) (time.Duration, bool)
 	// MaxFailures bounds the failures a report names; 0 means DefaultFailures.
 	MaxFailures int
-	// Grace is how long the objects under way may take after the context
-	// ended; 0 means DefaultGrace. The action's context ends only after it, so
-	// that a write that was sent is also counted.
+	// Grace is how long the objects under way may take after the walk was told
+	// to stop, by its context or otherwise; 0 means DefaultGrace. The action's
+	// context ends only after it, so that a write that was sent is also counted.
 	Grace time.Duration
 	// OnPage is called before each page is acted on. Its error stops the walk
 	// and is what Run returns.
@@ -59,7 +59,7 @@ type Options struct {
 // does not change afterwards.
 type Report struct {
 	Counts godwit.Counts
-	// Failures are the first objects that failed or were deferred for a
+	// Failures are the first objects that failed, or were deferred for a
 	// reason.
 	Failures []godwit.Failure
 	// Remaining counts the objects not yet handed to the action, as far as the
@@ -69,6 +69,7 @@ type Report struct {
 	ResourceVersion string
 	// Cursor is the key of the last object of the last page such that it and
 	// every page before it are settled: no object failed, deferred or under way.
+	// It goes back only where the source does, in a list that started again.
 	Cursor string
 	// Complete: the source ended and every object was handled.
 	Complete bool
@@ -92,7 +93,8 @@ func Key(o Object) string {
 // Run returns an error when the walk did not reach the end: the source failed,
 // the hook said stop, the context ended, or object after object used up its
 // attempts. The report is true in every case: every object that was begun is
-// accounted for in it, those waiting for another attempt as Deferred.
+// accounted for in it, those waiting for another attempt or abandoned after the
+// grace as Deferred.
 func Run[T Object](ctx context.Context, pages Source[T], act Action[T], o Options) (Report, error) {
 	r := newRunner(ctx, act, o.withDefaults())
 	defer r.stop(context.Canceled)
@@ -105,7 +107,10 @@ func Run[T Object](ctx context.Context, pages Source[T], act Action[T], o Option
 	if err == nil {
 		err = context.Cause(r.ctx)
 	}
-	r.report.Complete = err == nil
+	if err == nil {
+		r.report.Complete = true
+		r.report.Remaining = 0 // also where the server never said
+	}
 	return r.report, err
 }
 
@@ -171,6 +176,9 @@ func (r *runner[T]) feedPage(objects []T) error {
 	}
 	p := r.open(Key(objects[len(objects)-1]))
 	for _, object := range objects {
+		if r.ctx.Err() != nil { // the select below would toss a coin
+			return context.Cause(r.ctx)
+		}
 		r.announce(p)
 		select {
 		case r.jobs <- job[T]{object: object, page: p, attempt: 1}:

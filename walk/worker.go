@@ -2,6 +2,7 @@ package walk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type job[T Object] struct {
 	object  T
 	page    *progress
 	attempt int
+	err     error // of the attempt before
 }
 
 func newRunner[T Object](ctx context.Context, act Action[T], o Options) *runner[T] {
@@ -65,7 +67,7 @@ func newRunner[T Object](ctx context.Context, act Action[T], o Options) *runner[
 
 	actCtx, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	r.actCtx = actCtx
-	disarm := context.AfterFunc(ctx, func() {
+	disarm := context.AfterFunc(r.ctx, func() {
 		timer := time.AfterFunc(o.Grace, abandon)
 		context.AfterFunc(actCtx, func() { timer.Stop() })
 	})
@@ -90,7 +92,7 @@ func (r *runner[T]) work() {
 		select {
 		case j := <-r.again:
 			r.unpark()
-			r.handle(j)
+			r.resume(j)
 		case j, ok := <-r.jobs:
 			if !ok {
 				return
@@ -100,52 +102,70 @@ func (r *runner[T]) work() {
 	}
 }
 
-// handle makes one attempt, or several where no parking place is free.
+// resume makes the next attempt, unless the walk was told to stop meanwhile.
+func (r *runner[T]) resume(j job[T]) {
+	if r.ctx.Err() != nil {
+		r.done(j, godwit.Deferred, fmt.Errorf("stopped before attempt %d: %w", j.attempt, j.err))
+		return
+	}
+	r.handle(j)
+}
+
+// handle makes one attempt and decides what follows from it.
 func (r *runner[T]) handle(j job[T]) {
-	for {
-		outcome, err := r.act(r.actCtx, j.object)
-		hint, again := time.Duration(0), false
-		if err != nil && outcome != godwit.Deferred {
-			outcome = godwit.Failed
-			hint, again = r.options.Retry(err)
-		}
-		if !again {
-			r.done(j, outcome, err)
-			return
-		}
-		if j.attempt == r.options.Attempts {
-			r.exhaust(j, err)
-			return
-		}
+	outcome, err := r.act(r.actCtx, j.object)
+	switch {
+	case outcome == godwit.Deferred, err == nil && settled(outcome):
+		r.done(j, outcome, err)
+		return
+	case err == nil:
+		r.done(j, godwit.Failed, fmt.Errorf("the action says %v and gives no reason", outcome))
+		return
+	case r.actCtx.Err() != nil && errors.Is(err, context.Canceled):
+		r.done(j, godwit.Deferred, fmt.Errorf("abandoned %v after the walk was told to stop: %w", r.options.Grace, err))
+		return
+	}
+	hint, again := r.options.Retry(err)
+	switch {
+	case !again:
+		r.done(j, godwit.Failed, err)
+	case j.attempt == r.options.Attempts:
+		r.exhaust(j, err)
+	default:
 		delay := backoff(j.attempt, hint)
-		j.attempt++
-		if r.park(j, delay, err) {
-			return
-		}
-		if wait(r.ctx, delay) != nil {
-			r.putOff(j, err)
-			return
-		}
+		j.attempt, j.err = j.attempt+1, err
+		r.later(j, delay)
 	}
 }
 
-// park sets the object aside until its next attempt, so that the worker can go
-// on with others.
-func (r *runner[T]) park(j job[T], delay time.Duration, err error) bool {
+// settled reports whether an outcome leaves nothing to do. An outcome outside
+// the constants does not: it counts as Failed.
+func settled(o godwit.Outcome) bool {
+	return o == godwit.Migrated || o == godwit.Unchanged || o == godwit.Skipped || o == godwit.Gone
+}
+
+// later sees to the object's next attempt. It sets the object aside, so that
+// the worker can go on with others; where no parking place is free, the worker
+// waits with it.
+func (r *runner[T]) later(j job[T], delay time.Duration) {
+	if r.park() {
+		go func() {
+			_ = wait(r.ctx, delay) // resume looks at the context
+			r.again <- j
+		}()
+		return
+	}
+	_ = wait(r.ctx, delay)
+	r.resume(j)
+}
+
+func (r *runner[T]) park() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.parked == maxParked {
 		return false
 	}
 	r.parked++
-	go func() {
-		if wait(r.ctx, delay) != nil {
-			r.unpark()
-			r.putOff(j, err)
-			return
-		}
-		r.again <- j
-	}()
 	return true
 }
 
@@ -155,36 +175,31 @@ func (r *runner[T]) unpark() {
 	r.parked--
 }
 
-func (r *runner[T]) putOff(j job[T], err error) {
-	r.done(j, godwit.Deferred, fmt.Errorf("stopped before attempt %d: %w", j.attempt, err))
-}
-
 // exhaust fails an object that used up its attempts, and ends the walk when
 // that has happened to many in a row.
 func (r *runner[T]) exhaust(j job[T], err error) {
-	r.mu.Lock()
-	r.exhausted++
-	giveUp := r.exhausted >= maxExhausted
-	r.mu.Unlock()
-	if giveUp {
-		r.stop(fmt.Errorf("give up after %d objects in a row used up %d attempts each: %w",
-			maxExhausted, r.options.Attempts, err))
-	}
-	r.settle(j, godwit.Failed, fmt.Errorf("%d attempts: %w", j.attempt, err))
-}
-
-func (r *runner[T]) done(j job[T], outcome godwit.Outcome, err error) {
-	r.mu.Lock()
-	r.exhausted = 0
-	r.mu.Unlock()
-	r.settle(j, outcome, err)
-}
-
-// settle enters one object into the tally.
-func (r *runner[T]) settle(j job[T], outcome godwit.Outcome, err error) {
 	defer r.pending.Done()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.exhausted++; r.exhausted >= maxExhausted {
+		r.stop(fmt.Errorf("give up after %d objects in a row used up %d attempts each: %w",
+			maxExhausted, r.options.Attempts, err))
+	}
+	r.tally(j, godwit.Failed, fmt.Errorf("%d attempts: %w", j.attempt, err))
+}
+
+func (r *runner[T]) done(j job[T], outcome godwit.Outcome, err error) {
+	defer r.pending.Done()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if outcome != godwit.Skipped { // nothing was sent, so nothing was shown to work
+		r.exhausted = 0
+	}
+	r.tally(j, outcome, err)
+}
+
+// tally counts one object that is done.
+func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
 	r.report.Counts.Add(outcome)
 	if err != nil && len(r.report.Failures) < r.options.MaxFailures {
 		r.report.Failures = append(r.report.Failures, godwit.Failure{
@@ -192,7 +207,7 @@ func (r *runner[T]) settle(j job[T], outcome godwit.Outcome, err error) {
 		})
 	}
 	j.page.left--
-	j.page.bad = j.page.bad || outcome == godwit.Failed || outcome == godwit.Deferred
+	j.page.bad = j.page.bad || !settled(outcome)
 	r.advance()
 	if r.options.OnObject != nil {
 		r.options.OnObject(r.copyReport())

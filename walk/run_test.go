@@ -1,0 +1,652 @@
+package walk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+func TestRunPlaysScripts(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		pages   []string
+		cleanup bool
+		options walk.Options
+		want    string
+		attempt map[string]int // requests per object, where they matter
+	}{
+		"every object is fine": {
+			reason: "the plain case: all settled, so the cursor is the last key",
+			pages:  []string{"a | b", "c | d: same"},
+			want:   "3 migrated, 1 unchanged; cursor d; complete",
+		},
+		"nothing is there": {
+			reason: "an empty collection is a complete walk",
+			want:   "nothing done; complete",
+		},
+		"an empty page": {
+			reason: "a server may filter a page down to nothing",
+			pages:  []string{"", "a", ""},
+			want:   "1 migrated; cursor a; complete",
+		},
+		"an object is gone": {
+			reason: "who deleted it also settled it",
+			pages:  []string{"a: 404 | b", "c: 500 404"},
+			want:   "1 migrated, 2 gone; cursor c; complete",
+		},
+		"a conflict in a rewrite": {
+			reason:  "the action decides: this one defers, and a conflict is never retried here",
+			pages:   []string{"a | b: 409 | c", "d"},
+			want:    "3 migrated, 1 deferred; named b; complete",
+			attempt: map[string]int{"b": 1},
+		},
+		"a conflict in a cleanup": {
+			reason:  "the action decides: this one reads again and finds the work done",
+			pages:   []string{"a | b: 409 ok | c: 409 404"},
+			cleanup: true,
+			want:    "1 migrated, 1 unchanged, 1 gone; cursor c; complete",
+			attempt: map[string]int{"b": 2, "c": 2},
+		},
+		"faults that pass": {
+			reason: "each is retried until it is over",
+			pages: []string{
+				"a: 429 500 ok | b: 429/7 ok | c: 502 503 504 ok",
+				"d: refused refused ok | e: eof ok | f: reset timeout same",
+			},
+			want:    "5 migrated, 1 unchanged; cursor f; complete",
+			attempt: map[string]int{"a": 3, "b": 2, "c": 4, "d": 3, "e": 2, "f": 3},
+		},
+		"a fault that stays": {
+			reason:  "attempts are capped, and the cursor stops before the failure's page",
+			pages:   []string{"a | b", "c: 500 | d", "e"},
+			want:    "4 migrated, 1 failed; cursor b; named c; complete",
+			attempt: map[string]int{"c": walk.DefaultAttempts},
+		},
+		"attempts capped by the caller": {
+			reason:  "the option counts attempts, not retries",
+			pages:   []string{"a: 503 503 ok | b: 503 ok"},
+			options: walk.Options{Attempts: 2},
+			want:    "1 migrated, 1 failed; named a; complete",
+			attempt: map[string]int{"a": 2, "b": 2},
+		},
+		"an invalid object": {
+			reason:  "422 does not pass with time",
+			pages:   []string{"a | x/b: 422"},
+			want:    "1 migrated, 1 failed; named x/b; complete",
+			attempt: map[string]int{"x/b": 1},
+		},
+		"evidence from earlier": {
+			reason: "a skipped object is settled",
+			pages:  []string{"a: skip | b: skip", "c"},
+			want:   "1 migrated, 2 skipped; cursor c; complete",
+		},
+		"an action that forgets its outcome": {
+			reason: "it counts as failed, so the cursor must not pass it and the report must name it",
+			pages:  []string{"a", "b: nil", "c"},
+			want:   "2 migrated, 1 failed; cursor a; named b; complete",
+		},
+		"an action that fails without a reason": {
+			reason: "the sample names every failure it has room for",
+			pages:  []string{"a | b: mute"},
+			want:   "1 migrated, 1 failed; named b; complete",
+		},
+		"a retry of the caller's own": {
+			reason: "Retry replaces Transient",
+			pages:  []string{"a: 422 ok | b: 500 ok"},
+			options: walk.Options{Retry: func(err error) (time.Duration, bool) {
+				return 0, apierrors.IsInvalid(err)
+			}},
+			want: "1 migrated, 1 failed; named b; complete",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, pages := collection(tc.pages...)
+				act := s.rewrite
+				if tc.cleanup {
+					act = s.cleanup
+				}
+				report, err := walk.Run(t.Context(), pages, act, tc.options)
+				if err != nil {
+					t.Fatalf("%s: Run: %v", tc.reason, err)
+				}
+				if diff := cmp.Diff(tc.want, prose(report)); diff != "" {
+					t.Errorf("%s: report (-want +got):\n%s", tc.reason, diff)
+				}
+				for key, want := range tc.attempt {
+					if got := s.requested(key); got != want {
+						t.Errorf("%s: %d requests for %s, want %d", tc.reason, got, key, want)
+					}
+				}
+				if report.Remaining != 0 {
+					t.Errorf("%s: Remaining = %d after a complete walk", tc.reason, report.Remaining)
+				}
+			})
+		})
+	}
+}
+
+// TestRunCountsExactly plays random scripts of which the outcome is known and
+// holds every report on the way against what has really happened.
+func TestRunCountsExactly(t *testing.T) {
+	endings := map[string]godwit.Outcome{
+		"ok": godwit.Migrated, "same": godwit.Unchanged, "skip": godwit.Skipped, "404": godwit.Gone,
+		"409": godwit.Deferred, "422": godwit.Failed, "nil": godwit.Failed,
+	}
+	good := []string{"ok", "ok", "ok", "same", "skip", "404"}
+	bad := []string{"409", "422", "nil"}
+	faults := []string{"429", "429/2", "500", "502", "503", "504", "refused", "eof", "reset", "5ms"}
+
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			var want godwit.Counts
+			var pages []string
+			ending := map[string]godwit.Outcome{}
+			wantCursor, intact := "", true
+			for p := range 12 {
+				var objects []string
+				for o := range 1 + rnd.IntN(40) {
+					key := fmt.Sprintf("p%02d/o%02d", p, o)
+					end := good[rnd.IntN(len(good))]
+					if p > 5 && rnd.IntN(50) == 0 {
+						end = bad[rnd.IntN(len(bad))]
+					}
+					var words []string
+					for range rnd.IntN(3) {
+						if f := faults[rnd.IntN(len(faults))]; f != "5ms" {
+							words = append(words, f)
+						}
+					}
+					ending[key] = endings[end]
+					want.Add(ending[key])
+					intact = intact && !slices.Contains(bad, end)
+					objects = append(objects, key+": "+strings.Join(append(words, end), " "))
+				}
+				pages = append(pages, strings.Join(objects, "|"))
+				if intact {
+					wantCursor = fmt.Sprintf("p%02d/o%02d", p, len(objects)-1)
+				}
+			}
+
+			synctest.Test(t, func(t *testing.T) {
+				s, source := collection(pages...)
+				var mu sync.Mutex
+				over := map[string]bool{} // settled, as the action knows it
+				act := func(ctx context.Context, b *bird) (godwit.Outcome, error) {
+					outcome, err := s.rewrite(ctx, b)
+					if err == nil && outcome != 0 {
+						mu.Lock()
+						over[walk.Key(b)] = true
+						mu.Unlock()
+					}
+					return outcome, err
+				}
+				var calls atomic.Int64
+				report, err := walk.Run(t.Context(), source, act, walk.Options{
+					OnObject: func(r walk.Report) {
+						if n := calls.Add(1); n != r.Counts.Total() {
+							t.Errorf("call %d of OnObject sees %d objects", n, r.Counts.Total())
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						for key := range ending {
+							if key <= r.Cursor && !over[key] {
+								t.Errorf("cursor %s passed %s", r.Cursor, key)
+							}
+						}
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, report.Counts); diff != "" {
+					t.Errorf("counts (-want +got):\n%s", diff)
+				}
+				if report.Cursor != wantCursor {
+					t.Errorf("Cursor = %q, want %q", report.Cursor, wantCursor)
+				}
+			})
+		})
+	}
+}
+
+func TestRunBoundsTheFailureSample(t *testing.T) {
+	var page []string
+	for i := range 300 {
+		page = append(page, fmt.Sprintf("o%03d: 422", i))
+	}
+	cases := map[string]struct{ limit, want int }{
+		"by default":  {0, walk.DefaultFailures},
+		"as told":     {3, 3},
+		"all of them": {1000, 300},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, pages := collection(strings.Join(page, "|"))
+			var mine []godwit.Failure
+			report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{
+				MaxFailures: tc.limit,
+				OnObject: func(r walk.Report) {
+					if r.Counts.Failed == 3 { // when append has left room for a fourth
+						mine = append(r.Failures, godwit.Failure{Name: "mine"})
+					}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(report.Failures); got != tc.want {
+				t.Errorf("%d failures named, want %d", got, tc.want)
+			}
+			if report.Counts.Failed != 300 {
+				t.Errorf("Failed = %d: the bound on names must not bound the count", report.Counts.Failed)
+			}
+			if len(mine) != 4 || mine[3].Name != "mine" {
+				t.Errorf("what a hook appended to its failures became %v", mine[3:])
+			}
+		})
+	}
+}
+
+func TestRunTellsWhatRemains(t *testing.T) {
+	s, known := collection("a | b", "c | d | e", "f")
+	unknown := func(yield func(walk.Page[*bird], error) bool) {
+		for p, err := range known {
+			p.Remaining = -1
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		pages  walk.Source[*bird]
+		want   []int64 // at each page
+	}{
+		"the server says":  {"what is on the page is still to do", known, []int64{6, 4, 1}},
+		"the server keeps": {"with a selector a server says nothing", unknown, []int64{-1, -1, -1}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []int64
+			report, err := walk.Run(t.Context(), tc.pages, s.rewrite, walk.Options{
+				OnPage: func(_ context.Context, r walk.Report) error {
+					got = append(got, r.Remaining)
+					return nil
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: Remaining per page (-want +got):\n%s", tc.reason, diff)
+			}
+			if report.Remaining != 0 || report.ResourceVersion != "102" {
+				t.Errorf("at the end: Remaining %d, resourceVersion %s; want 0, 102",
+					report.Remaining, report.ResourceVersion)
+			}
+		})
+	}
+}
+
+func TestRunCursorWaitsForWhoeverIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, pages := collection("a: 5s | b", "c | d", "e: 9s")
+		var seen []string
+		_, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{
+			OnObject: func(r walk.Report) { seen = append(seen, fmt.Sprint(r.Counts.Migrated, r.Cursor)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// b, c and d are done at once, but only a, after five seconds, lets
+		// the cursor go, past both pages at once.
+		want := []string{"1", "2", "3", "4d", "5e"}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("done and cursor after each object (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestRunStopsWhereTheHookSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		enough := errors.New("enough")
+		s, pages := collection("a: 2s | b: 500", "c", "d")
+		page := 0
+		report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{
+			OnPage: func(context.Context, walk.Report) error {
+				if page++; page == 3 {
+					return enough
+				}
+				return nil
+			},
+		})
+		if !errors.Is(err, enough) {
+			t.Errorf("Run returned %v, want the hook's error", err)
+		}
+		if diff := cmp.Diff("2 migrated, 1 deferred; named b", prose(report)); diff != "" {
+			t.Errorf("report (-want +got):\n%s", diff)
+		}
+		if s.requested("d") != 0 {
+			t.Error("an object of the page that the hook refused was acted on")
+		}
+	})
+}
+
+// TestRunStops ends walks from several sides while an object is under way.
+func TestRunStops(t *testing.T) {
+	tired := errors.New("tired")
+	cases := map[string]struct {
+		reason string
+		pages  []string
+		stop   string // who: the context, the hook of page 2, the source
+		want   string
+	}{
+		"the context, within the grace": {
+			reason: "a write that was sent is counted",
+			pages:  []string{"a: 6s | b", "c"},
+			stop:   "context",
+			want:   "3 migrated; cursor c",
+		},
+		"the context, beyond the grace": {
+			reason: "abandoned is not failed: a later pass will find out",
+			pages:  []string{"a: hang | b", "c"},
+			stop:   "context",
+			want:   "2 migrated, 1 deferred; named a",
+		},
+		"the hook, beyond the grace": {
+			reason: "a hook's stop must not wait for ever either",
+			pages:  []string{"a: hang | b", "c"},
+			stop:   "hook",
+			want:   "1 migrated, 1 deferred; named a",
+		},
+		"the source, beyond the grace": {
+			reason: "nor must a failed list",
+			pages:  []string{"a: hang | b"},
+			stop:   "source",
+			want:   "1 migrated, 1 deferred; named a",
+		},
+		"the context, objects parked": {
+			reason: "who waits for another attempt is deferred with the last reason",
+			pages:  []string{"a: 429/15 | b: 503/15 | c", "d"},
+			stop:   "context",
+			want:   "2 migrated, 2 deferred; named a b",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				s, pages := collection(tc.pages...)
+				options := walk.Options{}
+				switch tc.stop {
+				case "context": // one second in, with every page handed out and the source still open
+					pages = wait(ctx, pages)
+					time.AfterFunc(time.Second, func() { stop(tired) })
+				case "hook":
+					options.OnPage = func(_ context.Context, r walk.Report) error {
+						if r.ResourceVersion == "101" {
+							return tired
+						}
+						return nil
+					}
+				case "source":
+					pages = then(pages, tired)
+				}
+				report, err := walk.Run(ctx, pages, s.rewrite, options)
+				if !errors.Is(err, tired) {
+					t.Errorf("%s: Run returned %v, want the reason of the stop", tc.reason, err)
+				}
+				if diff := cmp.Diff(tc.want, prose(report)); diff != "" {
+					t.Errorf("%s: report (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// wait keeps a source open until the context ends, as a slow list does.
+func wait(ctx context.Context, pages walk.Source[*bird]) walk.Source[*bird] {
+	return func(yield func(walk.Page[*bird], error) bool) {
+		for p, err := range pages {
+			if !yield(p, err) {
+				return
+			}
+		}
+		<-ctx.Done()
+		yield(walk.Page[*bird]{}, context.Cause(ctx))
+	}
+}
+
+// A parked object whose wait is over may still find every worker busy. When
+// the walk is told to stop meanwhile, it must not be written any more.
+func TestRunDoesNotResumeAfterTheStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var page []string
+		for i := range 50 {
+			page = append(page, fmt.Sprintf("a%02d: 429 ok", i))
+		}
+		s, pages := collection(strings.Join(append(page, "b: 5s", "c"), "|"))
+		time.AfterFunc(3*time.Second, stop)
+		report, err := walk.Run(ctx, pages, s.rewrite, walk.Options{
+			Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1}),
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Run returned %v", err)
+		}
+		// Up to 50 were resumed before b took the only worker; nobody after.
+		if got := report.Counts.Total(); got != 51 {
+			t.Errorf("%d objects counted, want the 51 begun", got)
+		}
+		if s.requested("c") != 0 {
+			t.Error("an object was begun after the stop")
+		}
+		for i := range 50 {
+			if key := fmt.Sprintf("a%02d", i); s.requested(key) == 2 {
+				t.Errorf("%s was resumed after the stop", key)
+			}
+		}
+	})
+}
+
+func TestRunHotObjectsHoldNobodyUp(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		before int // hot objects that came and went
+		hot    int
+	}{
+		"one":                            {"its waits cost no worker", 0, 1},
+		"as many as there is parking":    {"nor do theirs", 0, walk.MaxParked},
+		"after others":                   {"a parking place is given back", walk.MaxParked, walk.MaxParked},
+		"more than there are places for": {"the worker waits, and all come to their end", 0, walk.MaxParked + 40},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const cold = 1000
+				var early, page []string
+				for i := range tc.before {
+					early = append(early, fmt.Sprintf("a%04d: 429 ok", i))
+				}
+				for i := range tc.hot {
+					page = append(page, fmt.Sprintf("hot%04d: 429/15 429/15 ok", i))
+				}
+				for i := range cold {
+					page = append(page, fmt.Sprintf("mild%04d", i))
+				}
+				s, pages := collection(strings.Join(early, "|"), strings.Join(page, "|"))
+				var mild atomic.Int64
+				act := func(ctx context.Context, b *bird) (godwit.Outcome, error) {
+					outcome, err := s.rewrite(ctx, b)
+					switch {
+					case strings.HasPrefix(b.name, "mild"):
+						mild.Add(1)
+					case strings.HasPrefix(b.name, "hot") && outcome == godwit.Migrated &&
+						tc.hot <= walk.MaxParked && mild.Load() < cold:
+						t.Errorf("%s: %s ended before %d others", tc.reason, b.name, cold-mild.Load())
+					}
+					return outcome, err
+				}
+				report, err := walk.Run(t.Context(), slowly(pages), act,
+					// One worker shows best who holds it.
+					walk.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := report.Counts.Migrated, int64(tc.before+tc.hot+cold); got != want {
+					t.Errorf("%s: Migrated = %d, want %d", tc.reason, got, want)
+				}
+			})
+		})
+	}
+}
+
+// slowly lets a minute pass after each page.
+func slowly(pages walk.Source[*bird]) walk.Source[*bird] {
+	return func(yield func(walk.Page[*bird], error) bool) {
+		for p, err := range pages {
+			if !yield(p, err) {
+				return
+			}
+			time.Sleep(time.Minute)
+		}
+	}
+}
+
+func TestRunGivesUp(t *testing.T) {
+	many := func(n int, script string) []string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf("%s%05d: %s", "o", i, strings.ReplaceAll(script, "N", fmt.Sprint(i))))
+		}
+		return out
+	}
+	mixed := func(every string) []string {
+		page := many(200, "503")
+		for i := range page {
+			if i%4 == 3 {
+				page[i] = fmt.Sprintf("o%05d: %s", i, every)
+			}
+		}
+		return page
+	}
+	cases := map[string]struct {
+		reason string
+		page   []string
+		giveUp bool
+	}{
+		"all are refused":                  {"the fault is not the objects'", many(5000, "refused"), true},
+		"just fewer than the bound":        {"some objects may fail for themselves", many(walk.MaxExhausted-1, "503"), false},
+		"every fourth is written":          {"the server works for some", mixed("ok"), false},
+		"every fourth is skipped unsent":   {"what was not sent shows nothing about the server", mixed("skip"), true},
+		"every fourth is refused for good": {"a 422 is an answer", mixed("422"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, pages := collection(strings.Join(tc.page, "|"))
+				report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{
+					Limiter:  walk.NewLimiter(walk.Limits{MaxInFlight: 1}),
+					Attempts: 1, // without waits the order, and so "in a row", is certain
+				})
+				if gaveUp := err != nil; gaveUp != tc.giveUp || report.Complete == tc.giveUp {
+					t.Errorf("%s: error %v, complete %v", tc.reason, err, report.Complete)
+				}
+				if _, transient := walk.Transient(err); tc.giveUp && !transient {
+					t.Errorf("%s: the error hides its cause: %v", tc.reason, err)
+				}
+				// One more may be handed out in the moment of the stop.
+				if over := report.Counts.Failed - walk.MaxExhausted; tc.giveUp && over != 0 && over != 1 {
+					t.Errorf("%s: %d failed before the end, want %d", tc.reason, report.Counts.Failed, walk.MaxExhausted)
+				}
+			})
+		})
+	}
+}
+
+func TestRunGivesUpOnADeadServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := make([]string, 5000)
+		for i := range page {
+			page[i] = fmt.Sprintf("o%04d: refused", i)
+		}
+		s, pages := collection(strings.Join(page, "|"))
+		report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{})
+		if err == nil || report.Complete {
+			t.Fatalf("Run returned %v, complete %v", err, report.Complete)
+		}
+		begun := 0
+		for i := range page {
+			if s.requested(fmt.Sprintf("o%04d", i)) > 0 {
+				begun++
+			}
+		}
+		if got := report.Counts.Total(); got != int64(begun) {
+			t.Errorf("%d objects counted, %d begun", got, begun)
+		}
+		if most := walk.MaxParked + walk.DefaultMaxInFlight; begun > most+walk.MaxExhausted {
+			t.Errorf("%d objects begun: no more than what may wait (%d) and what failed should be", begun, most)
+		}
+		if got := report.Remaining; got != int64(5000-begun) {
+			t.Errorf("Remaining = %d after %d of 5000 were begun", got, begun)
+		}
+	})
+}
+
+// The source of a walk may have a context of its own. When that ends, the walk
+// has not seen everything and must not claim to.
+func TestRunIsNotCompleteWhenItsListWasCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listing, cut := context.WithCancel(t.Context())
+		defer cut()
+		s, _ := collection()
+		pages := walk.List(listing, func(ctx context.Context, _ int64, token string) (walk.Page[*bird], string, error) {
+			return walk.Page[*bird]{Items: []*bird{{name: "a" + token}}}, token + "a", nil
+		}, walk.ListOptions{})
+		n := 0
+		report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{
+			OnPage: func(context.Context, walk.Report) error {
+				if n++; n == 3 {
+					cut()
+				}
+				return nil
+			},
+		})
+		if !errors.Is(err, context.Canceled) || report.Complete {
+			t.Errorf("Run returned %v, complete %v; want the list's end as an error", err, report.Complete)
+		}
+	})
+}
+
+func TestKeysOrderAsTheServerStoresThem(t *testing.T) {
+	got := []string{
+		walk.Key(&bird{"a-b", "x"}),
+		walk.Key(&bird{"a", "y"}),
+		walk.Key(&bird{"a", "x"}),
+		walk.Key(&bird{"", "cluster-scoped"}),
+	}
+	slices.Sort(got)
+	// "-" sorts before "/", so namespace a-b comes before namespace a.
+	if diff := cmp.Diff([]string{"a-b/x", "a/x", "a/y", "cluster-scoped"}, got); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}

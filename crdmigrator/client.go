@@ -1,0 +1,297 @@
+package crdmigrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// fieldManager names our writes where the server records them.
+	fieldManager = "godwit"
+
+	// requestTimeout is above the API server's own 60 s, so that a timeout is
+	// reported by whoever knows more about it; it is what frees us from a
+	// server that no longer answers at all.
+	requestTimeout = 70 * time.Second
+
+	// Metadata is all a rewrite needs of an object: protobuf where the server
+	// has it, since decoding is a good part of what a pass costs the client.
+	acceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	acceptMetadataList = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
+		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+var codecs = func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	utilruntime.Must(metav1.AddMetaToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	utilruntime.Must(authenticationv1.AddToScheme(scheme))
+	utilruntime.Must(authorizationv1.AddToScheme(scheme))
+	utilruntime.Must(coordinationv1.AddToScheme(scheme))
+	return serializer.NewCodecFactory(scheme)
+}()
+
+// client is every request this package makes. It decides nothing, never
+// retries by itself, and paces itself by the limiter.
+type client struct {
+	rest  rest.Interface
+	clock *serverClock
+}
+
+func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*client, error) {
+	c := &client{clock: &serverClock{local: local}}
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1 // the limiter is the only brake
+	cfg.RateLimiter = nil
+	cfg.NegotiatedSerializer = codecs.WithoutConversion()
+	cfg.ContentType = runtime.ContentTypeJSON
+	if cfg.Timeout == 0 {
+		cfg.Timeout = requestTimeout
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = "godwit"
+	}
+	cfg.Wrap(limiter.RoundTripper)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return meter{next: next, clock: c.clock} })
+
+	var err error
+	c.rest, err = rest.UnversionedRESTClientFor(cfg)
+	return c, err
+}
+
+// do sends a request without client-go's hidden retries: a walk must see every
+// 429 to pace itself by it.
+func do(ctx context.Context, r *rest.Request) rest.Result {
+	return r.MaxRetries(0).Do(ctx)
+}
+
+func crdPath(name string, subresource ...string) []string {
+	return append([]string{"apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions", name}, subresource...)
+}
+
+func (c *client) crd(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	err := do(ctx, c.rest.Get().AbsPath(crdPath(name)...)).Into(crd)
+	return crd, err
+}
+
+// crdMetadata is the cheap look at a definition: schemas run to hundreds of
+// kilobytes.
+func (c *client) crdMetadata(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+	m := &metav1.PartialObjectMetadata{}
+	err := do(ctx, c.rest.Get().AbsPath(crdPath(name)...).SetHeader("Accept", acceptMetadata)).Into(m)
+	return m, err
+}
+
+func (c *client) crdNames(ctx context.Context, selector string) ([]string, error) {
+	var names []string
+	for token := ""; ; {
+		list := &metav1.PartialObjectMetadataList{}
+		r := c.rest.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions").
+			SetHeader("Accept", acceptMetadataList).
+			Param("limit", strconv.Itoa(walk.DefaultPageObjects))
+		if selector != "" {
+			r.Param("labelSelector", selector)
+		}
+		if token != "" {
+			r.Param("continue", token)
+		}
+		if err := do(ctx, r).Into(list); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		if token = list.Continue; token == "" {
+			return names, nil
+		}
+	}
+}
+
+func (c *client) patchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
+	r := c.rest.Patch(patchType).AbsPath(crdPath(name, subresource...)...).
+		SetHeader("Accept", acceptMetadata).
+		Param("fieldManager", fieldManager).
+		Body(body)
+	return do(ctx, r).Error()
+}
+
+func collectionPath(r schema.GroupVersionResource) []string {
+	return []string{"apis", r.Group, r.Version, r.Resource}
+}
+
+func objectPath(r schema.GroupVersionResource, o walk.Object) []string {
+	path := []string{"apis", r.Group, r.Version}
+	if ns := o.GetNamespace(); ns != "" {
+		path = append(path, "namespaces", ns)
+	}
+	return append(path, r.Resource, o.GetName())
+}
+
+// objects lists one page of metadata over all namespaces.
+func (c *client) objects(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
+	req := c.rest.Get().AbsPath(collectionPath(r)...).
+		SetHeader("Accept", acceptMetadataList).
+		Param("limit", strconv.FormatInt(limit, 10))
+	if token != "" {
+		req.Param("continue", token)
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	err := do(ctx, req).Into(list)
+	return list, err
+}
+
+// exists asks the collection for one object. Unlike a GET, whose 404 may also
+// mean that the version is no longer served, an empty list leaves no doubt.
+func (c *client) exists(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (bool, error) {
+	path := objectPath(r, o)
+	list := &metav1.PartialObjectMetadataList{}
+	err := do(ctx, c.rest.Get().AbsPath(path[:len(path)-1]...).
+		SetHeader("Accept", acceptMetadataList).
+		Param("fieldSelector", "metadata.name="+o.GetName())).Into(list)
+	return err == nil && len(list.Items) > 0, err
+}
+
+// touch writes an object without changing it: an empty merge patch, which the
+// server applies to whatever it holds, so that it can neither conflict nor
+// create. Two bytes go out, metadata comes back.
+func (c *client) touch(ctx context.Context, r schema.GroupVersionResource, o walk.Object, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+	req := c.rest.Patch(types.MergePatchType).AbsPath(objectPath(r, o)...).
+		SetHeader("Accept", acceptMetadata).
+		Param("fieldManager", fieldManager).
+		Param("fieldValidation", metav1.FieldValidationIgnore).
+		Body([]byte("{}"))
+	if dryRun {
+		req.Param("dryRun", metav1.DryRunAll)
+	}
+	m := &metav1.PartialObjectMetadata{}
+	err := do(ctx, req).Into(m)
+	return m, err
+}
+
+// create posts a review, a kind of object that is an answer and not stored.
+func (c *client) create(ctx context.Context, review runtime.Object, path ...string) error {
+	body, err := json.Marshal(review)
+	if err != nil {
+		return err
+	}
+	return do(ctx, c.rest.Post().AbsPath(path...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)).Into(review)
+}
+
+func (c *client) allowed(ctx context.Context, a authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a},
+	}
+	err := c.create(ctx, review, "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews")
+	return review.Status.Allowed, err
+}
+
+// whoAmI is the name the API server knows us by; empty when it does not say.
+func (c *client) whoAmI(ctx context.Context) string {
+	review := &authenticationv1.SelfSubjectReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
+	}
+	if err := c.create(ctx, review, "apis", "authentication.k8s.io", "v1", "selfsubjectreviews"); err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
+}
+
+// identityLeases are what API servers renew to say that they exist.
+func (c *client) identityLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
+	list := &coordinationv1.LeaseList{}
+	err := do(ctx, c.rest.Get().
+		AbsPath("apis", "coordination.k8s.io", "v1", "namespaces", metav1.NamespaceSystem, "leases").
+		Param("labelSelector", "apiserver.kubernetes.io/identity=kube-apiserver")).Into(list)
+	return list.Items, err
+}
+
+// storageVersionMigration is the part of a StorageVersionMigration, the
+// in-tree kind as well as kube-storage-version-migrator's, that says what it
+// migrates and whether it has ended.
+type storageVersionMigration struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		Resource struct {
+			Group    string `json:"group"`
+			Resource string `json:"resource"`
+		} `json:"resource"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+func (s storageVersionMigration) ended() bool {
+	for _, c := range s.Status.Conditions {
+		if c.Status == metav1.ConditionTrue && (c.Type == "Succeeded" || c.Type == "Failed") {
+			return true
+		}
+	}
+	return false
+}
+
+// storageVersionMigrations lists the migrations of one API group; none where
+// the group is not served.
+func (c *client) storageVersionMigrations(ctx context.Context, group string) ([]storageVersionMigration, error) {
+	raw, err := do(ctx, c.rest.Get().AbsPath("apis", group)).Raw()
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var discovered metav1.APIGroup
+	if err := json.Unmarshal(raw, &discovered); err != nil {
+		return nil, fmt.Errorf("read discovery of group %s: %w", group, err)
+	}
+	raw, err = do(ctx, c.rest.Get().AbsPath("apis", group, discovered.PreferredVersion.Version, "storageversionmigrations")).Raw()
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []storageVersionMigration `json:"items"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("read storageversionmigrations.%s: %w", group, err)
+	}
+	return list.Items, nil
+}
+
+// notFound is how a definition that is not there is reported.
+func notFound(name string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: %s", ErrNotFound, name)
+	}
+	return fmt.Errorf("read customresourcedefinition %s: %w", name, err)
+}
+
+// ErrNotFound reports a CustomResourceDefinition that does not exist.
+var ErrNotFound = errors.New("no such customresourcedefinition")

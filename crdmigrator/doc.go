@@ -1,0 +1,27 @@
+// Package crdmigrator carries custom resources across API versions: objects
+// that etcd still holds at an old version are written again at the current
+// storage version, and then, and only then, status.storedVersions of their
+// CustomResourceDefinition is trimmed, so that the old version can be dropped.
+//
+// A [Migrator] works in three steps. Observe reads the [Facts] about one
+// definition. [PlanFor] decides on them, purely: a [Plan] is Clean, Ready, or
+// Blocked with a remedy for each [godwit.Blocker]. Run carries a plan out:
+//
+//   - It settles. An API server that has not yet adopted the new storage
+//     version puts migrated objects back, so nothing is written before every
+//     known server has ([NotSettledError] names the ones it waits for).
+//   - It rewrites: every object gets an empty merge patch at the storage
+//     version, which the server elides when the stored bytes are already right.
+//     The resourceVersion C of the first page goes into a [Checkpoint] before
+//     the first write; whatever carries a newer one needs no write any more.
+//   - It trims, in one patch that tests the definition's UID, generation and
+//     storedVersions, and only after a complete pass without a failure.
+//
+// What it refuses to do: to write through any version but the storage version,
+// to take a 404 for a deletion without looking, to trim after a pass that left
+// anything behind, and to trust a write sent before the servers settled.
+//
+// Read plan.go, settle.go, checkpoint.go, rewrite.go and trim.go in this
+// order; facts.go and client.go hold the I/O. Package etcdverify proves the
+// result from etcd's side.
+package crdmigrator

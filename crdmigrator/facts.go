@@ -1,0 +1,268 @@
+package crdmigrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+)
+
+// Facts are what was read about one CustomResourceDefinition and its
+// surroundings. They are all that [PlanFor] decides on.
+type Facts struct {
+	CRD *apiextensionsv1.CustomResourceDefinition
+	// Now is the API server's time of the reading.
+	Now time.Time
+	// Objects counts the custom resources; nil when it may not be read or the
+	// resource is not served.
+	Objects *int64
+	// Uncounted says why Objects is nil.
+	Uncounted string
+	// Servers are the API servers with a valid identity lease; nil when the
+	// leases can't be read.
+	Servers []Server
+	// Denied are the rights a migration needs and the caller lacks.
+	Denied []Grant
+	// User is the name the API server knows the caller by.
+	User string
+	// Migrations names the StorageVersionMigrations of this resource, of
+	// whatever migrator, that have not ended.
+	Migrations []string
+	// Checkpoint is where an earlier run stopped.
+	Checkpoint Checkpoint
+}
+
+// Server is an API server as its identity lease shows it.
+type Server struct {
+	// Name is the lease's name in kube-system.
+	Name string
+	// Host is the server's host name, where the lease says it.
+	Host string
+	// Renewed is when the server last renewed its lease.
+	Renewed time.Time
+}
+
+func (s Server) String() string {
+	if s.Host == "" {
+		return s.Name
+	}
+	return fmt.Sprintf("%s (host %s)", s.Name, s.Host)
+}
+
+// Grant is one right on one resource.
+type Grant struct {
+	Verb     string
+	Resource schema.GroupResource
+	// Name restricts the grant to one object.
+	Name string
+}
+
+func (g Grant) String() string {
+	if g.Name != "" {
+		return fmt.Sprintf("%s %s %s", g.Verb, g.Resource, g.Name)
+	}
+	return fmt.Sprintf("%s %s", g.Verb, g.Resource)
+}
+
+// Names lists the definitions that match a label selector, all of them for an
+// empty one.
+func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error) {
+	names, err := m.client.crdNames(ctx, selector)
+	if err != nil {
+		return nil, fmt.Errorf("list customresourcedefinitions: %w", err)
+	}
+	return names, nil
+}
+
+// Observe reads the facts about one definition, with about ten small requests;
+// with three where its storedVersions show that there is nothing to do. It
+// changes nothing.
+func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
+	var f Facts
+	var err error
+	if f.CRD, err = m.client.crd(ctx, crd); err != nil {
+		return f, notFound(crd, err)
+	}
+	if f.Checkpoint, err = m.options.Journal.Load(ctx, f.CRD); err != nil {
+		return f, fmt.Errorf("load the checkpoint of %s: %w", crd, err)
+	}
+	if f.Objects, f.Uncounted, err = m.count(ctx, f.CRD); err != nil {
+		return f, fmt.Errorf("count %s: %w", crd, err)
+	}
+	f.Now = m.client.clock.Now()
+	if clean(f.CRD) {
+		return f, nil
+	}
+	if f.Servers, err = m.servers(ctx); err != nil {
+		return f, err
+	}
+	if f.Migrations, err = m.migrations(ctx, f.CRD); err != nil {
+		return f, err
+	}
+	if f.Denied, err = m.denied(ctx, f.CRD); err != nil {
+		return f, err
+	}
+	if len(f.Denied) > 0 {
+		f.User = m.client.whoAmI(ctx)
+	}
+	return f, nil
+}
+
+// count asks for one object and for how many follow. What the server refuses to
+// list has no number, and a reason.
+func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (n *int64, uncounted string, err error) {
+	version := storageVersion(crd)
+	if version == "" || !established(crd) || !served(crd, version) {
+		return nil, "the storage version is not served", nil
+	}
+	list, err := m.client.objects(ctx, resourceOf(crd), 1, "")
+	var answered apierrors.APIStatus
+	switch {
+	case errors.As(err, &answered):
+		return nil, err.Error(), nil
+	case err != nil:
+		return nil, "", err
+	case list.RemainingItemCount != nil:
+		return ptr.To(int64(len(list.Items)) + *list.RemainingItemCount), "", nil
+	case list.Continue != "":
+		return nil, "the server does not say how many there are", nil
+	}
+	return ptr.To(int64(len(list.Items))), "", nil
+}
+
+func (m *Migrator) servers(ctx context.Context) ([]Server, error) {
+	leases, err := m.client.identityLeases(ctx)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the API servers' identity leases: %w", err)
+	}
+	return serversOf(leases, m.client.clock.Now()), nil
+}
+
+func serversOf(leases []coordinationv1.Lease, now time.Time) []Server {
+	var servers []Server
+	for _, l := range leases {
+		if l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
+			continue
+		}
+		valid := time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+		if l.Spec.RenewTime.Add(valid).Before(now) {
+			continue
+		}
+		servers = append(servers, Server{
+			Name: l.Name, Host: l.Labels["kubernetes.io/hostname"], Renewed: l.Spec.RenewTime.Time,
+		})
+	}
+	return servers
+}
+
+// storageMigrationGroups serve a kind StorageVersionMigration: Kubernetes'
+// own, and kube-storage-version-migrator's.
+var storageMigrationGroups = []string{"storagemigration.k8s.io", "migration.k8s.io"}
+
+func (m *Migrator) migrations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]string, error) {
+	var names []string
+	for _, group := range storageMigrationGroups {
+		migrations, err := m.client.storageVersionMigrations(ctx, group)
+		if apierrors.IsForbidden(err) {
+			continue // two migrators at once cost requests, never safety
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list storageversionmigrations.%s: %w", group, err)
+		}
+		for _, s := range migrations {
+			of := s.Spec.Resource
+			if of.Group == crd.Spec.Group && of.Resource == crd.Spec.Names.Plural && !s.ended() {
+				names = append(names, fmt.Sprintf("storageversionmigrations.%s/%s", group, s.Metadata.Name))
+			}
+		}
+	}
+	return names, nil
+}
+
+// denied asks, right by right, what Run is going to need.
+func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]Grant, error) {
+	objects := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+	definitions := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
+	status := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions/status"}
+	needed := []Grant{
+		{Verb: "list", Resource: objects},
+		{Verb: "patch", Resource: objects},
+	}
+	if !m.options.NoTrim && !m.options.DryRun {
+		needed = append(needed, Grant{Verb: "patch", Resource: status, Name: crd.Name})
+	}
+	if _, ok := m.options.Journal.(*annotationJournal); ok && !m.options.DryRun {
+		needed = append(needed, Grant{Verb: "patch", Resource: definitions, Name: crd.Name})
+	}
+	var denied []Grant
+	for _, g := range needed {
+		resource, subresource, _ := strings.Cut(g.Resource.Resource, "/")
+		ok, err := m.client.allowed(ctx, authorizationv1.ResourceAttributes{
+			Verb: g.Verb, Group: g.Resource.Group, Resource: resource, Subresource: subresource, Name: g.Name,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("ask whether we may %s: %w", g, err)
+		}
+		if !ok {
+			denied = append(denied, g)
+		}
+	}
+	return denied, nil
+}
+
+func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+func servedVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	var names []string
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+func served(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.Contains(servedVersions(crd), version)
+}
+
+func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// clean: the server promises that no object is at any other version.
+func clean(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.Equal(crd.Status.StoredVersions, []string{storageVersion(crd)})
+}
+
+// resourceOf is where objects are read and written: always at the storage
+// version, since writing through another one can lose fields.
+func resourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionResource {
+	return schema.GroupVersionResource{
+		Group: crd.Spec.Group, Version: storageVersion(crd), Resource: crd.Spec.Names.Plural,
+	}
+}

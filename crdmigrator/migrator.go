@@ -1,0 +1,147 @@
+package crdmigrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Options tune a [Migrator]. The zero value works.
+type Options struct {
+	Policy
+	// Limiter paces every request; share it between migrators of one cluster.
+	// Nil means one of its own, with the default limits.
+	Limiter *walk.Limiter
+	// Journal keeps the checkpoints; nil means an annotation on the definition.
+	Journal Journal
+	// NoTrim leaves status.storedVersions as it is.
+	NoTrim bool
+	// DryRun sends every write as a server-side dry run: it tells which
+	// objects admission would refuse, and changes nothing. Objects that would
+	// be accepted count as Skipped. It does not settle, since nothing is
+	// written.
+	DryRun bool
+	// Attempts bounds the tries for one object; 0 means walk.DefaultAttempts.
+	Attempts int
+	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
+	PageObjects int64
+	// Clock is for tests; nil means the real one.
+	Clock clock.PassiveClock
+}
+
+// Migrator migrates the custom resources of one cluster. It is safe for
+// concurrent use on different definitions.
+type Migrator struct {
+	options Options
+	client  *client
+
+	mu        sync.Mutex
+	sightings map[change]*sighting
+}
+
+// change names one state of one definition's spec.
+type change struct {
+	uid        types.UID
+	generation int64
+}
+
+// New returns a migrator that talks to the cluster of cfg. Limits and retries
+// of cfg do not apply: the limiter paces, the walk retries.
+func New(cfg *rest.Config, o Options) (*Migrator, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Limiter == nil {
+		o.Limiter = walk.NewLimiter(walk.Limits{})
+	}
+	c, err := newClient(cfg, o.Limiter, o.Clock)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if o.Journal == nil {
+		o.Journal = &annotationJournal{client: c}
+	}
+	return &Migrator{options: o, client: c, sightings: map[change]*sighting{}}, nil
+}
+
+// Plan observes one definition and decides what is to be done about it.
+func (m *Migrator) Plan(ctx context.Context, crd string) (Plan, error) {
+	f, err := m.Observe(ctx, crd)
+	if err != nil {
+		return Plan{}, err
+	}
+	if f.Servers != nil {
+		m.look(f) // a server that is silent now gets the whole settle time, should it be back when Run looks
+	}
+	return PlanFor(f, m.options.Policy), nil
+}
+
+// Report is what a run has done so far.
+type Report struct {
+	// Storage is the tally of the rewrite. It alone gates the trim.
+	Storage walk.Report
+	// Requests counts what was sent to the API server for this run.
+	Requests int64
+	// Trimmed: this run made the storage version the only stored one.
+	Trimmed bool
+	// Checkpoint is what the journal holds.
+	Checkpoint Checkpoint
+}
+
+// ErrChanged reports that a definition is no longer as it was planned for: its
+// spec changed in a way that voids the evidence, it is being deleted, or a
+// write to its status came in between. Observe and plan again.
+var ErrChanged = errors.New("the customresourcedefinition changed")
+
+// BlockedError reports a plan that must not be run.
+type BlockedError struct {
+	CRD      string
+	Blockers []godwit.Blocker
+}
+
+func (e *BlockedError) Error() string {
+	messages := make([]string, len(e.Blockers))
+	for i, b := range e.Blockers {
+		messages[i] = b.Reason + ": " + b.Message
+	}
+	return fmt.Sprintf("%s is blocked: %s", e.CRD, strings.Join(messages, "; "))
+}
+
+// settled looks at the servers and remembers what it saw of this change.
+func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	servers, err := m.servers(ctx)
+	if err != nil {
+		return err
+	}
+	now := m.client.clock.Now()
+	v := m.look(Facts{CRD: crd, Servers: servers, Now: now})
+	if v.settled {
+		return nil
+	}
+	return &NotSettledError{Until: v.until, Wait: v.until.Sub(now), Servers: v.waiting, Silent: v.silent}
+}
+
+func (m *Migrator) look(f Facts) settlement {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := change{f.CRD.UID, f.CRD.Generation}
+	if m.sightings[key] == nil {
+		for old := range m.sightings {
+			if old.uid == key.uid {
+				delete(m.sightings, old)
+			}
+		}
+		m.sightings[key] = &sighting{}
+	}
+	return m.sightings[key].look(f, m.options.Policy)
+}

@@ -1,0 +1,305 @@
+package crdmigrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// State says what a plan amounts to.
+type State string
+
+const (
+	// Clean: storedVersions is the storage version alone.
+	Clean State = "Clean"
+	// Ready: there is work, and nothing in its way.
+	Ready State = "Ready"
+	// Blocked: there is work, and something in its way.
+	Blocked State = "Blocked"
+)
+
+// ManagedFields says whether managedFields of the objects name versions that
+// are no longer served.
+type ManagedFields string
+
+const (
+	// ManagedFieldsUnknown: telling takes reading every object.
+	ManagedFieldsUnknown ManagedFields = "Unknown"
+	// ManagedFieldsClean: no object names a version that is not served.
+	ManagedFieldsClean ManagedFields = "Clean"
+)
+
+// Reasons of blockers.
+const (
+	// ReasonNotEstablished: the API server does not serve the definition.
+	ReasonNotEstablished = "NotEstablished"
+	// ReasonTerminating: the definition is being deleted.
+	ReasonTerminating = "Terminating"
+	// ReasonNoStorageVersion: no version is marked as the storage version.
+	ReasonNoStorageVersion = "NoStorageVersion"
+	// ReasonStorageVersionNotServed: objects can't be written at the storage
+	// version, and writing them through another one can lose fields.
+	ReasonStorageVersionNotServed = "StorageVersionNotServed"
+	// ReasonStoredVersionNotInSpec: objects may be stored at a version that
+	// the server no longer knows how to read.
+	ReasonStoredVersionNotInSpec = "StoredVersionNotInSpec"
+	// ReasonForbidden: a right is missing.
+	ReasonForbidden = "Forbidden"
+	// ReasonMigrationInProgress: another migrator is at work on the resource.
+	ReasonMigrationInProgress = "MigrationInProgress"
+	// ReasonCRDKeepsChanging: the definition changed under several runs.
+	ReasonCRDKeepsChanging = "CRDKeepsChanging"
+	// ReasonServerSilent: an API server has not shown a sign of life since
+	// the storage version changed and may still write the old one.
+	ReasonServerSilent = "ServerSilent"
+)
+
+// Policy is what the user decides. The zero value is the safe default.
+type Policy struct {
+	// Settle is how long after a change of the storage version the first write
+	// may be sent; 0 means DefaultSettle. A fifth of it is given to the servers'
+	// watches, the rest to requests under way. Negative means no time at all;
+	// each server must still have renewed its lease since the change, which
+	// takes up to 10 s.
+	Settle time.Duration
+	// SettleFromSight counts the settle time from the first sight of every
+	// server having adopted the change, instead of from the change itself. It
+	// also covers a server that came back a moment ago; for processes that run
+	// all the time.
+	SettleFromSight bool
+	// AcceptSilentServers goes on without the servers that are silent.
+	AcceptSilentServers bool
+}
+
+// Plan is what is to be done about one definition. It is a value, decided by
+// [PlanFor].
+type Plan struct {
+	Name           string
+	UID            types.UID
+	Generation     int64
+	Resource       schema.GroupVersionResource
+	State          State
+	StorageVersion string
+	ServedVersions []string
+	StoredVersions []string
+	// Objects is nil when they can't be counted; Uncounted says why.
+	Objects       *int64
+	Uncounted     string
+	ManagedFields ManagedFields
+	Blockers      []godwit.Blocker
+	// Resumes: an earlier run left a checkpoint that still holds.
+	Resumes bool
+}
+
+// PlanFor decides what is to be done. It is pure: equal facts and policy give
+// equal plans.
+func PlanFor(f Facts, p Policy) Plan {
+	crd := f.CRD
+	plan := Plan{
+		Name:           crd.Name,
+		UID:            crd.UID,
+		Generation:     crd.Generation,
+		Resource:       resourceOf(crd),
+		State:          Clean,
+		StorageVersion: storageVersion(crd),
+		ServedVersions: servedVersions(crd),
+		StoredVersions: slices.Clone(crd.Status.StoredVersions),
+		Objects:        f.Objects,
+		ManagedFields:  ManagedFieldsUnknown,
+		Resumes:        f.Checkpoint.holds(crd, p),
+		Uncounted:      f.Uncounted,
+	}
+	if f.Objects != nil && *f.Objects == 0 {
+		plan.ManagedFields = ManagedFieldsClean
+	}
+	if clean(crd) && plan.StorageVersion != "" {
+		return plan
+	}
+	plan.State = Ready
+	for _, check := range checks {
+		plan.Blockers = append(plan.Blockers, check(f, p)...)
+	}
+	if len(plan.Blockers) > 0 {
+		plan.State = Blocked
+	}
+	return plan
+}
+
+// Refusals are the blockers that waiting does not cure.
+func (p Plan) Refusals() []godwit.Blocker {
+	return slices.DeleteFunc(slices.Clone(p.Blockers), func(b godwit.Blocker) bool {
+		return b.Reason == ReasonServerSilent
+	})
+}
+
+// checks run in the order in which a person would mend what they find.
+var checks = []func(Facts, Policy) []godwit.Blocker{
+	checkServing, checkVersions, checkRights, checkOthers, checkChanges, checkServers,
+}
+
+func checkServing(f Facts, _ Policy) []godwit.Blocker {
+	crd := f.CRD
+	switch {
+	case crd.DeletionTimestamp != nil:
+		return blocker(ReasonTerminating,
+			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects", crd.Name),
+			"nothing is left to migrate; if the deletion hangs: kubectl get crd "+crd.Name+" -o yaml")
+	case !established(crd):
+		return blocker(ReasonNotEstablished,
+			fmt.Sprintf("customresourcedefinition %s is not served: %s", crd.Name, whyNotEstablished(crd)),
+			"kubectl describe crd "+crd.Name)
+	}
+	return nil
+}
+
+func whyNotEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return "condition Established is not True"
+}
+
+func checkVersions(f Facts, _ Policy) []godwit.Blocker {
+	crd := f.CRD
+	version := storageVersion(crd)
+	if version == "" {
+		return blocker(ReasonNoStorageVersion,
+			fmt.Sprintf("no version of %s is marked as the storage version", crd.Name),
+			"set storage: true on one entry of spec.versions: kubectl edit crd "+crd.Name)
+	}
+	var blockers []godwit.Blocker
+	if !served(crd, version) {
+		blockers = append(blockers, godwit.Blocker{
+			Reason:  ReasonStorageVersionNotServed,
+			Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
+			Remedy:  fmt.Sprintf("set served: true on version %s, for the time of the run: kubectl edit crd %s", version, crd.Name),
+		})
+	}
+	for _, stored := range crd.Status.StoredVersions {
+		if !slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == stored }) {
+			blockers = append(blockers, godwit.Blocker{
+				Reason: ReasonStoredVersionNotInSpec,
+				Message: fmt.Sprintf("status.storedVersions of %s names %s, which spec.versions does not have: objects stored at it can't be read",
+					crd.Name, stored),
+				Remedy: fmt.Sprintf("add version %s to spec.versions with served: false and run again, or prove with `godwit crd verify %s` that no object is at it", stored, crd.Name),
+			})
+		}
+	}
+	return blockers
+}
+
+func checkRights(f Facts, _ Policy) []godwit.Blocker {
+	var blockers []godwit.Blocker
+	for _, g := range f.Denied {
+		blockers = append(blockers, godwit.Blocker{
+			Reason:  ReasonForbidden,
+			Message: fmt.Sprintf("%s may not %s", orElse(f.User, "the current user"), g),
+			Remedy:  grantCommand(g, f.User),
+		})
+	}
+	return blockers
+}
+
+// grantCommand creates a role with exactly the missing right and binds it. Its
+// name says for whom: another user's command must not find it taken.
+func grantCommand(g Grant, user string) string {
+	user = orElse(user, "USER")
+	role := strings.Map(nameRune, strings.Join(slices.DeleteFunc(
+		[]string{"godwit", g.Verb, g.Resource.String(), g.Name, user}, func(s string) bool { return s == "" }), "-"))
+	rule := fmt.Sprintf("--verb=%s --resource=%s", g.Verb, resourceArgument(g.Resource))
+	if g.Name != "" {
+		rule += " --resource-name=" + g.Name
+	}
+	subject := "--user=" + shellWord(user)
+	if sa, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		subject = "--serviceaccount=" + sa
+	}
+	return fmt.Sprintf("kubectl create clusterrole %[1]s %[2]s && kubectl create clusterrolebinding %[1]s --clusterrole=%[1]s %[3]s",
+		role, rule, subject)
+}
+
+// nameRune keeps what the name of any object may hold.
+func nameRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return '-'
+}
+
+// shellWord quotes what a certificate or an identity provider may call a user.
+func shellWord(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-", r)
+	}) {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
+// resourceArgument writes a resource the way kubectl takes it: the subresource
+// comes after the group.
+func resourceArgument(r schema.GroupResource) string {
+	resource, subresource, ok := strings.Cut(r.Resource, "/")
+	if !ok {
+		return r.String()
+	}
+	return schema.GroupResource{Group: r.Group, Resource: resource}.String() + "/" + subresource
+}
+
+func checkOthers(f Facts, _ Policy) []godwit.Blocker {
+	if len(f.Migrations) == 0 {
+		return nil
+	}
+	return blocker(ReasonMigrationInProgress,
+		fmt.Sprintf("%s is being migrated by %s", f.CRD.Name, strings.Join(f.Migrations, ", ")),
+		fmt.Sprintf("wait until it ends, or remove it: kubectl get %s", f.Migrations[0]))
+}
+
+func checkChanges(f Facts, _ Policy) []godwit.Blocker {
+	recent := f.Checkpoint.restartsSince(f.Now.Add(-restartWindow))
+	if f.Checkpoint.CRDUID != f.CRD.UID || recent < maxRestarts { // another definition's are not this one's
+		return nil
+	}
+	return blocker(ReasonCRDKeepsChanging,
+		fmt.Sprintf("%s changed under %d runs within an hour; its spec is written by %s",
+			f.CRD.Name, recent, orElse(strings.Join(specManagers(f.CRD), ", "), "managers that managedFields do not name")),
+		fmt.Sprintf("let these managers agree on one spec, then: kubectl annotate crd %s %s-", f.CRD.Name, CheckpointAnnotation))
+}
+
+func checkServers(f Facts, p Policy) []godwit.Blocker {
+	if f.Checkpoint.holds(f.CRD, p) {
+		return nil
+	}
+	var blockers []godwit.Blocker
+	for _, s := range new(sighting).look(f, p).silent {
+		blockers = append(blockers, godwit.Blocker{
+			Reason: ReasonServerSilent,
+			Message: fmt.Sprintf("API server %s is known but silent: its lease was renewed %s ago, and it may still have requests under way that store the old version",
+				s, f.Now.Sub(s.Renewed).Round(time.Second)),
+			Remedy: fmt.Sprintf("bring it back and wait %s before the next run, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system %s",
+				p.settle(), s.Name),
+		})
+	}
+	return blockers
+}
+
+func blocker(reason, message, remedy string) []godwit.Blocker {
+	return []godwit.Blocker{{Reason: reason, Message: message, Remedy: remedy}}
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

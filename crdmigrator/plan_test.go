@@ -1,0 +1,549 @@
+package crdmigrator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// flip is when the storage version of the definitions below was set, as their
+// managedFields have it: cut to the second.
+var flip = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+var (
+	widgets           = schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	definitions       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	definitionsStatus = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions/status"}
+)
+
+// widgetCRD went from v1 to v2 at flip and has not been migrated.
+func widgetCRD(edits ...func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "widgets.example.com", UID: "u1", Generation: 7,
+			ManagedFields: []metav1.ManagedFieldsEntry{specEntry("kubectl", flip)},
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com",
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+				{Name: "v1", Served: true},
+				{Name: "v2", Served: true, Storage: true},
+			},
+		},
+		Status: apiextensionsv1.CustomResourceDefinitionStatus{
+			StoredVersions: []string{"v1", "v2"},
+			Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
+				{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue},
+				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+			},
+		},
+	}
+	for _, edit := range edits {
+		edit(crd)
+	}
+	return crd
+}
+
+type edit = func(*apiextensionsv1.CustomResourceDefinition)
+
+func versions(v ...apiextensionsv1.CustomResourceDefinitionVersion) edit {
+	return func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = v }
+}
+
+func stored(v ...string) edit {
+	return func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Status.StoredVersions = v }
+}
+
+func conditions(c ...apiextensionsv1.CustomResourceDefinitionCondition) edit {
+	return func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Status.Conditions = c }
+}
+
+func terminating(crd *apiextensionsv1.CustomResourceDefinition) {
+	crd.DeletionTimestamp = &metav1.Time{Time: flip}
+}
+
+func specEntry(manager string, t time.Time) metav1.ManagedFieldsEntry {
+	return entry(manager, t, `{"f:metadata":{"f:labels":{}},"f:spec":{"f:versions":{}}}`)
+}
+
+func entry(manager string, t time.Time, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: t},
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+	}
+}
+
+// later is a moment by which everything about flip has settled.
+var later = flip.Add(time.Hour)
+
+func alive(name string) Server { return Server{Name: name, Renewed: later.Add(-4 * time.Second)} }
+
+func reasons(blockers []godwit.Blocker) []string {
+	var names []string
+	for _, b := range blockers {
+		names = append(names, b.Reason)
+	}
+	return names
+}
+
+func TestPlanForState(t *testing.T) {
+	// now is early enough after the flip that a server can have missed it while
+	// its lease is valid.
+	now := flip.Add(10 * time.Minute)
+	missed := Server{Name: "apiserver-b", Host: "cp-2", Renewed: flip.Add(-time.Minute)}
+
+	cases := map[string]struct {
+		reason  string
+		facts   Facts
+		policy  Policy
+		state   State
+		reasons []string
+	}{
+		"old objects": {
+			reason: "two stored versions and nothing in the way",
+			facts:  Facts{CRD: widgetCRD(), Now: later, Servers: []Server{alive("a")}},
+			state:  Ready,
+		},
+		"clean": {
+			reason: "storedVersions is the server's promise, whatever else is wrong",
+			facts: Facts{
+				CRD: widgetCRD(stored("v2"), terminating, conditions()), Now: now,
+				Denied: []Grant{{Verb: "list", Resource: widgets}}, Servers: []Server{missed},
+			},
+			state: Clean,
+		},
+		"only the old version": {
+			reason: "one stored version is not enough: it must be the storage version",
+			facts:  Facts{CRD: widgetCRD(stored("v1")), Now: later},
+			state:  Ready,
+		},
+		"the storage version twice": {
+			reason: "an odd list is rewritten, not explained away",
+			facts:  Facts{CRD: widgetCRD(stored("v2", "v2")), Now: later},
+			state:  Ready,
+		},
+		"no stored versions": {
+			reason: "a list that somebody emptied promises nothing",
+			facts:  Facts{CRD: widgetCRD(stored()), Now: later},
+			state:  Ready,
+		},
+		"terminating": {
+			reason:  "one cause, one blocker: that it is not established any more goes without saying",
+			facts:   Facts{CRD: widgetCRD(terminating, conditions()), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonTerminating},
+		},
+		"no conditions": {
+			reason:  "what nobody has established is not served",
+			facts:   Facts{CRD: widgetCRD(conditions()), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonNotEstablished},
+		},
+		"condition Established unknown": {
+			reason: "only True is true",
+			facts: Facts{CRD: widgetCRD(conditions(apiextensionsv1.CustomResourceDefinitionCondition{
+				Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionUnknown,
+			})), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonNotEstablished},
+		},
+		"no storage version": {
+			reason:  "an empty name must not pass for a version that storedVersions equals",
+			facts:   Facts{CRD: widgetCRD(versions(apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true}), stored("")), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonNoStorageVersion},
+		},
+		"storage version not served": {
+			reason: "writing through the other version could lose fields",
+			facts: Facts{CRD: widgetCRD(versions(
+				apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true},
+				apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Storage: true},
+			)), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonStorageVersionNotServed},
+		},
+		"old version not served": {
+			reason: "an unserved version can still be read from etcd",
+			facts: Facts{CRD: widgetCRD(versions(
+				apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"},
+				apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Served: true, Storage: true},
+			)), Now: later},
+			state: Ready,
+		},
+		"stored versions that spec lost": {
+			reason:  "each is named: each has to come back",
+			facts:   Facts{CRD: widgetCRD(stored("v0", "v1", "v2", "v1beta1")), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonStoredVersionNotInSpec, ReasonStoredVersionNotInSpec},
+		},
+		"forbidden": {
+			reason: "one blocker for each right, with the grant to give",
+			facts: Facts{CRD: widgetCRD(), Now: later, User: "jane", Denied: []Grant{
+				{Verb: "patch", Resource: widgets}, {Verb: "patch", Resource: definitionsStatus, Name: "widgets.example.com"},
+			}},
+			state:   Blocked,
+			reasons: []string{ReasonForbidden, ReasonForbidden},
+		},
+		"another migrator": {
+			reason:  "two at once race for nothing",
+			facts:   Facts{CRD: widgetCRD(), Now: later, Migrations: []string{"storageversionmigrations.storagemigration.k8s.io/w"}},
+			state:   Blocked,
+			reasons: []string{ReasonMigrationInProgress},
+		},
+		"fought over": {
+			reason:  "the third restart within the hour stops us",
+			facts:   Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, 50*time.Minute, 20*time.Minute, time.Minute)},
+			state:   Blocked,
+			reasons: []string{ReasonCRDKeepsChanging},
+		},
+		"fought over yesterday": {
+			reason: "a restart is forgotten after an hour, to the second",
+			facts:  Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, time.Hour, 20*time.Minute, time.Minute)},
+			state:  Ready,
+		},
+		"silent server": {
+			reason:  "it has not renewed since the flip: it may still write v1",
+			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}},
+			state:   Blocked,
+			reasons: []string{ReasonServerSilent},
+		},
+		"silent server, accepted": {
+			reason: "the user knows better",
+			facts:  Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}},
+			policy: Policy{AcceptSilentServers: true},
+			state:  Ready,
+		},
+		"silent since it adopted": {
+			reason: "a server that died long after the flip wrote v2 until then",
+			facts:  Facts{CRD: widgetCRD(), Now: now, Servers: []Server{{Name: "b", Renewed: flip.Add(5 * time.Minute)}}},
+			state:  Ready,
+		},
+		"not adopted, not silent": {
+			reason: "between two renewals: Run waits for it, a person has nothing to mend",
+			facts:  Facts{CRD: widgetCRD(), Now: flip.Add(5 * time.Second), Servers: []Server{{Name: "b", Renewed: flip.Add(-5 * time.Second)}}},
+			state:  Ready,
+		},
+		"silent server, evidence at hand": {
+			reason: "the checkpoint was made after all servers had adopted",
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
+				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
+			}},
+			state: Ready,
+		},
+		"silent server, weaker evidence": {
+			reason: "the checkpoint was made after a shorter settle time than this run asks for",
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
+				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: time.Second},
+			}},
+			state:   Blocked,
+			reasons: []string{ReasonServerSilent},
+		},
+		"silent server, evidence void": {
+			reason: "the checkpoint is another definition's",
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
+				CRDUID: "u0", Generation: 7, StorageVersion: "v2", ResourceVersion: "100",
+			}},
+			state:   Blocked,
+			reasons: []string{ReasonServerSilent},
+		},
+		"no time of the flip": {
+			reason: "without managedFields the change may be as new as our first look, and a server overdue by then is silent",
+			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = nil }),
+				Now: now, Servers: []Server{missed}},
+			state:   Blocked,
+			reasons: []string{ReasonServerSilent},
+		},
+		"fought over, as another definition": {
+			reason: "restarts that a definition of this name had before it was created again are not its own",
+			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.UID = "u9" }), Now: later,
+				Checkpoint: restartedAt(later, 50*time.Minute, 20*time.Minute, time.Minute)},
+			state: Ready,
+		},
+		"everything at once": {
+			reason: "in the order in which a person mends it",
+			facts: Facts{
+				CRD: widgetCRD(conditions(), stored("v0", "v2"), versions(
+					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Storage: true},
+				)),
+				Now: now, Servers: []Server{missed}, Denied: []Grant{{Verb: "list", Resource: widgets}},
+				Migrations: []string{"storageversionmigrations.storagemigration.k8s.io/w"},
+				Checkpoint: restartedAt(now, 3*time.Minute, 2*time.Minute, time.Minute),
+			},
+			state: Blocked,
+			reasons: []string{
+				ReasonNotEstablished, ReasonStorageVersionNotServed, ReasonStoredVersionNotInSpec,
+				ReasonForbidden, ReasonMigrationInProgress, ReasonCRDKeepsChanging, ReasonServerSilent,
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plan := PlanFor(tc.facts, tc.policy)
+			if plan.State != tc.state {
+				t.Errorf("%s\nstate = %s, want %s", tc.reason, plan.State, tc.state)
+			}
+			if diff := cmp.Diff(tc.reasons, reasons(plan.Blockers), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nreasons (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func restartedAt(now time.Time, ago ...time.Duration) Checkpoint {
+	c := Checkpoint{CRDUID: "u1", Generation: 7, StorageVersion: "v2"}
+	for _, d := range ago {
+		c.Restarts = append(c.Restarts, metav1.NewTime(now.Add(-d)))
+	}
+	return c
+}
+
+func TestPlanForDescribesTheDefinition(t *testing.T) {
+	none, some := int64(0), int64(3)
+	base := Plan{
+		Name: "widgets.example.com", UID: "u1", Generation: 7,
+		Resource:       schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"},
+		State:          Ready,
+		StorageVersion: "v2", ServedVersions: []string{"v1", "v2"}, StoredVersions: []string{"v1", "v2"},
+		ManagedFields: ManagedFieldsUnknown,
+	}
+	with := func(edit func(*Plan)) Plan { p := base; edit(&p); return p }
+	cases := map[string]struct {
+		reason string
+		facts  Facts
+		want   Plan
+	}{
+		"uncounted": {
+			reason: "no count is not a count of zero",
+			facts:  Facts{CRD: widgetCRD(), Now: later},
+			want:   base,
+		},
+		"objects": {
+			reason: "what their managedFields name is known only after reading them",
+			facts:  Facts{CRD: widgetCRD(), Now: later, Objects: &some},
+			want:   with(func(p *Plan) { p.Objects = &some }),
+		},
+		"no objects": {
+			reason: "no object names a version, but storedVersions still has to be trimmed",
+			facts:  Facts{CRD: widgetCRD(), Now: later, Objects: &none},
+			want:   with(func(p *Plan) { p.Objects, p.ManagedFields = &none, ManagedFieldsClean }),
+		},
+		"resumes": {
+			reason: "a checkpoint that holds is announced",
+			facts: Facts{CRD: widgetCRD(), Now: later, Checkpoint: Checkpoint{
+				CRDUID: "u1", Generation: 6, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
+			}},
+			want: with(func(p *Plan) { p.Resumes = true }),
+		},
+		"irregular plural": {
+			reason: "the resource is spec.names.plural, never guessed from the kind",
+			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
+				crd.Name, crd.Spec.Names.Plural = "indices.example.com", "indices"
+			}), Now: later},
+			want: with(func(p *Plan) { p.Name, p.Resource.Resource = "indices.example.com", "indices" }),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, PlanFor(tc.facts, Policy{})); diff != "" {
+				t.Errorf("%s\nplan (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Whoever reads a blocker must learn what it is about and what to do.
+func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
+	now := flip.Add(10 * time.Minute)
+	cases := map[string]struct {
+		reason  string
+		facts   Facts
+		message []string
+		remedy  []string
+	}{
+		"names not accepted": {
+			reason: "the server's own words tell why",
+			facts: Facts{CRD: widgetCRD(conditions(apiextensionsv1.CustomResourceDefinitionCondition{
+				Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionFalse, Message: `"widgets" is already in use`,
+			})), Now: later},
+			message: []string{"widgets.example.com", `"widgets" is already in use`},
+			remedy:  []string{"widgets.example.com"},
+		},
+		"names accepted": {
+			reason: "a message of a condition that is fine is no reason",
+			facts: Facts{CRD: widgetCRD(conditions(apiextensionsv1.CustomResourceDefinitionCondition{
+				Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue, Message: "no conflicts found",
+			})), Now: later},
+			message: []string{"widgets.example.com", "Established"},
+		},
+		"lost version": {
+			reason:  "the version is named in both",
+			facts:   Facts{CRD: widgetCRD(stored("v0", "v2")), Now: later},
+			message: []string{"widgets.example.com", "v0"},
+			remedy:  []string{"v0", "godwit crd verify widgets.example.com"},
+		},
+		"unknown user": {
+			reason:  "an old server does not say who we are",
+			facts:   Facts{CRD: widgetCRD(), Now: later, Denied: []Grant{{Verb: "list", Resource: widgets}}},
+			message: []string{"the current user", "list", "widgets.example.com"},
+			remedy:  []string{"--user=USER"},
+		},
+		"migrations": {
+			reason:  "every one is named, the first can be pasted",
+			facts:   Facts{CRD: widgetCRD(), Now: later, Migrations: []string{"storageversionmigrations.g/one", "storageversionmigrations.g/two"}},
+			message: []string{"widgets.example.com", "one", "two"},
+			remedy:  []string{"kubectl get storageversionmigrations.g/one"},
+		},
+		"fought over": {
+			reason:  "the managers that fight are named",
+			facts:   Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, 3*time.Minute, 2*time.Minute, time.Minute)},
+			message: []string{"widgets.example.com", "kubectl (Update)"},
+			remedy:  []string{"kubectl annotate crd widgets.example.com godwit.dev/migration-checkpoint-"},
+		},
+		"silent server": {
+			reason:  "the lease and the host behind its hash",
+			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{{Name: "apiserver-x", Host: "cp-2", Renewed: flip}}},
+			message: []string{"apiserver-x", "cp-2", "10m0s"},
+			remedy:  []string{"kubectl delete lease -n kube-system apiserver-x"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plan := PlanFor(tc.facts, Policy{})
+			if len(plan.Blockers) != 1 {
+				t.Fatalf("%s\nblockers = %v, want one", tc.reason, plan.Blockers)
+			}
+			for _, part := range tc.message {
+				if !strings.Contains(plan.Blockers[0].Message, part) {
+					t.Errorf("%s\nmessage %q does not name %q", tc.reason, plan.Blockers[0].Message, part)
+				}
+			}
+			for _, part := range tc.remedy {
+				if !strings.Contains(plan.Blockers[0].Remedy, part) {
+					t.Errorf("%s\nremedy %q does not name %q", tc.reason, plan.Blockers[0].Remedy, part)
+				}
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	plan := Plan{Blockers: []godwit.Blocker{
+		{Reason: ReasonForbidden}, {Reason: ReasonServerSilent}, {Reason: ReasonTerminating}, {Reason: ReasonServerSilent},
+	}}
+	if diff := cmp.Diff([]string{ReasonForbidden, ReasonTerminating}, reasons(plan.Refusals())); diff != "" {
+		t.Errorf("a silent server is waited for, all else is refused (-want +got):\n%s", diff)
+	}
+	all := []string{ReasonForbidden, ReasonServerSilent, ReasonTerminating, ReasonServerSilent}
+	if diff := cmp.Diff(all, reasons(plan.Blockers)); diff != "" {
+		t.Errorf("the plan itself changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestGrantCommand(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		grant  Grant
+		user   string
+		flags  []string
+	}{
+		"user": {
+			reason: "kubectl takes resource.group",
+			grant:  Grant{Verb: "list", Resource: widgets},
+			user:   "jane",
+			flags:  []string{"--verb=list", "--resource=widgets.example.com", "--user=jane"},
+		},
+		"service account": {
+			reason: "kubectl takes namespace:name",
+			grant:  Grant{Verb: "patch", Resource: widgets},
+			user:   "system:serviceaccount:godwit:manager",
+			flags:  []string{"--verb=patch", "--resource=widgets.example.com", "--serviceaccount=godwit:manager"},
+		},
+		"node": {
+			reason: "other names of the system are users",
+			grant:  Grant{Verb: "patch", Resource: widgets},
+			user:   "system:node:cp-1",
+			flags:  []string{"--user=system:node:cp-1"},
+		},
+		"nobody": {
+			reason: "a person fills in the name",
+			grant:  Grant{Verb: "patch", Resource: widgets},
+			flags:  []string{"--user=USER"},
+		},
+		"subresource": {
+			reason: "kubectl takes resource.group/subresource",
+			grant:  Grant{Verb: "patch", Resource: definitionsStatus, Name: "widgets.example.com"},
+			user:   "jane",
+			flags:  []string{"--resource=customresourcedefinitions.apiextensions.k8s.io/status"},
+		},
+		"deep group": {
+			reason: "the group keeps its dots",
+			grant:  Grant{Verb: "patch", Resource: schema.GroupResource{Group: "a.b.example.com", Resource: "widgets"}},
+			user:   "jane",
+			flags:  []string{"--resource=widgets.a.b.example.com"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			command := grantCommand(tc.grant, tc.user)
+			words := strings.Fields(command)
+			for _, flag := range tc.flags {
+				if !slices.Contains(words, flag) {
+					t.Errorf("%s\n%s\nlacks %s", tc.reason, command, flag)
+				}
+			}
+			role := words[3]
+			if strings.ContainsAny(role, "/.:") {
+				t.Errorf("role name %q is not one that a URL path takes", role)
+			}
+			if !slices.Contains(words, "--clusterrole="+role) {
+				t.Errorf("%s\nbinds another role than it creates", command)
+			}
+		})
+	}
+}
+
+func TestGrantCommandsDoNotCollide(t *testing.T) {
+	commands := map[string]Grant{}
+	for _, g := range []Grant{
+		{Verb: "list", Resource: widgets},
+		{Verb: "patch", Resource: widgets},
+		{Verb: "patch", Resource: definitions, Name: "widgets.example.com"},
+		{Verb: "patch", Resource: definitionsStatus, Name: "widgets.example.com"},
+	} {
+		role := strings.Fields(grantCommand(g, "jane"))[3]
+		if other, taken := commands[role]; taken {
+			t.Errorf("%s and %s both create role %s: the second command would fail", other, g, role)
+		}
+		commands[role] = g
+	}
+}
+
+func TestGrantString(t *testing.T) {
+	if got := (Grant{Verb: "list", Resource: widgets}).String(); got != "list widgets.example.com" {
+		t.Errorf("a grant on all reads %q", got)
+	}
+	if got := (Grant{Verb: "patch", Resource: widgets, Name: "a"}).String(); got != "patch widgets.example.com a" {
+		t.Errorf("a grant on one reads %q", got)
+	}
+}
+
+func TestBlockedErrorNamesEveryCause(t *testing.T) {
+	err := &BlockedError{CRD: "widgets.example.com", Blockers: []godwit.Blocker{
+		{Reason: ReasonForbidden, Message: "jane may not list"}, {Reason: ReasonTerminating, Message: "is being deleted"},
+	}}
+	for _, part := range []string{"widgets.example.com", ReasonForbidden, "jane may not list", ReasonTerminating, "is being deleted"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not name %q", err.Error(), part)
+		}
+	}
+}

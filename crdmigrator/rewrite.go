@@ -1,0 +1,323 @@
+package crdmigrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// saveEvery bounds how often the cursor is saved: it spares a resumed run
+	// requests, while each save is a write that every watcher of definitions
+	// gets to see.
+	saveEvery = 10 * time.Second
+
+	// saveTimeout is for the last save of a run whose context has ended.
+	saveTimeout = 5 * time.Second
+)
+
+// Run carries a plan out: settle, rewrite, trim. It returns a true report in
+// every case, and
+//   - a [BlockedError] for a plan with blockers that waiting does not cure;
+//   - a [NotSettledError] while nothing may be written yet: call again;
+//   - [ErrChanged] when the plan no longer fits: observe and plan again;
+//   - the context's cause, after the writes under way were counted and the
+//     checkpoint was saved;
+//   - no error after a complete pass, also when objects failed: then the report
+//     counts and names them, and nothing is trimmed.
+//
+// progress, which may be nil, is called after each object, one call at a time,
+// and must be quick.
+func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Report, error) {
+	if refusals := p.Refusals(); len(refusals) > 0 {
+		return Report{}, &BlockedError{CRD: p.Name, Blockers: refusals}
+	}
+	r := &run{Migrator: m, name: p.Name, progress: progress}
+	ctx = CountRequests(ctx, &r.requests)
+	err := r.run(ctx, p)
+	return r.report(), err
+}
+
+// run is one call of Run.
+type run struct {
+	*Migrator
+	name     string
+	progress func(Report)
+
+	resource   schema.GroupVersionResource
+	crd        *apiextensionsv1.CustomResourceDefinition
+	checkpoint Checkpoint
+	since      string    // C: set before the first object is acted on, then fixed
+	cursor     string    // of the run before: keys up to it are done
+	journaled  bool      // the journal holds something
+	saved      time.Time // by the server's clock
+	storage    walk.Report
+	requests   atomic.Int64
+	trimmed    bool
+}
+
+func (r *run) report() Report {
+	return Report{Storage: r.storage, Requests: r.requests.Load(), Trimmed: r.trimmed, Checkpoint: r.checkpoint}
+}
+
+func (r *run) run(ctx context.Context, p Plan) error {
+	if err := r.begin(ctx, p); err != nil {
+		return err
+	}
+	if r.options.DryRun {
+		return r.pass(ctx, nil)
+	}
+	if clean(r.crd) {
+		return r.forget(ctx)
+	}
+	if r.since == "" {
+		if err := r.settled(ctx, r.crd); err != nil {
+			return err
+		}
+	}
+	err := r.pass(ctx, r.beforePage)
+	if err != nil || !r.storage.Counts.Settled() {
+		// What went wrong may only show that the definition changed.
+		if changed := r.recheck(ctx); errors.Is(changed, ErrChanged) {
+			err = changed
+		}
+	}
+	if err != nil {
+		r.saveLast(ctx)
+		return err
+	}
+	if !r.storage.Counts.Settled() || r.options.NoTrim {
+		return r.save(ctx)
+	}
+	if err := r.trim(ctx); err != nil {
+		return err
+	}
+	return r.forget(ctx)
+}
+
+// begin reads the definition anew and refuses a plan that was made for another
+// one.
+func (r *run) begin(ctx context.Context, p Plan) error {
+	crd, err := r.client.crd(ctx, r.name)
+	if err != nil {
+		return notFound(r.name, err)
+	}
+	if crd.UID != p.UID || crd.Generation != p.Generation || crd.DeletionTimestamp != nil {
+		return fmt.Errorf("%w: %s is not what was planned for", ErrChanged, r.name)
+	}
+	r.crd, r.resource = crd, p.Resource
+	earlier, err := r.options.Journal.Load(ctx, crd)
+	if err != nil {
+		return fmt.Errorf("load the checkpoint of %s: %w", r.name, err)
+	}
+	r.journaled = !earlier.isZero()
+	if resumed, ok := earlier.resume(crd); ok && earlier.holds(crd, r.options.Policy) {
+		r.checkpoint, r.since, r.cursor = resumed, resumed.ResourceVersion, resumed.Cursor
+	} else {
+		r.checkpoint = earlier.begin(crd, r.client.clock.Now())
+	}
+	return nil
+}
+
+// pass visits every object once.
+func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Report) error) error {
+	pages := walk.List(ctx, r.page, walk.ListOptions{PageObjects: r.options.PageObjects, Attempts: r.options.Attempts})
+	var err error
+	r.storage, err = walk.Run(ctx, pages, r.rewrite, walk.Options{
+		Limiter:  r.options.Limiter,
+		Attempts: r.options.Attempts,
+		Retry:    retry,
+		OnPage:   beforePage,
+		OnObject: func(w walk.Report) {
+			if r.progress != nil {
+				r.progress(Report{Storage: w, Requests: r.requests.Load()})
+			}
+		},
+	})
+	if r.storage.Cursor > r.checkpoint.Cursor {
+		r.checkpoint.Cursor = r.storage.Cursor
+	}
+	if err != nil {
+		return fmt.Errorf("migrate %s: %w", r.name, err)
+	}
+	return nil
+}
+
+func (r *run) page(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+	list, err := r.client.objects(ctx, r.resource, limit, token)
+	if err != nil {
+		return walk.Page[*metav1.PartialObjectMetadata]{}, "", fmt.Errorf("list %s: %w", r.resource.GroupResource(), starting(err))
+	}
+	page := walk.Page[*metav1.PartialObjectMetadata]{
+		Items:           make([]*metav1.PartialObjectMetadata, len(list.Items)),
+		ResourceVersion: list.ResourceVersion,
+	}
+	for i := range list.Items {
+		item := list.Items[i] // on its own: one that waits for another attempt must not hold the whole page
+		page.Items[i] = &item
+	}
+	if list.RemainingItemCount != nil {
+		page.Remaining = *list.RemainingItemCount
+	} else if list.Continue != "" {
+		page.Remaining = -1
+	}
+	return page, list.Continue, nil
+}
+
+// beforePage makes sure that what was true when the run began still is, and
+// that the checkpoint is saved before the first write.
+func (r *run) beforePage(ctx context.Context, w walk.Report) error {
+	if err := persist(ctx, r.recheck); err != nil {
+		return err
+	}
+	if r.since == "" {
+		r.since = w.ResourceVersion
+		r.checkpoint.ResourceVersion = r.since
+		r.checkpoint.Settled = metav1.Duration{Duration: r.options.settle()}
+		r.checkpoint.AcceptedSilent = r.options.AcceptSilentServers
+		return r.save(ctx)
+	}
+	if older, err := newer(r.since, w.ResourceVersion); err != nil || older {
+		r.checkpoint.ResourceVersion, r.checkpoint.Cursor = "", ""
+		return fmt.Errorf("%w: %s was listed at resourceVersion %s, which is older than the checkpoint: was etcd restored?",
+			ErrChanged, r.resource.GroupResource(), w.ResourceVersion)
+	}
+	if w.Cursor > r.checkpoint.Cursor {
+		r.checkpoint.Cursor = w.Cursor
+	}
+	if now := r.client.clock.Now(); now.Sub(r.saved) >= saveEvery {
+		return r.save(ctx)
+	}
+	return nil
+}
+
+// recheck looks whether the definition is still the one the evidence is about.
+func (r *run) recheck(ctx context.Context) error {
+	m, err := r.client.crdMetadata(ctx, r.name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %s was deleted", ErrChanged, r.name)
+	case err != nil:
+		return fmt.Errorf("look at %s again: %w", r.name, err)
+	case m.UID != r.crd.UID:
+		return fmt.Errorf("%w: %s was deleted and created again", ErrChanged, r.name)
+	case m.DeletionTimestamp != nil:
+		return fmt.Errorf("%w: %s is being deleted", ErrChanged, r.name)
+	case m.Generation == r.crd.Generation:
+		return nil
+	}
+	crd, err := r.client.crd(ctx, r.name)
+	if err != nil {
+		return notFound(r.name, err)
+	}
+	resumed, ok := r.checkpoint.resume(crd)
+	if !ok {
+		return fmt.Errorf("%w: its spec moved from generation %d to %d and stores %q instead of %q (written by %s)",
+			ErrChanged, r.crd.Generation, crd.Generation, storageVersion(crd), r.checkpoint.StorageVersion,
+			strings.Join(specManagers(crd), ", "))
+	}
+	if !served(crd, r.resource.Version) {
+		return fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, r.name, r.resource.Version)
+	}
+	r.crd, r.checkpoint = crd, resumed
+	return nil
+}
+
+// rewrite is the action on one object.
+func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+	if done, err := r.done(o); done || err != nil {
+		return godwit.Skipped, err
+	}
+	after, err := r.client.touch(ctx, r.resource, o, r.options.DryRun)
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.confirmGone(ctx, o)
+	case err != nil:
+		return godwit.Failed, starting(err)
+	case r.options.DryRun:
+		return godwit.Skipped, nil
+	case after.DeletionTimestamp != nil && len(after.Finalizers) == 0:
+		// Nothing held the object any more: the write completed its deletion.
+		return godwit.Gone, nil
+	case after.ResourceVersion == o.ResourceVersion:
+		return godwit.Unchanged, nil
+	}
+	return godwit.Migrated, nil
+}
+
+// done reports whether there is evidence that makes a write needless.
+func (r *run) done(o *metav1.PartialObjectMetadata) (bool, error) {
+	if r.since == "" {
+		return false, nil // a dry run
+	}
+	if r.cursor != "" && walk.Key(o) <= r.cursor {
+		return true, nil
+	}
+	return newer(o.ResourceVersion, r.since)
+}
+
+// newer compares two resourceVersions of one resource.
+func newer(a, b string) (bool, error) {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return false, fmt.Errorf("compare resourceVersions %q and %q: %w", a, b, err)
+	}
+	return order > 0, nil
+}
+
+// errStillThere asks for another attempt.
+var errStillThere = errors.New("the write answered 404, but the object is listed")
+
+// confirmGone looks at the collection, because a 404 may also mean that the
+// version is no longer served, and then nothing at all was migrated.
+func (r *run) confirmGone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+	there, err := r.client.exists(ctx, r.resource, o)
+	switch {
+	case err != nil:
+		return godwit.Failed, fmt.Errorf("confirm that %s is gone: %w", walk.Key(o), starting(err))
+	case there:
+		return godwit.Failed, errStillThere
+	}
+	return godwit.Gone, nil
+}
+
+// retry is walk.Transient and the two answers that only mean "again" for a
+// write that changes nothing.
+func retry(err error) (time.Duration, bool) {
+	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
+		return 0, true
+	}
+	return walk.Transient(err)
+}
+
+// starting makes a 503 of the 403 of an API server that has not read its roles
+// yet, as every one answers for a moment after its start: a run begins with its
+// rights granted. Admission's refusals have the same code and reason; they lack
+// the authorizer's words.
+func starting(err error) error {
+	if apierrors.IsForbidden(err) && unauthorized.MatchString(err.Error()) {
+		return apierrors.NewServiceUnavailable(err.Error())
+	}
+	return err
+}
+
+// unauthorized is forbiddenMessage in k8s.io/apiserver's responsewriters.
+var unauthorized = regexp.MustCompile(`: User ".*" cannot [a-z]+ resource "`)
+
+// persist is walk.Retry for the requests between the writes.
+func persist(ctx context.Context, f func(context.Context) error) error {
+	return walk.Retry(ctx, func(ctx context.Context) error { return starting(f(ctx)) })
+}

@@ -1,0 +1,464 @@
+package crdmigrator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Each script is what one process sees, one look a line:
+//
+//	time of the look   server and its last renewal ...   => verdict
+//
+// All times count from the flip as managedFields have it. They are cut to the
+// second, so the flip was at most 1 s later, a server has adopted it when it
+// renews at 16 s or later, and the default settle time ends at 76 s. Text after
+// # is for the reader.
+func TestSettle(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		policy Policy
+		edit   edit // of the definition
+		script string
+	}{
+		"two servers that live": {
+			reason: "each is waited for until it has renewed after the watch's share, then the time until 75 s is left",
+			script: `
+				1s        a-3s b-8s       => waits for a, b
+				11s       a+7s b+2s       => waits for a, b     # renewed since the flip, but its watch may lag
+				17s       a+17s b+12s     => waits for b
+				22s       a+17s b+22s     => settles at 1m16s
+				75.999s   a+67s b+72s     => settles at 1m16s
+				76s       a+67s b+72s     => settled
+				2h        a+7199s b+7190s => settled`,
+		},
+		"the edge of adoption": {
+			reason: "16 s is the flip's latest moment and a fifth of 75 s",
+			script: `
+				17s   a+15.999s   => waits for a
+				17s   a+16s       => settles at 1m16s`,
+		},
+		"a flip of long ago": {
+			reason: "zero wait when every server has adopted and requests of then are over",
+			script: `
+				1h   a+3590s b+3595s   => settled`,
+		},
+		"a server stopped across the flip": {
+			reason: "measured: it renews 13 ms after it is back and goes on to finish queued writes at the old version, so its renewal starts the settle time anew",
+			script: `
+				2s         a-1s b-20s        => waits for a, silent b
+				20s        a+18s b-20s       => waits for silent b
+				80s        a+78s b-20s       => waits for silent b    # the settle time alone lets nobody pass
+				100.013s   a+98s b+100.013s  => settles at 2m55.013s  # back, its queue not yet done
+				101s       a+98s b+100.013s  => settles at 2m55.013s
+				175s       a+168s b+170s     => settles at 2m55.013s
+				175.013s   a+168s b+170s     => settled`,
+		},
+		"back, but with an old renewal": {
+			reason: "a renewal within the watch's share proves no adoption, also of a server that was away",
+			script: `
+				10s   b-20s     => waits for silent b
+				15s   b+14s     => waits for b
+				25s   b+24s     => settles at 1m40s`,
+		},
+		"two servers stopped, back one by one": {
+			reason: "the time starts when the last of them is back",
+			script: `
+				30s    a-20s b-20s     => waits for silent a, silent b
+				60s    a+60s b-20s     => waits for silent b
+				100s   a+100s b+99s    => settles at 2m55s
+				175s   a+170s b+170s   => settled`,
+		},
+		"a server that is back goes away again": {
+			reason: "it may have stopped with the same old requests under way",
+			script: `
+				80s   a+78s b-20s     => waits for silent b
+				100s  a+98s b+99.9s   => settles at 2m55s
+				175s  a+170s b+100s   => waits for silent b
+				180s  a+178s b+180s   => settles at 4m15s
+				255s  a+250s b+250s   => settled`,
+		},
+		"silent within the settle time": {
+			reason: "it adopted, but did not live to end what it had begun before",
+			script: `
+				20s   a+18s b+18s   => settles at 1m16s
+				76s   a+68s b+18s   => waits for silent b
+				100s  a+98s b+99s   => settles at 2m55s
+				175s  a+170s b+170s => settled`,
+		},
+		"silent after the settle time, while another is late": {
+			reason: "what a had begun before the change was over when it fell silent",
+			script: `
+				20s    a+18s b-20s     => waits for silent b
+				200s   a+100s b-20s    => waits for silent b
+				300s   a+100s b+299s   => settles at 6m15s
+				375s   a+100s b+370s   => settled`,
+		},
+		"a server goes away again before it adopted": {
+			reason: "what was seen of it is taken back",
+			script: `
+				40s    a+38s b-20s     => waits for silent b
+				60s    a+58s b+59s     => settles at 2m15s
+				70s    a+68s b+69s c-5s => waits for silent c          # a lease that we could not see before
+				90s    a+88s b+89s c+90s => settles at 2m45s
+				165s   a+160s b+160s c+160s => settled`,
+		},
+		"the silent server's lease is gone": {
+			reason: "somebody vouches for it or it ended; when is not known, so the time runs from here",
+			script: `
+				30s    a+28s b-20s   => waits for silent b
+				200s   a+198s        => settles at 4m35s
+				275s   a+270s        => settled`,
+		},
+		"a server that starts later": {
+			reason: "it reads the definition as it is, and its first renewal says so",
+			script: `
+				20s   a+18s         => settles at 1m16s
+				40s   a+38s c+39s   => settles at 1m16s
+				76s   a+68s c+69s   => settled`,
+		},
+		"silent after the settle time": {
+			reason: "it adopted, and nothing of before the flip was left when it fell silent",
+			script: `
+				20s    a+18s b+19s   => settles at 1m16s
+				120s   a+118s b+80s  => settled
+				30m    a+1795s b+80s => settled`,
+		},
+		"fifteen seconds are not silence": {
+			reason: "renewals come every 10 s and a little",
+			script: `
+				10s        b-5s   => waits for b
+				10.001s    b-5s   => waits for silent b`,
+		},
+		"back before anybody looked": {
+			reason: "a process that looks for the first time can't tell a server that is back from one that never left: the default counts from the flip",
+			script: `
+				100.1s   a+98s b+100.013s   => settled`,
+		},
+		"back before anybody looked, from sight": {
+			reason: "who counts from sight need not tell",
+			policy: Policy{SettleFromSight: true},
+			script: `
+				100.1s   a+98s b+100.013s   => settles at 2m55.1s
+				175.1s   a+168s b+170s      => settled`,
+		},
+		"from sight, long after the flip": {
+			reason: "each process waits once for each change",
+			policy: Policy{SettleFromSight: true},
+			script: `
+				1h         a+3599s   => settles at 1h1m15s
+				1h1m14s    a+3670s   => settles at 1h1m15s
+				1h1m15s    a+3670s   => settled
+				3h         a+10799s  => settled`,
+		},
+		"from sight, adopted one by one": {
+			reason: "the sight is of all servers having adopted",
+			policy: Policy{SettleFromSight: true},
+			script: `
+				10s   a+8s b+9s     => waits for a, b
+				20s   a+18s b+9s    => waits for b
+				21s   a+18s b+19s   => settles at 1m36s
+				96s   a+88s b+89s   => settled`,
+		},
+		"silent servers accepted": {
+			reason: "the silent are passed over, those between two renewals are not",
+			policy: Policy{AcceptSilentServers: true},
+			script: `
+				5s    a-2s b-20s     => waits for a
+				25s   a+18s b-20s    => settles at 1m16s
+				76s   a+68s b-20s    => settled`,
+		},
+		"silent servers accepted, from sight": {
+			reason: "acceptance shortens no time",
+			policy: Policy{AcceptSilentServers: true, SettleFromSight: true},
+			script: `
+				25s    a+18s b-20s   => settles at 1m40s
+				100s   a+98s b-20s   => settled`,
+		},
+		"no leases": {
+			reason: "where they can't be read, time alone decides",
+			script: `
+				1s    => settles at 1m16s
+				75s   => settles at 1m16s
+				76s   => settled`,
+		},
+		"no leases, from sight": {
+			reason: "time alone, from our first look",
+			policy: Policy{SettleFromSight: true},
+			script: `
+				1h        => settles at 1h1m15s
+				1h1m15s   => settled`,
+		},
+		"leases that become readable": {
+			reason: "a server that shows up as silent is waited for from then on",
+			script: `
+				50s    => settles at 1m16s
+				70s    a+68s b-20s   => waits for silent b
+				80s    a+78s b+79s   => settles at 2m35s`,
+		},
+		"half a minute of settling": {
+			reason: "a fifth of it, 6 s, is the watch's",
+			policy: Policy{Settle: 30 * time.Second},
+			script: `
+				8s    a+6.999s   => waits for a
+				8s    a+7s       => settles at 31s
+				31s   a+27s      => settled`,
+		},
+		"no settling": {
+			reason: "no time is spent, but a server must have renewed since the flip",
+			policy: Policy{Settle: -1},
+			script: `
+				1s    a-2s b+0s    => waits for a, b
+				2s    a+1s b+0s    => waits for b
+				5s    a+1s b+4s    => settled
+				30s   a+28s b-10s  => waits for silent b
+				31s   a+28s b+31s  => settled`,
+		},
+		"a nanosecond of settling": {
+			reason: "a share of almost nothing is nothing, not a fault",
+			policy: Policy{Settle: 1},
+			script: `
+				0.5s          a+0.5s   => waits for a
+				1s            a+1s     => settles at 1.000000001s
+				1.000000001s  a+1s     => settled`,
+		},
+		"nobody wrote down the flip": {
+			reason: "without managedFields the change is as old as our first look, at most",
+			edit:   func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = nil },
+			script: `
+				1h        a+3599s   => waits for a
+				1h20s     a+3619s   => settles at 1h1m16s
+				1h1m16s   a+3670s   => settled`,
+		},
+		"the server's clock cut to the second": {
+			reason: "our time is a lower bound, so a renewal may seem to be in the future",
+			script: `
+				20s   a+20.9s   => settles at 1m16s
+				76s   a+76.9s   => settled`,
+		},
+		"the clock goes back": {
+			reason: "a look that seems earlier waits longer, never less",
+			script: `
+				76s   a+70s   => settled
+				70s   a+70s   => settles at 1m16s
+				76s   a+70s   => settled`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			crd := widgetCRD()
+			if tc.edit != nil {
+				tc.edit(crd)
+			}
+			var s sighting
+			for _, line := range strings.Split(strings.TrimSpace(tc.script), "\n") {
+				look, want := parseLook(t, line)
+				look.CRD = crd
+				if diff := cmp.Diff(want, verdict(s.look(look, tc.policy))); diff != "" {
+					t.Errorf("%s\n%s\n(-want +got):\n%s", tc.reason, strings.TrimSpace(line), diff)
+				}
+			}
+		})
+	}
+}
+
+// parseLook reads one line of a script.
+func parseLook(t *testing.T, line string) (Facts, string) {
+	t.Helper()
+	line, _, _ = strings.Cut(line, "#")
+	seen, want, ok := strings.Cut(line, "=>")
+	words := strings.Fields(seen)
+	if !ok || len(words) == 0 {
+		t.Fatalf("can't read %q", line)
+	}
+	f := Facts{Now: sinceFlip(t, words[0])}
+	for _, word := range words[1:] {
+		name, renewed := word[:1], word[1:]
+		f.Servers = append(f.Servers, Server{Name: name, Renewed: sinceFlip(t, renewed)})
+	}
+	return f, strings.TrimSpace(want)
+}
+
+func sinceFlip(t *testing.T, s string) time.Time {
+	t.Helper()
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flip.Add(d)
+}
+
+// verdict is a settlement in the words of the scripts.
+func verdict(v settlement) string {
+	silent := map[string]bool{}
+	for _, s := range v.silent {
+		silent[s.Name] = true
+	}
+	var names []string
+	for _, s := range v.waiting {
+		if silent[s.Name] {
+			names = append(names, "silent "+s.Name)
+			delete(silent, s.Name)
+		} else {
+			names = append(names, s.Name)
+		}
+	}
+	switch {
+	case len(silent) > 0:
+		return fmt.Sprintf("silent servers that are not waited for: %v", silent)
+	case v.settled && len(v.waiting) > 0:
+		return "settled, though it waits for " + strings.Join(names, ", ")
+	case v.settled:
+		return "settled"
+	case len(v.waiting) > 0:
+		return "waits for " + strings.Join(names, ", ")
+	}
+	return "settles at " + v.until.Sub(flip).String()
+}
+
+func TestChangedBefore(t *testing.T) {
+	status := specEntry("kube-apiserver", flip.Add(time.Hour))
+	status.Subresource = "status"
+	timeless := specEntry("ancient", time.Time{})
+	timeless.Time = nil
+
+	cases := map[string]struct {
+		reason string
+		fields []metav1.ManagedFieldsEntry
+		want   time.Duration // after flip
+		known  bool
+	}{
+		"one writer": {
+			reason: "the second is for the part that was cut off",
+			fields: []metav1.ManagedFieldsEntry{specEntry("kubectl", flip)},
+			want:   time.Second, known: true,
+		},
+		"several writers": {
+			reason: "the newest bounds all, in whatever order they are listed",
+			fields: []metav1.ManagedFieldsEntry{specEntry("a", flip.Add(-time.Hour)), specEntry("b", flip.Add(time.Minute)), specEntry("c", flip)},
+			want:   time.Minute + time.Second, known: true,
+		},
+		"writers of metadata": {
+			reason: "our own checkpoint must not make us wait",
+			fields: []metav1.ManagedFieldsEntry{specEntry("kubectl", flip), entry("godwit", flip.Add(time.Hour), `{"f:metadata":{"f:annotations":{}}}`)},
+			want:   time.Second, known: true,
+		},
+		"writers of the status": {
+			reason: "neither must conditions and storedVersions",
+			fields: []metav1.ManagedFieldsEntry{specEntry("kubectl", flip), status},
+			want:   time.Second, known: true,
+		},
+		"entries without a time or fields": {
+			reason: "what says nothing is passed over",
+			fields: []metav1.ManagedFieldsEntry{timeless, {Manager: "empty"}, specEntry("kubectl", flip)},
+			want:   time.Second, known: true,
+		},
+		"only writers of metadata": {
+			reason: "nobody says when the spec was written",
+			fields: []metav1.ManagedFieldsEntry{entry("godwit", flip, `{"f:metadata":{}}`), timeless},
+		},
+		"stripped": {reason: "nobody says anything"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, known := changedBefore(widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = tc.fields }))
+			if known != tc.known {
+				t.Fatalf("known = %t, want %t: %s", known, tc.known, tc.reason)
+			}
+			if want := flip.Add(tc.want); known && !got.Equal(want) {
+				t.Errorf("changed before %s, want %s: %s", got, want, tc.reason)
+			}
+		})
+	}
+}
+
+func TestSpecManagers(t *testing.T) {
+	apply := specEntry("argocd", flip)
+	apply.Operation = metav1.ManagedFieldsOperationApply
+	crd := widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.ManagedFields = []metav1.ManagedFieldsEntry{specEntry("kubectl", flip), entry("godwit", flip, `{"f:metadata":{}}`), apply}
+	})
+	if diff := cmp.Diff([]string{"kubectl (Update)", "argocd (Apply)"}, specManagers(crd)); diff != "" {
+		t.Errorf("those who fight over a spec own parts of it (-want +got):\n%s", diff)
+	}
+}
+
+func TestPolicySettle(t *testing.T) {
+	cases := map[string]struct {
+		reason           string
+		settle           time.Duration
+		whole, watchPart time.Duration
+	}{
+		"zero value": {"the safe default", 0, 75 * time.Second, 15 * time.Second},
+		"negative":   {"no time at all", -time.Hour, 0, 0},
+		"set":        {"as the user says", 5 * time.Minute, 5 * time.Minute, time.Minute},
+		"tiny":       {"the share rounds to nothing", 3, 3, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := Policy{Settle: tc.settle}
+			if p.settle() != tc.whole || p.watchLag() != tc.watchPart {
+				t.Errorf("settle %s, watch %s, want %s and %s: %s", p.settle(), p.watchLag(), tc.whole, tc.watchPart, tc.reason)
+			}
+		})
+	}
+}
+
+func TestNotSettledErrorNamesWhomItWaitsFor(t *testing.T) {
+	a, b := Server{Name: "apiserver-a"}, Server{Name: "apiserver-b", Host: "cp-2"}
+	cases := map[string]struct {
+		reason    string
+		err       NotSettledError
+		want, not []string
+	}{
+		"silent":  {"the silent one is what a person can mend", NotSettledError{Servers: []Server{a, b}, Silent: []Server{b}}, []string{"apiserver-b", "cp-2"}, []string{"apiserver-a"}},
+		"waiting": {"all of them", NotSettledError{Servers: []Server{a, b}}, []string{"apiserver-a", "apiserver-b"}, nil},
+		"time":    {"how long it takes", NotSettledError{Wait: 42 * time.Second}, []string{"42s"}, []string{"API server"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, part := range tc.want {
+				if !strings.Contains(tc.err.Error(), part) {
+					t.Errorf("%s\n%q does not name %q", tc.reason, tc.err.Error(), part)
+				}
+			}
+			for _, part := range tc.not {
+				if strings.Contains(tc.err.Error(), part) {
+					t.Errorf("%s\n%q names %q", tc.reason, tc.err.Error(), part)
+				}
+			}
+		})
+	}
+}
+
+// A server that stops and comes back between two looks is never seen silent.
+func TestLookAgainBeforeAServerCanBeSilentUnseen(t *testing.T) {
+	for _, now := range []time.Duration{time.Second, 70 * time.Second, 10 * time.Minute} {
+		look := Facts{CRD: widgetCRD(), Now: flip.Add(now), Servers: []Server{{Name: "b", Renewed: flip}}}
+		v := new(sighting).look(look, Policy{})
+		if wait := v.until.Sub(look.Now); wait <= 0 || wait > silentAfter {
+			t.Errorf("at %s: the next look is in %s, want it within %s", now, wait, silentAfter)
+		}
+	}
+}
+
+// Who writes metadata again and again, and owns part of the spec, must not put
+// the migration off for ever: at one generation nothing of the spec changed.
+func TestBusyMetadataDoesNotStarveTheMigration(t *testing.T) {
+	var s sighting
+	for at := time.Minute; at < time.Hour; at += time.Minute {
+		crd := widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.ManagedFields[0].Time = &metav1.Time{Time: flip.Add(at)}
+		})
+		now := flip.Add(at)
+		if s.look(Facts{CRD: crd, Now: now, Servers: []Server{{Name: "a", Renewed: now}}}, Policy{}).settled {
+			return
+		}
+	}
+	t.Error("an hour at one generation, and it never settled")
+}

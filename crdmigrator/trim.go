@@ -1,0 +1,87 @@
+package crdmigrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// operation is one step of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// trim makes the storage version the only stored one. The API server accepts
+// any list there without a question, so the patch itself tests that this is
+// still the definition the pass was about: whoever stored another version
+// meanwhile changed the generation or storedVersions.
+func (r *run) trim(ctx context.Context) error {
+	patch, err := json.Marshal([]operation{
+		{"test", "/metadata/uid", r.crd.UID},
+		{"test", "/metadata/generation", r.crd.Generation},
+		{"test", "/status/storedVersions", r.crd.Status.StoredVersions},
+		{"replace", "/status/storedVersions", []string{storageVersion(r.crd)}},
+	})
+	if err != nil {
+		return err
+	}
+	err = persist(ctx, func(ctx context.Context) error {
+		return r.client.patchCRD(ctx, r.name, types.JSONPatchType, patch, "status")
+	})
+	switch {
+	case apierrors.IsInvalid(err) && r.alreadyTrimmed(ctx):
+	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %s is not trimmed: %w", ErrChanged, r.name, err)
+	case err != nil:
+		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
+	}
+	r.trimmed = true
+	return nil
+}
+
+// alreadyTrimmed: an earlier attempt whose answer was lost had been carried out.
+func (r *run) alreadyTrimmed(ctx context.Context) bool {
+	crd, err := r.client.crd(ctx, r.name)
+	return err == nil && crd.UID == r.crd.UID && crd.Generation == r.crd.Generation && clean(crd)
+}
+
+func (r *run) save(ctx context.Context) error {
+	err := persist(ctx, func(ctx context.Context) error {
+		return r.options.Journal.Save(ctx, r.name, r.checkpoint)
+	})
+	if err != nil {
+		return err
+	}
+	r.journaled, r.saved = true, r.client.clock.Now()
+	return nil
+}
+
+// saveLast saves after a pass that did not reach its end. It may fail: the
+// definition may be gone, and a lost cursor costs requests, nothing else.
+func (r *run) saveLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	if r.journaled || r.checkpoint.ResourceVersion != "" || len(r.checkpoint.Restarts) > 0 {
+		_ = r.options.Journal.Save(ctx, r.name, r.checkpoint)
+	}
+}
+
+// forget removes the checkpoint of a finished migration.
+func (r *run) forget(ctx context.Context) error {
+	if !r.journaled {
+		return nil
+	}
+	err := persist(ctx, func(ctx context.Context) error {
+		return r.options.Journal.Save(ctx, r.name, Checkpoint{})
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s is migrated and trimmed, but its checkpoint stays: %w", r.name, err)
+	}
+	r.checkpoint = Checkpoint{}
+	return nil
+}

@@ -1,0 +1,257 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+const (
+	firstServer = "kube-apiserver"
+	// identityLabel marks the leases by which API servers make themselves known
+	// (IdentityLeaseComponentLabelKey in k8s.io/kubernetes/pkg/controlplane/apiserver).
+	identityLabel = "apiserver.kubernetes.io/identity=kube-apiserver"
+)
+
+// APIServer is a further API server on the etcd of a ControlPlane.
+type APIServer struct {
+	config   *rest.Config
+	identity string
+	process  *process
+}
+
+// Config returns the cluster administrator's configuration for this server. The caller owns the copy.
+func (s *APIServer) Config() *rest.Config { return rest.CopyConfig(s.config) }
+
+// Identity is the name of the server's lease in kube-system.
+func (s *APIServer) Identity() string { return s.identity }
+
+// Pause freezes the server as a stuck machine would, and returns when none of its threads runs any more: connections
+// stay open, requests queue up, and the lease grows old.
+func (s *APIServer) Pause(ctx context.Context) error { return s.process.pause(ctx) }
+
+// Continue lets a paused server go on, beginning with the requests that have queued up.
+func (s *APIServer) Continue() error { return s.process.resume() }
+
+// Stop ends the server; it may be called again. A paused server is killed as it is, so that what it has queued is
+// never served. Its lease stays until it is an hour old, as that of a server which crashed would.
+func (s *APIServer) Stop() error { return s.process.stop() }
+
+// StopAPIServer ends the first API server and leaves everything else running. StartAPIServer brings it back.
+func (cp *ControlPlane) StopAPIServer() error {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	return cp.stopAPIServer()
+}
+
+func (cp *ControlPlane) stopAPIServer() error {
+	if !cp.serving {
+		return nil
+	}
+	if err := cp.server.Stop(); err != nil {
+		return fmt.Errorf("stop kube-apiserver: %w", err)
+	}
+	cp.serving = false
+	return nil
+}
+
+// StartAPIServer starts the first API server after StopAPIServer, on the same port and etcd, and returns when it
+// serves. It does nothing if the server was not stopped.
+func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if cp.serving {
+		return nil
+	}
+	if err := cp.checkStartable(ctx); err != nil {
+		return fmt.Errorf("start kube-apiserver: %w", err)
+	}
+	cp.serving = true // also if it fails: then Stop must see to what is left of it
+	if err := onLastingThread(cp.finished, cp.server.Start); err != nil {
+		return fmt.Errorf("start kube-apiserver: %w%s", err, cp.logs.tail(firstServer))
+	}
+	if cp.admin == nil {
+		admin, err := cp.AddUser("godwit-admin", "system:masters")
+		if err != nil {
+			return err
+		}
+		cp.admin = admin
+	}
+	return poll(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return serverReady(ctx, cp.admin) })
+}
+
+// RestartAPIServer stops and starts the first API server. Watches end and requests fail in between.
+func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
+	if err := cp.StopAPIServer(); err != nil {
+		return err
+	}
+	return cp.StartAPIServer(ctx)
+}
+
+// Identity is the name of the first API server's lease in kube-system, which appears some moments after the start.
+func (cp *ControlPlane) Identity(ctx context.Context) (string, error) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("identify kube-apiserver: %w", err)
+	}
+	return awaitIdentity(ctx, cp.admin, hostname, time.Time{})
+}
+
+// StartSecond starts another API server on the same etcd. It trusts the same users and tokens, and is known by a lease
+// of its own because it runs under another host name, of which the lease's name is a hash. It may be called again with
+// a further name. It needs Linux, and the right to make a UTS namespace: that of root, or unprivileged user namespaces.
+func (cp *ControlPlane) StartSecond(ctx context.Context, hostname string) (*APIServer, error) {
+	own, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("start a second kube-apiserver: %w", err)
+	}
+	if hostname == "" || hostname == own {
+		return nil, fmt.Errorf("start a second kube-apiserver: host name %q gives it no identity of its own", hostname)
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	command := exec.Command(filepath.Join(cp.binaries, firstServer), cp.secondServerArgs(port)...)
+	if err := onHost(hostname, command); err != nil {
+		return nil, fmt.Errorf("start a second kube-apiserver: %w", err)
+	}
+	config := cp.Config()
+	config.Host = "https://" + net.JoinHostPort(loopback, strconv.Itoa(port))
+	began := time.Now()
+	process, err := cp.run(ctx, firstServer+"-"+hostname, command, func(ctx context.Context) error { return serverReady(ctx, config) })
+	if err != nil {
+		return nil, err
+	}
+	identity, err := awaitIdentity(ctx, config, hostname, began)
+	if err != nil {
+		return nil, errors.Join(err, process.stop())
+	}
+	return &APIServer{config: config, identity: identity, process: process}, nil
+}
+
+// configureAPIServer prepares the first server. Its port lasts for its life, also across restarts.
+func (cp *ControlPlane) configureAPIServer() error {
+	program, err := dyingWithParent(cp.dir, filepath.Join(cp.binaries, firstServer))
+	if err != nil {
+		return err
+	}
+	out, err := cp.logs.open(firstServer)
+	if err != nil {
+		return err
+	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	certDir := filepath.Join(cp.dir, firstServer)
+	if err := os.Mkdir(certDir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of certificates: %w", err)
+	}
+	cp.server = &envtest.APIServer{
+		SecureServing: envtest.SecureServing{
+			ListenAddr: envtest.ListenAddr{Address: loopback, Port: strconv.Itoa(port)},
+			Authn:      cp.authority,
+		},
+		Path:         program,
+		CertDir:      certDir,
+		EtcdURL:      cp.etcd.URL,
+		StartTimeout: startTimeout,
+		StopTimeout:  stopTimeout,
+		Out:          out,
+		Err:          out,
+	}
+	for _, flag := range cp.flags.AsStrings(cp.commonFlags()) {
+		name, value, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		cp.server.Configure().AppendNoDefaults(name, value)
+	}
+	return nil
+}
+
+// commonFlags are what the API servers must agree on, so that a user or a token is the same to each of them.
+func (cp *ControlPlane) commonFlags() map[string][]string {
+	certDir := filepath.Join(cp.dir, firstServer)
+	return map[string][]string{
+		"client-ca-file": {cp.authority.certFile},
+		// envtest would name the first server's address as the issuer.
+		"service-account-issuer":           {"https://kubernetes.default.svc"},
+		"service-account-key-file":         {filepath.Join(certDir, "sa-signer.crt")},
+		"service-account-signing-key-file": {filepath.Join(certDir, "sa-signer.key")},
+		"service-cluster-ip-range":         {"10.0.0.0/24"},
+		"authorization-mode":               {"RBAC"},
+		"allow-privileged":                 {"true"},
+		// As in envtest: else no pod could be created in a namespace whose default service account nobody makes.
+		"disable-admission-plugins": {"ServiceAccount"},
+		// By default watches keep a stopping server alive for a minute. This ends them, which a restart under a running
+		// controller is about.
+		"shutdown-watch-termination-grace-period": {"2s"},
+	}
+}
+
+func (cp *ControlPlane) secondServerArgs(port int) []string {
+	flags := cp.commonFlags()
+	flags["etcd-servers"] = []string{cp.EtcdEndpoint()}
+	flags["bind-address"] = []string{loopback}
+	flags["secure-port"] = []string{strconv.Itoa(port)}
+	flags["cert-dir"] = []string{filepath.Join(cp.dir, firstServer)} // the first server's certificate names the loopback, not the port
+	return cp.flags.AsStrings(flags)
+}
+
+func parseFlags(args []string) (*envtest.Arguments, error) {
+	flags := envtest.EmptyArguments()
+	for _, arg := range args {
+		name, value, found := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if !strings.HasPrefix(arg, "--") || !found {
+			return nil, fmt.Errorf("read API server flag %q: write it as --name=value", arg)
+		}
+		flags.AppendNoDefaults(name, value)
+	}
+	return flags, nil
+}
+
+func serverReady(ctx context.Context, config *rest.Config) error {
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return clients.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+// awaitIdentity returns the lease of the API server on the host once it was renewed at or after since. It asks for the
+// host name's label rather than computing the hash, which is the server's own affair.
+func awaitIdentity(ctx context.Context, config *rest.Config, hostname string, since time.Time) (string, error) {
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("connect to kube-apiserver: %w", err)
+	}
+	var identity string
+	err = poll(ctx, "the identity lease of host "+hostname, func(ctx context.Context) error {
+		leases, err := clients.CoordinationV1().Leases(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+			LabelSelector: identityLabel + "," + corev1.LabelHostname + "=" + hostname,
+		})
+		if err != nil {
+			return err
+		}
+		for _, lease := range leases.Items {
+			if renewed := lease.Spec.RenewTime; renewed != nil && !renewed.Time.Before(since) {
+				identity = lease.Name
+				return nil
+			}
+		}
+		return fmt.Errorf("%d leases, none of them renewed by it", len(leases.Items))
+	})
+	return identity, err
+}

@@ -1,0 +1,238 @@
+package controlplane_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+func TestServesThePinnedVersion(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
+		t.Skip("runs on a control plane that somebody else chose")
+	}
+	version, err := clientsFor(t, shared.Config()).Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version.GitVersion != "v1.37.1" || version.Major != "1" || version.Minor != "37" {
+		t.Errorf("server says it is %+v, built were v1.37.1", version)
+	}
+}
+
+func TestEtcdHoldsWhatTheServerStores(t *testing.T) {
+	namespace := createNamespace(t, shared.Config())
+	response, err := shared.Etcd().Get(t.Context(), "/registry/namespaces/"+namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.Count != 1 {
+		t.Errorf("etcd holds %d such namespaces, want 1", response.Count)
+	}
+}
+
+func TestUserHasNoRightsAtFirst(t *testing.T) {
+	user, err := shared.AddUser("jane", "auditors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = clientsFor(t, user).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Fatalf("listing namespaces without rights: got %v, want Forbidden", err)
+	}
+	if !strings.Contains(err.Error(), `"jane"`) {
+		t.Errorf("the server took the user for another: %v", err)
+	}
+}
+
+func TestKubeconfigStandsAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "admin.kubeconfig")
+	if err := controlplane.WriteKubeconfig(path, shared.Config()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the administrator's credentials have mode %v, want 0600", info.Mode())
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clientsFor(t, config).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("use the written kubeconfig: %v", err)
+	}
+}
+
+func TestRestartKeepsData(t *testing.T) {
+	namespace := createNamespace(t, shared.Config())
+	identity, err := shared.Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaces := clientsFor(t, shared.Config()).CoreV1().Namespaces()
+	// A stopping server would wait for the watch of a controller, which is what it is restarted under.
+	watch, err := namespaces.Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+
+	began := time.Now()
+	if err := shared.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("stopped in %s", time.Since(began).Round(time.Millisecond))
+	if _, err := namespaces.Get(t.Context(), namespace, metav1.GetOptions{}); err == nil {
+		t.Error("a stopped server answers")
+	}
+	if err := shared.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := namespaces.Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
+		t.Errorf("after a restart, with the same client: %v", err)
+	}
+	after, err := shared.Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if identity != after {
+		t.Errorf("the restarted server is %s, and was %s", after, identity)
+	}
+}
+
+func TestStopLeavesNothing(t *testing.T) {
+	cp := start(t, controlplane.Options{})
+	if _, err := cp.StartControllerManager(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second, err := cp.StartSecond(t.Context(), "frozen")
+	skipUnsupported(t, err)
+	if err := second.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if running := processesOf(t, cp.Dir()); len(running) != 4 {
+		t.Errorf("etcd, two API servers and a controller manager should run, but there are %q", running)
+	}
+
+	for range 2 {
+		if err := cp.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+
+	if running := processesOf(t, cp.Dir()); len(running) != 0 {
+		t.Errorf("left running: %q", running)
+	}
+	if _, err := os.Stat(cp.Dir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left behind: %s (%v)", cp.Dir(), err)
+	}
+	if err := cp.StartAPIServer(t.Context()); err == nil {
+		t.Error("a server was started that nothing stops any more")
+	}
+}
+
+func TestOptions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	var output bytes.Buffer
+	cp := start(t, controlplane.Options{Dir: dir, APIServerArgs: []string{"--service-cluster-ip-range=10.9.0.0/24"}, Output: &output})
+	services := clientsFor(t, cp.Config()).CoreV1().Services("default")
+	var service *corev1.Service
+	eventually(t, "the API server's own service", func() bool {
+		var err error
+		service, err = services.Get(t.Context(), "kubernetes", metav1.GetOptions{})
+		return err == nil
+	})
+	if service.Spec.ClusterIP != "10.9.0.1" {
+		t.Errorf("the API server's service is %s: the flag did not replace the default", service.Spec.ClusterIP)
+	}
+	if err := cp.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		log, err := os.ReadFile(filepath.Join(dir, name+".log"))
+		if err != nil {
+			t.Errorf("a named folder is not kept: %v", err)
+		}
+		lastLine := log[bytes.LastIndexByte(bytes.TrimSpace(log), '\n')+1:]
+		if !bytes.Contains(output.Bytes(), lastLine) {
+			t.Errorf("the output lacks what %s wrote last: %s", name, lastLine)
+		}
+	}
+	if _, err := controlplane.Start(t.Context(), controlplane.Options{Dir: dir}); err == nil {
+		t.Error("started on a folder that another control plane has used")
+	}
+}
+
+func TestStartThatFailsLeavesNothing(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx    context.Context
+		assets string
+		args   []string
+		want   string
+		reason string
+	}{
+		"assets without binaries": {
+			assets: t.TempDir(), want: "make controlplane",
+			reason: "the folder was asked for by name, so no other is taken, and the way out is named",
+		},
+		"flag that the server does not know": {
+			args: []string{"--no-such-flag=1"}, want: "unknown flag: --no-such-flag",
+			reason: "the cause stands in the server's output only",
+		},
+		"flag that is none": {
+			args: []string{"-v"}, want: "--name=value",
+			reason: "a flag without a value cannot be told from one whose value follows",
+		},
+		"canceled": {
+			ctx: canceled, want: context.Canceled.Error(),
+			reason: "whoever gave up does not want a control plane",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			temporary := t.TempDir()
+			t.Setenv("TMPDIR", temporary)
+			if test.assets != "" {
+				t.Setenv("KUBEBUILDER_ASSETS", test.assets)
+			}
+			if test.ctx == nil {
+				test.ctx = t.Context()
+			}
+			cp, err := controlplane.Start(test.ctx, controlplane.Options{APIServerArgs: test.args})
+			if err == nil {
+				t.Fatalf("started: %s", errors.Join(errors.New(test.reason), cp.Stop()))
+			}
+			t.Log(err)
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the error does not say %q (%s): %v", test.want, test.reason, err)
+			}
+			if left, err := os.ReadDir(temporary); len(left) > 0 || err != nil {
+				t.Errorf("left behind: %v %v", left, err)
+			}
+			if running := processesOf(t, temporary); len(running) > 0 {
+				t.Errorf("left running: %q", running)
+			}
+		})
+	}
+}

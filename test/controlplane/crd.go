@@ -1,0 +1,162 @@
+package controlplane
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/yaml"
+)
+
+// DecodeCRDs reads the CustomResourceDefinitions among the documents of a YAML or JSON file, such as a project
+// releases, and passes over objects of other kinds. A field that this version of the API does not know is an error.
+func DecodeCRDs(file []byte) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return crds, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("split YAML documents: %w", err)
+		}
+		var kind metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &kind); err != nil {
+			return nil, fmt.Errorf("decode the kind of a YAML document: %w", err)
+		}
+		if kind.GroupVersionKind() != apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition") {
+			continue
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(document, crd); err != nil {
+			return nil, fmt.Errorf("decode CustomResourceDefinition: %w", err)
+		}
+		crds = append(crds, crd)
+	}
+}
+
+// InstallCRDs creates the CRDs and returns when each can be used, as AwaitServed says. It changes none of its arguments.
+func InstallCRDs(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) error {
+	clients, err := clientset.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	for _, crd := range crds {
+		if _, err := clients.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, crd, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create CRD %s: %w", crd.Name, err)
+		}
+	}
+	for _, crd := range crds {
+		if err := AwaitServed(ctx, config, crd.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UpdateCRD changes a CRD, again if somebody else changed it meanwhile, and returns it when AwaitServed holds. It does
+// not wait for a changed storage version to be adopted: no API tells when it is, and that is what migrations deal with.
+func UpdateCRD(
+	ctx context.Context, config *rest.Config, name string, change func(*apiextensionsv1.CustomResourceDefinition),
+) (*apiextensionsv1.CustomResourceDefinition, error) {
+	clients, err := clientset.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	var updated *apiextensionsv1.CustomResourceDefinition
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		crd, err := clients.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(crd)
+		updated, err = clients.ApiextensionsV1().CustomResourceDefinitions().Update(ctx, crd, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update CRD %s: %w", name, err)
+	}
+	return updated, AwaitServed(ctx, config, name)
+}
+
+// AwaitServed returns when the CRD is established and the discovery of the server that config names shows the versions
+// that the CRD serves and no others. Discovery follows the server's handlers, so a request then finds its version.
+func AwaitServed(ctx context.Context, config *rest.Config, name string) error {
+	clients, err := clientset.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	return poll(ctx, "CRD "+name+" to be served", func(ctx context.Context) error {
+		crd, err := clients.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if err := checkEstablished(crd); err != nil {
+			return err
+		}
+		shown, err := discoveredVersions(ctx, clients.Discovery(), crd)
+		if err != nil {
+			return err
+		}
+		served := sets.New[string]()
+		for _, version := range crd.Spec.Versions {
+			if version.Served {
+				served.Insert(version.Name)
+			}
+		}
+		if !shown.Equal(served) {
+			return fmt.Errorf("discovery shows versions %v, the CRD serves %v", sets.List(shown), sets.List(served))
+		}
+		return nil
+	})
+}
+
+// checkEstablished prefers the condition that says why: names may be taken by another CRD for ever.
+func checkEstablished(crd *apiextensionsv1.CustomResourceDefinition) error {
+	for _, condition := range crd.Status.Conditions {
+		switch {
+		case condition.Type == apiextensionsv1.NamesAccepted && condition.Status != apiextensionsv1.ConditionTrue:
+			return fmt.Errorf("names are not accepted: %s", condition.Message)
+		case condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue:
+			return nil
+		}
+	}
+	return errors.New("it is not established")
+}
+
+// discoveredVersions reads the aggregated discovery, as kubectl and client libraries do to map a kind to a resource.
+func discoveredVersions(
+	ctx context.Context, client discovery.DiscoveryInterface, crd *apiextensionsv1.CustomResourceDefinition,
+) (sets.Set[string], error) {
+	_, lists, err := discovery.ToDiscoveryInterfaceWithContext(client).ServerGroupsAndResourcesWithContext(ctx)
+	// Some other group may be out of order, in a test that breaks one on purpose.
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, err
+	}
+	versions := sets.New[string]()
+	for _, list := range lists {
+		groupVersion, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		isCRDs := func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural }
+		if groupVersion.Group == crd.Spec.Group && slices.ContainsFunc(list.APIResources, isCRDs) {
+			versions.Insert(groupVersion.Version)
+		}
+	}
+	return versions, nil
+}

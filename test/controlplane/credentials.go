@@ -1,0 +1,137 @@
+package controlplane
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// userValidity is longer than any test, benchmark or demo runs, and too short to be relied upon.
+const userValidity = 7 * 24 * time.Hour
+
+// AddUser returns a configuration for the first API server that authenticates as the user by a client certificate. The
+// user has the rights that RBAC gives to its name and groups, at first none. Replace Host to use it on a second server.
+func (cp *ControlPlane) AddUser(name string, groups ...string) (*rest.Config, error) {
+	return cp.authority.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{
+		Host:            cp.server.SecureServing.URL("https", "").String(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: cp.server.SecureServing.CA},
+		// The servers' own priority and fairness limits their clients, as it does those of controller-runtime.
+		QPS: -1,
+	})
+}
+
+// Kubeconfig renders a self-contained kubeconfig for the configuration of any user, certificate or token.
+func Kubeconfig(config *rest.Config) ([]byte, error) {
+	const name = "godwit-test"
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: config.CertData,
+		ClientKeyData:         config.KeyData,
+		Token:                 config.BearerToken,
+	}
+	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	kubeconfig.CurrentContext = name
+	return clientcmd.Write(*kubeconfig)
+}
+
+// WriteKubeconfig writes what Kubeconfig renders, readable by the owner alone, and makes the file's folder if needed.
+func WriteKubeconfig(path string, config *rest.Config) error {
+	content, err := Kubeconfig(config)
+	if err != nil {
+		return fmt.Errorf("render kubeconfig for %s: %w", config.Host, err)
+	}
+	if err := keyutil.WriteKey(path, content); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// authority signs the certificates of users. It replaces envtest's own because the controller manager, too, needs its
+// key: agents that join a hub by a CertificateSigningRequest wait for a signature.
+type authority struct {
+	certificate       *x509.Certificate
+	key               crypto.Signer
+	certFile, keyFile string
+}
+
+var _ envtest.Authn = &authority{}
+
+func newAuthority(dir string) (*authority, error) {
+	a := &authority{certFile: filepath.Join(dir, "client-ca.crt"), keyFile: filepath.Join(dir, "client-ca.key")}
+	var err error
+	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, fmt.Errorf("generate the key of the client authority: %w", err)
+	}
+	if a.certificate, err = cert.NewSelfSignedCACert(cert.Config{CommonName: "godwit-test-clients"}, a.key); err != nil {
+		return nil, fmt.Errorf("certify the client authority: %w", err)
+	}
+	certPEM, keyPEM, err := encodePair(a.certificate, a.key)
+	if err != nil {
+		return nil, err
+	}
+	if err := cert.WriteCert(a.certFile, certPEM); err != nil {
+		return nil, err
+	}
+	return a, keyutil.WriteKey(a.keyFile, keyPEM)
+}
+
+// AddUser issues a certificate as Kubernetes reads it: the name is the common name, the groups are the organizations.
+func (a *authority) AddUser(user envtest.User, base *rest.Config) (*rest.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generate the key of user %s: %w", user.Name, err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("number the certificate of user %s: %w", user.Name, err)
+	}
+	now := time.Now()
+	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: user.Name, Organization: user.Groups},
+		NotBefore:    now.Add(-time.Minute),
+		NotAfter:     now.Add(userValidity),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("certify user %s: %w", user.Name, err)
+	}
+	config := rest.CopyConfig(base)
+	config.CertData, config.KeyData, err = encodePair(&x509.Certificate{Raw: raw}, key)
+	return config, err
+}
+
+// Configure implements envtest.Authn. It has nothing to do: all API servers are told by their flags whom to trust.
+func (*authority) Configure(string, *envtest.Arguments) error { return nil }
+
+// Start implements envtest.Authn. The authority's files were there before.
+func (*authority) Start() error { return nil }
+
+// Stop implements envtest.Authn. The authority's files go with the control plane's folder.
+func (*authority) Stop() error { return nil }
+
+func encodePair(certificate *x509.Certificate, key crypto.Signer) (certPEM, keyPEM []byte, err error) {
+	if certPEM, err = cert.EncodeCertificates(certificate); err != nil {
+		return nil, nil, fmt.Errorf("encode certificate: %w", err)
+	}
+	if keyPEM, err = keyutil.MarshalPrivateKeyToPEM(key); err != nil {
+		return nil, nil, fmt.Errorf("encode private key: %w", err)
+	}
+	return certPEM, keyPEM, nil
+}

@@ -1,0 +1,68 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// tailLines is how much of a log an error carries: the cause, without the start-up noise before it.
+const tailLines = 15
+
+// logs keeps a file per server in dir and copies them all to one writer, if there is one.
+type logs struct {
+	dir  string
+	copy io.Writer
+
+	mu    sync.Mutex
+	files []*os.File
+}
+
+// open returns the file itself when nothing is copied: a server then writes to it directly and not through us.
+func (l *logs) open(name string) (io.Writer, error) {
+	file, err := os.OpenFile(l.path(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.files = append(l.files, file)
+	if l.copy == nil {
+		return file, nil
+	}
+	return io.MultiWriter(file, l), nil
+}
+
+// Write serves several servers at once; their writer need not be able to.
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.copy.Write(p)
+}
+
+// tail renders the end of a log as the end of an error, and stays silent where there is none.
+func (l *logs) tail(name string) string {
+	content, err := os.ReadFile(l.path(name))
+	text := strings.TrimSpace(string(content))
+	if err != nil || text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	return fmt.Sprintf("; %s ends:\n%s", l.path(name), strings.Join(lines[max(0, len(lines)-tailLines):], "\n"))
+}
+
+func (l *logs) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, file := range l.files {
+		errs = append(errs, file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (l *logs) path(name string) string { return filepath.Join(l.dir, name+".log") }

@@ -1,0 +1,87 @@
+package controlplane_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// shared serves the tests that leave it as they found it. Those that stop one start their own.
+var shared *controlplane.ControlPlane
+
+// orphanDir, if set, makes the test program the parent that TestDiesWithParent kills.
+const orphanDir = "GODWIT_TEST_ORPHAN_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(orphanDir); dir != "" {
+		waitToBeKilled(dir)
+	}
+	cp, err := controlplane.Start(context.Background(), controlplane.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	shared = cp
+	code := m.Run()
+	if err := cp.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// start gives a test a control plane of its own.
+func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
+	t.Helper()
+	began := time.Now()
+	cp, err := controlplane.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("started in %s", time.Since(began).Round(time.Millisecond))
+	t.Cleanup(func() {
+		if err := cp.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cp
+}
+
+func clientsFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clients
+}
+
+// createNamespace returns a new name, since without the controller manager no namespace ever ends.
+func createNamespace(t *testing.T, config *rest.Config) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	created, err := clientsFor(t, config).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created.Name
+}
+
+// eventually polls, since what it checks is reached by controllers.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited 30s in vain for %s", what)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+// Command crd measures `godwit crd run` against what the API server can take.
+//
+// The ceiling is a loop of empty merge patches over names that were listed
+// beforehand, at its best number in flight. Both run against the same control
+// plane, in turns and several times, since a machine that is shared is never
+// equally fast twice: what counts is the ratio within one run of this command.
+//
+// Bytes are counted on the wire, by a forwarder that a run of its own goes
+// through; memory is the peak of the process, at n and at ten times n.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// inFlight are the widths that the ceiling is searched at.
+var inFlight = []int{8, 16, 24}
+
+// result is what is written to bench/out/crd.json.
+type result struct {
+	Objects           int           `json:"objects"`
+	Rounds            int           `json:"rounds"`
+	ObjectsPerSecond  float64       `json:"objectsPerSecond"`
+	Ceiling           ceiling       `json:"ceiling"`
+	RatioToCeiling    float64       `json:"ratioToCeiling"`
+	RatioPerRound     []float64     `json:"ratioPerRound"`
+	RequestsPerObject float64       `json:"requestsPerObject"`
+	RequestsResumed   float64       `json:"requestsPerObjectResumed"`
+	BytesPerObject    float64       `json:"bytesPerObject"`
+	PeakRSS           map[int]int64 `json:"peakRSSBytes"`
+	RSSSlope          float64       `json:"rssSlopeBytesPerObject"`
+	Runs              []round       `json:"runs"`
+}
+
+type ceiling struct {
+	InFlight         int     `json:"inFlight"`
+	ObjectsPerSecond float64 `json:"objectsPerSecond"`
+}
+
+// round is one turn of everything, in objects per second.
+type round struct {
+	Godwit float64         `json:"godwit"`
+	Raw    map[int]float64 `json:"rawByInFlight"`
+}
+
+func main() {
+	n := flag.Int("n", 3000, "objects")
+	rounds := flag.Int("rounds", 3, "turns of the measurement of speed")
+	binary := flag.String("godwit", "../bin/godwit", "the command to measure")
+	out := flag.String("out", "out/crd.json", "where the result goes")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *binary, *out, *n, *rounds); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1) //nolint:gocritic // the deferred stop frees nothing that the exit does not
+	}
+}
+
+func run(ctx context.Context, binary, out string, n, rounds int) (err error) {
+	plane, err := controlplane.Start(ctx, controlplane.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	w, err := newWidgets(ctx, plane, "speed", n)
+	if err != nil {
+		return err
+	}
+	c, err := newCommand(binary, w)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+
+	r := result{Objects: n, Rounds: rounds, PeakRSS: map[int]int64{}}
+	if err := r.measureSpeed(ctx, w, c); err != nil {
+		return err
+	}
+	if err := r.measureRequests(ctx, w, c); err != nil {
+		return err
+	}
+	if err := r.measureBytes(ctx, w, c); err != nil {
+		return err
+	}
+	if err := r.measureMemory(ctx, plane, binary); err != nil {
+		return err
+	}
+	return r.write(out)
+}
+
+// measureSpeed lets godwit and the raw loop take turns. Each turn begins with
+// every object at the other version.
+func (r *result) measureSpeed(ctx context.Context, w *widgets, c *command) error {
+	for i := range r.Rounds {
+		turn := round{Raw: map[int]float64{}}
+		for _, width := range inFlight {
+			if err := w.flip(ctx); err != nil {
+				return err
+			}
+			took, err := w.patchAll(ctx, width)
+			if err != nil {
+				return err
+			}
+			turn.Raw[width] = w.perSecond(took)
+			say("round %d: raw loop, %2d in flight: %.0f objects/s", i+1, width, turn.Raw[width])
+		}
+		if err := w.flipAndAge(ctx); err != nil {
+			return err
+		}
+		report, err := c.run(ctx)
+		if err != nil {
+			return err
+		}
+		turn.Godwit = w.perSecond(report.took)
+		say("round %d: godwit crd run: %.0f objects/s", i+1, turn.Godwit)
+		r.Runs = append(r.Runs, turn)
+	}
+	r.rate()
+	return nil
+}
+
+// rate picks the ceiling's width by its median and compares round by round.
+func (r *result) rate() {
+	for _, width := range inFlight {
+		speed := median(r.Runs, func(t round) float64 { return t.Raw[width] })
+		if speed > r.Ceiling.ObjectsPerSecond {
+			r.Ceiling = ceiling{InFlight: width, ObjectsPerSecond: speed}
+		}
+	}
+	for _, t := range r.Runs {
+		r.RatioPerRound = append(r.RatioPerRound, t.Godwit/t.Raw[r.Ceiling.InFlight])
+	}
+	r.ObjectsPerSecond = median(r.Runs, func(t round) float64 { return t.Godwit })
+	r.RatioToCeiling = median(r.RatioPerRound, func(f float64) float64 { return f })
+}
+
+func median[T any](of []T, value func(T) float64) float64 {
+	values := make([]float64, len(of))
+	for i, v := range of {
+		values[i] = value(v)
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle]
+	}
+	return (values[middle-1] + values[middle]) / 2
+}
+
+// measureRequests counts what a migration sends, and what a run sends that finds
+// everything done.
+func (r *result) measureRequests(ctx context.Context, w *widgets, c *command) error {
+	if err := w.flipAndAge(ctx); err != nil {
+		return err
+	}
+	first, err := c.run(ctx, "--no-trim")
+	if err != nil {
+		return err
+	}
+	resumed, err := c.run(ctx)
+	if err != nil {
+		return err
+	}
+	if first.Objects.Migrated != int64(r.Objects) || resumed.Objects.Skipped != int64(r.Objects) || !resumed.Trimmed {
+		return fmt.Errorf("the run and its resumption reported %+v and %+v, want all migrated, then all skipped and trimmed", first, resumed)
+	}
+	r.RequestsPerObject = float64(first.Requests) / float64(r.Objects)
+	r.RequestsResumed = float64(resumed.Requests) / float64(r.Objects)
+	say("requests per object: %.4f migrated, %.4f resumed", r.RequestsPerObject, r.RequestsResumed)
+	return nil
+}
+
+func (r *result) measureBytes(ctx context.Context, w *widgets, c *command) error {
+	if err := w.flipAndAge(ctx); err != nil {
+		return err
+	}
+	wire, err := newForwarder(ctx, w.config.Host)
+	if err != nil {
+		return err
+	}
+	defer wire.close()
+	if _, err := c.run(ctx, "--server=https://"+wire.address()); err != nil {
+		return err
+	}
+	r.BytesPerObject = float64(wire.bytes.Load()) / float64(r.Objects)
+	say("bytes on the wire per object, both ways: %.0f", r.BytesPerObject)
+	return nil
+}
+
+// measureMemory migrates n and ten times n objects of resources made for it.
+func (r *result) measureMemory(ctx context.Context, plane *controlplane.ControlPlane, binary string) error {
+	for _, n := range []int{r.Objects, 10 * r.Objects} {
+		w, err := newWidgets(ctx, plane, fmt.Sprintf("memory%d", n), n)
+		if err != nil {
+			return err
+		}
+		c, err := newCommand(binary, w)
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		if err := w.flipAndAge(ctx); err != nil {
+			return err
+		}
+		report, err := c.run(ctx)
+		if err != nil {
+			return err
+		}
+		r.PeakRSS[n] = report.peakRSS
+		say("peak RSS at %d objects: %.1f MiB", n, float64(report.peakRSS)/(1<<20))
+	}
+	r.RSSSlope = float64(r.PeakRSS[10*r.Objects]-r.PeakRSS[r.Objects]) / float64(9*r.Objects)
+	return nil
+}
+
+func (r *result) write(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	fmt.Printf("%s\n", text)
+	fmt.Printf("crd: ratio_to_ceiling=%.2f requests_per_object=%.4f rss_slope_bytes=%.0f\n",
+		r.RatioToCeiling, r.RequestsPerObject, r.RSSSlope)
+	return nil
+}
+
+func say(format string, args ...any) {
+	fmt.Printf("%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}

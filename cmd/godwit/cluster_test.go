@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// within bounds what a script command waits for on the control plane.
+const within = 30 * time.Second
+
+// crd PLURAL VERSION...: creates PLURAL.$GROUP, or changes its versions. A
+// version followed by * is the storage version, by - is not served.
+func installCRD(ts *testscript.TestScript, args []string) error {
+	plural, group := args[0], ts.Getenv("GROUP")
+	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group, Labels: map[string]string{"script": group}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group:    group,
+			Scope:    apiextensionsv1.NamespaceScoped,
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+			Versions: versionsOf(args[1:]),
+		},
+	}
+	err := controlplane.InstallCRDs(context.Background(), clusterOf(ts).Config(), crd)
+	if apierrors.IsAlreadyExists(err) {
+		_, err = controlplane.UpdateCRD(context.Background(), clusterOf(ts).Config(), crd.Name,
+			func(there *apiextensionsv1.CustomResourceDefinition) { there.Spec.Versions = crd.Spec.Versions })
+	}
+	return err
+}
+
+func versionsOf(args []string) []apiextensionsv1.CustomResourceDefinitionVersion {
+	open := true
+	versions := make([]apiextensionsv1.CustomResourceDefinitionVersion, len(args))
+	for i, arg := range args {
+		versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{
+			Name:    strings.TrimRight(arg, "*-"),
+			Served:  !strings.Contains(arg, "-"),
+			Storage: strings.Contains(arg, "*"),
+			Schema: &apiextensionsv1.CustomResourceValidation{
+				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &open},
+			},
+		}
+	}
+	return versions
+}
+
+// objects PLURAL VERSION N [PREFIX]: creates w-000 and so on.
+func createObjects(ts *testscript.TestScript, args []string) error {
+	n, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(clusterOf(ts).Config())
+	if err != nil {
+		return err
+	}
+	group, plural, version, prefix := ts.Getenv("GROUP"), args[0], args[1], "w"
+	if len(args) > 3 {
+		prefix = args[3]
+	}
+	objects := client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural}).Namespace("default")
+	failures := make([]error, 8)
+	var creators sync.WaitGroup
+	for c := range failures {
+		creators.Go(func() {
+			for i := c; i < n && failures[c] == nil; i += len(failures) {
+				o := &unstructured.Unstructured{}
+				o.SetAPIVersion(group + "/" + version)
+				o.SetKind(strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s"))
+				o.SetName(fmt.Sprintf("%s-%03d", prefix, i))
+				_, failures[c] = objects.Create(context.Background(), o, metav1.CreateOptions{})
+			}
+		})
+	}
+	creators.Wait()
+	return errors.Join(failures...)
+}
+
+// adopted: returns when every API server has renewed its lease two seconds after
+// now, and thus after every change that came before.
+func awaitAdopted(ts *testscript.TestScript, _ []string) error {
+	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())
+	if err != nil {
+		return err
+	}
+	since := time.Now().Add(2 * time.Second)
+	return eventually(func() error {
+		leases, err := clients.CoordinationV1().Leases("kube-system").List(context.Background(),
+			metav1.ListOptions{LabelSelector: "apiserver.kubernetes.io/identity=kube-apiserver"})
+		if err != nil {
+			return err
+		}
+		for _, l := range leases.Items {
+			if l.Spec.RenewTime.Time.Before(since) {
+				return fmt.Errorf("lease %s was renewed at %v", l.Name, l.Spec.RenewTime)
+			}
+		}
+		return nil
+	})
+}
+
+// deny PLURAL NAME: lets admission refuse every update of one object.
+func deny(ts *testscript.TestScript, args []string) error {
+	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())
+	if err != nil {
+		return err
+	}
+	group, name := ts.Getenv("GROUP"), policyName(ts)
+	rule := admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Update},
+		Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{args[0]}},
+	}
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
+			Validations:      []admissionv1.Validation{{Expression: fmt.Sprintf("object.metadata.name != %q", args[1]), Message: "frozen by the auditors"}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+	admission := clients.AdmissionregistrationV1()
+	if _, err := admission.ValidatingAdmissionPolicies().Create(context.Background(), policy, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if _, err := admission.ValidatingAdmissionPolicyBindings().Create(context.Background(), binding, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return awaitUpdates(ts, args[0], args[1], false)
+}
+
+// allow PLURAL NAME: takes back what deny did.
+func allow(ts *testscript.TestScript, args []string) error {
+	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())
+	if err != nil {
+		return err
+	}
+	admission, name := clients.AdmissionregistrationV1(), policyName(ts)
+	err = errors.Join(
+		admission.ValidatingAdmissionPolicyBindings().Delete(context.Background(), name, metav1.DeleteOptions{}),
+		admission.ValidatingAdmissionPolicies().Delete(context.Background(), name, metav1.DeleteOptions{}))
+	if err != nil {
+		return err
+	}
+	return awaitUpdates(ts, args[0], args[1], true)
+}
+
+func policyName(ts *testscript.TestScript) string { return "freeze." + ts.Getenv("GROUP") }
+
+// awaitUpdates returns when admission has adopted a policy, or its end.
+func awaitUpdates(ts *testscript.TestScript, plural, name string, allowed bool) error {
+	client, err := dynamic.NewForConfig(clusterOf(ts).Config())
+	if err != nil {
+		return err
+	}
+	resource := schema.GroupVersionResource{Group: ts.Getenv("GROUP"), Version: "v2", Resource: plural}
+	return eventually(func() error {
+		_, err := client.Resource(resource).Namespace("default").Patch(context.Background(), name, types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		switch {
+		case allowed:
+			return err
+		case err == nil:
+			return errors.New("the policy is not in force")
+		}
+		return nil
+	})
+}
+
+// user NAME: adds NAME.kubeconfig of a user without rights.
+func addUser(ts *testscript.TestScript, args []string) error {
+	config, err := clusterOf(ts).AddUser(args[0])
+	if err != nil {
+		return err
+	}
+	return controlplane.WriteKubeconfig(ts.MkAbs(args[0]+".kubeconfig"), config)
+}
+
+// grant USER VERBS GROUP RESOURCES: by a cluster role.
+func grantRight(ts *testscript.TestScript, args []string) error {
+	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())
+	if err != nil {
+		return err
+	}
+	name := strings.Join([]string{args[0], strings.ReplaceAll(args[1], ",", "-"), args[2]}, ".")
+	rbac := clients.RbacV1()
+	_, err = rbac.ClusterRoles().Create(context.Background(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules: []rbacv1.PolicyRule{{
+			Verbs: strings.Split(args[1], ","), APIGroups: []string{args[2]}, Resources: strings.Split(args[3], ","),
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = rbac.ClusterRoleBindings().Create(context.Background(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: args[0]}},
+	}, metav1.CreateOptions{})
+	// The authorizer follows by a watch.
+	time.Sleep(500 * time.Millisecond)
+	return err
+}
+
+// etcdput KEY BASE64: what no API server would write.
+func putIntoEtcd(ts *testscript.TestScript, args []string) error {
+	value, err := base64.StdEncoding.DecodeString(args[1])
+	if err != nil {
+		return err
+	}
+	_, err = clusterOf(ts).Etcd().Put(context.Background(), args[0], string(value))
+	return err
+}
+
+// lease NAME [AGE]: an API server that exists as far as its identity lease shows,
+// which it last renewed that long ago. Without AGE, the lease is removed.
+func setLease(ts *testscript.TestScript, args []string) error {
+	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())
+	if err != nil {
+		return err
+	}
+	leases := clients.CoordinationV1().Leases("kube-system")
+	if len(args) == 1 {
+		return leases.Delete(context.Background(), args[0], metav1.DeleteOptions{})
+	}
+	age, err := time.ParseDuration(args[1])
+	if err != nil {
+		return err
+	}
+	hour, renewed := int32(3600), metav1.NewMicroTime(time.Now().Add(-age))
+	_, err = leases.Create(context.Background(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: args[0], Labels: map[string]string{
+			"apiserver.kubernetes.io/identity": "kube-apiserver", "kubernetes.io/hostname": args[0],
+		}},
+		Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: &hour, RenewTime: &renewed},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+func eventually(check func() error) error {
+	deadline := time.Now().Add(within)
+	for {
+		err := check()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}

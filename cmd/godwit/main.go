@@ -1,0 +1,37 @@
+// Command godwit migrates Kubernetes objects. As kubectl-godwit it is kubectl's
+// plugin.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, cancel := untilSignal(context.Background())
+	defer cancel()
+	return cli.Main(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+}
+
+// untilSignal gives the first signal to the command, which ends in order, and
+// leaves the second to end the process. Unlike with signal.NotifyContext it
+// does so before the context ends, and thus before the user is told.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals)
+		cancel()
+	}()
+	return ctx, cancel
+}

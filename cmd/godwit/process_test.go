@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// longest is how long a command may run before the script fails.
+const longest = 2 * time.Minute
+
+// exits CODE [-at REGEXP [-after DURATION] -send TEXT]... COMMAND...: runs a
+// command and compares its exit code. When its stderr matches, it gets a signal
+// (SIGINT) after the time given.
+func exits(ts *testscript.TestScript, args []string) error {
+	c, err := parseRun(args)
+	if err != nil {
+		return err
+	}
+	if len(c.steps) == 0 {
+		return checkCode(ts.Exec(c.argv[0], c.argv[1:]...), c.code)
+	}
+	out, errs := &bytes.Buffer{}, newWatched(c.steps)
+	command := c.command(ts)
+	command.Stdout, command.Stderr = out, errs
+	errs.send = func(string) { _ = command.Process.Signal(os.Interrupt) }
+	err = runWithin(command)
+	_, _ = ts.Stdout().Write(out.Bytes())
+	_, _ = ts.Stderr().Write(errs.text.Bytes())
+	return errors.Join(checkCode(err, c.code), errs.missed())
+}
+
+// terminal CODE [-at REGEXP [-after DURATION] -send TEXT]... COMMAND...: runs a
+// command on a terminal of 120 columns. When the output matches, the text is
+// typed. All that was shown becomes stdout.
+func terminal(ts *testscript.TestScript, args []string) error {
+	c, err := parseRun(args)
+	if err != nil {
+		return err
+	}
+	command := c.command(ts)
+	screen, err := pty.StartWithSize(command, &pty.Winsize{Rows: 40, Cols: 120})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = screen.Close() }()
+	shown := newWatched(c.steps)
+	shown.send = func(text string) { _, _ = io.WriteString(screen, text) }
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(shown, screen) // ends with EIO when the command does
+	}()
+	timer := time.AfterFunc(longest, func() { _ = command.Process.Kill() })
+	defer timer.Stop()
+	err = command.Wait()
+	<-copied
+	_, _ = ts.Stdout().Write(shown.text.Bytes())
+	return errors.Join(checkCode(err, c.code), shown.missed())
+}
+
+// step is something to do when a pattern appears.
+type step struct {
+	at    *regexp.Regexp
+	after time.Duration
+	send  string
+}
+
+type commandRun struct {
+	code  int
+	steps []step
+	argv  []string
+}
+
+func parseRun(args []string) (commandRun, error) {
+	code, err := strconv.Atoi(args[0])
+	c := commandRun{code: code, argv: args[1:]}
+	for err == nil && len(c.argv) > 2 && strings.HasPrefix(c.argv[0], "-") {
+		value := c.argv[1]
+		switch c.argv[0] {
+		case "-at":
+			c.steps = append(c.steps, step{send: "\x03"})
+			c.steps[len(c.steps)-1].at, err = regexp.Compile(value)
+		case "-after":
+			c.steps[len(c.steps)-1].after, err = time.ParseDuration(value)
+		case "-send":
+			c.steps[len(c.steps)-1].send, err = strconv.Unquote(`"` + value + `"`)
+		default:
+			err = fmt.Errorf("unknown option %s", c.argv[0])
+		}
+		c.argv = c.argv[2:]
+	}
+	return c, err
+}
+
+func (c commandRun) command(ts *testscript.TestScript) *exec.Cmd {
+	command := exec.Command(c.argv[0], c.argv[1:]...)
+	command.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "KUBECONFIG", "TERM", "NO_COLOR"} {
+		if value := ts.Getenv(name); value != "" {
+			command.Env = append(command.Env, name+"="+value)
+		}
+	}
+	return command
+}
+
+func runWithin(command *exec.Cmd) error {
+	if err := command.Start(); err != nil {
+		return err
+	}
+	timer := time.AfterFunc(longest, func() { _ = command.Process.Kill() })
+	defer timer.Stop()
+	return command.Wait()
+}
+
+func checkCode(err error, want int) error {
+	code := 0
+	var exited *exec.ExitError
+	switch {
+	case errors.As(err, &exited):
+		code = exited.ExitCode()
+	case err != nil:
+		return err
+	}
+	if code != want {
+		return fmt.Errorf("exit code %d, want %d", code, want)
+	}
+	return nil
+}
+
+// watched collects output and takes one step after the other as it appears.
+type watched struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	from  int // where the next pattern is looked for
+	steps []step
+	send  func(string)
+}
+
+func newWatched(steps []step) *watched { return &watched{steps: steps} }
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(p)
+	for len(w.steps) > 0 {
+		next := w.steps[0]
+		found := next.at.FindIndex(w.text.Bytes()[w.from:])
+		if found == nil {
+			break
+		}
+		w.from += found[1]
+		w.steps = w.steps[1:]
+		time.AfterFunc(next.after, func() { w.send(next.send) })
+	}
+	return len(p), nil
+}
+
+func (w *watched) missed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.steps) > 0 {
+		return fmt.Errorf("%q did not appear in:\n%s", w.steps[0].at, &w.text)
+	}
+	return nil
+}
+
+var measured = regexp.MustCompile(`"(requests|durationSeconds)": [0-9.]+`)
+
+// golden FILE: compares stdout, which is JSON, byte by byte with FILE, in which
+// $VARIABLES are replaced. What differs from run to run is 0 in FILE.
+func golden(ts *testscript.TestScript, args []string) error {
+	got := ts.ReadFile("stdout")
+	if !json.Valid([]byte(got)) {
+		return fmt.Errorf("stdout is not JSON:\n%s", got)
+	}
+	got = measured.ReplaceAllString(got, `"$1": 0`)
+	want := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("%s differs from stdout (-want +got):\n%s\n%s", args[0], diff, got)
+	}
+	return nil
+}

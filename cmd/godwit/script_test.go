@@ -1,0 +1,118 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"godwit": main, "kubectl-godwit": main})
+}
+
+// The scripts of a folder share a control plane, run in parallel, and keep to a
+// group of custom resources of their own.
+func TestScripts(t *testing.T) { runScripts(t, "script") }
+
+// What makes all API servers of a cluster look unsettled has a cluster to itself.
+func TestSilentServer(t *testing.T) { runScripts(t, "silent") }
+
+func runScripts(t *testing.T, folder string) {
+	t.Parallel()
+	cluster, err := controlplane.Start(t.Context(), controlplane.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // after the parallel scripts
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", folder),
+		RequireExplicitExec: true,
+		Setup:               func(e *testscript.Env) error { return setUp(e, cluster) },
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"crd":      command(installCRD),
+			"objects":  command(createObjects),
+			"adopted":  command(awaitAdopted),
+			"deny":     command(deny),
+			"allow":    command(allow),
+			"user":     command(addUser),
+			"grant":    command(grantRight),
+			"lease":    command(setLease),
+			"etcdput":  command(putIntoEtcd),
+			"exits":    command(exits),
+			"terminal": command(terminal),
+			"golden":   command(golden),
+		},
+	})
+}
+
+// clusterKey is where a script's environment holds its control plane.
+type clusterKey struct{}
+
+func clusterOf(ts *testscript.TestScript) *controlplane.ControlPlane {
+	return ts.Value(clusterKey{}).(*controlplane.ControlPlane)
+}
+
+// command gives each command what it needs, and makes its error that of the
+// script's line.
+func command(run func(*testscript.TestScript, []string) error) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg {
+			ts.Fatalf("this command takes no !")
+		}
+		ts.Check(run(ts, args))
+	}
+}
+
+// setUp gives the script its group, which is also the value of the label
+// "script" on its definitions, and servers that are not what one looks for.
+func setUp(e *testscript.Env, cluster *controlplane.ControlPlane) error {
+	group := strings.ReplaceAll(filepath.Base(e.WorkDir), "script-", "") + ".example.com"
+	kubeconfig := filepath.Join(e.WorkDir, "admin.kubeconfig")
+	if err := controlplane.WriteKubeconfig(kubeconfig, cluster.Config()); err != nil {
+		return err
+	}
+	web, silent, err := strangers(e)
+	if err != nil {
+		return err
+	}
+	e.Values[clusterKey{}] = cluster
+	e.Setenv("GROUP", group)
+	e.Setenv("KUBECONFIG", kubeconfig)
+	e.Setenv("SERVER", cluster.Config().Host)
+	e.Setenv("ETCD", cluster.EtcdEndpoint())
+	e.Setenv("WEBSERVER", web)
+	e.Setenv("SILENT", silent)
+	e.Setenv("TERM", "xterm-256color")
+	return nil
+}
+
+// strangers are a web server, and a server that accepts connections and never
+// says a word.
+func strangers(e *testscript.Env) (web, silent string, err error) {
+	site, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", "", err
+	}
+	e.Defer(func() { _ = site.Close() })
+	go func() {
+		_ = http.Serve(site, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html>welcome</html>"))
+		}))
+	}()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", "", err
+	}
+	e.Defer(func() { _ = mute.Close() })
+	return "http://" + site.Addr().String(), "http://" + mute.Addr().String(), nil
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// canAsk: somebody reads the question and can answer it.
+func (a *app) canAsk() bool { return isTerminal(a.streams.In) && isTerminal(a.streams.ErrOut) }
+
+func (a *app) refuseUnasked() error {
+	return &exitError{Refused, fmt.Errorf("run changes the cluster and there is no terminal to ask on: nothing was written; "+
+		"if that is what you want: %s", a.commandLine("--yes"))}
+}
+
+// ask shows what would be done and returns an error unless the answer is yes.
+func (a *app) ask(ctx context.Context, s *session, findings []finding) error {
+	var plans []report.CRDPlan
+	for _, f := range findings {
+		if f.problem == nil && f.plan.State != crdmigrator.Clean {
+			plans = append(plans, f.item())
+		}
+	}
+	if err := report.WritePlans(a.console, a.style(a.streams.ErrOut, format{}), plans); err != nil {
+		return err
+	}
+	a.console.printf("\nMigrate them on %s? [y/N] ", s.where())
+	answer, err := a.answer(ctx)
+	if err != nil {
+		a.console.printf("\n")
+		return err
+	}
+	if answer != "y" && answer != "yes" {
+		return &exitError{Refused, fmt.Errorf("not confirmed, nothing was written")}
+	}
+	return nil
+}
+
+// answer reads a line, or returns when the context ends.
+func (a *app) answer(ctx context.Context) (string, error) {
+	lines := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(a.streams.In).ReadString('\n') // the end of the input is a no
+		lines <- line
+	}()
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case line := <-lines:
+		return strings.ToLower(strings.TrimSpace(line)), nil
+	}
+}
+
+// anyReady: a run would write something.
+func anyReady(findings []finding) bool {
+	for _, f := range findings {
+		if f.problem == nil && f.plan.State != crdmigrator.Clean && len(f.plan.Refusals()) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseUnreadable refuses a run of named definitions when one of them can't be
+// read: a typo must not leave half of a list migrated.
+func refuseUnreadable(sel selection, findings []finding) ([]report.CRDRunReport, bool) {
+	unreadable := ""
+	for _, f := range findings {
+		if f.problem != nil {
+			unreadable = f.name
+		}
+	}
+	if unreadable == "" || len(sel.names) == 0 {
+		return nil, false
+	}
+	items := make([]report.CRDRunReport, len(findings))
+	for i, f := range findings {
+		items[i] = report.CRDRunReport{Name: f.name, StorageVersion: f.plan.StorageVersion, Requests: f.requests.Load()}
+		if f.problem != nil {
+			items[i].Result, items[i].Failures = report.Failed, whole(f.name, f.problem.Error())
+			continue
+		}
+		items[i].Result, items[i].Failures = report.Blocked, whole(f.name, "not begun, because "+unreadable+" can't be read")
+	}
+	return items, true
+}
+
+// sayEnding tells whoever pressed Ctrl-C that it was noticed, since finishing
+// takes its time.
+func (a *app) sayEnding(ctx context.Context) func() {
+	return func() {
+		switch ended(ctx) {
+		case TimedOut:
+			a.console.printf("--timeout is over: finishing the writes under way\n")
+		case Interrupted:
+			a.console.printf("interrupted: finishing the writes under way; once more ends at once\n")
+		}
+	}
+}
+
+// commandLine is what was typed, with more flags, ready to be pasted. A token
+// is left out: what is printed ends up in logs.
+func (a *app) commandLine(more ...string) string {
+	words := []string{a.program}
+	args := append(append([]string(nil), a.args...), more...)
+	for i, arg := range args {
+		switch {
+		case strings.HasPrefix(arg, "--token="):
+			arg = "--token=..."
+		case i > 0 && args[i-1] == "--token":
+			arg = "..."
+		default:
+			arg = quote(arg)
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(words, " ")
+}
+
+// quote makes a word safe for a shell.
+func quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

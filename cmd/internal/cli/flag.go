@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// settleFlag is a duration of which 0 means none at all, while the zero value
+// of crdmigrator.Policy means the default.
+type settleFlag time.Duration
+
+// durationFlag is a duration above zero; unset means no limit.
+type durationFlag time.Duration
+
+// countFlag is a whole number above zero.
+type countFlag int
+
+// rateFlag is a number per second above zero; unset means no limit.
+type rateFlag float64
+
+var (
+	_ pflag.Value = new(settleFlag)
+	_ pflag.Value = new(durationFlag)
+	_ pflag.Value = new(countFlag)
+	_ pflag.Value = new(rateFlag)
+)
+
+func (s *settleFlag) policy() time.Duration {
+	if *s == 0 {
+		return -1
+	}
+	return time.Duration(*s)
+}
+
+var (
+	errDuration = errors.New("write a duration such as 75s or 2m")
+	errPositive = errors.New("it must be above zero")
+)
+
+func (s *settleFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return errDuration
+	case d < 0:
+		return errors.New("it can't be below zero; 0s means no time at all")
+	}
+	*s = settleFlag(d)
+	return nil
+}
+
+func (s *settleFlag) Type() string   { return "duration" }
+func (s *settleFlag) String() string { return fmt.Sprintf("%gs", time.Duration(*s).Seconds()) }
+
+func (d *durationFlag) Set(text string) error {
+	parsed, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return errDuration
+	case parsed <= 0:
+		return errPositive
+	}
+	*d = durationFlag(parsed)
+	return nil
+}
+
+func (d *durationFlag) Type() string { return "duration" }
+
+func (d *durationFlag) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+func (c *countFlag) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return errors.New("write a whole number")
+	case n <= 0:
+		return errPositive
+	}
+	*c = countFlag(n)
+	return nil
+}
+
+func (c *countFlag) Type() string   { return "int" }
+func (c *countFlag) String() string { return strconv.Itoa(int(*c)) }
+
+func (r *rateFlag) Set(text string) error {
+	n, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return errors.New("write a number, of writes per second")
+	case !(n > 0): // NaN is not, either
+		return errPositive
+	}
+	*r = rateFlag(n)
+	return nil
+}
+
+func (r *rateFlag) Type() string { return "float" }
+
+func (r *rateFlag) String() string {
+	if *r == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*r), 'g', -1, 64)
+}
+
+// policyFlags are the flags of crdmigrator.Policy.
+type policyFlags struct {
+	settle              settleFlag
+	acceptSilentServers bool
+}
+
+func (p *policyFlags) addTo(flags *pflag.FlagSet) {
+	p.settle = settleFlag(crdmigrator.DefaultSettle)
+	flags.Var(&p.settle, "settle", "how long after a change of the storage version nothing is written yet; "+
+		"0s: no wait, at the risk that a server puts objects back to the old version")
+	flags.BoolVar(&p.acceptSilentServers, "accept-silent-servers", false,
+		"go on without API servers that are known but show no sign of life; they must be gone for good")
+}
+
+func (p *policyFlags) policy() crdmigrator.Policy {
+	return crdmigrator.Policy{Settle: p.settle.policy(), AcceptSilentServers: p.acceptSilentServers}
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+)
+
+// choice is a flag with a fixed set of values. An unknown one is a usage error
+// that names them all.
+type choice struct {
+	value   string
+	allowed []string
+	kind    string
+}
+
+var _ pflag.Value = &choice{}
+
+func (c *choice) String() string { return c.value }
+func (c *choice) Type() string   { return c.kind }
+
+func (c *choice) Set(value string) error {
+	if slices.Contains(c.allowed, value) {
+		c.value = value
+		return nil
+	}
+	if len(c.allowed) == 1 {
+		return fmt.Errorf("this release has only %q", c.allowed[0])
+	}
+	return fmt.Errorf("choose one of %s", strings.Join(c.allowed, ", "))
+}
+
+// addTo registers the flag and its completion.
+func (c *choice) addTo(command *cobra.Command, name, shorthand, usage string) {
+	command.Flags().VarP(c, name, shorthand, usage)
+	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.allowed, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// format is -o of the commands that print lists.
+type format struct{ choice }
+
+func (f *format) addTo(command *cobra.Command) {
+	f.choice = choice{allowed: []string{"json", "yaml", "wide", "name"}, kind: "format"}
+	f.choice.addTo(command, "output", "o", "output format: json, yaml, wide or name (default: a table)")
+}
+
+// machine: the reader is a program, and gets a list in every case.
+func (f *format) machine() bool { return f.value == "json" || f.value == "yaml" }
+
+// write prints a list in the format asked for; people writes the table.
+func write[T report.Item](w io.Writer, f format, list report.List[T], people func(io.Writer) error) error {
+	var err error
+	switch f.value {
+	case "json":
+		err = report.Encode(w, list)
+	case "yaml":
+		err = report.EncodeYAML(w, list)
+	case "name":
+		err = report.Names(w, list.Items)
+	default:
+		err = people(w)
+	}
+	if err != nil {
+		return fmt.Errorf("write the output: %w", err)
+	}
+	return nil
+}
+
+// listOnError prints an empty list for programs when a command failed before
+// it printed its own.
+func listOnError[T report.Item](w io.Writer, f format, list report.List[T], cause error) error {
+	if f.machine() && cause != nil && !said(cause) {
+		if err := write(w, f, list, nil); err != nil {
+			return err
+		}
+	}
+	return cause
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+type planOptions struct {
+	selection
+	output format
+}
+
+func (a *app) planCommand() *cobra.Command {
+	o := &planOptions{}
+	c := &cobra.Command{
+		Use:   "plan [NAME...] [-l SELECTOR]",
+		Short: "Show what there is to migrate, and what is in the way; changes nothing",
+		Long: "Show for each CustomResourceDefinition, all of them by default, whether objects may\n" +
+			"still be stored at an old version, how many objects there are, and what would keep\n" +
+			"a run from starting, with its remedy. It only reads.\n\n" +
+			"States: Clean (nothing to do), Ready (a run would migrate), Blocked (it would refuse).\n" +
+			"Exit codes: 0 all are clean, 1 some are ready, 3 some are blocked, 2 error.",
+		Example: "  # What is there to do on this cluster?\n  " + a.program + " crd plan\n\n" +
+			"  # One definition, for a script\n  " + a.program + " crd plan httproutes.gateway.networking.k8s.io -o json\n\n" +
+			"  # All definitions of one project\n  " + a.program + " crd plan -l app.kubernetes.io/part-of=example",
+		ValidArgsFunction: a.completeNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.parse(c, args, true)
+			if err == nil {
+				err = a.plan(c.Context(), o)
+			}
+			return listOnError(a.streams.Out, o.output, report.PlanList(nil), err)
+		},
+	}
+	o.addTo(c)
+	o.output.addTo(c)
+	return c
+}
+
+func (a *app) plan(ctx context.Context, o *planOptions) error {
+	s, findings, err := a.look(ctx, o.selection, crdmigrator.Options{})
+	if err != nil {
+		return err
+	}
+	items := make([]report.CRDPlan, len(findings))
+	for i, f := range findings {
+		items[i] = f.item()
+	}
+	err = write(a.streams.Out, o.output, report.PlanList(items), func(w io.Writer) error {
+		plans := readable(findings)
+		if len(plans) == 0 && len(findings) > 0 {
+			return nil // the errors say it all
+		}
+		return report.WritePlans(w, a.style(a.streams.Out, o.output), plans)
+	})
+	if err != nil {
+		return err
+	}
+	a.sayProblems(findings)
+	a.sayUncountable(ctx, s, findings)
+	return exit(planCode(findings))
+}
+
+// look connects and surveys what is selected.
+func (a *app) look(ctx context.Context, sel selection, o crdmigrator.Options) (*session, []finding, error) {
+	s, err := a.connect(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := s.resolve(ctx, sel)
+	if err != nil {
+		return nil, nil, err
+	}
+	findings, err := s.survey(ctx, names)
+	return s, findings, err
+}
+
+// readable are the plans of what could be read; people get the rest as errors.
+func readable(findings []finding) []report.CRDPlan {
+	var plans []report.CRDPlan
+	for _, f := range findings {
+		if f.problem == nil {
+			plans = append(plans, f.item())
+		}
+	}
+	return plans
+}
+
+func (a *app) sayProblems(findings []finding) {
+	for _, f := range findings {
+		if f.problem != nil {
+			a.console.problem(f.problem)
+		}
+	}
+}
+
+// sayUncountable names the grant that would turn every ? into a number. Plans
+// that are not clean name it themselves.
+func (a *app) sayUncountable(ctx context.Context, s *session, findings []finding) {
+	var resources []string
+	for _, f := range findings {
+		if f.uncountable() && f.plan.State == crdmigrator.Clean {
+			resources = append(resources, f.name)
+		}
+	}
+	if len(resources) == 0 {
+		return
+	}
+	user := s.whoAmI(ctx)
+	a.console.printf("? %s may not list the objects of %s; an administrator grants it: %s\n", user,
+		report.Count(int64(len(resources)), "customresourcedefinition", "customresourcedefinitions"),
+		grant(user, "godwit-list-objects", "list", resources...))
+}
+
+func planCode(findings []finding) Code {
+	code := OK
+	for _, f := range findings {
+		switch {
+		case f.problem != nil:
+			code = worst(code, Error)
+		case f.plan.State == crdmigrator.Blocked:
+			code = worst(code, Refused)
+		case f.plan.State == crdmigrator.Ready:
+			code = worst(code, Pending)
+		}
+	}
+	return code
+}

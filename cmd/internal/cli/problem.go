@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// problem is an error as a person gets to see it: one line with the object, the
+// cause and the next step.
+type problem struct {
+	reason  string // of a blocker
+	message string
+	remedy  string
+	cause   error
+}
+
+func (p *problem) Error() string {
+	if p.remedy == "" {
+		return p.message
+	}
+	return p.message + "; " + p.remedy
+}
+
+func (p *problem) Unwrap() error { return p.cause }
+
+func (p *problem) blocker() godwit.Blocker {
+	return godwit.Blocker{Reason: p.reason, Message: p.message, Remedy: p.remedy}
+}
+
+// errNoAnswer is the cause of a first request that took too long.
+var errNoAnswer = fmt.Errorf("connected, but got no answer within %v", firstAnswerTimeout)
+
+func badKubeconfig(err error) error {
+	remedy := "see what there is: kubectl config get-contexts"
+	if strings.Contains(err.Error(), "no such file") {
+		remedy = "name a file that exists by --kubeconfig or KUBECONFIG"
+	}
+	return &problem{reason: report.ReasonUnreadable, message: "no cluster is chosen: " + oneLine(err), remedy: remedy, cause: err}
+}
+
+func noKubeconfig(tried string) error {
+	return &problem{
+		reason:  report.ReasonUnreadable,
+		message: "no cluster is chosen: there is no kubeconfig, and nobody answers at kubectl's default " + tried,
+		remedy:  "name one: --kubeconfig FILE, or KUBECONFIG=FILE",
+	}
+}
+
+func (s *session) notKubernetes() error {
+	return &problem{
+		reason:  report.ReasonUnreadable,
+		message: s.where() + " answers, but is not a Kubernetes API server: it has no /version",
+		remedy:  "check the address with `kubectl config view --minify`",
+	}
+}
+
+// explain turns what a request met into what a person can act on. What it does
+// not know it passes on as it is.
+func (s *session) explain(ctx context.Context, err error) *problem {
+	var known *problem
+	switch {
+	case ctx.Err() != nil:
+		return &problem{reason: report.ReasonUnreadable, message: context.Cause(ctx).Error(), cause: context.Cause(ctx)}
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, crdmigrator.ErrNotFound):
+		return &problem{reason: report.ReasonNotFound, message: err.Error(), remedy: "see what there is: kubectl get crd", cause: err}
+	case apierrors.IsUnauthorized(err):
+		return &problem{
+			reason:  report.ReasonUnreadable,
+			message: fmt.Sprintf("%s does not accept the credentials: they are expired or wrong", s.where()),
+			remedy:  "renew them, and check with: kubectl auth whoami",
+			cause:   err,
+		}
+	case apierrors.IsForbidden(err):
+		return s.forbidden(ctx, err)
+	}
+	if why, ok := unreachable(err); ok {
+		return &problem{
+			reason:  report.ReasonUnreadable,
+			message: fmt.Sprintf("%s can't be reached: %s", s.where(), why),
+			remedy:  "check the address with `kubectl config view --minify`, or choose another cluster by --context",
+			cause:   err,
+		}
+	}
+	return &problem{reason: report.ReasonUnreadable, message: oneLine(err), remedy: "try again: kubectl get --raw /readyz", cause: err}
+}
+
+// forbidden names the right that is missing and the commands that give it.
+func (s *session) forbidden(ctx context.Context, err error) *problem {
+	var status apierrors.APIStatus
+	errors.As(err, &status)
+	if d := status.Status().Details; d == nil || d.Kind != "customresourcedefinitions" {
+		return &problem{reason: report.ReasonForbidden, message: oneLine(err), cause: err}
+	}
+	user := s.whoAmI(ctx)
+	return &problem{
+		reason:  report.ReasonForbidden,
+		message: fmt.Sprintf("%s may not read customresourcedefinitions.apiextensions.k8s.io", user),
+		remedy: "an administrator grants it: " +
+			grant(user, "godwit-read-crds", "get,list", "customresourcedefinitions.apiextensions.k8s.io"),
+		cause: err,
+	}
+}
+
+// grant is the command that creates a role and binds it to the user.
+func grant(user, role, verbs string, resources ...string) string {
+	subject := "--user=" + quote(user)
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		subject = "--serviceaccount=" + account
+	}
+	return fmt.Sprintf("kubectl create clusterrole %[1]s --verb=%[2]s --resource=%[3]s && "+
+		"kubectl create clusterrolebinding %[1]s --clusterrole=%[1]s %[4]s", role, verbs, strings.Join(resources, ","), subject)
+}
+
+// unreachable says why no answer came; false for an error that is an answer.
+func unreachable(err error) (string, bool) {
+	var (
+		status   apierrors.APIStatus
+		timeout  net.Error
+		wrapped  *url.Error
+		unsigned x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.Is(err, errNoAnswer):
+		return errNoAnswer.Error(), true
+	case errors.As(err, &status):
+		return "", false
+	case errors.As(err, &unsigned):
+		return "its certificate is not signed by the kubeconfig's certificate authority: is this another cluster, or a proxy?", true
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer in time", true
+	case errors.As(err, &wrapped):
+		return oneLine(wrapped.Err), true
+	}
+	return "", false
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

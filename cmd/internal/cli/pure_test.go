@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+func TestWorst(t *testing.T) {
+	cases := map[string]struct {
+		codes []Code
+		want  Code
+	}{
+		"no target":                            {nil, OK},
+		"pending before done":                  {[]Code{OK, Pending, OK}, Pending},
+		"blocked before pending":               {[]Code{Pending, Refused}, Refused},
+		"partial before blocked":               {[]Code{Partial, Refused, Pending}, Partial},
+		"error before partial":                 {[]Code{Partial, Error, Refused}, Error},
+		"an end from outside before all":       {[]Code{Error, TimedOut}, TimedOut},
+		"the user before the clock, if it can": {[]Code{TimedOut, Interrupted}, Interrupted},
+	}
+	for name, tc := range cases {
+		if got := worst(tc.codes...); got != tc.want {
+			t.Errorf("%s: worst(%v) = %d, want %d", name, tc.codes, got, tc.want)
+		}
+	}
+}
+
+func TestPassageResult(t *testing.T) {
+	complete := func(c godwit.Counts) crdmigrator.Report {
+		return crdmigrator.Report{Storage: walk.Report{Counts: c, Complete: true}}
+	}
+	broken := errors.New("the server is gone")
+	cases := map[string]struct {
+		reason string
+		passage
+		want report.Result
+	}{
+		"all migrated":      {"the usual end", passage{report: complete(godwit.Counts{Migrated: 2}), wrote: true}, report.Succeeded},
+		"no objects":        {"there was only the list to trim", passage{report: complete(godwit.Counts{})}, report.Succeeded},
+		"clean":             {"the library made no pass", passage{}, report.Nothing},
+		"one failed":        {"others did not", passage{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, report.Partial},
+		"one deferred":      {"it is not done", passage{report: complete(godwit.Counts{Deferred: 1})}, report.Partial},
+		"trimmed meanwhile": {"somebody else finished what we began", passage{wrote: true}, report.Succeeded},
+		"error at once":     {"nothing was written", passage{err: broken}, report.Failed},
+		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, report.Partial},
+		"blocked":           {"refused before the first write", passage{err: &crdmigrator.BlockedError{}}, report.Blocked},
+		"blocked later":     {"something was written, so it was not refused", passage{err: &crdmigrator.BlockedError{}, wrote: true}, report.Partial},
+		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, report.Nothing},
+		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, report.Partial},
+	}
+	for name, tc := range cases {
+		if got := tc.result(); got != tc.want {
+			t.Errorf("%s: result() = %s, want %s: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	known := []string{
+		"gateways.gateway.networking.k8s.io", "httproutes.gateway.networking.k8s.io", "policies.example.com",
+		"policies.example.org", "gateways.istio.io", "classes.example.com", "certificates.cert-manager.io",
+	}
+	cases := map[string]struct {
+		name string
+		want []string
+	}{
+		"plural":              {"httproutes", []string{"httproutes.gateway.networking.k8s.io"}},
+		"kind":                {"HTTPRoute", []string{"httproutes.gateway.networking.k8s.io"}},
+		"plural of two":       {"gateways", []string{"gateways.gateway.networking.k8s.io", "gateways.istio.io"}},
+		"singular with y":     {"policy", []string{"policies.example.com", "policies.example.org"}},
+		"singular with s":     {"class", []string{"classes.example.com"}},
+		"slip in the plural":  {"htproutes", []string{"httproutes.gateway.networking.k8s.io"}},
+		"slip in the group":   {"certificates.certmanager.io", []string{"certificates.cert-manager.io"}},
+		"singular and group":  {"certificate.cert-manager.io", []string{"certificates.cert-manager.io"}},
+		"the group forgotten": {"httproutes.gateway", []string{"httproutes.gateway.networking.k8s.io"}},
+		"nothing like it":     {"pods", nil},
+		"empty":               {"", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, suggest(tc.name, known)); diff != "" {
+				t.Errorf("suggest(%q) (-want +got):\n%s", tc.name, diff)
+			}
+		})
+	}
+}
+
+func TestBareName(t *testing.T) {
+	for given, want := range map[string]string{
+		"a.example.com": "a.example.com", "crd/a.example.com": "a.example.com", "crds/a.example.com": "a.example.com",
+		"customresourcedefinition.apiextensions.k8s.io/a.example.com": "a.example.com", "pod/a": "pod/a",
+	} {
+		if got := bareName(given); got != want {
+			t.Errorf("bareName(%q) = %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestCommandLineCanBePasted(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		more   []string
+		want   string
+	}{
+		"plain":           {"as it was typed", []string{"crd", "run", "a.example.com"}, []string{"--yes"}, "kubectl godwit crd run a.example.com --yes"},
+		"for a shell":     {"one word stays one word", []string{"-l", "a in (b)", "it's"}, nil, `kubectl godwit -l 'a in (b)' 'it'\''s'`},
+		"token with =":    {"output ends up in logs", []string{"--token=secret"}, nil, "kubectl godwit --token=..."},
+		"token in a word": {"output ends up in logs", []string{"--token", "secret", "crd"}, nil, "kubectl godwit --token ... crd"},
+	}
+	for name, tc := range cases {
+		a := &app{program: "kubectl godwit", args: tc.args}
+		if got := a.commandLine(tc.more...); got != tc.want {
+			t.Errorf("%s: commandLine() = %s, want %s: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
+func TestProgramName(t *testing.T) {
+	for path, want := range map[string]string{
+		"/usr/local/bin/godwit": "godwit", "bin/kubectl-godwit": "kubectl godwit", "kubectl-godwit.exe": "kubectl godwit",
+	} {
+		if got := programName(path); got != want {
+			t.Errorf("programName(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestSettleOfZeroMeansNoTime(t *testing.T) {
+	for text, want := range map[string]time.Duration{"0s": -1, "0": -1, "1s": time.Second, "75s": crdmigrator.DefaultSettle} {
+		var s settleFlag
+		if err := s.Set(text); err != nil || s.policy() != want {
+			t.Errorf("--settle=%s: policy %v, error %v; want %v", text, s.policy(), err, want)
+		}
+	}
+}
+
+func TestUnreachableIsNoAnswer(t *testing.T) {
+	cases := map[string]struct {
+		err  error
+		want bool
+	}{
+		"connection refused": {&url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}, true},
+		"forbidden":          {apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "a", errors.New("no")), false},
+		"not found":          {crdmigrator.ErrNotFound, false},
+		"no error":           {nil, false},
+	}
+	for name, tc := range cases {
+		if _, got := unreachable(tc.err); got != tc.want {
+			t.Errorf("%s: unreachable = %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+func TestViewText(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	objects := int64(2000)
+	moved := func(c godwit.Counts, remaining int64) func(*view) {
+		return func(v *view) {
+			v.moved(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
+			v.moved(crdmigrator.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
+		}
+	}
+	servers := []crdmigrator.Server{{Name: "apiserver-a"}}
+	cases := map[string]struct {
+		reason  string
+		plan    crdmigrator.Plan
+		happens func(*view)
+		after   time.Duration
+		want    string
+	}{
+		"begun":         {"the plan knows how many", crdmigrator.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
+		"uncounted":     {"no number is made up", crdmigrator.Plan{}, func(*view) {}, 0, "0 objects"},
+		"on its way":    {"rate and rest", crdmigrator.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
+		"grown":         {"more objects than planned for", crdmigrator.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
+		"resumed":       {"what was skipped says nothing of the rate", crdmigrator.Plan{Objects: &objects, Resumes: true}, moved(godwit.Counts{Skipped: 1000, Migrated: 500}, 400), 5 * time.Second, "1,500 of 2,000 objects, 100/s, 5s left"},
+		"with failures": {"they are not to be missed", crdmigrator.Plan{}, moved(godwit.Counts{Migrated: 1, Failed: 2}, -1), 0, "3 objects, 2 failed"},
+		"settling": {"the time counts down", crdmigrator.Plan{}, func(v *view) {
+			v.settling(&crdmigrator.NotSettledError{Wait: 40 * time.Second}, start)
+		}, 10 * time.Second, "settling, 30s left"},
+		"for a server": {"nobody knows how long", crdmigrator.Plan{}, func(v *view) {
+			v.settling(&crdmigrator.NotSettledError{Servers: servers}, start)
+		}, time.Second, "waiting for 1 API server to adopt the storage version"},
+		"for a silent one": {"that may be for ever", crdmigrator.Plan{}, func(v *view) {
+			v.settling(&crdmigrator.NotSettledError{Servers: servers, Silent: servers}, start)
+		}, time.Second, "waiting for a silent API server"},
+	}
+	for name, tc := range cases {
+		v := &view{plan: tc.plan}
+		tc.happens(v)
+		if got := v.text(start.Add(tc.after)); got != tc.want {
+			t.Errorf("%s: text() = %q, want %q: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}

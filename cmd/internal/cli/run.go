@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+type runOptions struct {
+	selection
+	policy      policyFlags
+	output      format
+	yes         bool
+	dryRun      choice
+	write       choice
+	maxInFlight countFlag
+	maxRate     rateFlag
+	noTrim      bool
+	timeout     durationFlag
+}
+
+func (a *app) runCommand() *cobra.Command {
+	o := &runOptions{maxInFlight: walk.DefaultMaxInFlight}
+	c := &cobra.Command{
+		Use:   "run {NAME... | -l SELECTOR | --all}",
+		Short: "Migrate objects to the storage version, then trim status.storedVersions",
+		Long: "Write every object again at the storage version of its CustomResourceDefinition,\n" +
+			"without changing it, and then remove the old versions from status.storedVersions.\n\n" +
+			"Nothing is written before every API server is known to use the storage version; see\n" +
+			"--settle. An interrupted run leaves a checkpoint, and the same command resumes it.\n\n" +
+			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and\n" +
+			"nothing written, 4 some objects failed, 2 error, 124 --timeout, 130 interrupted.",
+		Example: "  # Migrate one definition; asks before it writes\n  " + a.program + " crd run httproutes.gateway.networking.k8s.io\n\n" +
+			"  # Everything there is, in a script, gently\n  " + a.program + " crd run --all --yes --max-rate=50 -o json\n\n" +
+			"  # Which objects would admission refuse?\n  " + a.program + " crd run --all --dry-run=server",
+		ValidArgsFunction: a.completeNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.parse(c, args, false)
+			if err == nil {
+				err = a.run(c.Context(), o)
+			}
+			return listOnError(a.streams.Out, o.output, report.RunReportList(nil), err)
+		},
+	}
+	o.addFlags(c)
+	return c
+}
+
+func (o *runOptions) addFlags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false // targets first, then what changes, then pace
+	o.addTo(c)
+	flags.BoolVar(&o.all, "all", false, "all customresourcedefinitions")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	o.dryRun = choice{value: dryRunNone, allowed: []string{dryRunNone, dryRunClient, dryRunServer}, kind: "string"}
+	o.dryRun.addTo(c, "dry-run", "", "none; client: say what there is to do; server: send every write, to be checked and not carried out")
+	o.write = choice{value: "patch", allowed: []string{"patch"}, kind: "string"}
+	o.write.addTo(c, "write", "", "how an object is written; patch: an empty merge patch")
+	o.policy.addTo(flags)
+	flags.BoolVar(&o.noTrim, "no-trim", false, "leave status.storedVersions as it is")
+	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
+	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
+	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
+	o.output.addTo(c)
+}
+
+func (o *runOptions) migratorOptions() crdmigrator.Options {
+	return crdmigrator.Options{
+		Policy:  o.policy.policy(),
+		Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate)}),
+		NoTrim:  o.noTrim,
+		DryRun:  o.dryRun.value == dryRunServer,
+	}
+}
+
+func (o *runOptions) changes() bool { return o.dryRun.value == dryRunNone }
+
+func (a *app) run(ctx context.Context, o *runOptions) error {
+	if o.changes() && !o.yes && !a.canAsk() {
+		return a.refuseUnasked()
+	}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
+	s, findings, err := a.look(ctx, o.selection, o.migratorOptions())
+	if err != nil {
+		return err
+	}
+	if items, refused := refuseUnreadable(o.selection, findings); refused {
+		if err := a.writeRuns(o, items, findings); err != nil {
+			return err
+		}
+		a.sayProblems(findings)
+		return exit(Error)
+	}
+	if o.changes() && !o.yes && anyReady(findings) {
+		if err := a.ask(ctx, s, findings); err != nil {
+			return err
+		}
+	}
+	defer context.AfterFunc(ctx, a.sayEnding(ctx))()
+	items := a.migrate(ctx, s, o, findings)
+	if err := a.writeRuns(o, items, findings); err != nil {
+		return err
+	}
+	a.sayProblems(findings)
+	return a.endRun(ctx, items, findings)
+}
+
+// limit ends the context after --timeout. A deadline of the context would look
+// to the limiter like a server that does not answer.
+func (o *runOptions) limit(ctx context.Context) (context.Context, func()) {
+	if o.timeout == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(time.Duration(o.timeout), func() { cancel(errTimeout) })
+	return ctx, func() { timer.Stop(); cancel(nil) }
+}
+
+// migrate carries out the plans, one after the other.
+func (a *app) migrate(ctx context.Context, s *session, o *runOptions, findings []finding) []report.CRDRunReport {
+	r := &runner{session: s, dryRun: o.dryRun.value, display: a.newDisplay(o.dryRun.value == dryRunServer)}
+	var items []report.CRDRunReport
+	for _, f := range findings {
+		if f.problem != nil && f.problem.reason == report.ReasonNotFound {
+			continue // deleted since it was listed
+		}
+		items = append(items, r.one(ctx, f))
+	}
+	return items
+}
+
+// writeRuns leaves out of the table what is clean, unless it was asked for by
+// name.
+func (a *app) writeRuns(o *runOptions, items []report.CRDRunReport, findings []finding) error {
+	return write(a.streams.Out, o.output, report.RunReportList(items), func(w io.Writer) error {
+		style := a.style(a.streams.Out, o.output)
+		if o.dryRun.value == dryRunClient {
+			return report.WritePlans(w, style, readable(findings))
+		}
+		shown := items
+		if pending := ready(findings); len(o.names) == 0 {
+			shown = slices.DeleteFunc(slices.Clone(items), func(item report.CRDRunReport) bool {
+				return item.Result == report.Nothing && !pending[item.Name]
+			})
+		}
+		return report.WriteRuns(w, style, shown, len(items)-len(shown))
+	})
+}
+
+// endRun chooses the code and says how to go on.
+func (a *app) endRun(ctx context.Context, items []report.CRDRunReport, findings []finding) error {
+	code := runCode(items, findings)
+	if code == OK || code == Pending {
+		return exit(code) // it was through before the context ended
+	}
+	end := ended(ctx)
+	switch end {
+	case TimedOut:
+		a.console.printf("stopped by --timeout; what was done is saved, resume with: %s\n", a.commandLine())
+	case Interrupted:
+		a.console.printf("interrupted; what was done is saved, resume with: %s\n", a.commandLine())
+	}
+	return exit(worst(code, end))
+}
+
+func runCode(items []report.CRDRunReport, findings []finding) Code {
+	code := OK
+	pending := ready(findings)
+	for _, item := range items {
+		switch item.Result {
+		case report.Failed:
+			code = worst(code, Error)
+		case report.Partial:
+			code = worst(code, Partial)
+		case report.Blocked:
+			code = worst(code, Refused)
+		case report.Nothing:
+			if pending[item.Name] { // a dry run
+				code = worst(code, Pending)
+			}
+		}
+	}
+	return code
+}
+
+// ready are the definitions that were found with something to do.
+func ready(findings []finding) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range findings {
+		names[f.name] = f.problem == nil && f.plan.State != crdmigrator.Clean
+	}
+	return names
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+const (
+	// maxReplans bounds how often one run follows a definition that changes
+	// under it. The library counts over an hour, and blocks.
+	maxReplans = 3
+
+	// pollServers is how often servers are looked at that have not adopted the
+	// storage version; they renew their leases every 10 s.
+	pollServers = 2 * time.Second
+)
+
+// runner carries out plans.
+type runner struct {
+	*session
+	dryRun  string
+	display display
+}
+
+// one runs one definition to an end, whatever that is.
+func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
+	if f.problem != nil {
+		return report.CRDRunReport{Name: f.name, Result: report.Failed, Failures: whole(f.name, f.problem.Error())}
+	}
+	began := time.Now()
+	p := passage{plan: f.plan, dryRun: r.dryRun != dryRunNone}
+	switch refusals := f.plan.Refusals(); {
+	case len(refusals) > 0:
+		p.err = &crdmigrator.BlockedError{CRD: f.name, Blockers: refusals}
+	case ctx.Err() != nil:
+		p.err = context.Cause(ctx)
+	case r.dryRun == dryRunClient:
+	default:
+		r.carryOut(crdmigrator.CountRequests(ctx, f.requests), &p)
+	}
+	item := report.CRDRunReport{
+		Name:            f.name,
+		StorageVersion:  p.plan.StorageVersion,
+		Result:          p.result(),
+		Objects:         report.ObjectsOf(p.report.Storage.Counts),
+		ManagedFields:   managedFields(p.report),
+		Requests:        f.requests.Load(),
+		DurationSeconds: time.Since(began).Round(time.Millisecond).Seconds(),
+		Trimmed:         p.report.Trimmed,
+		Failures:        r.failures(ctx, p),
+	}
+	if p.shown {
+		r.display.end(item)
+	}
+	return item
+}
+
+// passage is how a plan was carried out: the report of the last pass over the
+// objects, and whether any pass settled some by a write.
+type passage struct {
+	plan   crdmigrator.Plan
+	dryRun bool
+	shown  bool // on the display; what is clean is not
+	report crdmigrator.Report
+	wrote  bool
+	err    error
+}
+
+// carryOut runs the plan until it is through or can't go on: it waits while the
+// servers have not settled, and plans again when the definition changed.
+func (r *runner) carryOut(ctx context.Context, p *passage) {
+	for replans := 0; ; {
+		if !p.shown && p.plan.State != crdmigrator.Clean {
+			p.shown = true
+			r.display.begin(p.plan)
+		}
+		var after crdmigrator.Report
+		after, p.err = r.Run(ctx, p.plan, r.display.moved)
+		if after.Storage.Counts.Total() > 0 || after.Storage.Complete {
+			p.report = after
+		}
+		p.wrote = p.wrote || after.Storage.Counts.Migrated+after.Storage.Counts.Unchanged > 0
+		var unsettled *crdmigrator.NotSettledError
+		switch {
+		case errors.As(p.err, &unsettled):
+			r.display.settling(unsettled)
+			if cause := pause(ctx, settlePause(unsettled)); cause != nil {
+				p.err = cause
+				return
+			}
+		case errors.Is(p.err, crdmigrator.ErrChanged) && replans < maxReplans && ctx.Err() == nil:
+			replans++
+			r.display.note(fmt.Sprintf("%s: %s; planning again", p.plan.Name, oneLine(p.err)))
+			plan, err := r.Plan(ctx, p.plan.Name)
+			if err != nil {
+				p.err = err
+				return
+			}
+			p.plan = plan
+		default:
+			return
+		}
+	}
+}
+
+// settlePause is until the time is over, or until servers are to be looked at
+// again.
+func settlePause(e *crdmigrator.NotSettledError) time.Duration {
+	if len(e.Servers) > 0 || e.Wait <= 0 {
+		return pollServers
+	}
+	return e.Wait
+}
+
+// result says what the run amounts to. An error counts as what it leaves
+// behind: Partial if anything was migrated or found to be at the storage version
+// by writing it, Failed if nothing was. A dry run on the server predicts: refusals make it Partial, as the run would be.
+func (p passage) result() report.Result {
+	var blocked *crdmigrator.BlockedError
+	switch {
+	case p.err == nil && !p.report.Storage.Counts.Settled():
+		return report.Partial
+	case p.err == nil && p.report.Storage.Complete && !p.dryRun:
+		return report.Succeeded
+	case p.err == nil && p.wrote:
+		return report.Succeeded // somebody else trimmed
+	case p.err == nil:
+		return report.Nothing
+	case p.wrote:
+		return report.Partial
+	case errors.As(p.err, &blocked):
+		return report.Blocked
+	}
+	return report.Failed
+}
+
+// failures names what failed, the definition itself first.
+func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
+	var failures []godwit.Failure
+	var blocked *crdmigrator.BlockedError
+	switch {
+	case errors.As(p.err, &blocked):
+		for _, b := range blocked.Blockers {
+			failures = append(failures, whole(p.plan.Name, fmt.Sprintf("%s: %s; %s", b.Reason, b.Message, b.Remedy))...)
+		}
+	case p.err != nil && ended(ctx) != OK:
+		failures = whole(p.plan.Name, fmt.Sprintf("%s after %s", reasonEnded(ctx),
+			report.Count(p.report.Storage.Counts.Total(), "object", "objects")))
+	case p.err != nil:
+		failures = whole(p.plan.Name, r.explainRun(ctx, p.err))
+	}
+	return append(failures, p.report.Storage.Failures...)
+}
+
+func reasonEnded(ctx context.Context) string {
+	if ended(ctx) == TimedOut {
+		return "stopped by --timeout"
+	}
+	return "interrupted"
+}
+
+// whole is a failure of the definition, not of one of its objects.
+func whole(crd, reason string) []godwit.Failure {
+	return []godwit.Failure{{Name: crd, Reason: reason}}
+}
+
+// managedFields is zero: this release has no phase that cleans them, and its
+// reports have no numbers of it.
+func managedFields(crdmigrator.Report) report.ManagedFields { return report.ManagedFields{} }
+
+// explainRun keeps the words of an error of a run, which know more, unless the
+// trouble is with the connection itself.
+func (r *runner) explainRun(ctx context.Context, err error) string {
+	_, gone := unreachable(err)
+	if gone || apierrors.IsUnauthorized(err) {
+		return r.explain(ctx, err).Error()
+	}
+	return oneLine(err)
+}

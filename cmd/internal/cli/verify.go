@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/cmd/internal/etcd"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
+)
+
+type verifyOptions struct {
+	selection
+	output format
+	etcd   etcd.Options
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	o := &verifyOptions{}
+	c := &cobra.Command{
+		Use:   "verify [NAME...] [-l SELECTOR] --etcd-servers=URL",
+		Short: "Prove from etcd that every object is at the storage version",
+		Long: "Read etcd itself, and count at which version each object is stored: the one proof\n" +
+			"that asks no API server. It only reads. The etcd flags are kube-apiserver's own; on a\n" +
+			"control plane node they are in its manifest or command line.\n\n" +
+			"Exit codes: 0 proven, 1 not proven (old or unreadable objects), 2 error.",
+		Example: "  # On a kubeadm control plane node\n  " + a.program + " crd verify --etcd-servers=https://127.0.0.1:2379 \\\n" +
+			"    --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt \\\n" +
+			"    --etcd-certfile=/etc/kubernetes/pki/apiserver-etcd-client.crt \\\n" +
+			"    --etcd-keyfile=/etc/kubernetes/pki/apiserver-etcd-client.key",
+		ValidArgsFunction: a.completeNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.parse(c, args, true)
+			if err == nil && len(o.etcd.Servers) == 0 {
+				err = usagef("where is etcd? give --etcd-servers, as kube-apiserver has it")
+			}
+			if err == nil {
+				err = a.verify(c.Context(), o)
+			}
+			return listOnError(a.streams.Out, o.output, report.VerifyReportList(nil), err)
+		},
+	}
+	o.addTo(c)
+	flags := c.Flags()
+	flags.StringSliceVar(&o.etcd.Servers, "etcd-servers", nil, "URLs of etcd, comma separated")
+	flags.StringVar(&o.etcd.CAFile, "etcd-cafile", "", "certificate authority of etcd's serving certificate")
+	flags.StringVar(&o.etcd.CertFile, "etcd-certfile", "", "client certificate for etcd")
+	flags.StringVar(&o.etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
+	flags.StringVar(&o.etcd.Prefix, "etcd-prefix", etcdverify.DefaultPrefix, "prefix of all keys, as kube-apiserver has it")
+	o.output.addTo(c)
+	return c
+}
+
+func (a *app) verify(ctx context.Context, o *verifyOptions) error {
+	kv, err := etcd.Open(ctx, o.etcd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = kv.Close() }()
+	s, findings, err := a.look(ctx, o.selection, crdmigrator.Options{})
+	if err != nil {
+		return err
+	}
+	items, err := s.scanAll(ctx, kv, o.etcd, findings)
+	if err != nil {
+		return err
+	}
+	err = write(a.streams.Out, o.output, report.VerifyReportList(items), func(w io.Writer) error {
+		return report.WriteVerified(w, a.style(a.streams.Out, o.output), items, a.program+" crd run")
+	})
+	if err != nil {
+		return err
+	}
+	a.sayProblems(findings)
+	return exit(verifyCode(items, findings))
+}
+
+func verifyCode(items []report.CRDVerifyReport, findings []finding) Code {
+	code := OK
+	for _, item := range items {
+		if !item.Proven() {
+			code = worst(code, Pending)
+		}
+	}
+	for _, f := range findings {
+		if f.problem != nil {
+			code = worst(code, Error)
+		}
+	}
+	return code
+}
+
+// errOtherEtcd: what was read would prove nothing about this cluster.
+var errOtherEtcd = errors.New("this is not the etcd of this cluster, or --etcd-prefix is wrong")
+
+// scanAll scans what could be read, and notes what could not be scanned. When
+// it is the wrong etcd for everything, that is said once.
+func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, findings []finding) ([]report.CRDVerifyReport, error) {
+	var items []report.CRDVerifyReport
+	var other error
+	for i := range findings {
+		f := &findings[i]
+		if f.problem != nil {
+			continue
+		}
+		item, err := s.scan(ctx, kv, o, *f)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err == nil:
+			items = append(items, item)
+			continue
+		case errors.Is(err, errOtherEtcd) && other == nil:
+			other = err
+		}
+		f.problem = &problem{reason: report.ReasonUnreadable, message: oneLine(err), cause: err}
+	}
+	if len(items) == 0 && other != nil {
+		return nil, other
+	}
+	return items, nil
+}
+
+// scan counts what etcd holds of one definition.
+func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f finding) (report.CRDVerifyReport, error) {
+	crd := f.facts.CRD
+	holds, err := kv.Holds(ctx, f.name, crd.UID)
+	if err != nil {
+		return report.CRDVerifyReport{}, err
+	}
+	if !holds {
+		return report.CRDVerifyReport{}, fmt.Errorf("etcd at %s has no %s of %s under %s: %w; compare with kube-apiserver's own "+
+			"flags --etcd-servers and --etcd-prefix", strings.Join(o.Servers, ","), f.name, s.where(), o.Prefix, errOtherEtcd)
+	}
+	count, err := etcdverify.Scan(ctx, kv, o.Prefix, schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural})
+	if err != nil {
+		return report.CRDVerifyReport{}, err
+	}
+	return report.CRDVerifyReport{
+		Name:           f.name,
+		StorageVersion: f.plan.StorageVersion,
+		Objects:        count.Objects,
+		ByVersion:      count.ByVersion,
+		Unreadable:     count.Unreadable,
+		UnreadableWhy:  count.UnreadableWhy,
+	}, nil
+}

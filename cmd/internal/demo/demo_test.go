@@ -1,0 +1,244 @@
+package demo_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const lastLine = "demo: 2000 objects, 0 at old versions, storedVersions trimmed on 3 CRDs"
+
+// patience is how long a story may take on a machine that does other things.
+const patience = 5 * time.Minute
+
+// godwit is the program, built once.
+var godwit = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "godwit-demo-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "godwit")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/godwit-dev/godwit/cmd/godwit").CombinedOutput()
+	if err != nil {
+		err = &exec.Error{Name: string(out), Err: err}
+	}
+	return path, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := godwit(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// show is a running `godwit demo`.
+type show struct {
+	t       *testing.T
+	command *exec.Cmd
+	tmp     string // its TMPDIR
+
+	mu     sync.Mutex
+	output bytes.Buffer
+	wrote  chan struct{}
+	ended  chan struct{} // closed when it has
+}
+
+func start(t *testing.T, args ...string) *show {
+	t.Helper()
+	path, err := godwit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	s := &show{t: t, tmp: t.TempDir(), wrote: make(chan struct{}, 1), ended: make(chan struct{})}
+	s.command = exec.CommandContext(ctx, path, append([]string{"demo"}, args...)...)
+	s.command.Env = append(os.Environ(), "TMPDIR="+s.tmp, "KUBECONFIG=/nonexistent")
+	s.command.Stdout, s.command.Stderr = s, s
+	if err := s.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = s.command.Wait() // the exit code says it
+		close(s.ended)
+	}()
+	return s
+}
+
+func (s *show) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.wrote <- struct{}{}:
+	default:
+	}
+	return s.output.Write(p)
+}
+
+func (s *show) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.output.String()
+}
+
+// awaitText returns when the story has got so far.
+func (s *show) awaitText(part string) {
+	s.t.Helper()
+	for !strings.Contains(s.text(), part) {
+		select {
+		case <-s.wrote:
+		case <-s.ended: // at the latest when patience is over
+			s.t.Fatalf("the story ends before %q:\n%s", part, s.text())
+		}
+	}
+}
+
+func (s *show) interrupt() {
+	s.t.Helper()
+	if err := s.command.Process.Signal(os.Interrupt); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// mustEnd checks the exit code, and that nothing is left running or lying
+// about.
+func (s *show) mustEnd(code int) {
+	s.t.Helper()
+	<-s.ended
+	if got := s.command.ProcessState.ExitCode(); got != code {
+		s.t.Errorf("exit code %d, want %d:\n%s", got, code, s.text())
+	}
+	addresses := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindAllString(s.text(), -1)
+	if len(addresses) < 2 {
+		s.t.Errorf("the story names %v, want the addresses of etcd and kube-apiserver", addresses)
+	}
+	for _, address := range addresses {
+		if connection, err := net.DialTimeout("tcp", address, time.Second); err == nil {
+			_ = connection.Close()
+			s.t.Errorf("a server is left at %s", address)
+		}
+	}
+	left, err := os.ReadDir(s.tmp)
+	if err != nil || len(left) > 0 {
+		s.t.Errorf("left in the folder of temporary files: %v, %v", left, err)
+	}
+}
+
+// mustEndWith checks the last line of what was printed on stdout and stderr.
+func (s *show) mustEndWith(line string) {
+	s.t.Helper()
+	lines := strings.Split(strings.TrimSuffix(s.text(), "\n"), "\n")
+	if last := lines[len(lines)-1]; last != line {
+		s.t.Errorf("last line is %q, want %q:\n%s", last, line, s.text())
+	}
+}
+
+func TestStory(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	s := start(t)
+	s.mustEnd(0)
+	s.mustEndWith(lastLine)
+	t.Logf("told in %v:\n%s", time.Since(began).Round(time.Second), s.text())
+}
+
+// TestKeep uses the cluster that the story leaves, and ends it.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	s := start(t, "--keep", "--write-kubeconfig="+file)
+	s.awaitText(lastLine)
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
+	if list, err := client.Resource(routes).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) == 0 {
+		t.Errorf("list httproutes by the kubeconfig that was written: %v, want some", err)
+	}
+	s.interrupt()
+	s.mustEnd(0)
+	s.mustEndWith(lastLine)
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the kubeconfig of a cluster that is gone: %v, want none", err)
+	}
+}
+
+// TestInterrupt stops the story at moments at which something else runs.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	for moment, part := range map[string]string{
+		"objects are being created": "2. The Gateway API",
+		"godwit runs":               "gatewayclasses.gateway.networking.k8s.io: migrating",
+	} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			s.awaitText(part)
+			s.interrupt()
+			s.mustEnd(130)
+		})
+	}
+}
+
+// TestMissing: what the machine lacks is said in one line.
+func TestMissing(t *testing.T) {
+	path, err := godwit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noServers := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "GOMODCACHE=" + moduleCache(t)}
+	for missing, c := range map[string]struct {
+		env, args []string
+		want      string
+	}{
+		"go command":        {env: []string{"PATH=" + t.TempDir()}, want: "install Go"},
+		"module":            {env: append(noServers, "GOMODCACHE="+filepath.Join(t.TempDir(), "none"), "GOPROXY=off"), want: "sigs.k8s.io/gateway-api@v1.0.0"},
+		"servers":           {env: noServers, want: "make controlplane"},
+		"understanding":     {args: []string{"--context=production"}, want: "--context means nothing here"},
+		"use for arguments": {args: []string{"production"}, want: "takes no arguments"},
+	} {
+		t.Run(missing, func(t *testing.T) {
+			command := exec.CommandContext(t.Context(), path, append([]string{"demo"}, c.args...)...)
+			command.Dir = t.TempDir() // no bin/controlplane above it
+			command.Env = slices.Concat(c.env, []string{"TMPDIR=" + t.TempDir()})
+			var stderr strings.Builder
+			command.Stderr = &stderr
+			if err := command.Run(); err == nil || command.ProcessState.ExitCode() != 2 {
+				t.Errorf("%v, want exit code 2", err)
+			}
+			if text := stderr.String(); !strings.Contains(text, c.want) || strings.Count(text, "\n") != 1 {
+				t.Errorf("said %q, want one line with %q", text, c.want)
+			}
+		})
+	}
+}
+
+func moduleCache(t *testing.T) string {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(dir))
+}

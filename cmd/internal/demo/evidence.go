@@ -1,0 +1,103 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+)
+
+// storedAt counts in etcd the objects of all kinds at a version, and all there
+// are.
+func (d *demo) storedAt(ctx context.Context, version string) (at, all int, err error) {
+	for _, plural := range plurals {
+		counts, err := d.plane.CountStored(ctx, group, plural)
+		if err != nil {
+			return 0, 0, err
+		}
+		for apiVersion, n := range counts {
+			all += n
+			if apiVersion == group+"/"+version {
+				at += n
+			}
+		}
+	}
+	return at, all, nil
+}
+
+// revision is etcd's, to count what is written after it.
+func (d *demo) revision(ctx context.Context) (int64, error) {
+	answer, err := d.plane.Etcd().Get(ctx, "/registry/", clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("read etcd's revision: %w", err)
+	}
+	return answer.Header.Revision, nil
+}
+
+// writtenSince counts the objects of a resource that were written after a
+// revision of etcd.
+func (d *demo) writtenSince(ctx context.Context, plural string, revision int64) (int, error) {
+	prefix := "/registry/" + group + "/" + plural + "/"
+	answer, err := d.plane.Etcd().Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithMinModRev(revision+1))
+	if err != nil {
+		return 0, fmt.Errorf("read %s from etcd: %w", prefix, err)
+	}
+	return len(answer.Kvs), nil
+}
+
+// storedVersions is status.storedVersions of a definition, as a list of words.
+func (d *demo) storedVersions(ctx context.Context, plural string) (string, error) {
+	crd, err := d.definitions.Get(ctx, definitionName(plural), metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("read definition %s: %w", definitionName(plural), err)
+	}
+	return strings.Join(crd.Status.StoredVersions, ","), nil
+}
+
+// claimStoredVersions is about one definition.
+func (d *demo) claimStoredVersions(ctx context.Context, plural, want string) error {
+	got, err := d.storedVersions(ctx, plural)
+	if err != nil {
+		return err
+	}
+	return claim(d.teller, "storedVersions of "+plural, got, want)
+}
+
+// read reads every object in full through the new version. What a rewrite may
+// change is left out: resourceVersion, and managedFields, where it is noted.
+func (d *demo) read(ctx context.Context) (map[string]string, error) {
+	objects := map[string]string{}
+	for _, plural := range plurals {
+		client := d.objects.Resource(resource(plural, newVersion))
+		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) })
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+			u := o.(*unstructured.Unstructured)
+			u.SetResourceVersion("")
+			u.SetManagedFields(nil)
+			text, err := json.Marshal(u)
+			objects[plural+"/"+u.GetNamespace()+"/"+u.GetName()] = string(text)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", plural, err)
+		}
+	}
+	return objects, nil
+}
+
+// same counts the objects that are in both and equal.
+func same(before, after map[string]string) int {
+	n := 0
+	for key, text := range before {
+		if after[key] == text {
+			n++
+		}
+	}
+	return n
+}

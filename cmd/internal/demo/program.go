@@ -1,0 +1,78 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// endTimeout is how long an interrupted command may take to finish the writes
+// under way and to save, before it is killed.
+const endTimeout = 10 * time.Second
+
+// program is godwit, as it is played.
+type program struct {
+	path       string // of the binary
+	typed      string // what a person types for it
+	kubeconfig string
+	teller     *teller
+	errOut     io.Writer
+	code       int // of the last command
+}
+
+// play shows a command line, runs it, shows what it prints and claims that it
+// exits with a code. It returns what it printed, also on stderr unless that is
+// a terminal.
+func (p *program) play(ctx context.Context, code int, args ...string) (string, error) {
+	out := &indented{teller: p.teller}
+	if err := p.run(ctx, out, out, args); err != nil {
+		return "", err
+	}
+	return out.copy.String(), claim(p.teller, "exit code", p.code, code)
+}
+
+// playForScript is play for a command whose stdout is to be decoded.
+func (p *program) playForScript(ctx context.Context, code int, args ...string) ([]byte, error) {
+	var stdout bytes.Buffer
+	if err := p.run(ctx, &stdout, &indented{teller: p.teller}, args); err != nil {
+		return nil, err
+	}
+	p.teller.say("%s", bytes.TrimSuffix(stdout.Bytes(), []byte("\n")))
+	return stdout.Bytes(), claim(p.teller, "exit code", p.code, code)
+}
+
+func (p *program) run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
+	p.teller.say("$ %s %s", p.typed, strings.Join(args, " "))
+	command := exec.CommandContext(ctx, p.path, args...)
+	command.Args[0] = p.typed
+	command.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)
+	command.Stdout, command.Stderr = stdout, stderr
+	if isTerminal(p.errOut) {
+		command.Stderr = p.errOut // progress is drawn as bars
+	}
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = endTimeout
+	err := command.Run()
+	var exited *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil && !errors.As(err, &exited):
+		return fmt.Errorf("run %s: %w", p.path, err)
+	}
+	p.code = command.ProcessState.ExitCode()
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,221 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// settle is short, and the story says why it may be.
+const settle = "--settle=2s"
+
+// Exit codes of godwit that the story expects.
+const (
+	exitOK      = 0
+	exitPending = 1
+	exitPartial = 4
+)
+
+// install sets up the past: the old release and its objects.
+func (d *demo) install(ctx context.Context) (err error) {
+	d.teller.chapter("The Gateway API " + before + ", and what people made with it")
+	d.teller.say("Its definitions serve v1 and %[1]s, and store %[1]s.", oldVersion)
+	if err := controlplane.InstallCRDs(ctx, d.plane.Config(), d.before...); err != nil {
+		return err
+	}
+	if d.created, err = populate(ctx, d.clients, d.objects); err != nil {
+		return err
+	}
+	var parts []string
+	for _, plural := range plurals {
+		d.total += d.created[plural]
+		parts = append(parts, report.Number(int64(d.created[plural]))+" "+plural)
+	}
+	d.teller.say("%s in %d namespaces.", strings.Join(parts, ", "), len(teams))
+	at, _, err := d.storedAt(ctx, oldVersion)
+	if err != nil {
+		return err
+	}
+	return claim(d.teller, "objects in etcd at "+oldVersion, at, d.total)
+}
+
+// upgrade installs the release that stores the new version.
+func (d *demo) upgrade(ctx context.Context) (err error) {
+	d.teller.chapter("The upgrade to " + after)
+	d.teller.say("The new definitions store %s. That is about new writes: what is in etcd stays as it was\nwritten, and etcd says so.",
+		newVersion)
+	for _, next := range d.after {
+		if err := d.change(ctx, next.Name, func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec = next.Spec
+			maps.Copy(crd.Annotations, next.Annotations)
+		}); err != nil {
+			return err
+		}
+	}
+	if d.upgraded, err = d.read(ctx); err != nil {
+		return err
+	}
+	printed, err := d.verify(ctx, exitPending)
+	if err != nil {
+		return err
+	}
+	for _, plural := range plurals {
+		counted := oldVersion + "=" + report.Number(int64(d.created[plural]))
+		if !strings.Contains(printed, counted) {
+			return wrong("`crd verify` does not say %s of %s", counted, plural)
+		}
+	}
+	return nil
+}
+
+// meetTheFreeze puts something in the way, and looks at what there is to do.
+func (d *demo) meetTheFreeze(ctx context.Context) error {
+	d.teller.chapter("Somebody has frozen a route")
+	d.teller.say("A ValidatingAdmissionPolicy, %s, denies every change of HTTPRoute %s.", policyName, frozen)
+	if err := d.freeze.begin(ctx); err != nil {
+		return err
+	}
+	d.teller.say("What is there to do? A plan only reads.")
+	_, err := d.program.play(ctx, exitPending, "crd", "plan")
+	return err
+}
+
+// migrate runs into the freeze.
+func (d *demo) migrate(ctx context.Context) error {
+	d.teller.chapter("The migration")
+	d.teller.say("By default nothing is written until 75 s after the change, since other API servers may not\n" +
+		"know it yet and requests from before may be under way. Here is one API server, it belongs to\n" +
+		"this demo, and nobody else writes: " + settle + " is enough. It still has to renew its lease.")
+	printed, err := d.program.play(ctx, exitPartial, "crd", "run", "--all", settle, "--yes")
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{frozen, policyName} {
+		if !strings.Contains(printed, name) {
+			return wrong("the report does not name %s", name)
+		}
+	}
+	d.teller.say("✓ the report names the route and the policy")
+	at, _, err := d.storedAt(ctx, oldVersion)
+	if err != nil {
+		return err
+	}
+	if err := claim(d.teller, "objects in etcd at "+oldVersion, at, 1); err != nil {
+		return err
+	}
+	return d.claimTrimmed(ctx, map[string]string{
+		"gatewayclasses": newVersion, "gateways": newVersion, "httproutes": oldVersion + "," + newVersion,
+	})
+}
+
+// finish migrates the one object that was left.
+func (d *demo) finish(ctx context.Context) error {
+	d.teller.chapter("The freeze is over")
+	d.teller.say("The policy only audits now. The run resumes at its checkpoint; the output is for a script.")
+	if err := d.freeze.relax(ctx); err != nil {
+		return err
+	}
+	revision, err := d.revision(ctx)
+	if err != nil {
+		return err
+	}
+	printed, err := d.program.playForScript(ctx, exitOK, "crd", "run", definitionName("httproutes"), settle, "--yes", "-o", "json")
+	if err != nil {
+		return err
+	}
+	var reports report.List[report.CRDRunReport]
+	if err := json.Unmarshal(printed, &reports); err != nil {
+		return wrong("read what `crd run -o json` printed: %w", err)
+	}
+	var migrated int64
+	for _, r := range reports.Items {
+		migrated += r.Objects.Migrated
+	}
+	if err := claim(d.teller, "objects rewritten, as reported", migrated, 1); err != nil {
+		return err
+	}
+	written, err := d.writtenSince(ctx, "httproutes", revision)
+	if err != nil {
+		return err
+	}
+	if err := claim(d.teller, "objects rewritten, by etcd's revisions", written, 1); err != nil {
+		return err
+	}
+	return d.claimTrimmed(ctx, map[string]string{"httproutes": newVersion})
+}
+
+// prove asks etcd again.
+func (d *demo) prove(ctx context.Context) error {
+	d.teller.chapter("The proof")
+	_, err := d.verify(ctx, exitOK)
+	return err
+}
+
+// drop removes the old version from the definitions.
+func (d *demo) drop(ctx context.Context) error {
+	d.teller.chapter("The end of " + oldVersion)
+	d.teller.say("It is removed from spec.versions of the three definitions. The API server accepts that only\nsince storedVersions no longer names it.")
+	for _, plural := range plurals {
+		if err := d.change(ctx, definitionName(plural), func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+				return v.Name == oldVersion
+			})
+		}); err != nil {
+			return err
+		}
+	}
+	objects, err := d.read(ctx)
+	if err != nil {
+		return err
+	}
+	return claim(d.teller, "objects that read as they did before", same(d.upgraded, objects), d.total)
+}
+
+// sum is the last line. Its numbers are counted anew.
+func (d *demo) sum(ctx context.Context) error {
+	current, all, err := d.storedAt(ctx, newVersion)
+	if err != nil {
+		return err
+	}
+	trimmed := 0
+	for _, plural := range plurals {
+		stored, err := d.storedVersions(ctx, plural)
+		if err != nil {
+			return err
+		}
+		if stored == newVersion {
+			trimmed++
+		}
+	}
+	if all != d.total || current != all || trimmed != len(plurals) {
+		return wrong("of %d objects etcd has %d, %d of them at %s, and storedVersions is trimmed on %d CRDs",
+			d.total, all, current, newVersion, trimmed)
+	}
+	d.teller.line("\ndemo: %d objects, %d at old versions, storedVersions trimmed on %d CRDs", all, all-current, trimmed)
+	return nil
+}
+
+func (d *demo) verify(ctx context.Context, code int) (string, error) {
+	return d.program.play(ctx, code, "crd", "verify", "--etcd-servers="+d.plane.EtcdEndpoint())
+}
+
+func (d *demo) change(ctx context.Context, name string, change func(*apiextensionsv1.CustomResourceDefinition)) error {
+	_, err := controlplane.UpdateCRD(ctx, d.plane.Config(), name, change)
+	return err
+}
+
+func (d *demo) claimTrimmed(ctx context.Context, want map[string]string) error {
+	for _, plural := range slices.Sorted(maps.Keys(want)) {
+		if err := d.claimStoredVersions(ctx, plural, want[plural]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package demo
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+)
+
+const (
+	indent = "   "
+	// headingWidth leaves the time of a chapter within 80 columns.
+	headingWidth = 70
+)
+
+// teller writes the story. What it says reads the same on a terminal and in a
+// log; it ignores that its reader may be gone, since the claims are checked for
+// the exit code, too.
+type teller struct {
+	out      io.Writer
+	began    time.Time
+	chapters int
+}
+
+// chapter begins one, with its time since the beginning.
+func (t *teller) chapter(title string) {
+	t.chapters++
+	heading := fmt.Sprintf("%d. %s", t.chapters, title)
+	elapsed := report.Duration(time.Since(t.began).Seconds())
+	t.write(fmt.Sprintf("\n%-*s %7s\n", headingWidth, heading, elapsed))
+}
+
+// say writes one or more lines of narration.
+func (t *teller) say(format string, args ...any) {
+	var text strings.Builder
+	for line := range strings.Lines(fmt.Sprintf(format, args...) + "\n") {
+		if line != "\n" {
+			text.WriteString(indent)
+		}
+		text.WriteString(line)
+	}
+	t.write(text.String())
+}
+
+// line writes a line at the margin.
+func (t *teller) line(format string, args ...any) { t.write(fmt.Sprintf(format, args...) + "\n") }
+
+func (t *teller) write(text string) { _, _ = io.WriteString(t.out, text) }
+
+// claim says what holds, and is an error if it does not.
+func claim[T comparable](t *teller, what string, got, want T) error {
+	if got != want {
+		return wrong("%s: %v, and it should be %v", what, got, want)
+	}
+	t.say("✓ %s: %v", what, got)
+	return nil
+}
+
+// wrong is how the story ends when something is not as it says.
+func wrong(format string, args ...any) error {
+	return fmt.Errorf("the demo went wrong: "+format, args...)
+}
+
+// indented passes on whole lines, which is how all output of godwit ends.
+type indented struct {
+	teller *teller
+	copy   bytes.Buffer
+	rest   []byte
+}
+
+func (w *indented) Write(p []byte) (int, error) {
+	w.copy.Write(p)
+	w.rest = append(w.rest, p...)
+	if end := bytes.LastIndexByte(w.rest, '\n'); end >= 0 {
+		w.teller.say("%s", w.rest[:end])
+		w.rest = append(w.rest[:0], w.rest[end+1:]...)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,162 @@
+// Package report is what the commands say: the JSON contract of their output
+// and the tables for people. It is pure: values in, text out.
+//
+// The contract is the API group cli.godwit.dev. Output is always a list, also
+// when a command fails; its fields are never left out and its arrays never
+// null. Within a version fields are added, never changed or removed.
+//
+// Read contract.go, then table.go; encode.go, style.go and the files named after
+// the commands turn the contract's kinds into text.
+package report
+
+import "github.com/godwit-dev/godwit"
+
+// APIVersion is of every list in this package.
+const APIVersion = "cli.godwit.dev/v1alpha1"
+
+// List is the outermost object of all output.
+type List[T Item] struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Items      []T    `json:"items"`
+}
+
+// Item is one CustomResourceDefinition in a list.
+type Item interface {
+	CRDPlan | CRDRunReport | CRDVerifyReport
+	name() string
+}
+
+// CRDPlan says what there is to migrate of one definition. A definition that
+// could not be read is Blocked, with the cause as its blocker.
+type CRDPlan struct {
+	Name           string   `json:"name"`
+	State          string   `json:"state"` // Clean, Ready or Blocked
+	StorageVersion string   `json:"storageVersion"`
+	ServedVersions []string `json:"servedVersions"`
+	StoredVersions []string `json:"storedVersions"`
+	// Objects is null when they can't be counted.
+	Objects       *int64           `json:"objects"`
+	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
+	Blockers      []godwit.Blocker `json:"blockers"`
+}
+
+// Reasons of blockers that the command line finds by itself; all others are
+// those of package crdmigrator.
+const (
+	// ReasonNotFound: there is no such definition.
+	ReasonNotFound = "NotFound"
+	// ReasonForbidden: the definition may not be read.
+	ReasonForbidden = "Forbidden"
+	// ReasonUnreadable: reading the definition failed.
+	ReasonUnreadable = "Unreadable"
+)
+
+// Result is what became of one definition in a run.
+type Result string
+
+const (
+	// Succeeded: every object is at the storage version, and
+	// status.storedVersions says so unless the run was told not to trim.
+	Succeeded Result = "Succeeded"
+	// Partial: objects were migrated, others were not; failures say why.
+	Partial Result = "Partial"
+	// Failed: no object was written; failures say why.
+	Failed Result = "Failed"
+	// Blocked: the run was refused and nothing was written; failures say why.
+	Blocked Result = "Blocked"
+	// Nothing: nothing was to do, or this was a dry run without refusals.
+	Nothing Result = "Nothing"
+)
+
+// CRDRunReport says what a run did about one definition.
+type CRDRunReport struct {
+	Name           string `json:"name"`
+	StorageVersion string `json:"storageVersion"`
+	Result         Result `json:"result"`
+	// Objects is the tally of the last pass over them.
+	Objects       Objects       `json:"objects"`
+	ManagedFields ManagedFields `json:"managedFields"`
+	// Requests counts all that were sent for this definition: planning,
+	// waiting, migrating.
+	Requests        int64   `json:"requests"`
+	DurationSeconds float64 `json:"durationSeconds"`
+	Trimmed         bool    `json:"trimmed"`
+	// Failures names objects, at most 20 of them, and the definition itself
+	// for what concerns all of it.
+	Failures []godwit.Failure `json:"failures"`
+}
+
+// Objects counts outcomes; Total is their sum.
+type Objects struct {
+	Total int64 `json:"total"`
+	godwit.Counts
+}
+
+// ObjectsOf adds the total to a tally.
+func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }
+
+// ManagedFields counts what became of stale metadata.managedFields entries.
+type ManagedFields struct {
+	Cleaned  int64 `json:"cleaned"`
+	Deferred int64 `json:"deferred"`
+	Failed   int64 `json:"failed"`
+}
+
+// CRDVerifyReport says at which versions etcd holds the objects of one
+// definition. A definition that could not be scanned has no item, since any
+// number would be a claim.
+type CRDVerifyReport struct {
+	Name           string           `json:"name"`
+	StorageVersion string           `json:"storageVersion"`
+	Objects        int64            `json:"objects"`
+	ByVersion      map[string]int64 `json:"byVersion"`
+	Unreadable     int64            `json:"unreadable"`
+	// UnreadableWhy is for people.
+	UnreadableWhy string `json:"-"`
+}
+
+// Proven reports whether every object was read and is at the storage version.
+func (r CRDVerifyReport) Proven() bool {
+	return r.Unreadable == 0 && r.ByVersion[r.StorageVersion] == r.Objects
+}
+
+func (p CRDPlan) name() string         { return p.Name }
+func (r CRDRunReport) name() string    { return r.Name }
+func (r CRDVerifyReport) name() string { return r.Name }
+
+// PlanList makes the list that `crd plan` prints.
+func PlanList(items []CRDPlan) List[CRDPlan] {
+	for i := range items {
+		p := &items[i]
+		p.ServedVersions, p.StoredVersions = present(p.ServedVersions), present(p.StoredVersions)
+		p.Blockers = present(p.Blockers)
+	}
+	return List[CRDPlan]{APIVersion, "CRDPlanList", present(items)}
+}
+
+// RunReportList makes the list that `crd run` prints.
+func RunReportList(items []CRDRunReport) List[CRDRunReport] {
+	for i := range items {
+		items[i].Failures = present(items[i].Failures)
+	}
+	return List[CRDRunReport]{APIVersion, "CRDRunReportList", present(items)}
+}
+
+// VerifyReportList makes the list that `crd verify` prints.
+func VerifyReportList(items []CRDVerifyReport) List[CRDVerifyReport] {
+	for i := range items {
+		if items[i].ByVersion == nil {
+			items[i].ByVersion = map[string]int64{}
+		}
+	}
+	return List[CRDVerifyReport]{APIVersion, "CRDVerifyReportList", present(items)}
+}
+
+// present turns null into [].
+func present[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

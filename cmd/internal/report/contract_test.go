@@ -1,0 +1,94 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-dev/godwit"
+)
+
+func TestArraysAreNeverNull(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		list   any
+		want   string
+	}{
+		"no plans": {
+			reason: "a command that failed early prints a list, too",
+			list:   PlanList(nil),
+			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[]}`,
+		},
+		"an empty plan": {
+			reason: "only objects may be null: 0 would be a claim",
+			list:   PlanList([]CRDPlan{{}}),
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"","storageVersion":"",` +
+				`"servedVersions":[],"storedVersions":[],"objects":null,"managedFields":"","blockers":[]}]}`,
+		},
+		"no runs": {
+			reason: "a command that failed early prints a list, too",
+			list:   RunReportList(nil),
+			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[]}`,
+		},
+		"an empty run": {
+			reason: "every field is there, in the order of the contract",
+			list:   RunReportList([]CRDRunReport{{Objects: ObjectsOf(godwit.Counts{Migrated: 2, Failed: 1})}}),
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[{"name":"","storageVersion":"","result":"",` +
+				`"objects":{"total":3,"migrated":2,"unchanged":0,"skipped":0,"gone":0,"deferred":0,"failed":1},` +
+				`"managedFields":{"cleaned":0,"deferred":0,"failed":0},"requests":0,"durationSeconds":0,"trimmed":false,"failures":[]}]}`,
+		},
+		"no verdicts": {
+			reason: "a command that failed early prints a list, too",
+			list:   VerifyReportList(nil),
+			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[]}`,
+		},
+		"an empty verdict": {
+			reason: "the map is an object; why something is unreadable is for people",
+			list:   VerifyReportList([]CRDVerifyReport{{UnreadableWhy: "secret"}}),
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[{"name":"","storageVersion":"",` +
+				`"objects":0,"byVersion":{},"unreadable":0}]}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := Encode(&out, tc.list); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.NewReplacer("\n", "", "    ", "", `": `, `":`).Replace(out.String())
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCommandsAreEncodedAsTheyAreTyped(t *testing.T) {
+	var out bytes.Buffer
+	plans := PlanList([]CRDPlan{{Blockers: []godwit.Blocker{{Remedy: "kubectl a && kubectl b <file>"}}}})
+	if err := Encode(&out, plans); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "kubectl a && kubectl b <file>") {
+		t.Errorf("a remedy that can't be copied:\n%s", &out)
+	}
+}
+
+func TestNothingIsProvenByWhatCouldNotBeRead(t *testing.T) {
+	cases := map[string]struct {
+		report CRDVerifyReport
+		want   bool
+	}{
+		"no object":      {CRDVerifyReport{StorageVersion: "v2"}, true},
+		"all at v2":      {CRDVerifyReport{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 2}}, true},
+		"one at v1":      {CRDVerifyReport{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 1, "v1": 1}}, false},
+		"one unreadable": {CRDVerifyReport{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 1}, Unreadable: 1}, false},
+	}
+	for name, tc := range cases {
+		if got := tc.report.Proven(); got != tc.want {
+			t.Errorf("%s: Proven() = %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+var planStates = map[string]cell{
+	"Clean":   {"✓ Clean", good},
+	"Ready":   {"● Ready", attention},
+	"Blocked": {"✗ Blocked", bad},
+}
+
+// WritePlans writes a table of plans, what blocks them and what cures it, and
+// a sum. What there is to do comes first.
+func WritePlans(w io.Writer, s Style, plans []CRDPlan) error {
+	plans = slices.Clone(plans)
+	slices.SortStableFunc(plans, func(a, b CRDPlan) int { return planOrder(a) - planOrder(b) })
+	t := table{header: []string{"NAME", "STATE", "STORAGE", "STORED", "OBJECTS"}}
+	if s.Wide {
+		t.header = append(t.header, "SERVED", "MANAGED FIELDS")
+	}
+	for _, p := range plans {
+		row := []cell{
+			{text: p.Name}, planStates[p.State], {text: orDash(p.StorageVersion)}, {text: words(p.StoredVersions)}, {text: objects(p.Objects)},
+		}
+		if s.Wide {
+			row = append(row, cell{text: words(p.ServedVersions)}, cell{text: orDash(p.ManagedFields)})
+		}
+		t.add(row...)
+	}
+	if err := t.write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, p := range plans {
+		for i, b := range p.Blockers {
+			if i == 0 {
+				fmt.Fprintf(&text, "\n%s\n", p.Name)
+			}
+			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
+		}
+	}
+	fmt.Fprintf(&text, "\n%s\n", planSum(plans))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func planOrder(p CRDPlan) int { return slices.Index([]string{"Blocked", "Ready", "Clean"}, p.State) }
+
+// planSum never adds up what it could not count.
+func planSum(plans []CRDPlan) string {
+	states := map[string]int64{}
+	var objects, uncounted int64
+	for _, p := range plans {
+		states[p.State]++
+		switch {
+		case p.State != "Ready":
+		case p.Objects == nil:
+			uncounted++
+		default:
+			objects += *p.Objects
+		}
+	}
+	sum := fmt.Sprintf("%s: %d clean, %d ready, %d blocked",
+		Count(int64(len(plans)), "customresourcedefinition", "customresourcedefinitions"), states["Clean"], states["Ready"], states["Blocked"])
+	if states["Ready"] == 0 {
+		return sum
+	}
+	if uncounted > 0 {
+		return sum + fmt.Sprintf("; at least %s to migrate", Count(objects, "object", "objects"))
+	}
+	return sum + fmt.Sprintf("; %s to migrate", Count(objects, "object", "objects"))
+}
+
+func objects(n *int64) string {
+	if n == nil {
+		return "?"
+	}
+	return Number(*n)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

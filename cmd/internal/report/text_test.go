@@ -1,0 +1,130 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-dev/godwit"
+)
+
+func TestText(t *testing.T) {
+	failed := []godwit.Failure{{Namespace: "prod", Name: "a", Reason: "denied"}, {Name: "widgets.example.com", Reason: "the server is gone"}}
+	cases := map[string]struct {
+		reason string
+		write  func(io.Writer) error
+		want   string
+	}{
+		"plans": {
+			reason: "what is in the way comes first; what can't be counted is not added up",
+			write: func(w io.Writer) error {
+				return WritePlans(w, Style{}, []CRDPlan{
+					{Name: "a.example.com", State: "Clean", StorageVersion: "v1", StoredVersions: []string{"v1"}, Objects: new(int64(12345))},
+					{Name: "b.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}, Objects: new(int64(1))},
+					{Name: "c.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}},
+					{Name: "d.example.com", State: "Blocked", Blockers: []godwit.Blocker{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}}},
+				})
+			},
+			want: `
+NAME            STATE       STORAGE   STORED   OBJECTS
+d.example.com   ✗ Blocked   -         -        ?
+b.example.com   ● Ready     v2        v1,v2    1
+c.example.com   ● Ready     v2        v1,v2    ?
+a.example.com   ✓ Clean     v1        v1       12,345
+
+d.example.com
+  ✗ NoStorageVersion: none
+    → set one
+
+4 customresourcedefinitions: 1 clean, 2 ready, 1 blocked; at least 1 object to migrate
+`,
+		},
+		"no plans": {
+			reason: "a cluster without definitions has no table, and says so",
+			write:  func(w io.Writer) error { return WritePlans(w, Style{}, nil) },
+			want:   "\n\n0 customresourcedefinitions: 0 clean, 0 ready, 0 blocked\n",
+		},
+		"runs": {
+			reason: "failures are named, those that are not are counted, and what had nothing to do is one line",
+			write: func(w io.Writer) error {
+				return WriteRuns(w, Style{}, []CRDRunReport{
+					{
+						Name: "widgets.example.com", StorageVersion: "v2", Result: Partial, DurationSeconds: 61.2, Failures: failed,
+						Objects: ObjectsOf(godwit.Counts{Migrated: 1000, Unchanged: 2, Skipped: 3, Deferred: 1, Failed: 4}),
+					},
+					{Name: "gadgets.example.com", StorageVersion: "v1", Result: Succeeded, Trimmed: true, DurationSeconds: 0.04},
+				}, 7)
+			},
+			want: `
+NAME                  RESULT        STORAGE   OBJECTS   MIGRATED   UNCHANGED   FAILED   TRIMMED   TIME
+widgets.example.com   ◐ Partial     v2        1,010     1,000      2           4        no        1m1s
+gadgets.example.com   ✓ Succeeded   v1        0         0          0           0        yes       0.0s
+
+widgets.example.com
+  ✗ prod/a: denied
+  ✗ widgets.example.com: the server is gone
+  … and 4 more objects
+7 clean customresourcedefinitions: nothing to do
+`,
+		},
+		"verdicts": {
+			reason: "what is not proven says why and what to do",
+			write: func(w io.Writer) error {
+				return WriteVerified(w, Style{}, []CRDVerifyReport{
+					{Name: "a.example.com", StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 2}},
+					{Name: "b.example.com", StorageVersion: "v2", Objects: 4, ByVersion: map[string]int64{"v2": 1, "v1": 1}, Unreadable: 2, UnreadableWhy: "x: encrypted"},
+				}, "kubectl godwit crd run")
+			},
+			want: `
+NAME            VERDICT       STORAGE   OBJECTS   BY VERSION   UNREADABLE
+a.example.com   ✓ Proven      v2        2         v2=2         0
+b.example.com   ✗ NotProven   v2        4         v1=1,v2=1    2
+
+b.example.com
+  ✗ 1 object is not at v2
+    → kubectl godwit crd run b.example.com
+  ✗ 2 objects can't be read, first x: encrypted
+`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out := bytes.NewBufferString("\n")
+			if err := tc.write(out); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestColourAddsNothingButColour(t *testing.T) {
+	plans := []CRDPlan{{Name: "a.example.com", State: "Ready"}, {Name: "b.example.com", State: "Clean"}}
+	var plain, coloured bytes.Buffer
+	if err := WritePlans(&plain, Style{}, plans); err != nil {
+		t.Fatal(err)
+	}
+	if err := WritePlans(&coloured, Style{Color: true}, plans); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(plain.String(), "\x1b") {
+		t.Errorf("escape codes without colour:\n%q", &plain)
+	}
+	stripped := strings.NewReplacer("\x1b[33m", "", "\x1b[32m", "", "\x1b[0m", "").Replace(coloured.String())
+	if diff := cmp.Diff(plain.String(), stripped); diff != "" || plain.Len() == coloured.Len() {
+		t.Errorf("-plain +coloured without escape codes:\n%s", diff)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1: "-1", -123: "-123", -1234: "-1,234"} {
+		if got := Number(n); got != want {
+			t.Errorf("Number(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

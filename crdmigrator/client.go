@@ -68,11 +68,11 @@ func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock
 	cfg.RateLimiter = nil
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON
-	if cfg.Timeout == 0 {
-		cfg.Timeout = requestTimeout
-	}
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "godwit"
+	}
+	if cfg.Timeout == 0 {
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return deadline{next: next, limit: requestTimeout} })
 	}
 	cfg.Wrap(limiter.RoundTripper)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return meter{next: next, clock: c.clock} })

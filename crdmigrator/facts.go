@@ -68,9 +68,9 @@ type Grant struct {
 
 func (g Grant) String() string {
 	if g.Name != "" {
-		return fmt.Sprintf("%s %s %s", g.Verb, g.Resource, g.Name)
+		return fmt.Sprintf("%s %s %s", g.Verb, resourceArgument(g.Resource), g.Name)
 	}
-	return fmt.Sprintf("%s %s", g.Verb, g.Resource)
+	return fmt.Sprintf("%s %s", g.Verb, resourceArgument(g.Resource))
 }
 
 // Names lists the definitions that match a label selector, all of them for an

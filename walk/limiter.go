@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,8 +67,7 @@ type Limiter struct {
 	gate      *time.Timer // set while closed
 	opens     time.Time
 	outage    time.Duration
-	floor     time.Duration // least latency of the current window
-	samples   int
+	floors    map[string]*floor // by API group
 }
 
 // NewLimiter returns a limiter within the given bounds.
@@ -85,6 +85,7 @@ func NewLimiter(l Limits) *Limiter {
 		next:      make(chan struct{}, 1),
 		allowed:   float64(min(startInFlight, l.MaxInFlight)),
 		threshold: float64(l.MaxInFlight),
+		floors:    map[string]*floor{},
 	}
 }
 
@@ -124,7 +125,8 @@ func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // admission waits until the request may start.
 func (l *Limiter) admission(req *http.Request) error {
-	ctx := req.Context()
+	ctx, done := untilStop(req.Context())
+	defer done()
 	if l.writes == nil || !writes(req) {
 		return l.acquire(ctx)
 	}
@@ -146,8 +148,34 @@ func (l *Limiter) admission(req *http.Request) error {
 	return l.acquire(ctx)
 }
 
+// stopKey marks the context of an action with the one that ends when its walk is
+// told to stop.
+type stopKey struct{}
+
+var errUnsent = errors.New("not sent, the walk was told to stop")
+
+// untilStop is the context for waiting: what was not sent yet when the walk is
+// told to stop is not under way, and need not be.
+func untilStop(ctx context.Context) (context.Context, func()) {
+	stop, ok := ctx.Value(stopKey{}).(context.Context)
+	if !ok {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	disarm := context.AfterFunc(stop, func() { cancel(fmt.Errorf("%w: %w", errUnsent, context.Cause(stop))) })
+	return ctx, func() { disarm(); cancel(nil) }
+}
+
+// writes tells requests that change something. A review is posted, and is a
+// question.
 func writes(req *http.Request) bool {
-	return req.Method != http.MethodGet && req.Method != http.MethodHead
+	switch req.Method {
+	case http.MethodGet, http.MethodHead:
+		return false
+	case http.MethodPost:
+		return !strings.HasSuffix(req.URL.Path, "reviews")
+	}
+	return true
 }
 
 // answer is what one exchange tells about the server's strain.
@@ -158,6 +186,8 @@ type answer struct {
 	retryAfter time.Duration
 	sent       time.Time
 	took       time.Duration // 0 for reads, whose size decides their time
+	group      string        // API group that was written to
+	alone      bool          // no other request was in flight when the answer came
 }
 
 func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error) answer {
@@ -173,7 +203,7 @@ func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error)
 		a.retryAfter = min(time.Duration(seconds)*time.Second, maxDelay)
 	}
 	if writes(req) && !a.strained {
-		a.took = time.Since(sent)
+		a.took, a.group = time.Since(sent), groupOf(req.URL.Path)
 	}
 	return a
 }
@@ -235,6 +265,7 @@ func (l *Limiter) admit() {
 func (l *Limiter) release(a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	a.alone = l.inFlight == 1
 	busy := l.inFlight >= int(l.allowed) // growth without need would be a guess
 	l.inFlight--
 	if a.retryAfter > 0 {
@@ -252,7 +283,7 @@ func (l *Limiter) release(a answer) {
 		l.threshold = max(2, l.threshold/2)
 		l.outage = min(max(2*l.outage, firstOutagePause), maxOutagePause)
 		l.close(l.outage)
-	case a.strained || l.slow(a.took):
+	case a.strained || l.slow(a):
 		l.lastCut = time.Now()
 		l.allowed = max(1, l.allowed/2)
 		l.threshold = l.allowed
@@ -296,16 +327,36 @@ func (l *Limiter) close(d time.Duration) {
 }
 
 // floorWindow is how many answers one floor stands for, so that a server that
-// became slower for good is not called strained for ever.
+// became slower for good is not called strained for ever. An answer to a request
+// that was alone begins a new one: whatever slowed it down, our load did not.
 const floorWindow = 1000
 
-func (l *Limiter) slow(took time.Duration) bool {
-	if took <= 0 {
+// floor is the least latency that a window of answers has shown. Each API group
+// has its own: a webhook makes every write to one group slow, and none of the
+// access reviews and definitions that are written in between.
+type floor struct {
+	least   time.Duration
+	samples int
+}
+
+func (l *Limiter) slow(a answer) bool {
+	if a.took <= 0 {
 		return false
 	}
-	if l.samples++; l.samples > floorWindow || l.floor == 0 {
-		l.floor, l.samples = took, 1
+	f := l.floors[a.group]
+	if f == nil || f.samples == floorWindow || a.alone {
+		f = &floor{least: a.took}
+		l.floors[a.group] = f
 	}
-	l.floor = min(l.floor, took)
-	return took > slowAtLeast && took > slowFactor*l.floor
+	f.samples++
+	f.least = min(f.least, a.took)
+	return a.took > slowAtLeast && a.took > slowFactor*f.least
+}
+
+// groupOf reads the API group out of a request's path; the core group, and what
+// is no resource, has none.
+func groupOf(path string) string {
+	_, after, _ := strings.Cut(path, "/apis/")
+	group, _, _ := strings.Cut(after, "/")
+	return group
 }

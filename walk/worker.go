@@ -65,7 +65,7 @@ func newRunner[T Object](ctx context.Context, act Action[T], o Options) *runner[
 	r.report.Remaining = -1
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 
-	actCtx, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	actCtx, abandon := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), stopKey{}, r.ctx))
 	r.actCtx = actCtx
 	disarm := context.AfterFunc(r.ctx, func() {
 		timer := time.AfterFunc(o.Grace, abandon)
@@ -120,6 +120,9 @@ func (r *runner[T]) handle(j job[T]) {
 		return
 	case err == nil:
 		r.done(j, godwit.Failed, fmt.Errorf("the action says %v and gives no reason", outcome))
+		return
+	case errors.Is(err, errUnsent):
+		r.done(j, godwit.Deferred, err)
 		return
 	case r.actCtx.Err() != nil && errors.Is(err, context.Canceled):
 		r.done(j, godwit.Deferred, fmt.Errorf("abandoned %v after the walk was told to stop: %w", r.options.Grace, err))

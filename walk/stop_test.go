@@ -1,0 +1,89 @@
+package walk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// What only waits for its turn when a walk is told to stop is not sent any
+// more: with a low rate the wait would be longer than the grace.
+func TestStopDropsWhatWaitsForTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(after(0))
+		l := walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 0.1})
+		rt := l.RoundTripper(w)
+		var names []string
+		for i := range 100 {
+			names = append(names, fmt.Sprintf("o%03d", i))
+		}
+		_, pages := collection(strings.Join(names, "|"))
+		enough := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(15*time.Second, func() { cancel(enough) })
+		begun := time.Now()
+		report, err := walk.Run(ctx, pages, func(ctx context.Context, b *bird) (godwit.Outcome, error) {
+			if err := send(ctx, rt, http.MethodPatch, walk.Key(b)); err != nil {
+				return godwit.Failed, err
+			}
+			return godwit.Migrated, nil
+		}, walk.Options{Limiter: l})
+		if !errors.Is(err, enough) {
+			t.Errorf("Run = %v, want %v", err, enough)
+		}
+		if took := time.Since(begun); took != 15*time.Second {
+			t.Errorf("the walk ended after %v, want it to end when it was told to", took)
+		}
+		if report.Counts.Migrated != 2 || report.Counts.Failed != 0 || int64(len(w.paths)) != 2 {
+			t.Errorf("%s, %d sent: want the two writes of the first 15 s and no failure", prose(report), len(w.paths))
+		}
+	})
+}
+
+// A review is posted and changes nothing.
+func TestReviewsAreNotPacedAsWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(after(0))
+		rt := walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 1}).RoundTripper(w)
+		for range 5 {
+			_ = send(t.Context(), rt, http.MethodPost, "apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+		}
+		if last := w.starts[len(w.starts)-1]; last != 0 {
+			t.Errorf("the last review was sent after %v, want at once", last)
+		}
+		for range 2 {
+			_ = send(t.Context(), rt, http.MethodPost, "apis/apps/v1/namespaces/ns/controllerrevisions")
+		}
+		if last := w.starts[len(w.starts)-1]; last != time.Second {
+			t.Errorf("the second creation was sent after %v, want the rate's second", last)
+		}
+	})
+}
+
+// A server that became slow for good is not called strained once it has shown
+// that it is as slow for a single request.
+func TestALoneSlowAnswerIsTheNewFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(after(10 * time.Millisecond))
+		l := walk.NewLimiter(walk.Limits{MaxInFlight: 8})
+		rt := l.RoundTripper(w)
+		for range 20 {
+			crowd(t.Context(), rt, 8, http.MethodPatch)
+		}
+		w.answer = after(2 * time.Second) // a webhook at any load
+		for range 6 {
+			crowd(t.Context(), rt, 8, http.MethodPatch)
+		}
+		if got := allowed(l); got < 3 {
+			t.Errorf("%d may be in flight, want the search for the right number to go on", got)
+		}
+	})
+}

@@ -1,0 +1,335 @@
+package crdmigrator_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// webhook is a validating webhook on the updates of one resource.
+type webhook struct {
+	name string
+	url  string
+	ca   []byte
+
+	mu      sync.Mutex
+	verdict func(name string) (refusal string) // may take its time
+	server  *httptest.Server
+}
+
+// newWebhook starts a webhook and has the API server ask it. A refusal says
+// why an object is denied, an empty one lets it pass.
+func (w *widgets) newWebhook(verdict func(name string) (refusal string)) *webhook {
+	w.t.Helper()
+	h := &webhook{name: "check." + w.group, verdict: verdict}
+	h.listen(w.t, "127.0.0.1:0")
+	h.url, h.ca = h.server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})
+	w.register(h)
+	return h
+}
+
+func (h *webhook) listen(t *testing.T, address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: h}}
+	h.server.StartTLS()
+	t.Cleanup(h.server.Close)
+}
+
+// down ends the server, so that connections are refused.
+func (h *webhook) down() { h.server.Close() }
+
+// up brings the server back at its address.
+func (h *webhook) up(t *testing.T) {
+	t.Helper()
+	h.listen(t, strings.TrimPrefix(h.url, "https://"))
+}
+
+func (h *webhook) decide(verdict func(name string) string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.verdict = verdict
+}
+
+func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "not a review", http.StatusBadRequest)
+		return
+	}
+	h.mu.Lock()
+	verdict := h.verdict
+	h.mu.Unlock()
+	refusal := verdict(review.Request.Name)
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: refusal == ""}
+	if refusal != "" {
+		review.Response.Result = &metav1.Status{Message: refusal}
+	}
+	review.Request = nil
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review) // the API server reports what it could not read
+}
+
+func (w *widgets) admission() kubernetes.Interface {
+	w.t.Helper()
+	clients, err := kubernetes.NewForConfig(w.config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return clients
+}
+
+func (w *widgets) updates() []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{w.group}, APIVersions: []string{"*"}, Resources: []string{w.plural},
+		},
+	}}
+}
+
+func (w *widgets) register(h *webhook) {
+	w.t.Helper()
+	_, err := w.admission().AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(w.t.Context(),
+		&admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: h.name},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name:                    h.name,
+				ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &h.url, CABundle: h.ca},
+				Rules:                   w.updates(),
+				FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
+				SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+				AdmissionReviewVersions: []string{"v1"},
+			}},
+		}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// awaitRefused waits until the API server refuses an update of an object.
+func (w *widgets) awaitRefused(name string, refused func(error) bool) {
+	w.t.Helper()
+	await(w.t, "updates of "+name+" to be refused", func() bool {
+		_, err := w.at("v1").Patch(w.t.Context(), name, types.MergePatchType, []byte("{}"),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return refused(err)
+	})
+}
+
+func denied(err error) bool { return err != nil && strings.Contains(err.Error(), "denied the request") }
+
+func deny(object string) func(string) string {
+	return func(name string) string {
+		if name == object {
+			return "not on a Friday"
+		}
+		return ""
+	}
+}
+
+func allow(string) string { return "" }
+
+// mustFailOne checks a run that one object kept from its end.
+func (w *widgets) mustFailOne(report crdmigrator.Report, counts godwit.Counts, name string, why ...string) {
+	w.t.Helper()
+	if report.Storage.Counts != counts || report.Trimmed {
+		w.t.Errorf("run: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, counts)
+	}
+	if len(report.Storage.Failures) != 1 {
+		w.t.Fatalf("failures = %+v, want that of %s", report.Storage.Failures, name)
+	}
+	f := report.Storage.Failures[0]
+	if f.Name != name || f.Namespace != metav1.NamespaceDefault {
+		w.t.Errorf("failed: %+v, want %s", f, name)
+	}
+	for _, part := range why {
+		if !strings.Contains(f.Reason, part) {
+			w.t.Errorf("the failure says %q, want it to name %q", f.Reason, part)
+		}
+	}
+	w.mustHaveStoredVersions("with an object left behind", "v1,v2")
+}
+
+// TestDeniedObjectIsReportedAndLeftAlone: one object that a webhook denies keeps
+// nothing from being migrated but itself, and the definition from being trimmed.
+// Once it is allowed, a second run writes it and nothing else.
+func TestDeniedObjectIsReportedAndLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	config, wire := tap(w.withoutLeases())
+	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 20})
+	w.fill("v1", 60)
+	w.flip()
+	h := w.newWebhook(deny("w-0017"))
+	w.awaitRefused("w-0017", denied)
+
+	report := w.mustMigrate(m)
+	w.mustFailOne(report, godwit.Counts{Migrated: 59, Failed: 1}, "w-0017", h.name, "not on a Friday")
+	if n := wire.writesTo(w.group); n != 60 {
+		t.Errorf("%d writes for 60 objects: a denial is final, it needs no second try", n)
+	}
+	w.mustBeStored("after the first run", map[string]int{"v1": 1, "v2": 59})
+
+	h.decide(allow)
+	report = w.mustMigrate(m)
+	if want := (godwit.Counts{Migrated: 1, Skipped: 59}); report.Storage.Counts != want || !report.Trimmed {
+		t.Errorf("second run: %+v, trimmed %v, want %+v and trimmed", report.Storage.Counts, report.Trimmed, want)
+	}
+	w.mustHaveBeenWritten("after both runs", 60, 2)
+	w.mustBeStored("after the second run", map[string]int{"v2": 60})
+	w.mustHaveStoredVersions("after the second run", "v2")
+}
+
+// TestPolicyDenialIsNamed: an admission policy is named together with the
+// binding that made it apply.
+func TestPolicyDenialIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{})
+	w.fill("v1", 30)
+	w.flip()
+	policy, binding := "policy-of-"+w.group, "binding-of-"+w.group
+	_, err := w.admission().AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(),
+		&admissionregistrationv1.ValidatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: policy},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: &admissionregistrationv1.MatchResources{
+					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: w.updates()[0]}},
+				},
+				Validations: []admissionregistrationv1.Validation{{
+					Expression: "object.metadata.name != 'w-0003'", Message: "not on a Friday",
+				}},
+			},
+		}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.admission().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(t.Context(),
+		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: binding},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName:        policy,
+				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			},
+		}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.awaitRefused("w-0003", apierrors.IsInvalid)
+
+	report := w.mustMigrate(m)
+	w.mustFailOne(report, godwit.Counts{Migrated: 29, Failed: 1}, "w-0003", policy, binding, "not on a Friday")
+}
+
+// TestSlowWebhookSlowsOnlyItsObjects: some answers of a webhook take long. The
+// others do not wait for them in line, and all objects are migrated.
+func TestSlowWebhookSlowsOnlyItsObjects(t *testing.T) {
+	t.Parallel()
+	const slow, each = 8, 1500 * time.Millisecond
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{})
+	w.fill("v1", 200)
+	w.flip()
+	w.newWebhook(func(name string) string {
+		switch {
+		case name == "w-0100":
+			return "the probe"
+		case strings.HasSuffix(name, "7") && name < "w-0080":
+			time.Sleep(each)
+		}
+		return ""
+	})
+	w.awaitRefused("w-0100", denied)
+
+	var first time.Time
+	report, err := w.migrate(t.Context(), m, func(crdmigrator.Report) {
+		if first.IsZero() {
+			first = time.Now()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(first)
+	w.mustFailOne(report, godwit.Counts{Migrated: 199, Failed: 1}, "w-0100", "the probe")
+	t.Logf("took %v", took)
+	if inLine := slow * each; took > inLine*2/3 {
+		t.Errorf("%d slow objects of 200 took %v; one after the other they take %v", slow, took, inLine)
+	}
+}
+
+// TestSlowWebhookForAll: a webhook that is slow for every object is asked for
+// many at once.
+func TestSlowWebhookForAll(t *testing.T) {
+	t.Parallel()
+	const objects, each = 40, time.Second
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{})
+	w.fill("v1", objects)
+	w.flip()
+	h := w.newWebhook(deny("w-0000"))
+	w.awaitRefused("w-0000", denied)
+	h.decide(func(string) string { time.Sleep(each); return "" })
+
+	began := time.Now()
+	w.mustBeMigrated(w.mustMigrate(m), objects)
+	took := time.Since(began)
+	t.Logf("took %v", took)
+	if inLine := objects * each; took > inLine/3 {
+		t.Errorf("%d objects took %v; one after the other they take %v", objects, took, inLine)
+	}
+}
+
+// TestWebhookThatIsDown: its objects are tried again, and in the end the failure
+// names it. When it is back, a second run completes the migration.
+func TestWebhookThatIsDown(t *testing.T) {
+	t.Parallel()
+	const attempts = 3
+	w := newWidgets(t, shared)
+	config, wire := tap(w.withoutLeases())
+	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Attempts: attempts})
+	w.fill("v1", 20)
+	w.flip()
+	h := w.newWebhook(allow)
+	h.down()
+	w.awaitRefused("w-0000", apierrors.IsInternalError)
+
+	report := w.mustMigrate(m)
+	if want := (godwit.Counts{Failed: 20}); report.Storage.Counts != want || report.Trimmed {
+		t.Errorf("run: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
+	}
+	for _, f := range report.Storage.Failures {
+		if !strings.Contains(f.Reason, h.name) || !strings.Contains(f.Reason, "connection refused") {
+			t.Errorf("the failure says %q, want it to name webhook %s and the refused connection", f.Reason, h.name)
+		}
+	}
+	if n := wire.answered(http.StatusInternalServerError); n != 20*attempts {
+		t.Errorf("%d writes failed, want %d tries for each of 20 objects", n, attempts)
+	}
+	w.mustBeStored("with the webhook down", map[string]int{"v1": 20})
+	w.mustHaveStoredVersions("with the webhook down", "v1,v2")
+
+	h.up(t)
+	w.mustBeMigrated(w.mustMigrate(m), 20)
+}

@@ -1,0 +1,260 @@
+package crdmigrator_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	typedv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+func (w *widgets) definitions() typedv1.CustomResourceDefinitionInterface {
+	w.t.Helper()
+	clients, err := clientset.NewForConfig(w.config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return clients.ApiextensionsV1().CustomResourceDefinitions()
+}
+
+// removeDefinition deletes the definition and waits until it and all objects
+// are gone.
+func (w *widgets) removeDefinition() {
+	w.t.Helper()
+	if err := w.definitions().Delete(w.t.Context(), w.name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	await(w.t, "the definition to be gone", func() bool {
+		_, err := w.definitions().Get(w.t.Context(), w.name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+// TestDefinitionDeletedMidRun: the run stops and says so, instead of a list of
+// objects that could not be found.
+func TestDefinitionDeletedMidRun(t *testing.T) {
+	t.Parallel()
+	for name, pageObjects := range map[string]int64{"pages to come": 20, "on the last page": 500} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			m := w.quickMigrator(crdmigrator.Options{PageObjects: pageObjects})
+			w.fill("v1", 100)
+			w.flip()
+			run := w.pauseAfter(t.Context(), m, 30)
+			w.removeDefinition()
+			report, err := run.goOn()
+			mustStopForChange(t, report, err)
+			if _, err := m.Plan(t.Context(), w.name); !errors.Is(err, crdmigrator.ErrNotFound) {
+				t.Errorf("plan of what was deleted: %v, want ErrNotFound", err)
+			}
+		})
+	}
+}
+
+// TestDefinitionCreatedAgainMidRun: what was learned of the old definition is
+// not believed of the new one, not even when its checkpoint comes along, as it
+// does when a backup is restored.
+func TestDefinitionCreatedAgainMidRun(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+	w.fill("v1", 100)
+	w.flip()
+	old := w.crd()
+	run := w.pauseAfter(t.Context(), m, 30)
+	checkpoint := w.crd().Annotations[crdmigrator.CheckpointAnnotation]
+	if checkpoint == "" {
+		t.Fatal("the run under way has no checkpoint")
+	}
+
+	w.removeDefinition()
+	again := w.definition()
+	metav1.SetMetaDataAnnotation(&again.ObjectMeta, crdmigrator.CheckpointAnnotation, checkpoint)
+	if err := controlplane.InstallCRDs(t.Context(), w.config, again); err != nil {
+		t.Fatal(err)
+	}
+	w.fill("v1", 40)
+	w.flip()
+	if now := w.crd(); now.UID == old.UID || now.Generation != old.Generation {
+		t.Fatalf("the new definition has UID %s and generation %d, want another UID and generation %d", now.UID, now.Generation, old.Generation)
+	}
+	report, err := run.goOn()
+	mustStopForChange(t, report, err)
+	w.mustHaveStoredVersions("after the run on the old definition", "v1,v2")
+
+	plan, err := m.Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Resumes {
+		t.Error("the plan builds on a checkpoint of another definition")
+	}
+	report = w.mustMigrate(m)
+	counts := report.Storage.Counts
+	if counts.Skipped != 0 || counts.Total() != 40 {
+		t.Errorf("second run: %+v, want all of 40 objects touched", counts)
+	}
+	w.mustBeMigrated(report, 40)
+}
+
+// TestTerminatingDefinitionIsBlocked: there is nothing to migrate in what goes.
+func TestTerminatingDefinitionIsBlocked(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{})
+	w.fill("v1", 20)
+	w.flip()
+	plan, err := m.Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Finalizers = append(crd.Finalizers, "test.godwit.dev/hold")
+	})
+	if err := w.definitions().Delete(t.Context(), w.name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	// Planned before, run after.
+	report, err := m.Run(t.Context(), plan, nil)
+	mustStopForChange(t, report, err)
+
+	if plan, err = m.Plan(t.Context(), w.name); err != nil {
+		t.Fatal(err)
+	}
+	mustBeBlocked(t, plan, crdmigrator.ReasonTerminating, 1)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.definitions().Patch(t.Context(), w.name, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnservedVersionMidRun: with its version unserved, every write of the run
+// is answered 404, as if the objects were gone.
+func TestUnservedVersionMidRun(t *testing.T) {
+	t.Parallel()
+	for name, pageObjects := range map[string]int64{"pages to come": 20, "on the last page": 500} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			m := w.quickMigrator(crdmigrator.Options{PageObjects: pageObjects})
+			w.fill("v1", 100)
+			w.flip()
+			run := w.pauseAfter(t.Context(), m, 30)
+			w.setVersions(version("v1", true, false), version("v2", false, true))
+			report, err := run.goOn()
+			mustStopForChange(t, report, err)
+			if report.Storage.Counts.Gone != 0 {
+				t.Errorf("run: %+v, want no object called gone", report.Storage.Counts)
+			}
+			w.mustHaveStoredVersions("after the run", "v1,v2")
+			plan, err := m.Plan(t.Context(), w.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustBeBlocked(t, plan, crdmigrator.ReasonStorageVersionNotServed, 1)
+
+			w.setVersions(version("v1", true, false), version("v2", true, true))
+			w.mustBeMigrated(w.mustMigrate(m), 100)
+		})
+	}
+}
+
+// TestObjectsThatComeAndGo: what is deleted under a run counts as gone, what is
+// created under it is at the new version anyway, and neither disturbs it.
+func TestObjectsThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{PageObjects: 100})
+	w.fill("v1", 200)
+	w.flip()
+	run := w.pauseAfter(t.Context(), m, 30)
+	for i := range 10 {
+		w.create(w.config, "v1", fmt.Sprintf("a-new-%d", i)) // before the cursor
+		w.create(w.config, "v1", fmt.Sprintf("z-new-%d", i)) // behind the last page
+		if err := w.at("v1").Delete(t.Context(), fmt.Sprintf("w-%04d", 90+i), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := run.goOn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (godwit.Counts{Migrated: 190, Gone: 10}); report.Storage.Counts != want || !report.Trimmed {
+		t.Errorf("run: %+v, trimmed %v, want %+v and trimmed", report.Storage.Counts, report.Trimmed, want)
+	}
+	w.mustBeStored("after the run", map[string]int{"v2": 210})
+}
+
+// TestTerminatingObjects: one that a finalizer holds is migrated and stays, one
+// that nothing holds any more is completed by the write.
+func TestTerminatingObjects(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{})
+	w.fill("v1", 20)
+	for _, name := range []string{"held-0", "held-1", "loose-0", "loose-1"} {
+		o := w.object("v1", name)
+		o.SetFinalizers([]string{"test.godwit.dev/hold"})
+		if _, err := w.at("v1").Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.at("v1").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.loosen("loose-0")
+	w.loosen("loose-1")
+	w.flip()
+
+	report := w.mustMigrate(m)
+	if want := (godwit.Counts{Migrated: 22, Gone: 2}); report.Storage.Counts != want || !report.Trimmed {
+		t.Errorf("run: %+v, trimmed %v, failures %+v, want %+v and trimmed", report.Storage.Counts, report.Trimmed, report.Storage.Failures, want)
+	}
+	w.mustBeStored("after the run", map[string]int{"v2": 22})
+	for _, name := range []string{"held-0", "held-1"} {
+		o, err := w.at("v2").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.GetDeletionTimestamp() == nil || len(o.GetFinalizers()) != 1 {
+			t.Errorf("%s is no longer terminating with its finalizer: %v", name, o.Object["metadata"])
+		}
+	}
+}
+
+// loosen takes the finalizers off an object behind the API server's back, which
+// itself never leaves a terminating object without one.
+func (w *widgets) loosen(name string) {
+	w.t.Helper()
+	stored, err := w.plane.Etcd().Get(w.t.Context(), w.key(name))
+	if err != nil || len(stored.Kvs) != 1 {
+		w.t.Fatalf("read %s from etcd: %v, %v", name, stored, err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(stored.Kvs[0].Value, &object); err != nil {
+		w.t.Fatal(err)
+	}
+	delete(object["metadata"].(map[string]any), "finalizers")
+	value, err := json.Marshal(object)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.plane.Etcd().Put(w.t.Context(), w.key(name), string(value)); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,176 @@
+package crdmigrator_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// store makes one version the storage version, beside all others.
+func (w *widgets) store(name string) {
+	w.t.Helper()
+	w.storeThrough(w.config, name)
+	w.awaitStoring(name)
+}
+
+func (w *widgets) storeThrough(config *rest.Config, name string) {
+	w.t.Helper()
+	w.edit(config, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		found := false
+		for i := range crd.Spec.Versions {
+			v := &crd.Spec.Versions[i]
+			v.Storage = v.Name == name
+			found = found || v.Storage
+		}
+		if !found {
+			crd.Spec.Versions = append(crd.Spec.Versions, version(name, true, true))
+		}
+	})
+}
+
+func (w *widgets) edit(config *rest.Config, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	w.t.Helper()
+	if _, err := controlplane.UpdateCRD(w.t.Context(), config, w.name, change); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func mustStopForChange(t *testing.T, report crdmigrator.Report, err error) {
+	t.Helper()
+	if !errors.Is(err, crdmigrator.ErrChanged) || report.Trimmed {
+		t.Errorf("run: %v, trimmed %v, want ErrChanged and not trimmed", err, report.Trimmed)
+	}
+}
+
+// TestStorageVersionMovesMidRun: a run must notice that its target moved, also
+// when it moved back meanwhile, and leave no object behind that was written in
+// between. Such an object is newer than the checkpoint and not at its version.
+func TestStorageVersionMovesMidRun(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		moves  []string
+		stored string // status.storedVersions after them
+	}{
+		"back to v1":     {moves: []string{"v1"}, stored: "v1,v2"},
+		"on to v3":       {moves: []string{"v3"}, stored: "v1,v2,v3"},
+		"there and back": {moves: []string{"v1", "v2"}, stored: "v1,v2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+			w.fill("v1", 100)
+			w.flip()
+
+			run := w.pauseAfter(t.Context(), m, 30)
+			for _, v := range tc.moves {
+				w.store(v)
+				w.create(w.config, "v1", "a-written-while-"+v) // before the cursor
+			}
+			report, err := run.goOn()
+			mustStopForChange(t, report, err)
+			if n := report.Storage.Counts.Total(); n == 100 {
+				t.Error("the run went on to its end before it noticed")
+			}
+			w.mustHaveStoredVersions("after the interrupted run", tc.stored)
+
+			final := tc.moves[len(tc.moves)-1]
+			report = w.mustMigrate(m)
+			if !report.Trimmed {
+				t.Errorf("second run: %+v, want trimmed", report)
+			}
+			w.mustBeStored("after the second run", map[string]int{final: 100 + len(tc.moves)})
+			w.mustHaveStoredVersions("after the second run", final)
+		})
+	}
+}
+
+// TestSchemaChangeMidRunIsSurvived: one change of the definition that leaves the
+// storage version alone costs the run nothing.
+func TestSchemaChangeMidRunIsSurvived(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+	w.fill("v1", 100)
+	w.flip()
+	before := w.crd().Generation
+
+	run := w.pauseAfter(t.Context(), m, 30)
+	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = "a widget"
+	})
+	report, err := run.goOn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := w.crd().Generation; after != before+1 {
+		t.Fatalf("generation went from %d to %d, want one more", before, after)
+	}
+	if want := (godwit.Counts{Migrated: 100}); report.Storage.Counts != want || !report.Trimmed {
+		t.Errorf("run: %+v, trimmed %v, want %+v and trimmed", report.Storage.Counts, report.Trimmed, want)
+	}
+	w.mustBeStored("after the run", map[string]int{"v2": 100})
+	w.mustHaveStoredVersions("after the run", "v2")
+}
+
+// TestDefinitionFoughtOverIsBlocked: two teams set the storage version in turn.
+// After three restarts the plan is blocked and says who writes the definition.
+func TestDefinitionFoughtOverIsBlocked(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5})
+	w.fill("v1", 60)
+	w.flip()
+	ours, theirs := rest.CopyConfig(w.config), rest.CopyConfig(w.config)
+	ours.UserAgent, theirs.UserAgent = "our-team/1", "their-team/1"
+
+	for restarts := range 4 {
+		plan, err := m.Plan(t.Context(), w.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.State != crdmigrator.Ready {
+			t.Fatalf("after %d restarts the plan is %s by %+v, want Ready", restarts, plan.State, plan.Blockers)
+		}
+		run := w.pauseAfter(t.Context(), m, 5)
+		w.storeThrough(theirs, "v1")
+		w.storeThrough(ours, "v2")
+		report, err := run.goOn()
+		mustStopForChange(t, report, err)
+	}
+
+	plan, err := m.Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBeBlocked(t, plan, crdmigrator.ReasonCRDKeepsChanging, 1)
+	if message := plan.Blockers[0].Message; !strings.Contains(message, "our-team (Update)") {
+		t.Errorf("blocker says %q, want it to name the manager that wrote last", message)
+	}
+	w.mustHaveStoredVersions("in the end", "v1,v2")
+
+	// The remedy: once they agree, the checkpoint is removed by hand.
+	w.annotate(nil)
+	w.mustMigrate(m)
+	w.mustBeStored("after the remedy", map[string]int{"v2": 60})
+}
+
+// annotate replaces the checkpoint on the definition; nil removes it.
+func (w *widgets) annotate(checkpoint *string) {
+	w.t.Helper()
+	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		delete(crd.Annotations, crdmigrator.CheckpointAnnotation)
+		if checkpoint != nil {
+			metav1.SetMetaDataAnnotation(&crd.ObjectMeta, crdmigrator.CheckpointAnnotation, *checkpoint)
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package crdmigrator_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+const kills = 20
+
+// TestKilledRunsWriteNoObjectTwice kills `godwit crd run` twenty times on its
+// way through one definition, each time after it has written some objects.
+func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
+	t.Parallel()
+	const perRun = 20
+	const objects = (kills + 1) * 4 * perRun // a kill comes late on a busy machine
+	w := newWidgets(t, shared)
+	w.fill("v1", objects)
+	w.flip()
+	godwit := w.commands()
+
+	for kill := range kills {
+		begun := w.stored()["v2"]
+		run := godwit("crd", "run", w.name, "--yes", "--settle=0s", "--max-rate=100")
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		exited := make(chan error, 1)
+		go func() { exited <- run.Wait() }()
+		deadline := time.After(time.Minute)
+		for w.stored()["v2"] < begun+perRun {
+			select {
+			case err := <-exited:
+				t.Fatalf("run %d ended by itself before it was killed: %v\n%s", kill, err, run.Stderr)
+			case <-deadline:
+				t.Fatalf("run %d wrote nothing within a minute:\n%s", kill, run.Stderr)
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		if err := run.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-exited
+		if _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; !ok {
+			t.Fatalf("after kill %d there is no checkpoint, although objects were written", kill)
+		}
+		w.mustHaveStoredVersions("after a kill", "v1,v2")
+	}
+
+	last := godwit("crd", "run", w.name, "--yes", "--settle=0s")
+	if err := last.Run(); err != nil {
+		t.Fatalf("the run after %d kills: %v\n%s", kills, err, last.Stderr)
+	}
+	w.mustBeStored("in the end", map[string]int{"v2": objects})
+	w.mustHaveStoredVersions("in the end", "v2")
+	w.mustBeWrittenOnce()
+}
+
+// mustBeWrittenOnce asks etcd how often each key was written: once when it was
+// created, once when it was migrated.
+func (w *widgets) mustBeWrittenOnce() {
+	w.t.Helper()
+	pairs, err := w.plane.Etcd().Get(w.t.Context(), w.key(""), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, kv := range pairs.Kvs {
+		if kv.Version != 2 {
+			w.t.Errorf("%s was written %d times, want its creation and one migration", kv.Key, kv.Version)
+		}
+	}
+}
+
+// buildGodwit compiles the command once for all tests of this package.
+var buildGodwit = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(shared.Dir(), "godwit") // goes when the control plane goes
+	build := exec.Command("go", "build", "-o", binary, "github.com/godwit-dev/godwit/cmd/godwit")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+// commands returns a maker of godwit commands that speak to the test's control
+// plane and keep what they print on standard error.
+func (w *widgets) commands() func(args ...string) *exec.Cmd {
+	w.t.Helper()
+	binary, err := buildGodwit()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(w.t.TempDir(), "kubeconfig")
+	if err := controlplane.WriteKubeconfig(kubeconfig, w.config); err != nil {
+		w.t.Fatal(err)
+	}
+	return func(args ...string) *exec.Cmd {
+		command := exec.Command(binary, args...)
+		command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+		command.Stderr = &strings.Builder{}
+		return command
+	}
+}

@@ -1,0 +1,44 @@
+// Package crdmigrator_test shows on a real API server and etcd that a migration
+// loses nothing. Each test has a definition of its own on one shared control
+// plane; tests that hurt the control plane start another.
+package crdmigrator_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// shared is the control plane of the tests that leave it as it was.
+var shared *controlplane.ControlPlane
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !parallelSet() {
+		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
+	}
+	os.Exit(func() int {
+		var err error
+		shared, err = controlplane.Start(context.Background(), controlplane.Options{})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer func() {
+			if err := shared.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}()
+		return m.Run()
+	}())
+}
+
+func parallelSet() bool {
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	return set
+}

@@ -1,0 +1,200 @@
+package crdmigrator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// interruptedObjects are enough for several pages before the interruption and
+// after it.
+const interruptedObjects = 120
+
+// interrupted is a definition whose migration was cancelled after a third.
+func interrupted(t *testing.T) (w *widgets, left int64) {
+	t.Helper()
+	w = newWidgets(t, shared)
+	w.fill("v1", interruptedObjects)
+	w.flip()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	run := w.pauseAfter(ctx, w.quickMigrator(crdmigrator.Options{PageObjects: 10}), 40)
+	cancel()
+	report, err := run.goOn()
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("cancelled run: %v, want context.Canceled", err)
+	}
+	if n := report.Storage.Counts.Migrated; n < 40 || n > 80 || report.Storage.Counts.Failed != 0 {
+		t.Fatalf("cancelled run: %+v, want about a third of them and none failed", report.Storage.Counts)
+	}
+	w.mustBeStored("after the cancelled run", map[string]int{
+		"v1": interruptedObjects - int(report.Storage.Counts.Migrated), "v2": int(report.Storage.Counts.Migrated),
+	})
+	return w, interruptedObjects - report.Storage.Counts.Migrated
+}
+
+// TestCancelledRunIsResumed: another process takes up where the first one was
+// stopped, and writes no object again.
+func TestCancelledRunIsResumed(t *testing.T) {
+	t.Parallel()
+	w, left := interrupted(t)
+	config, wire := tap(w.withoutLeases())
+	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 30})
+	plan, err := m.Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.State != crdmigrator.Ready || !plan.Resumes {
+		t.Errorf("plan is %s, resumes %v, want Ready and resuming", plan.State, plan.Resumes)
+	}
+
+	report := w.mustMigrate(m)
+	if want := (godwit.Counts{Migrated: left, Skipped: interruptedObjects - left}); report.Storage.Counts != want {
+		t.Errorf("second run: %+v, want %+v", report.Storage.Counts, want)
+	}
+	w.mustBeMigrated(report, interruptedObjects)
+	w.mustHaveBeenWritten("after both runs", interruptedObjects, 2)
+	if n := wire.writesTo(w.group); n != int(left) {
+		t.Errorf("second run sent %d writes for %d objects", n, left)
+	}
+	// For 4 pages: a list and a look at the definition each; the definition
+	// before, the trim and the end of the checkpoint after; a save or two.
+	if most := left + 4*2 + 3 + 2; report.Requests > most {
+		t.Errorf("second run took %d requests for %d objects, want at most %d", report.Requests, left, most)
+	}
+}
+
+// TestCheckpointLostCostsRequestsOnly: without a checkpoint to read, the server
+// elides the writes of what was done before.
+func TestCheckpointLostCostsRequestsOnly(t *testing.T) {
+	t.Parallel()
+	garbage := `{"crdUID": 7`
+	for name, checkpoint := range map[string]*string{"stripped by GitOps": nil, "garbage": &garbage} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, left := interrupted(t)
+			w.annotate(checkpoint)
+			report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+			if want := (godwit.Counts{Migrated: left, Unchanged: interruptedObjects - left}); report.Storage.Counts != want {
+				t.Errorf("second run: %+v, want %+v", report.Storage.Counts, want)
+			}
+			w.mustBeMigrated(report, interruptedObjects)
+			w.mustHaveBeenWritten("after both runs", interruptedObjects, 2)
+			if _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; ok {
+				t.Error("the checkpoint outlived the migration")
+			}
+		})
+	}
+}
+
+// TestNoTrimLeavesTheTrimForLater: the run that trims needs no writes then.
+func TestNoTrimLeavesTheTrimForLater(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 100)
+	w.flip()
+	config, wire := tap(w.withoutLeases())
+	report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, NoTrim: true}))
+	if want := (godwit.Counts{Migrated: 100}); report.Storage.Counts != want || report.Trimmed {
+		t.Errorf("run: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
+	}
+	w.mustHaveStoredVersions("after a run that may not trim", "v1,v2")
+
+	before := wire.writesTo(w.group)
+	report = w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle}))
+	if want := (godwit.Counts{Skipped: 100}); report.Storage.Counts != want {
+		t.Errorf("second run: %+v, want %+v", report.Storage.Counts, want)
+	}
+	if n := wire.writesTo(w.group) - before; n != 0 {
+		t.Errorf("second run sent %d writes, want none", n)
+	}
+	w.mustBeMigrated(report, 100)
+}
+
+// TestNothingIsTrimmedOverAChange: between the last page and the trim somebody
+// else changes what the trim is about.
+func TestNothingIsTrimmedOverAChange(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		change func(*widgets)
+		stored string
+	}{
+		"another storage version": {
+			change: func(w *widgets) { w.store("v1"); w.create(w.config, "v1", "a-new") },
+			stored: "v1,v2",
+		},
+		"storedVersions": {
+			change: func(w *widgets) { w.setStoredVersions("v1", "v2", "v3") },
+			stored: "v1,v2,v3",
+		},
+		"there and back": {
+			change: func(w *widgets) { w.store("v1"); w.create(w.config, "v1", "a-new"); w.store("v2") },
+			stored: "v1,v2",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", 40)
+			w.flip()
+			config, wire := tap(w.withoutLeases())
+			m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
+			trim := wire.haltBefore(t, func(r *http.Request) bool {
+				return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, w.name+"/status")
+			})
+			run := w.pauseAt(t.Context(), m, trim, nil)
+			w.mustBeStored("when the trim is due", map[string]int{"v2": 40})
+			tc.change(w)
+			report, err := run.goOn()
+			mustStopForChange(t, report, err)
+			w.mustHaveStoredVersions("after the change", tc.stored)
+		})
+	}
+}
+
+// setStoredVersions does what the API server never questions.
+func (w *widgets) setStoredVersions(versions ...string) {
+	w.t.Helper()
+	crd := w.crd()
+	crd.Status.StoredVersions = versions
+	if _, err := w.definitions().UpdateStatus(w.t.Context(), crd, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestRestoredEtcdVoidsTheCheckpoint: in a backup of etcd resourceVersions are
+// older than the checkpoint's, and objects written after it was taken are at
+// whatever version they were.
+func TestRestoredEtcdVoidsTheCheckpoint(t *testing.T) {
+	t.Parallel()
+	w, left := interrupted(t)
+	var checkpoint crdmigrator.Checkpoint
+	if err := json.Unmarshal([]byte(w.crd().Annotations[crdmigrator.CheckpointAnnotation]), &checkpoint); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint.ResourceVersion, checkpoint.Cursor = "9000000000", "default/w-0100"
+	text, err := json.Marshal(checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := string(text)
+	w.annotate(&later)
+
+	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+	report, err := w.migrate(t.Context(), m, nil)
+	mustStopForChange(t, report, err)
+	report = w.mustMigrate(m)
+	if want := (godwit.Counts{Migrated: left, Unchanged: interruptedObjects - left}); report.Storage.Counts != want {
+		t.Errorf("the run after it: %+v, want %+v", report.Storage.Counts, want)
+	}
+	w.mustBeMigrated(report, interruptedObjects)
+}

@@ -1,0 +1,169 @@
+package crdmigrator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// queuedWrites is how many ordinary writes wait on the stopped server.
+const queuedWrites = 100
+
+// TestStoppedServerCannotPutObjectsBack: an API server is stopped before the
+// storage version changes, with writes queued on it. Continued, it finishes them
+// at the old version, before it notices the change. The migration must have
+// waited for it.
+func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
+	t.Parallel()
+	s := stopServerAcrossFlip(t)
+	m := newMigrator(t, s.config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: 5 * time.Second}})
+	plan, err := m.Plan(t.Context(), s.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// While the server is stopped, every run is refused, and in time the
+	// refusal names it as silent.
+	notSettled := s.awaitSilence(m, plan)
+	if len(notSettled.Silent) != 1 || notSettled.Silent[0].Name != s.second.Identity() {
+		t.Fatalf("the run waits for %v, want the stopped server %s", notSettled.Silent, s.second.Identity())
+	}
+	s.mustBeStored("while waiting nothing is written", map[string]int{"v1": queuedWrites})
+
+	// It comes back and does what a migration fears.
+	s.resume()
+	s.mustBeStored("the queued writes were stored at the old version", map[string]int{"v1": queuedWrites})
+
+	// Fresh lease or not, it now gets the settle time.
+	back := time.Now()
+	for err = error(notSettled); errors.As(err, &notSettled); _, err = m.Run(t.Context(), plan, nil) {
+		if time.Since(back) > time.Minute {
+			t.Fatalf("a minute after the server came back: %v", err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mustBeStored("in the end", map[string]int{"v2": queuedWrites})
+	s.mustHaveStoredVersions("in the end", "v2")
+}
+
+// TestAcceptedSilentServerPutsObjectsBack shows what the wait is for: the same
+// story with the stopped server accepted ends with every queued object at the
+// old version in etcd, behind a storedVersions that says otherwise.
+func TestAcceptedSilentServerPutsObjectsBack(t *testing.T) {
+	t.Parallel()
+	s := stopServerAcrossFlip(t)
+	policy := crdmigrator.Policy{Settle: -1, AcceptSilentServers: true}
+	report := s.mustMigrate(newMigrator(t, s.config, crdmigrator.Options{Policy: policy}))
+	if report.Storage.Counts.Migrated != queuedWrites || !report.Trimmed {
+		t.Fatalf("the run that accepts the silent server: %+v", report)
+	}
+	s.mustBeStored("before the server is back", map[string]int{"v2": queuedWrites})
+
+	s.resume()
+	s.mustBeStored("the server that was not waited for put every object back", map[string]int{"v1": queuedWrites})
+	s.mustHaveStoredVersions("and nobody can tell by the API", "v2")
+}
+
+// stoppedServer is a control plane whose second server is stopped with writes
+// under way, while through the first one the storage version has changed.
+type stoppedServer struct {
+	*widgets
+	second *controlplane.APIServer
+	gate   *admissionGate
+	writes sync.WaitGroup
+	errs   [queuedWrites]error
+}
+
+func stopServerAcrossFlip(t *testing.T) *stoppedServer {
+	t.Helper()
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &stoppedServer{widgets: newWidgets(t, plane)}
+	// Both servers know v2 before it is stored, as after a careful roll-out:
+	// one that did not could not even read what the other has written.
+	s.setVersions(version("v1", true, true), version("v2", true, false))
+	s.fill("v1", queuedWrites)
+	if s.second, err = plane.StartSecond(t.Context(), "second"); err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.AwaitServed(t.Context(), s.second.Config(), s.name); err != nil {
+		t.Fatal(err)
+	}
+	s.queueWrites()
+	s.flip()
+	return s
+}
+
+// queueWrites brings one ordinary write per object as far into the second
+// server as admission, and stops the server there. It will finish them with the
+// handler they came to, which stores v1.
+func (s *stoppedServer) queueWrites() {
+	s.t.Helper()
+	s.gate = newAdmissionGate(s.t, s.config, s.group)
+	s.gate.awaitInstalled(s.widgets, s.second.Config())
+	config := s.second.Config()
+	config.Timeout = 5 * time.Minute
+	objects := s.through(config, "v1")
+	for i := range queuedWrites {
+		s.writes.Go(func() {
+			patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"yes"}},"spec":{"color":"color-%d"}}`, heldLabel, i)
+			_, s.errs[i] = objects.Patch(context.WithoutCancel(s.t.Context()), fmt.Sprintf("w-%04d", i), types.MergePatchType, patch, metav1.PatchOptions{})
+		})
+	}
+	s.gate.awaitHeld(queuedWrites)
+	if err := s.second.Pause(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// resume continues the server and waits until it has answered every write.
+func (s *stoppedServer) resume() {
+	s.t.Helper()
+	s.gate.open()
+	if err := s.second.Continue(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.writes.Wait()
+	if err := errors.Join(s.errs[:]...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// awaitSilence runs the plan again and again until the refusal names a silent
+// server.
+func (s *stoppedServer) awaitSilence(m *crdmigrator.Migrator, plan crdmigrator.Plan) *crdmigrator.NotSettledError {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		_, err := m.Run(s.t.Context(), plan, nil)
+		var notSettled *crdmigrator.NotSettledError
+		if !errors.As(err, &notSettled) {
+			s.t.Fatalf("run beside a stopped server: %v, want NotSettledError", err)
+		}
+		if len(notSettled.Silent) > 0 {
+			return notSettled
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("nobody was called silent within a minute: %v", err)
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}

@@ -192,6 +192,33 @@ func (c *client) touch(ctx context.Context, r schema.GroupVersionResource, o wal
 	return m, err
 }
 
+// object reads the metadata of one object.
+func (c *client) object(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
+	m := &metav1.PartialObjectMetadata{}
+	err := do(ctx, c.rest.Get().AbsPath(objectPath(r, o)...).SetHeader("Accept", acceptMetadata)).Into(m)
+	return m, err
+}
+
+// setManagedFields replaces the managedFields of an object as it was read. The
+// resourceVersion goes along as a replacement and not as a test: when it moved
+// the answer is a conflict, where a failed test would be an invalid object.
+func (c *client) setManagedFields(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+	body, err := json.Marshal([]operation{
+		{"replace", "/metadata/managedFields", entries},
+		{"replace", "/metadata/resourceVersion", o.ResourceVersion},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &metav1.PartialObjectMetadata{}
+	err = do(ctx, c.rest.Patch(types.JSONPatchType).AbsPath(objectPath(r, o)...).
+		SetHeader("Accept", acceptMetadata).
+		Param("fieldManager", fieldManager).
+		Param("fieldValidation", metav1.FieldValidationIgnore).
+		Body(body)).Into(m)
+	return m, err
+}
+
 // create posts a review, a kind of object that is an answer and not stored.
 func (c *client) create(ctx context.Context, review runtime.Object, path ...string) error {
 	body, err := json.Marshal(review)

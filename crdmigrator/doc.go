@@ -14,6 +14,9 @@
 //     version, which the server elides when the stored bytes are already right.
 //     The resourceVersion C of the first page goes into a [Checkpoint] before
 //     the first write; whatever carries a newer one needs no write any more.
+//   - Where managedFields of an object name a version that is not served any
+//     more, it removes these entries, in the same write where one is due anyway.
+//     This job is tallied apart and never stands in the way of the trim.
 //   - It trims, in one patch that tests the definition's UID, generation and
 //     storedVersions, and only after a complete pass without a failure.
 //
@@ -21,7 +24,7 @@
 // to take a 404 for a deletion without looking, to trim after a pass that left
 // anything behind, and to trust a write sent before the servers settled.
 //
-// Read plan.go, settle.go, checkpoint.go, rewrite.go and trim.go in this
-// order; facts.go and client.go hold the I/O. Package etcdverify proves the
+// Read plan.go, settle.go, checkpoint.go, rewrite.go, managedfields.go and
+// trim.go in this order; facts.go and client.go hold the I/O. Package etcdverify proves the
 // result from etcd's side.
 package crdmigrator

@@ -24,6 +24,8 @@ type Options struct {
 	Limiter *walk.Limiter
 	// Journal keeps the checkpoints; nil means an annotation on the definition.
 	Journal Journal
+	// SkipPhases are not run.
+	SkipPhases []Phase
 	// NoTrim leaves status.storedVersions as it is.
 	NoTrim bool
 	// DryRun sends every write as a server-side dry run: it tells which
@@ -38,6 +40,19 @@ type Options struct {
 	// Clock is for tests; nil means the real one.
 	Clock clock.PassiveClock
 }
+
+// Phase is one of the two things that are done to objects which outlive a
+// version.
+type Phase string
+
+const (
+	// StorageVersionMigrationPhase writes objects again at the storage version
+	// and trims status.storedVersions.
+	StorageVersionMigrationPhase Phase = "StorageVersionMigration"
+	// CleanupManagedFieldsPhase removes entries of managedFields that name a
+	// version which is not served any more.
+	CleanupManagedFieldsPhase Phase = "CleanupManagedFields"
+)
 
 // Migrator migrates the custom resources of one cluster. It is safe for
 // concurrent use on different definitions.
@@ -90,6 +105,9 @@ func (m *Migrator) Plan(ctx context.Context, crd string) (Plan, error) {
 type Report struct {
 	// Storage is the tally of the rewrite. It alone gates the trim.
 	Storage walk.Report
+	// ManagedFields is the tally of the cleanup, of objects that needed one.
+	// Migrated means cleaned.
+	ManagedFields Tally
 	// Requests counts what was sent to the API server for this run.
 	Requests int64
 	// Trimmed: this run made the storage version the only stored one.

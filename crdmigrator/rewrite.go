@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -64,13 +65,16 @@ type run struct {
 	cursor     string    // of the run before: keys up to it are done
 	journaled  bool      // the journal holds something
 	saved      time.Time // by the server's clock
+	cleaner    atomic.Pointer[fieldsCleaner]
+	stored     bool // nothing is at another version, or that phase is skipped
 	storage    walk.Report
+	fields     sideTally
 	requests   atomic.Int64
 	trimmed    bool
 }
 
 func (r *run) report() Report {
-	return Report{Storage: r.storage, Requests: r.requests.Load(), Trimmed: r.trimmed, Checkpoint: r.checkpoint}
+	return Report{Storage: r.storage, ManagedFields: r.fields.report(), Requests: r.requests.Load(), Trimmed: r.trimmed, Checkpoint: r.checkpoint}
 }
 
 func (r *run) run(ctx context.Context, p Plan) error {
@@ -80,8 +84,9 @@ func (r *run) run(ctx context.Context, p Plan) error {
 	if r.options.DryRun {
 		return r.pass(ctx, nil)
 	}
-	if clean(r.crd) {
-		return r.forget(ctx)
+	r.stored = clean(r.crd) || r.skips(StorageVersionMigrationPhase)
+	if r.stored {
+		return r.onlyClean(ctx, p)
 	}
 	if r.since == "" {
 		if err := r.settled(ctx, r.crd); err != nil {
@@ -108,6 +113,30 @@ func (r *run) run(ctx context.Context, p Plan) error {
 	return r.forget(ctx)
 }
 
+// onlyClean is a run without a rewrite: the objects are visited for their
+// managedFields alone. What the server would not even list is left alone.
+func (r *run) onlyClean(ctx context.Context, p Plan) error {
+	if !r.skips(CleanupManagedFieldsPhase) && p.Uncounted == "" {
+		if err := r.pass(ctx, r.beforePage); err != nil {
+			return err
+		}
+	}
+	if !clean(r.crd) {
+		return nil
+	}
+	return r.forget(ctx)
+}
+
+func (r *run) skips(phase Phase) bool { return slices.Contains(r.options.SkipPhases, phase) }
+
+// adopt makes the definition, as it was read, the one that the run is about.
+func (r *run) adopt(crd *apiextensionsv1.CustomResourceDefinition) {
+	r.crd = crd
+	r.cleaner.Store(&fieldsCleaner{
+		group: crd.Spec.Group, storage: storageVersion(crd), served: servedVersions(crd), now: r.client.clock.Now,
+	})
+}
+
 // begin reads the definition anew and refuses a plan that was made for another
 // one.
 func (r *run) begin(ctx context.Context, p Plan) error {
@@ -118,7 +147,8 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 	if crd.UID != p.UID || crd.Generation != p.Generation || crd.DeletionTimestamp != nil {
 		return fmt.Errorf("%w: %s is not what was planned for", ErrChanged, r.name)
 	}
-	r.crd, r.resource = crd, p.Resource
+	r.adopt(crd)
+	r.resource = p.Resource
 	earlier, err := r.options.Journal.Load(ctx, crd)
 	if err != nil {
 		return fmt.Errorf("load the checkpoint of %s: %w", r.name, err)
@@ -136,14 +166,14 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Report) error) error {
 	pages := walk.List(ctx, r.page, walk.ListOptions{PageObjects: r.options.PageObjects, Attempts: r.options.Attempts})
 	var err error
-	r.storage, err = walk.Run(ctx, pages, r.rewrite, walk.Options{
+	r.storage, err = walk.Run(ctx, pages, r.visit, walk.Options{
 		Limiter:  r.options.Limiter,
 		Attempts: r.options.Attempts,
 		Retry:    retry,
 		OnPage:   beforePage,
 		OnObject: func(w walk.Report) {
 			if r.progress != nil {
-				r.progress(Report{Storage: w, Requests: r.requests.Load()})
+				r.progress(Report{Storage: w, ManagedFields: r.fields.report(), Requests: r.requests.Load()})
 			}
 		},
 	})
@@ -182,6 +212,9 @@ func (r *run) page(ctx context.Context, limit int64, token string) (walk.Page[*m
 func (r *run) beforePage(ctx context.Context, w walk.Report) error {
 	if err := persist(ctx, r.recheck); err != nil {
 		return err
+	}
+	if r.stored {
+		return nil
 	}
 	if r.since == "" {
 		r.since = w.ResourceVersion
@@ -232,15 +265,13 @@ func (r *run) recheck(ctx context.Context) error {
 	if !served(crd, r.resource.Version) {
 		return fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, r.name, r.resource.Version)
 	}
-	r.crd, r.checkpoint = crd, resumed
+	r.adopt(crd)
+	r.checkpoint = resumed
 	return nil
 }
 
-// rewrite is the action on one object.
+// rewrite writes one object.
 func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
-	if done, err := r.done(o); done || err != nil {
-		return godwit.Skipped, err
-	}
 	after, err := r.client.touch(ctx, r.resource, o, r.options.DryRun)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -255,11 +286,17 @@ func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (god
 	case after.ResourceVersion == o.ResourceVersion:
 		return godwit.Unchanged, nil
 	}
+	if lost := dropped(o, after); lost != nil {
+		r.fields.add(o, godwit.Failed, lost)
+	}
 	return godwit.Migrated, nil
 }
 
 // done reports whether there is evidence that makes a write needless.
 func (r *run) done(o *metav1.PartialObjectMetadata) (bool, error) {
+	if r.stored {
+		return true, nil
+	}
 	if r.since == "" {
 		return false, nil // a dry run
 	}

@@ -122,7 +122,7 @@ func (r *runner[T]) handle(j job[T]) {
 		r.done(j, godwit.Failed, fmt.Errorf("the action says %v and gives no reason", outcome))
 		return
 	case errors.Is(err, errUnsent):
-		r.done(j, godwit.Deferred, err)
+		r.done(j, godwit.Deferred, nil) // that the walk was stopped is no news about the object
 		return
 	case r.actCtx.Err() != nil && errors.Is(err, context.Canceled):
 		r.done(j, godwit.Deferred, fmt.Errorf("abandoned %v after the walk was told to stop: %w", r.options.Grace, err))

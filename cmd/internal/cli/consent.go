@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -20,16 +21,21 @@ func (a *app) refuseUnasked() error {
 
 // ask shows what would be done and returns an error unless the answer is yes.
 func (a *app) ask(ctx context.Context, s *session, findings []finding) error {
-	var plans []report.CRDPlan
-	for _, f := range findings {
-		if f.problem == nil && f.plan.State != crdmigrator.Clean {
-			plans = append(plans, f.item())
+	if anyReady(findings) {
+		var plans []report.CRDPlan
+		for _, f := range findings {
+			if f.problem == nil && f.plan.State != crdmigrator.Clean {
+				plans = append(plans, f.item())
+			}
 		}
+		if err := report.WritePlans(a.console, a.style(a.streams.ErrOut, format{}), plans); err != nil {
+			return err
+		}
+		a.console.printf("\nMigrate them on %s? [y/N] ", s.where())
+	} else {
+		a.console.printf("Every object is at its storage version. Look for managedFields that name versions which are\n"+
+			"not served, and clean them, on %s? [y/N] ", s.where())
 	}
-	if err := report.WritePlans(a.console, a.style(a.streams.ErrOut, format{}), plans); err != nil {
-		return err
-	}
-	a.console.printf("\nMigrate them on %s? [y/N] ", s.where())
 	answer, err := a.answer(ctx)
 	if err != nil {
 		a.console.printf("\n")
@@ -56,7 +62,14 @@ func (a *app) answer(ctx context.Context) (string, error) {
 	}
 }
 
-// anyReady: a run would write something.
+// mayWrite: a run would write something, or may find that it has to.
+func mayWrite(findings []finding) bool {
+	return anyReady(findings) || slices.ContainsFunc(findings, func(f finding) bool {
+		return f.problem == nil && f.plan.State == crdmigrator.Clean && f.plan.Objects != nil && *f.plan.Objects > 0
+	})
+}
+
+// anyReady: a run would migrate something.
 func anyReady(findings []finding) bool {
 	for _, f := range findings {
 		if f.problem == nil && f.plan.State != crdmigrator.Clean && len(f.plan.Refusals()) == 0 {

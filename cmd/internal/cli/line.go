@@ -45,6 +45,9 @@ func (l *lines) begin(p crdmigrator.Plan) {
 }
 
 func beginText(p crdmigrator.Plan, dryRun bool) string {
+	if p.State == crdmigrator.Clean {
+		return "cleaning managedFields that name versions which are not served"
+	}
 	text := "migrating"
 	if dryRun {
 		text = "dry run, trying"

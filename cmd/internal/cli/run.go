@@ -38,7 +38,9 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run {NAME... | -l SELECTOR | --all}",
 		Short: "Migrate objects to the storage version, then trim status.storedVersions",
 		Long: "Write every object again at the storage version of its CustomResourceDefinition,\n" +
-			"without changing it, and then remove the old versions from status.storedVersions.\n\n" +
+			"without changing it, and then remove the old versions from status.storedVersions.\n" +
+			"Entries of metadata.managedFields that name a version which is not served are removed,\n" +
+			"since server-side apply fails on them once the version is gone.\n\n" +
 			"Nothing is written before every API server is known to use the storage version; see\n" +
 			"--settle. An interrupted run leaves a checkpoint, and the same command resumes it.\n\n" +
 			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and\n" +
@@ -105,7 +107,7 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 		a.sayProblems(findings)
 		return exit(Error)
 	}
-	if o.changes() && !o.yes && anyReady(findings) {
+	if o.changes() && !o.yes && mayWrite(findings) {
 		if err := a.ask(ctx, s, findings); err != nil {
 			return err
 		}

@@ -21,6 +21,10 @@ const (
 	// pollServers is how often servers are looked at that have not adopted the
 	// storage version; they renew their leases every 10 s.
 	pollServers = 2 * time.Second
+
+	// lookAgain is how long the servers are left unwatched while only time is
+	// waited for; one is called silent after 15 s.
+	lookAgain = 5 * time.Second
 )
 
 // runner carries out plans.
@@ -51,7 +55,7 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 		StorageVersion:  p.plan.StorageVersion,
 		Result:          p.result(),
 		Objects:         report.ObjectsOf(p.report.Storage.Counts),
-		ManagedFields:   managedFields(p.report),
+		ManagedFields:   managedFields(p.report.ManagedFields),
 		Requests:        f.requests.Load(),
 		DurationSeconds: time.Since(began).Round(time.Millisecond).Seconds(),
 		Trimmed:         p.report.Trimmed,
@@ -83,7 +87,7 @@ func (r *runner) carryOut(ctx context.Context, p *passage) {
 			r.display.begin(p.plan)
 		}
 		var after crdmigrator.Report
-		after, p.err = r.Run(ctx, p.plan, r.display.moved)
+		after, p.err = r.Run(ctx, p.plan, func(now crdmigrator.Report) { r.moved(p, now) })
 		if after.Storage.Counts.Total() > 0 || after.Storage.Complete {
 			p.report = after
 		}
@@ -111,27 +115,40 @@ func (r *runner) carryOut(ctx context.Context, p *passage) {
 	}
 }
 
+// moved shows progress. What is clean shows up once its managedFields turn out
+// not to be.
+func (r *runner) moved(p *passage, now crdmigrator.Report) {
+	if !p.shown && now.ManagedFields.Counts.Total() > 0 {
+		p.shown = true
+		r.display.begin(p.plan)
+	}
+	if p.shown {
+		r.display.moved(now)
+	}
+}
+
 // settlePause is until the time is over, or until servers are to be looked at
-// again.
+// again: one that falls silent is only noticed by looking.
 func settlePause(e *crdmigrator.NotSettledError) time.Duration {
 	if len(e.Servers) > 0 || e.Wait <= 0 {
 		return pollServers
 	}
-	return e.Wait
+	return min(e.Wait, lookAgain)
 }
 
 // result says what the run amounts to. An error counts as what it leaves
 // behind: Partial if anything was migrated or found to be at the storage version
-// by writing it, Failed if nothing was. A dry run on the server predicts: refusals make it Partial, as the run would be.
+// by writing it, Failed if nothing was. A dry run on the server predicts:
+// refusals make it Partial, as the run would be.
 func (p passage) result() report.Result {
 	var blocked *crdmigrator.BlockedError
 	switch {
-	case p.err == nil && !p.report.Storage.Counts.Settled():
+	case p.err == nil && !(p.report.Storage.Counts.Settled() && p.report.ManagedFields.Counts.Settled()):
 		return report.Partial
-	case p.err == nil && p.report.Storage.Complete && !p.dryRun:
+	case p.err == nil && p.report.Storage.Complete && !p.dryRun && p.plan.State != crdmigrator.Clean:
 		return report.Succeeded
-	case p.err == nil && p.wrote:
-		return report.Succeeded // somebody else trimmed
+	case p.err == nil && (p.wrote || p.report.ManagedFields.Counts.Migrated > 0):
+		return report.Succeeded // somebody else trimmed, or only managedFields were left to clean
 	case p.err == nil:
 		return report.Nothing
 	case p.wrote:
@@ -157,7 +174,7 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	case p.err != nil:
 		failures = whole(p.plan.Name, r.explainRun(ctx, p.err))
 	}
-	return append(failures, p.report.Storage.Failures...)
+	return append(append(failures, p.report.Storage.Failures...), p.report.ManagedFields.Failures...)
 }
 
 func reasonEnded(ctx context.Context) string {
@@ -172,9 +189,9 @@ func whole(crd, reason string) []godwit.Failure {
 	return []godwit.Failure{{Name: crd, Reason: reason}}
 }
 
-// managedFields is zero: this release has no phase that cleans them, and its
-// reports have no numbers of it.
-func managedFields(crdmigrator.Report) report.ManagedFields { return report.ManagedFields{} }
+func managedFields(t crdmigrator.Tally) report.ManagedFields {
+	return report.ManagedFields{Cleaned: t.Counts.Migrated, Deferred: t.Counts.Deferred, Failed: t.Counts.Failed}
+}
 
 // explainRun keeps the words of an error of a run, which know more, unless the
 // trouble is with the connection itself.

@@ -37,17 +37,17 @@ func WriteRuns(w io.Writer, s Style, runs []CRDRunReport, idle int) error {
 	}
 	var text strings.Builder
 	for _, r := range runs {
-		more := r.Objects.Failed + r.Objects.Deferred
+		named := int64(0) // objects, not the definition itself
 		for i, f := range r.Failures {
 			if f.Name != r.Name {
-				more--
+				named++
 			}
 			if i == 0 {
 				fmt.Fprintf(&text, "\n%s\n", r.Name)
 			}
 			fmt.Fprintf(&text, "  %s %s\n", s.paint(bad, "✗ "+failedName(f.Namespace, f.Name)+":"), f.Reason)
 		}
-		if more > 0 && len(r.Failures) > 0 {
+		if more := r.Objects.Failed + r.Objects.Deferred - named; named > 0 && more > 0 {
 			fmt.Fprintf(&text, "  … and %s\n", Count(more, "more object", "more objects"))
 		}
 	}
@@ -67,6 +67,17 @@ func Summary(r CRDRunReport) string {
 	}{
 		{r.Objects.Migrated, "migrated"}, {r.Objects.Unchanged, "unchanged"}, {r.Objects.Skipped, "skipped"},
 		{r.Objects.Gone, "gone"}, {r.Objects.Deferred, "deferred"}, {r.Objects.Failed, "failed"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, Number(c.n)+" "+c.what)
+		}
+	}
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{
+		{r.ManagedFields.Cleaned, "managedFields cleaned"}, {r.ManagedFields.Deferred, "managedFields deferred"},
+		{r.ManagedFields.Failed, "managedFields failed"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, Number(c.n)+" "+c.what)

@@ -13,7 +13,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 )
 
 // Facts are what was read about one CustomResourceDefinition and its
@@ -132,11 +131,11 @@ func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourc
 	case err != nil:
 		return nil, "", err
 	case list.RemainingItemCount != nil:
-		return ptr.To(int64(len(list.Items)) + *list.RemainingItemCount), "", nil
+		return new(int64(len(list.Items)) + *list.RemainingItemCount), "", nil
 	case list.Continue != "":
 		return nil, "the server does not say how many there are", nil
 	}
-	return ptr.To(int64(len(list.Items))), "", nil
+	return new(int64(len(list.Items))), "", nil
 }
 
 func (m *Migrator) servers(ctx context.Context) ([]Server, error) {

@@ -70,7 +70,7 @@ func TestServersOf(t *testing.T) {
 		}
 		return l
 	}
-	ago := func(d time.Duration) *time.Time { return ptr.To(now.Add(-d)) }
+	ago := func(d time.Duration) *time.Time { return new(now.Add(-d)) }
 	hour := ptr.To[int32](3600)
 
 	cases := map[string]struct {

@@ -54,7 +54,7 @@ func (c fieldsCleaner) clean(entries []metav1.ManagedFieldsEntry) ([]metav1.Mana
 			APIVersion: schema.GroupVersion{Group: c.group, Version: c.storage}.String(),
 			Time:       &now,
 			FieldsType: "FieldsV1",
-			FieldsV1:   &metav1.FieldsV1{Raw: []byte(seedFields)},
+			FieldsV1:   metav1.NewFieldsV1(seedFields),
 		}}
 	}
 	return kept, true

@@ -106,10 +106,10 @@ func (d *dice) roll(sides int) int {
 
 func pick[T any](d *dice, choices ...T) T { return choices[d.roll(len(choices))] }
 
-func several[T any](d *dice, most int, make func(*dice) T) []T {
+func several[T any](d *dice, most int, one func(*dice) T) []T {
 	var out []T
 	for range d.roll(most + 1) {
-		out = append(out, make(d))
+		out = append(out, one(d))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package crdmigrator
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func changedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bo
 func specEntries(crd *apiextensionsv1.CustomResourceDefinition) []metav1.ManagedFieldsEntry {
 	var entries []metav1.ManagedFieldsEntry
 	for _, e := range crd.ManagedFields {
-		if e.Subresource == "" && e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.Raw), `"f:spec"`) {
+		if e.Subresource == "" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			entries = append(entries, e)
 		}
 	}

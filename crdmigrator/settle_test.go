@@ -256,7 +256,7 @@ func TestSettle(t *testing.T) {
 				tc.edit(crd)
 			}
 			var s sighting
-			for _, line := range strings.Split(strings.TrimSpace(tc.script), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSpace(tc.script), "\n") {
 				look, want := parseLook(t, line)
 				look.CRD = crd
 				if diff := cmp.Diff(want, verdict(s.look(look, tc.policy))); diff != "" {

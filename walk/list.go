@@ -74,7 +74,7 @@ func List[T any](ctx context.Context, fetch Fetch[T], o ListOptions) Source[T] {
 		// sends is taken from it, so its sends need no way out.
 		defer func() {
 			cancel()
-			for range ahead { //nolint:revive // draining is the point
+			for range ahead {
 			}
 		}()
 		for f := range ahead {

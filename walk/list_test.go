@@ -74,7 +74,7 @@ func parseToken(token string) (page, rv int) {
 }
 
 func TestListPlaysScripts(t *testing.T) {
-	gone := func(err error) bool { return apierrors.IsResourceExpired(err) }
+	gone := apierrors.IsResourceExpired
 	none := func(err error) bool { return err == nil }
 	cases := map[string]struct {
 		reason string

@@ -100,7 +100,7 @@ func apiStatus(err error) (apierrors.APIStatus, bool) {
 func backoff(attempt int, hint time.Duration) time.Duration {
 	d := firstDelay << min(attempt-1, 10)
 	d = min(d, maxDelay)
-	d = d/2 + rand.N(d/2) //nolint:gosec // jitter needs no cryptographic randomness
+	d = d/2 + rand.N(d/2)
 	return min(max(d, hint), maxDelay)
 }
 

@@ -22,9 +22,9 @@ const (
 
 // runner is one walk under way.
 type runner[T Object] struct {
-	ctx     context.Context // ends when the walk is to stop
+	ctx     context.Context //nolint:containedctx // the walk is this struct's whole life; ends when the walk is to stop
 	stop    context.CancelCauseFunc
-	actCtx  context.Context // ends a grace later
+	actCtx  context.Context //nolint:containedctx // likewise; ends a grace later
 	release func()
 
 	act     Action[T]

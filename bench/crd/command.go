@@ -60,7 +60,7 @@ func (c *command) close() { _ = os.RemoveAll(c.dir) }
 // planning, lists and trim included.
 func (c *command) run(ctx context.Context, flags ...string) (report, error) {
 	args := append([]string{"crd", "run", c.w.definition(), "--yes", "--settle=0s", "-o", "json"}, flags...)
-	cmd := exec.CommandContext(ctx, c.binary, args...) //nolint:gosec // the binary is what is to be measured
+	cmd := exec.CommandContext(ctx, c.binary, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig())
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -73,8 +73,11 @@ func (c *command) run(ctx context.Context, flags ...string) (report, error) {
 	var list struct {
 		Items []report `json:"items"`
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &list); err != nil || len(list.Items) != 1 {
-		return report{}, fmt.Errorf("want a list with one report, got %w:\n%s", err, stdout.String())
+	if err := json.Unmarshal(stdout.Bytes(), &list); err != nil {
+		return report{}, fmt.Errorf("read the report: %w\n%s", err, stdout.String())
+	}
+	if len(list.Items) != 1 {
+		return report{}, fmt.Errorf("want one report, got %d:\n%s", len(list.Items), stdout.String())
 	}
 	r := list.Items[0]
 	r.took = took

@@ -202,27 +202,32 @@ func (r *result) measureBytes(ctx context.Context, w *widgets, c *command) error
 // measureMemory migrates n and ten times n objects of resources made for it.
 func (r *result) measureMemory(ctx context.Context, plane *controlplane.ControlPlane, binary string) error {
 	for _, n := range []int{r.Objects, 10 * r.Objects} {
-		w, err := newWidgets(ctx, plane, fmt.Sprintf("memory%d", n), n)
+		peak, err := peakRSS(ctx, plane, binary, n)
 		if err != nil {
 			return err
 		}
-		c, err := newCommand(binary, w)
-		if err != nil {
-			return err
-		}
-		defer c.close()
-		if err := w.flipAndAge(ctx); err != nil {
-			return err
-		}
-		report, err := c.run(ctx)
-		if err != nil {
-			return err
-		}
-		r.PeakRSS[n] = report.peakRSS
-		say("peak RSS at %d objects: %.1f MiB", n, float64(report.peakRSS)/(1<<20))
+		r.PeakRSS[n] = peak
+		say("peak RSS at %d objects: %.1f MiB", n, float64(peak)/(1<<20))
 	}
 	r.RSSSlope = float64(r.PeakRSS[10*r.Objects]-r.PeakRSS[r.Objects]) / float64(9*r.Objects)
 	return nil
+}
+
+func peakRSS(ctx context.Context, plane *controlplane.ControlPlane, binary string, n int) (int64, error) {
+	w, err := newWidgets(ctx, plane, fmt.Sprintf("memory%d", n), n)
+	if err != nil {
+		return 0, err
+	}
+	c, err := newCommand(binary, w)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	if err := w.flipAndAge(ctx); err != nil {
+		return 0, err
+	}
+	report, err := c.run(ctx)
+	return report.peakRSS, err
 }
 
 func (r *result) write(path string) error {

@@ -27,7 +27,7 @@ func TestControllerManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
+	defer func() { _ = stop() }()
 	t.Logf("started in %s", time.Since(began).Round(time.Millisecond))
 	clients := clientsFor(t, shared.Config())
 	namespace := createNamespace(t, shared.Config())

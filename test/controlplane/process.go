@@ -71,7 +71,7 @@ func (p *process) await(ctx context.Context, what string, ready func(context.Con
 	go func() {
 		select {
 		case <-p.exited:
-			cancel(fmt.Errorf("it ended by itself: %v", p.failure))
+			cancel(fmt.Errorf("it ended by itself: %v", p.failure)) //nolint:errorlint // nil after an orderly end
 		case <-ctx.Done():
 		}
 	}()
@@ -90,7 +90,7 @@ func (p *process) ended() bool {
 // end asks the server to finish, and kills it if it does not or cannot.
 func (p *process) end() error {
 	if p.ended() {
-		return fmt.Errorf("stop %s: it had ended by itself: %v", p.name, p.failure)
+		return fmt.Errorf("stop %s: it had ended by itself: %v", p.name, p.failure) //nolint:errorlint // nil after an orderly end
 	}
 	if p.paused.Load() {
 		err := p.command.Process.Kill()

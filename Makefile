@@ -1,0 +1,91 @@
+# Every target works on a clean clone with Go, git and make; the first one that needs a control plane compiles it, which takes minutes.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+
+# Objects for `make bench-crd`, time per target for `make fuzz`, and what else to say to the demo, the tests and the linter.
+N          ?= 3000
+FUZZTIME   ?= 20s
+DEMO_FLAGS ?=
+TEST_FLAGS ?=
+LINT_FLAGS ?=
+
+# The race detector needs a C compiler, which a fresh machine may lack; go says so itself.
+RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+# The packages whose tests start a control plane, and the others. Go calls all modules of go.work `work`.
+with_servers    = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' work | awk '/godwit\/test\/controlplane/ {print $$1}'
+without_servers = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' work | awk '!/godwit\/test\/controlplane/ {print $$1}'
+
+.DEFAULT_GOAL := help
+
+##@ Use
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running.
+	@bin/godwit demo $(DEMO_FLAGS)
+
+.PHONY: build
+build: ## Compile bin/godwit and its name as a plugin of kubectl, bin/kubectl-godwit.
+	@echo "build: bin/godwit and the link bin/kubectl-godwit"
+	@go build -o bin/godwit ./cmd/godwit
+	@ln -sf godwit bin/kubectl-godwit
+
+.PHONY: controlplane
+controlplane: ## Compile etcd, kube-apiserver and kube-controller-manager: minutes once, then an instant.
+	@tools/controlplane/build.sh
+
+##@ Change
+
+.PHONY: test
+test: controlplane build ## Test everything, with the race detector where there is a C compiler.
+	@[ -n "$(RACE)" ] || echo "test: no C compiler, so without the race detector"
+	@echo "test: module 1 alone, at its floor"
+	@GOWORK=off go test $(RACE) $(TEST_FLAGS) ./...
+	@echo "test: the workspace, what needs no control plane"
+	@packages=$$($(without_servers)) && go test $(RACE) $(TEST_FLAGS) $$packages
+	@echo "test: the workspace, against real control planes, one package at a time"
+	@packages=$$($(with_servers)) && go test $(RACE) $(TEST_FLAGS) -p 1 $$packages
+
+.PHONY: lint
+lint: ## Lint every module of the workspace; LINT_FLAGS=--fix repairs what it can.
+	@echo "lint: golangci-lint on every module of the workspace (compiled first, if it is not yet)"
+	@lint=$$(GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint) && modules=$$(go list -m -f '{{.Dir}}/...') && \
+		$$lint run $(LINT_FLAGS) $$modules
+
+.PHONY: generate
+generate: ## Run every generator (go:generate) of the workspace.
+	@echo "generate: every go:generate directive of the workspace"
+	@go generate work
+
+.PHONY: verify
+verify: ## Check what a change must keep: generated and tidy files, lint, the floor, the one-line embedder, a clean tree.
+	@tools/verify.sh
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME=20s.
+	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/func //' | while IFS=: read -r file target; do \
+		echo "fuzz: $$target for $(FUZZTIME)"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit 1; \
+	done
+
+##@ Measure
+
+.PHONY: bench
+bench: ## Run the micro-benchmarks of module 1.
+	@go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-crd
+bench-crd: controlplane build ## Measure `godwit crd run` against the API server's ceiling with N=3000 objects.
+	@go -C bench run ./crd -n $(N)
+
+##@ Leave
+
+.PHONY: clean
+clean: ## Remove what was built and measured, the control plane too.
+	@echo "clean: bin, bench/out and the demo's kubeconfig"
+	@rm -rf bin bench/out godwit-demo.kubeconfig

@@ -13,7 +13,7 @@ LINT_FLAGS ?=
 # The race detector needs a C compiler, which a fresh machine may lack; go says so itself.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# The packages whose tests start a control plane, and the others. Go calls all modules of go.work `work`.
+# The packages that start a control plane, here or in their tests, and the others. Go calls all modules of go.work `work`.
 with_servers    = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' work | awk '/godwit\/test\/controlplane/ {print $$1}'
 without_servers = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' work | awk '!/godwit\/test\/controlplane/ {print $$1}'
 
@@ -41,6 +41,7 @@ controlplane: ## Compile etcd, kube-apiserver and kube-controller-manager: minut
 
 ##@ Change
 
+# What a server decides is not cached: go test does not watch the binaries in bin.
 .PHONY: test
 test: controlplane build ## Test everything, with the race detector where there is a C compiler.
 	@[ -n "$(RACE)" ] || echo "test: no C compiler, so without the race detector"
@@ -49,7 +50,7 @@ test: controlplane build ## Test everything, with the race detector where there 
 	@echo "test: the workspace, what needs no control plane"
 	@packages=$$($(without_servers)) && go test $(RACE) $(TEST_FLAGS) $$packages
 	@echo "test: the workspace, against real control planes, one package at a time"
-	@packages=$$($(with_servers)) && go test $(RACE) $(TEST_FLAGS) -p 1 $$packages
+	@packages=$$($(with_servers)) && go test $(RACE) -count=1 $(TEST_FLAGS) -p 1 $$packages
 
 .PHONY: lint
 lint: ## Lint every module of the workspace; LINT_FLAGS=--fix repairs what it can.

@@ -164,15 +164,19 @@ func (c *client) objects(ctx context.Context, r schema.GroupVersionResource, lim
 	return list, err
 }
 
-// exists asks the collection for one object. Unlike a GET, whose 404 may also
-// mean that the version is no longer served, an empty list leaves no doubt.
-func (c *client) exists(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (bool, error) {
+// find asks the collection for one object, and returns nil if it is not there.
+// Unlike a GET, whose 404 may also mean that the version is no longer served, an
+// empty list leaves no doubt; and it needs no right that a pass does not need.
+func (c *client) find(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
 	path := objectPath(r, o)
 	list := &metav1.PartialObjectMetadataList{}
 	err := do(ctx, c.rest.Get().AbsPath(path[:len(path)-1]...).
 		SetHeader("Accept", acceptMetadataList).
 		Param("fieldSelector", "metadata.name="+o.GetName())).Into(list)
-	return err == nil && len(list.Items) > 0, err
+	if err != nil || len(list.Items) == 0 {
+		return nil, err
+	}
+	return &list.Items[0], nil
 }
 
 // touch writes an object without changing it: an empty merge patch, which the
@@ -189,13 +193,6 @@ func (c *client) touch(ctx context.Context, r schema.GroupVersionResource, o wal
 	}
 	m := &metav1.PartialObjectMetadata{}
 	err := do(ctx, req).Into(m)
-	return m, err
-}
-
-// object reads the metadata of one object.
-func (c *client) object(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
-	m := &metav1.PartialObjectMetadata{}
-	err := do(ctx, c.rest.Get().AbsPath(objectPath(r, o)...).SetHeader("Accept", acceptMetadata)).Into(m)
 	return m, err
 }
 

@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -26,9 +27,11 @@ type Facts struct {
 	Objects *int64
 	// Uncounted says why Objects is nil.
 	Uncounted string
-	// Servers are the API servers with a valid identity lease; nil when the
-	// leases can't be read.
+	// Servers are the API servers with a valid identity lease.
 	Servers []Server
+	// ServersUnread says why the leases could not be read. Time alone decides
+	// then when writing may begin.
+	ServersUnread string
 	// Denied are the rights a migration needs and the caller lacks.
 	Denied []Grant
 	// User is the name the API server knows the caller by.
@@ -61,15 +64,19 @@ func (s Server) String() string {
 type Grant struct {
 	Verb     string
 	Resource schema.GroupResource
-	// Name restricts the grant to one object.
-	Name string
+	// Name restricts the grant to one object, Namespace to one namespace.
+	Name, Namespace string
 }
 
 func (g Grant) String() string {
+	text := g.Verb + " " + resourceArgument(g.Resource)
 	if g.Name != "" {
-		return fmt.Sprintf("%s %s %s", g.Verb, resourceArgument(g.Resource), g.Name)
+		text += " " + g.Name
 	}
-	return fmt.Sprintf("%s %s", g.Verb, resourceArgument(g.Resource))
+	if g.Namespace != "" {
+		text += " in namespace " + g.Namespace
+	}
+	return text
 }
 
 // Names lists the definitions that match a label selector, all of them for an
@@ -101,9 +108,10 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if clean(f.CRD) {
 		return f, nil
 	}
-	if f.Servers, err = m.servers(ctx); err != nil {
+	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
 		return f, err
 	}
+	m.look(f) // a server that is silent now gets the whole settle time, should it be back when Run looks
 	if f.Migrations, err = m.migrations(ctx, f.CRD); err != nil {
 		return f, err
 	}
@@ -138,15 +146,21 @@ func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourc
 	return new(int64(len(list.Items))), "", nil
 }
 
-func (m *Migrator) servers(ctx context.Context) ([]Server, error) {
+// LeaseGrant is the right to see which API servers there are.
+var LeaseGrant = Grant{
+	Verb: "list", Namespace: metav1.NamespaceSystem,
+	Resource: schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"},
+}
+
+func (m *Migrator) servers(ctx context.Context) (servers []Server, unread string, err error) {
 	leases, err := m.client.identityLeases(ctx)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, err.Error(), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the API servers' identity leases: %w", err)
+		return nil, "", fmt.Errorf("list the API servers' identity leases: %w", err)
 	}
-	return serversOf(leases, m.client.clock.Now()), nil
+	return serversOf(leases, m.client.clock.Now()), "", nil
 }
 
 func serversOf(leases []coordinationv1.Lease, now time.Time) []Server {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,10 +18,15 @@ import (
 )
 
 const (
-	// cleanupAttempts bounds how often one object's cleanup is tried again
-	// because somebody else wrote the object meanwhile; an object that is that
-	// busy is left for another run.
-	cleanupAttempts = 3
+	// cleanupConflicts bounds how often one object's cleanup is tried because
+	// somebody else wrote the object meanwhile; an object that is that busy is
+	// left for another run.
+	cleanupConflicts = 3
+
+	// cleanupFaults bounds the tries against faults of the server. They are few,
+	// since their waits hold a worker: what is not cleaned now is cleaned by
+	// another run, and harms nobody until then.
+	cleanupFaults = 5
 
 	// seedFields is the least that an entry can own. Without any entry the
 	// server takes the next apply for the first one, and makes up an owner of
@@ -90,7 +96,9 @@ func (r *run) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwi
 	}
 	seen, cleaned, why := r.cleanup(ctx, cleaner, o)
 	outcome, err := r.settleStorage(ctx, seen, cleaned, done)
-	if _, again := retry(err); !again {
+	if _, again := retry(err); again {
+		r.fields.expect(o, cleaned, why) // the object is visited again, unless its attempts are used up
+	} else {
 		r.fields.add(o, cleaned, why)
 	}
 	return outcome, err
@@ -122,24 +130,42 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		if !stale {
 			return o, godwit.Unchanged, nil // somebody else cleaned it
 		}
-		after, err := r.client.setManagedFields(ctx, r.resource, o, entries)
-		if err == nil {
+		var after *metav1.PartialObjectMetadata
+		err := walk.Retry(ctx, cleanupFaults, func(ctx context.Context) (err error) {
+			after, err = r.client.setManagedFields(ctx, r.resource, o, entries)
+			return starting(err)
+		})
+		switch {
+		case err == nil && deletionCompleted(after):
+			return after, godwit.Gone, nil
+		case err == nil:
 			return after, godwit.Migrated, dropped(o, after)
-		}
-		if apierrors.IsNotFound(err) {
+		case apierrors.IsNotFound(err):
 			outcome, err := r.confirmGone(ctx, o)
 			return o, outcome, err
+		case !apierrors.IsConflict(err):
+			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)
+		case attempt == cleanupConflicts:
+			return o, godwit.Deferred, fmt.Errorf("clean managedFields, %d conflicts: %w", attempt, err)
 		}
-		if _, again := retry(err); !again {
-			return o, godwit.Failed, fmt.Errorf("clean managedFields: %w", err)
+		current, err := r.client.find(ctx, r.resource, o)
+		switch {
+		case err != nil:
+			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields, look again after a conflict: %w", err)
+		case current == nil:
+			return o, godwit.Gone, nil
 		}
-		if attempt == cleanupAttempts {
-			return o, godwit.Deferred, fmt.Errorf("clean managedFields, %d attempts: %w", attempt, err)
-		}
-		if current, err := r.client.object(ctx, r.resource, o); err == nil {
-			o = current
-		}
+		o = current
 	}
+}
+
+// giveUp tells a cleanup that another run may bring to its end from one that
+// the server refuses.
+func (r *run) giveUp(ctx context.Context, err error) godwit.Outcome {
+	if _, transient := retry(err); transient || ctx.Err() != nil || errors.Is(err, walk.ErrStopped) {
+		return godwit.Deferred
+	}
+	return godwit.Failed
 }
 
 // Tally is what became of a job that is done beside the rewrite.
@@ -153,21 +179,56 @@ type Tally struct {
 type sideTally struct {
 	mu    sync.Mutex
 	tally Tally
+	// expected are the cleanups of objects that are to be visited again. Those
+	// whose turn does not come, because their rewrite failed for good, count as
+	// they were last seen.
+	expected map[string]cleanupResult
 }
 
-func (s *sideTally) add(o walk.Object, outcome godwit.Outcome, err error) {
+type cleanupResult struct {
+	object  walk.Object
+	outcome godwit.Outcome
+	why     error
+}
+
+func (s *sideTally) expect(o walk.Object, outcome godwit.Outcome, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tally.Counts.Add(outcome)
-	if err != nil && len(s.tally.Failures) < walk.DefaultFailures {
-		s.tally.Failures = append(s.tally.Failures, godwit.Failure{
-			Namespace: o.GetNamespace(), Name: o.GetName(), Reason: err.Error(),
+	if s.expected == nil {
+		s.expected = map[string]cleanupResult{}
+	}
+	s.expected[walk.Key(o)] = cleanupResult{o, outcome, why}
+}
+
+func (s *sideTally) add(o walk.Object, outcome godwit.Outcome, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.expected, walk.Key(o))
+	s.tally.add(cleanupResult{o, outcome, why})
+}
+
+func (t *Tally) add(v cleanupResult) {
+	t.Counts.Add(v.outcome)
+	if v.why != nil && len(t.Failures) < walk.DefaultFailures {
+		t.Failures = append(t.Failures, godwit.Failure{
+			Namespace: v.object.GetNamespace(), Name: v.object.GetName(), Reason: v.why.Error(),
 		})
 	}
 }
 
+// report is the tally so far, without what is still expected.
 func (s *sideTally) report() Tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Tally{Counts: s.tally.Counts, Failures: slices.Clip(s.tally.Failures)}
+}
+
+// close ends the tally: what is expected no longer comes.
+func (s *sideTally) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.expected)) {
+		s.tally.add(s.expected[key])
+	}
+	clear(s.expected)
 }

@@ -95,9 +95,6 @@ func (m *Migrator) Plan(ctx context.Context, crd string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	if f.Servers != nil {
-		m.look(f) // a server that is silent now gets the whole settle time, should it be back when Run looks
-	}
 	return PlanFor(f, m.options.Policy), nil
 }
 
@@ -137,7 +134,7 @@ func (e *BlockedError) Error() string {
 
 // settled looks at the servers and remembers what it saw of this change.
 func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	servers, err := m.servers(ctx)
+	servers, _, err := m.servers(ctx)
 	if err != nil {
 		return err
 	}

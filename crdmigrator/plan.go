@@ -90,6 +90,8 @@ type Plan struct {
 	StorageVersion string
 	ServedVersions []string
 	StoredVersions []string
+	// ServersUnread says why nothing is known about the API servers.
+	ServersUnread string
 	// Objects is nil when they can't be counted; Uncounted says why.
 	Objects       *int64
 	Uncounted     string
@@ -116,6 +118,7 @@ func PlanFor(f Facts, p Policy) Plan {
 		ManagedFields:  ManagedFieldsUnknown,
 		Resumes:        f.Checkpoint.holds(crd, p),
 		Uncounted:      f.Uncounted,
+		ServersUnread:  f.ServersUnread,
 	}
 	if f.Objects != nil && *f.Objects == 0 {
 		plan.ManagedFields = ManagedFieldsClean
@@ -204,18 +207,22 @@ func checkRights(f Facts, _ Policy) []godwit.Blocker {
 		blockers = append(blockers, godwit.Blocker{
 			Reason:  ReasonForbidden,
 			Message: fmt.Sprintf("%s may not %s", orElse(f.User, "the current user"), g),
-			Remedy:  grantCommand(g, f.User),
+			Remedy:  g.Command(f.User),
 		})
 	}
 	return blockers
 }
 
-// grantCommand creates a role with exactly the missing right and binds it. Its
-// name says for whom: another user's command must not find it taken.
-func grantCommand(g Grant, user string) string {
+// Command creates a role with exactly this right and binds it to the user. The
+// role's name says for whom: another user's command must not find it taken.
+func (g Grant) Command(user string) string {
 	user = orElse(user, "USER")
 	role := strings.Map(nameRune, strings.Join(slices.DeleteFunc(
 		[]string{"godwit", g.Verb, g.Resource.String(), g.Name, user}, func(s string) bool { return s == "" }), "-"))
+	kind, scope := "clusterrole", ""
+	if g.Namespace != "" {
+		kind, scope = "role", " --namespace="+g.Namespace
+	}
 	rule := fmt.Sprintf("--verb=%s --resource=%s", g.Verb, resourceArgument(g.Resource))
 	if g.Name != "" {
 		rule += " --resource-name=" + g.Name
@@ -224,8 +231,8 @@ func grantCommand(g Grant, user string) string {
 	if sa, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
 		subject = "--serviceaccount=" + sa
 	}
-	return fmt.Sprintf("kubectl create clusterrole %[1]s %[2]s && kubectl create clusterrolebinding %[1]s --clusterrole=%[1]s %[3]s",
-		role, rule, subject)
+	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s %[4]s && kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s %[5]s",
+		kind, role, scope, rule, subject)
 }
 
 // nameRune keeps what the name of any object may hold.

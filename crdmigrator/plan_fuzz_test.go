@@ -146,7 +146,7 @@ func (d *dice) facts() Facts {
 
 func (d *dice) crd() *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	resource := pick(d, widgets, schema.GroupResource{Resource: "widgets"}, schema.GroupResource{Group: "a%s.example.com", Resource: "in/dices"})
+	resource := pick(d, widgets, schema.GroupResource{Resource: "widgets"}, schema.GroupResource{Group: "a%s.example.com", Resource: "indices"})
 	crd.Name, crd.Spec.Group, crd.Spec.Names.Plural = resource.String(), resource.Group, resource.Resource
 	if d.roll(4) == 3 { // as empty as a definition can be
 		return crd

@@ -494,7 +494,7 @@ func TestGrantCommand(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			command := grantCommand(tc.grant, tc.user)
+			command := tc.grant.Command(tc.user)
 			words := strings.Fields(command)
 			for _, flag := range tc.flags {
 				if !slices.Contains(words, flag) {
@@ -520,7 +520,7 @@ func TestGrantCommandsDoNotCollide(t *testing.T) {
 		{Verb: "patch", Resource: definitions, Name: "widgets.example.com"},
 		{Verb: "patch", Resource: definitionsStatus, Name: "widgets.example.com"},
 	} {
-		role := strings.Fields(grantCommand(g, "jane"))[3]
+		role := strings.Fields(g.Command("jane"))[3]
 		if other, taken := commands[role]; taken {
 			t.Errorf("%s and %s both create role %s: the second command would fail", other, g, role)
 		}

@@ -107,10 +107,17 @@ func (r *run) run(ctx context.Context, p Plan) error {
 	if !r.storage.Counts.Settled() || r.options.NoTrim {
 		return r.save(ctx)
 	}
-	if err := r.trim(ctx); err != nil {
+	// First the checkpoint goes, then the old versions: what is left of a trimmed
+	// definition must not be evidence for a later run, which somebody starts who
+	// knows better.
+	if err := r.forget(ctx); err != nil {
 		return err
 	}
-	return r.forget(ctx)
+	if err := r.trim(ctx); err != nil {
+		r.saveLast(ctx)
+		return err
+	}
+	return nil
 }
 
 // onlyClean is a run without a rewrite: the objects are visited for their
@@ -177,6 +184,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 			}
 		},
 	})
+	r.fields.close()
 	if r.storage.Cursor > r.checkpoint.Cursor {
 		r.checkpoint.Cursor = r.storage.Cursor
 	}
@@ -280,8 +288,7 @@ func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (god
 		return godwit.Failed, starting(err)
 	case r.options.DryRun:
 		return godwit.Skipped, nil
-	case after.DeletionTimestamp != nil && len(after.Finalizers) == 0:
-		// Nothing held the object any more: the write completed its deletion.
+	case deletionCompleted(after):
 		return godwit.Gone, nil
 	case after.ResourceVersion == o.ResourceVersion:
 		return godwit.Unchanged, nil
@@ -290,6 +297,11 @@ func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (god
 		r.fields.add(o, godwit.Failed, lost)
 	}
 	return godwit.Migrated, nil
+}
+
+// deletionCompleted: nothing held the object any more, and the write ended it.
+func deletionCompleted(after *metav1.PartialObjectMetadata) bool {
+	return after.DeletionTimestamp != nil && len(after.Finalizers) == 0
 }
 
 // done reports whether there is evidence that makes a write needless.
@@ -321,11 +333,11 @@ var errStillThere = errors.New("the write answered 404, but the object is listed
 // confirmGone looks at the collection, because a 404 may also mean that the
 // version is no longer served, and then nothing at all was migrated.
 func (r *run) confirmGone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
-	there, err := r.client.exists(ctx, r.resource, o)
+	found, err := r.client.find(ctx, r.resource, o)
 	switch {
 	case err != nil:
 		return godwit.Failed, fmt.Errorf("confirm that %s is gone: %w", walk.Key(o), starting(err))
-	case there:
+	case found != nil:
 		return godwit.Failed, errStillThere
 	}
 	return godwit.Gone, nil
@@ -356,5 +368,5 @@ var unauthorized = regexp.MustCompile(`: User ".*" cannot [a-z]+ resource "`)
 
 // persist is walk.Retry for the requests between the writes.
 func persist(ctx context.Context, f func(context.Context) error) error {
-	return walk.Retry(ctx, func(ctx context.Context) error { return starting(f(ctx)) })
+	return walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error { return starting(f(ctx)) })
 }

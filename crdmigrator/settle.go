@@ -45,7 +45,10 @@ func (p Policy) watchLag() time.Duration { return p.settle() / watchShare }
 func changedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bool) {
 	var newest time.Time
 	for _, e := range specEntries(crd) {
-		if e.Time != nil && e.Time.After(newest) {
+		if e.Time == nil {
+			return time.Time{}, false // it may be the newest
+		}
+		if e.Time.After(newest) {
 			newest = e.Time.Time
 		}
 	}

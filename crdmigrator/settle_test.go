@@ -353,10 +353,14 @@ func TestChangedBefore(t *testing.T) {
 			fields: []metav1.ManagedFieldsEntry{specEntry("kubectl", flip), status},
 			want:   time.Second, known: true,
 		},
-		"entries without a time or fields": {
-			reason: "what says nothing is passed over",
-			fields: []metav1.ManagedFieldsEntry{timeless, {Manager: "empty"}, specEntry("kubectl", flip)},
+		"an entry without fields": {
+			reason: "what owns nothing is passed over",
+			fields: []metav1.ManagedFieldsEntry{{Manager: "empty"}, specEntry("kubectl", flip)},
 			want:   time.Second, known: true,
+		},
+		"an entry of the spec without a time": {
+			reason: "it may be the newest",
+			fields: []metav1.ManagedFieldsEntry{timeless, specEntry("kubectl", flip)},
 		},
 		"only writers of metadata": {
 			reason: "nobody says when the spec was written",

@@ -80,8 +80,8 @@ func (r *run) forget(ctx context.Context) error {
 		return r.options.Journal.Save(ctx, r.name, Checkpoint{})
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s is migrated and trimmed, but its checkpoint stays: %w", r.name, err)
+		return fmt.Errorf("remove the checkpoint of %s: %w", r.name, err)
 	}
-	r.checkpoint = Checkpoint{}
+	r.journaled = false
 	return nil
 }

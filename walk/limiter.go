@@ -152,7 +152,9 @@ func (l *Limiter) admission(req *http.Request) error {
 // told to stop.
 type stopKey struct{}
 
-var errUnsent = errors.New("not sent, the walk was told to stop")
+// ErrStopped is the error of a request that was not sent, since its walk was told
+// to stop while the request waited for its turn.
+var ErrStopped = errors.New("not sent, the walk was told to stop")
 
 // untilStop is the context for waiting: what was not sent yet when the walk is
 // told to stop is not under way, and need not be.
@@ -162,7 +164,7 @@ func untilStop(ctx context.Context) (context.Context, func()) {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	disarm := context.AfterFunc(stop, func() { cancel(fmt.Errorf("%w: %w", errUnsent, context.Cause(stop))) })
+	disarm := context.AfterFunc(stop, func() { cancel(fmt.Errorf("%w: %w", ErrStopped, context.Cause(stop))) })
 	return ctx, func() { disarm(); cancel(nil) }
 }
 

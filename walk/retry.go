@@ -32,7 +32,7 @@ const (
 // asked to wait (0 when it did not say). Conflicts are not transient: only the
 // action knows what a conflict means.
 func Transient(err error) (time.Duration, bool) {
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) {
 		return 0, false
 	}
 	if apierrors.IsStoreReadError(err) { // a 500, but what etcd holds stays undecodable
@@ -116,13 +116,13 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // Retry calls f until it succeeds, fails for a reason that time does not cure,
-// or has been tried DefaultAttempts times. It is for the single requests around
-// a walk; inside it, Run retries.
-func Retry(ctx context.Context, f func(context.Context) error) error {
+// or has been tried so many times. It is for single requests; what an action
+// returns to its walk, Run retries.
+func Retry(ctx context.Context, attempts int, f func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		err := f(ctx)
 		hint, again := Transient(err)
-		if !again || attempt == DefaultAttempts || ctx.Err() != nil {
+		if !again || attempt == attempts || ctx.Err() != nil {
 			return err
 		}
 		if cause := wait(ctx, backoff(attempt, hint)); cause != nil {

@@ -187,7 +187,7 @@ func TestRetry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tries := 0
-				err := walk.Retry(t.Context(), func(ctx context.Context) error {
+				err := walk.Retry(t.Context(), walk.DefaultAttempts, func(ctx context.Context) error {
 					tries++
 					return play(ctx, tc.script[min(tries, len(tc.script))-1])
 				})
@@ -205,7 +205,7 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		time.AfterFunc(time.Second, func() { stop(tired) })
-		err := walk.Retry(ctx, func(ctx context.Context) error { return play(ctx, "503/15") })
+		err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error { return play(ctx, "503/15") })
 		if !errors.Is(err, tired) || !apierrors.IsServiceUnavailable(err) {
 			t.Errorf("Retry returned %v, want why it stopped and what it was waiting for", err)
 		}

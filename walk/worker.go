@@ -121,7 +121,7 @@ func (r *runner[T]) handle(j job[T]) {
 	case err == nil:
 		r.done(j, godwit.Failed, fmt.Errorf("the action says %v and gives no reason", outcome))
 		return
-	case errors.Is(err, errUnsent):
+	case errors.Is(err, ErrStopped):
 		r.done(j, godwit.Deferred, nil) // that the walk was stopped is no news about the object
 		return
 	case r.actCtx.Err() != nil && errors.Is(err, context.Canceled):

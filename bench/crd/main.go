@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -60,7 +61,7 @@ func main() {
 	binary := flag.String("godwit", "../bin/godwit", "the command to measure")
 	out := flag.String("out", "out/crd.json", "where the result goes")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *binary, *out, *n, *rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -198,3 +198,34 @@ func TestRestoredEtcdVoidsTheCheckpoint(t *testing.T) {
 	}
 	w.mustBeMigrated(report, interruptedObjects)
 }
+
+// TestRepairIgnoresEvidenceOfTheRunThatWasWrong: a frozen server has put an
+// object back after a run that did not trim. Its resourceVersion is newer than
+// the run's, so that a resumed run passes over it; the repair is to drop the
+// checkpoint first.
+func TestRepairIgnoresEvidenceOfTheRunThatWasWrong(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 20)
+	w.flip()
+	report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{NoTrim: true}))
+	if report.Checkpoint.ResourceVersion == "" {
+		t.Fatal("a run that does not trim leaves no checkpoint")
+	}
+	key := w.key("w-0007")
+	stored, err := w.plane.Etcd().Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Replace(string(stored.Kvs[0].Value), w.group+"/v2", w.group+"/v1", 1)
+	if _, err := w.plane.Etcd().Put(t.Context(), key, old); err != nil {
+		t.Fatal(err)
+	}
+	w.mustBeStored("after the frozen server wrote", map[string]int{"v1": 1, "v2": 19})
+
+	w.annotate(nil)
+	if report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{})); report.Storage.Counts.Migrated != 1 || !report.Trimmed {
+		t.Errorf("the repair: %+v, want one migrated, and trimmed", report)
+	}
+	w.mustBeStored("after the repair", map[string]int{"v2": 20})
+}

@@ -39,9 +39,21 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 	}
 	s.mustBeStored("while waiting nothing is written", map[string]int{"v1": queuedWrites})
 
+	// Another process has only looked so far, and asks its user meanwhile.
+	asking := newMigrator(t, s.config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: 5 * time.Second}})
+	seen, err := asking.Observe(t.Context(), s.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	// It comes back and does what a migration fears.
 	s.resume()
 	s.mustBeStored("the queued writes were stored at the old version", map[string]int{"v1": queuedWrites})
+
+	// Whoever saw it silent does not take its fresh lease for an answer.
+	if _, err := asking.Run(t.Context(), crdmigrator.PlanFor(seen, crdmigrator.Policy{Settle: 5 * time.Second}), nil); !errors.As(err, &notSettled) {
+		t.Errorf("a run planned while the server was silent: %v, want NotSettledError", err)
+	}
 
 	// Fresh lease or not, it now gets the settle time.
 	back := time.Now()

@@ -82,3 +82,31 @@ func listOnError[T report.Item](w io.Writer, f format, list report.List[T], caus
 	}
 	return cause
 }
+
+// listOnFlagError does the same for a command line that can't be understood,
+// and whose flags are therefore not set.
+func listOnFlagError[T report.Item](a *app, c *cobra.Command, list report.List[T]) {
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return listOnError(a.streams.Out, outputAmong(a.args), list, &usageError{err})
+	})
+}
+
+// outputAmong finds the format in a command line, as far as it is one.
+func outputAmong(args []string) format {
+	var f format
+	for i, arg := range args {
+		value := ""
+		switch {
+		case strings.HasPrefix(arg, "--output="), strings.HasPrefix(arg, "-o="):
+			_, value, _ = strings.Cut(arg, "=")
+		case strings.HasPrefix(arg, "-o") && arg != "-o":
+			value = arg[len("-o"):]
+		case (arg == "-o" || arg == "--output") && i+1 < len(args):
+			value = args[i+1]
+		}
+		if value == "json" || value == "yaml" {
+			f.value = value
+		}
+	}
+	return f
+}

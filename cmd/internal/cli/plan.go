@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
@@ -37,6 +38,7 @@ func (a *app) planCommand() *cobra.Command {
 			return listOnError(a.streams.Out, o.output, report.PlanList(nil), err)
 		},
 	}
+	listOnFlagError(a, c, report.PlanList(nil))
 	o.addTo(c)
 	o.output.addTo(c)
 	return c
@@ -63,6 +65,7 @@ func (a *app) plan(ctx context.Context, o *planOptions) error {
 	}
 	a.sayProblems(findings)
 	a.sayUncountable(ctx, s, findings)
+	a.sayServersUnread(ctx, s, findings)
 	return exit(planCode(findings))
 }
 
@@ -112,9 +115,32 @@ func (a *app) sayUncountable(ctx context.Context, s *session, findings []finding
 		return
 	}
 	user := s.whoAmI(ctx)
-	a.console.printf("? %s may not list the objects of %s; an administrator grants it: %s\n", user,
-		report.Count(int64(len(resources)), "customresourcedefinition", "customresourcedefinitions"),
-		grant(user, "godwit-list-objects", "list", resources...))
+	a.console.printf("? %s may not list the objects of %s; an administrator grants it:\n", user,
+		report.Count(int64(len(resources)), "customresourcedefinition", "customresourcedefinitions"))
+	for i, name := range resources {
+		if i == maxGrants {
+			a.console.printf("  … and so on for %s\n", report.Count(int64(len(resources)-i), "more", "more"))
+			break
+		}
+		a.console.printf("  %s\n", crdmigrator.Grant{Verb: "list", Resource: schema.ParseGroupResource(name)}.Command(user))
+	}
+}
+
+// maxGrants bounds the commands that are printed: an administrator sees the
+// pattern.
+const maxGrants = 5
+
+// sayServersUnread says that nobody can tell whether every API server has
+// adopted a storage version, and names the right to see it.
+func (a *app) sayServersUnread(ctx context.Context, s *session, findings []finding) {
+	for _, f := range findings {
+		if f.problem == nil && f.plan.ServersUnread != "" {
+			user := s.whoAmI(ctx)
+			a.console.printf("? %s may not see which API servers there are, so time alone decides when a run begins to write; "+
+				"an administrator grants it: %s\n", user, crdmigrator.LeaseGrant.Command(user))
+			return
+		}
+	}
 }
 
 func planCode(findings []finding) Code {

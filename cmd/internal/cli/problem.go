@@ -9,7 +9,9 @@ import (
 	"net/url"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -94,7 +96,7 @@ func (s *session) explain(ctx context.Context, err error) *problem {
 			cause:   err,
 		}
 	}
-	return &problem{reason: report.ReasonUnreadable, message: oneLine(err), remedy: "try again: kubectl get --raw /readyz", cause: err}
+	return &problem{reason: report.ReasonUnreadable, message: oneLine(err), remedy: "check the server with `kubectl get --raw /readyz`, then try again", cause: err}
 }
 
 // forbidden names the right that is missing and the commands that give it.
@@ -108,21 +110,12 @@ func (s *session) forbidden(ctx context.Context, err error) *problem {
 	return &problem{
 		reason:  report.ReasonForbidden,
 		message: fmt.Sprintf("%s may not read customresourcedefinitions.apiextensions.k8s.io", user),
-		remedy: "an administrator grants it: " +
-			grant(user, "godwit-read-crds", "get,list", "customresourcedefinitions.apiextensions.k8s.io"),
-		cause: err,
+		remedy:  "an administrator grants it: " + crdmigrator.Grant{Verb: "get,list", Resource: definitions}.Command(user),
+		cause:   err,
 	}
 }
 
-// grant is the command that creates a role and binds it to the user.
-func grant(user, role, verbs string, resources ...string) string {
-	subject := "--user=" + quote(user)
-	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		subject = "--serviceaccount=" + account
-	}
-	return fmt.Sprintf("kubectl create clusterrole %[1]s --verb=%[2]s --resource=%[3]s && "+
-		"kubectl create clusterrolebinding %[1]s --clusterrole=%[1]s %[4]s", role, verbs, strings.Join(resources, ","), subject)
-}
+var definitions = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
 
 // unreachable says why no answer came; false for an error that is an answer.
 func unreachable(err error) (string, bool) {

@@ -57,6 +57,7 @@ func (a *app) runCommand() *cobra.Command {
 			return listOnError(a.streams.Out, o.output, report.RunReportList(nil), err)
 		},
 	}
+	listOnFlagError(a, c, report.RunReportList(nil))
 	o.addFlags(c)
 	return c
 }
@@ -107,6 +108,7 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 		a.sayProblems(findings)
 		return exit(Error)
 	}
+	a.sayServersUnread(ctx, s, findings)
 	if o.changes() && !o.yes && mayWrite(findings) {
 		if err := a.ask(ctx, s, findings); err != nil {
 			return err

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,6 +50,7 @@ func (a *app) verifyCommand() *cobra.Command {
 			return listOnError(a.streams.Out, o.output, report.VerifyReportList(nil), err)
 		},
 	}
+	listOnFlagError(a, c, report.VerifyReportList(nil))
 	o.addTo(c)
 	flags := c.Flags()
 	flags.StringSliceVar(&o.etcd.Servers, "etcd-servers", nil, "URLs of etcd, comma separated")
@@ -72,8 +76,12 @@ func (a *app) verify(ctx context.Context, o *verifyOptions) error {
 	if err != nil {
 		return err
 	}
+	for i := range items {
+		found := slices.IndexFunc(findings, func(f finding) bool { return f.name == items[i].Name })
+		items[i].Remedy = a.repair(findings[found], items[i].ByVersion)
+	}
 	err = write(a.streams.Out, o.output, report.VerifyReportList(items), func(w io.Writer) error {
-		return report.WriteVerified(w, a.style(a.streams.Out, o.output), items, a.program+" crd run")
+		return report.WriteVerified(w, a.style(a.streams.Out, o.output), items)
 	})
 	if err != nil {
 		return err
@@ -151,4 +159,29 @@ func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f f
 		Unreadable:     count.Unreadable,
 		UnreadableWhy:  count.UnreadableWhy,
 	}, nil
+}
+
+func jsonList(words []string) string {
+	text, _ := json.Marshal(words) // of strings, which can't fail
+	return string(text)
+}
+
+// repair is what brings objects at other versions to the storage version. Where
+// the API claims that there are none, the claim and the evidence of the run that
+// made it go first: a run believes both.
+func (a *app) repair(f finding, byVersion map[string]int64) string {
+	var commands []string
+	if f.plan.State == crdmigrator.Clean {
+		stored := slices.Sorted(maps.Keys(byVersion))
+		if !slices.Contains(stored, f.plan.StorageVersion) {
+			stored = append(stored, f.plan.StorageVersion)
+		}
+		commands = append(commands, fmt.Sprintf(
+			`kubectl patch crd %s --subresource=status --type=json -p '[{"op": "replace", "path": "/status/storedVersions", "value": %s}]'`,
+			f.name, jsonList(stored)))
+	}
+	if _, ok := f.facts.CRD.Annotations[crdmigrator.CheckpointAnnotation]; ok {
+		commands = append(commands, fmt.Sprintf("kubectl annotate crd %s %s-", f.name, crdmigrator.CheckpointAnnotation))
+	}
+	return strings.Join(append(commands, a.program+" crd run "+f.name), " && ")
 }

@@ -37,7 +37,7 @@ type CRDPlan struct {
 	StoredVersions []string `json:"storedVersions"`
 	// Objects is null when they can't be counted.
 	Objects       *int64           `json:"objects"`
-	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
+	ManagedFields string           `json:"managedFields"` // Unknown or Clean
 	Blockers      []godwit.Blocker `json:"blockers"`
 }
 
@@ -59,9 +59,10 @@ const (
 	// Succeeded: every object is at the storage version, and
 	// status.storedVersions says so unless the run was told not to trim.
 	Succeeded Result = "Succeeded"
-	// Partial: objects were migrated, others were not; failures say why.
+	// Partial: something was done, or every object was tried, and something is
+	// left: objects, or managedFields of objects. Failures say why.
 	Partial Result = "Partial"
-	// Failed: no object was written; failures say why.
+	// Failed: the run came to an error before it got anywhere; failures say why.
 	Failed Result = "Failed"
 	// Blocked: the run was refused and nothing was written; failures say why.
 	Blocked Result = "Blocked"
@@ -82,8 +83,8 @@ type CRDRunReport struct {
 	Requests        int64   `json:"requests"`
 	DurationSeconds float64 `json:"durationSeconds"`
 	Trimmed         bool    `json:"trimmed"`
-	// Failures names objects, at most 20 of them, and the definition itself
-	// for what concerns all of it.
+	// Failures names objects, at most 20 of each tally, and the definition
+	// itself for what concerns all of it.
 	Failures []godwit.Failure `json:"failures"`
 }
 
@@ -112,8 +113,10 @@ type CRDVerifyReport struct {
 	Objects        int64            `json:"objects"`
 	ByVersion      map[string]int64 `json:"byVersion"`
 	Unreadable     int64            `json:"unreadable"`
-	// UnreadableWhy is for people.
+	// UnreadableWhy and Remedy are for people: what is in the way of reading, and
+	// the command that migrates what is at another version.
 	UnreadableWhy string `json:"-"`
+	Remedy        string `json:"-"`
 }
 
 // Proven reports whether every object was read and is at the storage version.

@@ -75,8 +75,8 @@ widgets.example.com
 			write: func(w io.Writer) error {
 				return WriteVerified(w, Style{}, []CRDVerifyReport{
 					{Name: "a.example.com", StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 2}},
-					{Name: "b.example.com", StorageVersion: "v2", Objects: 4, ByVersion: map[string]int64{"v2": 1, "v1": 1}, Unreadable: 2, UnreadableWhy: "x: encrypted"},
-				}, "kubectl godwit crd run")
+					{Name: "b.example.com", StorageVersion: "v2", Objects: 4, ByVersion: map[string]int64{"v2": 1, "v1": 1}, Unreadable: 2, UnreadableWhy: "x: encrypted", Remedy: "kubectl godwit crd run b.example.com"},
+				})
 			},
 			want: `
 NAME            VERDICT       STORAGE   OBJECTS   BY VERSION   UNREADABLE

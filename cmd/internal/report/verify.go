@@ -9,8 +9,8 @@ import (
 )
 
 // WriteVerified writes a table of what etcd holds, and why something is not
-// proven. migrate is the command that migrates a definition.
-func WriteVerified(w io.Writer, s Style, reports []CRDVerifyReport, migrate string) error {
+// proven.
+func WriteVerified(w io.Writer, s Style, reports []CRDVerifyReport) error {
 	t := table{header: []string{"NAME", "VERDICT", "STORAGE", "OBJECTS", "BY VERSION", "UNREADABLE"}}
 	for _, r := range reports {
 		verdict := cell{"✗ NotProven", bad}
@@ -29,8 +29,8 @@ func WriteVerified(w io.Writer, s Style, reports []CRDVerifyReport, migrate stri
 		}
 		fmt.Fprintf(&text, "\n%s\n", r.Name)
 		if old := r.Objects - r.Unreadable - r.ByVersion[r.StorageVersion]; old > 0 {
-			fmt.Fprintf(&text, "  %s\n    → %s %s\n",
-				s.paint(bad, "✗ "+Count(old, "object is", "objects are")+" not at "+orDash(r.StorageVersion)), migrate, r.Name)
+			fmt.Fprintf(&text, "  %s\n    → %s\n",
+				s.paint(bad, "✗ "+Count(old, "object is", "objects are")+" not at "+orDash(r.StorageVersion)), r.Remedy)
 		}
 		if r.Unreadable > 0 {
 			fmt.Fprintf(&text, "  %s, first %s\n",

@@ -1,0 +1,162 @@
+package markers
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// DefaultLabel is the label by which Godwit finds what it is to migrate.
+	DefaultLabel = "godwit.dev/auto-migrate-storage-version=true"
+	// DefaultExclude is the marker of types that are not to be migrated.
+	DefaultExclude = "godwit:storage-version-migrator:exclude"
+)
+
+// Options name the markers; the zero value means Godwit's.
+type Options struct {
+	// Label is what migrated types carry, as key=value; DefaultLabel when empty.
+	Label string
+	// Exclude is the marker of the others, with or without the + in front;
+	// DefaultExclude when empty.
+	Exclude string
+	// AllowNoReason accepts exclude markers that give no reason.
+	AllowNoReason bool
+}
+
+// Reason says what is wrong with a type.
+type Reason string
+
+const (
+	// Missing: the type has neither marker.
+	Missing Reason = "Missing"
+	// Lost: a marker stands above the type where controller-gen does not look.
+	Lost Reason = "Lost"
+	// WrongValue: the marker gives the label another value.
+	WrongValue Reason = "WrongValue"
+	// Contradiction: the type, or the kind in its versions, has both markers.
+	Contradiction Reason = "Contradiction"
+	// NoReason: the exclude marker does not say why.
+	NoReason Reason = "NoReason"
+	// Duplicate: the same marker is there twice.
+	Duplicate Reason = "Duplicate"
+	// NotRoot: a type that gets no definition has a marker, which does nothing.
+	NotRoot Reason = "NotRoot"
+	// Unreadable: controller-gen fails on a marker with labels, or misreads it.
+	Unreadable Reason = "Unreadable"
+)
+
+// Finding is one thing to correct.
+type Finding struct {
+	// File is as the pattern led to it.
+	File string
+	// Line is the marker's, or the type's where a marker is missing.
+	Line int
+	// Type is the name of the Go type.
+	Type   string
+	Reason Reason
+	// Message says what is wrong and what to write.
+	Message string
+}
+
+// String is file:line: type: message.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Type, f.Message)
+}
+
+// Check reads the packages in folders, which are written as for the go command:
+// ./api/v1, or ./api/... for all below. Findings are in the order of files and
+// lines; none means that every root type is decided upon. It is an error when a
+// pattern leads to no folder, no Go file or no root type, since nothing would
+// have been checked.
+func Check(o Options, patterns ...string) ([]Finding, error) {
+	r, err := o.rules()
+	if err != nil {
+		return nil, err
+	}
+	if len(patterns) == 0 {
+		return nil, errors.New("no folder is given: name those of API types, ./api/... for example")
+	}
+	read := map[string]folder{}
+	for _, pattern := range patterns {
+		if err := readPattern(pattern, read); err != nil {
+			return nil, err
+		}
+	}
+	var all []subject
+	for _, f := range read {
+		all = append(all, f.subjects...)
+	}
+	slices.SortFunc(all, func(a, b subject) int { return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line) })
+	findings := r.judge(all)
+	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+	return findings, nil
+}
+
+// subject is a type and where it was found.
+type subject struct {
+	declaration
+	file, folder, group string
+}
+
+// folder is a package that was read.
+type folder struct {
+	files    int
+	subjects []subject
+}
+
+// readPattern adds the folders that a pattern names to those already read.
+func readPattern(pattern string, read map[string]folder) error {
+	paths, err := folders(pattern)
+	if err != nil {
+		return err
+	}
+	files, roots := 0, 0
+	for _, path := range paths {
+		f, ok := read[path]
+		if !ok {
+			if f, err = readFolder(path); err != nil {
+				return fmt.Errorf("read %s: %w", pattern, err)
+			}
+			read[path] = f
+		}
+		files += f.files
+		for _, s := range f.subjects {
+			if s.root() {
+				roots++
+			}
+		}
+	}
+	switch {
+	case files == 0:
+		return fmt.Errorf("%s has no Go files: nothing would be checked", pattern)
+	case roots == 0:
+		return fmt.Errorf("%s has no root types, which are structs marked +%s=true: nothing would be checked", pattern, rootMarker)
+	}
+	return nil
+}
+
+func readFolder(path string) (folder, error) {
+	names, err := files(path)
+	if err != nil {
+		return folder{}, err
+	}
+	f := folder{files: len(names)}
+	group := ""
+	for _, name := range names {
+		s, err := readSource(name, nil)
+		if err != nil {
+			return folder{}, err
+		}
+		group = cmp.Or(s.group, group)
+		for _, t := range s.types {
+			f.subjects = append(f.subjects, subject{declaration: t, file: name, folder: path})
+		}
+	}
+	for i := range f.subjects {
+		f.subjects[i].group = group
+	}
+	return f, nil
+}

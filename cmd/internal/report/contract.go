@@ -15,13 +15,13 @@ import "github.com/godwit-dev/godwit"
 const APIVersion = "cli.godwit.dev/v1alpha1"
 
 // List is the outermost object of all output.
-type List[T Item] struct {
+type List[T any] struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Items      []T    `json:"items"`
 }
 
-// Item is one CustomResourceDefinition in a list.
+// Item is one CustomResourceDefinition in a list, which has a name.
 type Item interface {
 	CRDPlan | CRDRunReport | CRDVerifyReport
 	name() string

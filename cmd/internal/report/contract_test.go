@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/markers"
 )
 
 func TestArraysAreNeverNull(t *testing.T) {
@@ -49,6 +50,17 @@ func TestArraysAreNeverNull(t *testing.T) {
 			list:   VerifyReportList([]CRDVerifyReport{{UnreadableWhy: "secret"}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[{"name":"","storageVersion":"",` +
 				`"objects":0,"byVersion":{},"unreadable":0}]}`,
+		},
+		"no findings": {
+			reason: "nothing to correct is a list, too",
+			list:   MarkerFindingList(nil),
+			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"MarkerFindingList","items":[]}`,
+		},
+		"an empty finding": {
+			reason: "every field is there, in the order of the contract",
+			list:   MarkerFindingList([]markers.Finding{{}}),
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"MarkerFindingList","items":[{"file":"","line":0,"type":"",` +
+				`"reason":"","message":""}]}`,
 		},
 	}
 	for name, tc := range cases {

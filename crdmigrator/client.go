@@ -179,21 +179,46 @@ func (c *client) find(ctx context.Context, r schema.GroupVersionResource, o walk
 	return &list.Items[0], nil
 }
 
-// touch writes an object without changing it: an empty merge patch, which the
-// server applies to whatever it holds, so that it can neither conflict nor
-// create. Two bytes go out, metadata comes back.
-func (c *client) touch(ctx context.Context, r schema.GroupVersionResource, o walk.Object, dryRun bool) (*metav1.PartialObjectMetadata, error) {
-	req := c.rest.Patch(types.MergePatchType).AbsPath(objectPath(r, o)...).
-		SetHeader("Accept", acceptMetadata).
-		Param("fieldManager", fieldManager).
-		Param("fieldValidation", metav1.FieldValidationIgnore).
-		Body([]byte("{}"))
+// objectPatch is one patch of one object.
+type objectPatch struct {
+	kind        types.PatchType
+	body        []byte
+	subresource string // "" for the object itself
+	manager     string
+	dryRun      bool
+}
+
+// patch sends a patch and returns the object's metadata after it. What is
+// written is already there, so fields the schema does not know are no news.
+func (c *client) patch(ctx context.Context, r schema.GroupVersionResource, o walk.Object, p objectPatch) (*metav1.PartialObjectMetadata, error) {
+	path := objectPath(r, o)
+	if p.subresource != "" {
+		path = append(path, p.subresource)
+	}
+	req := c.rest.Patch(p.kind).AbsPath(path...).Body(p.body).Param("fieldManager", p.manager)
+	return written(ctx, req, p.dryRun)
+}
+
+func written(ctx context.Context, req *rest.Request, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+	req.SetHeader("Accept", acceptMetadata).Param("fieldValidation", metav1.FieldValidationIgnore)
 	if dryRun {
 		req.Param("dryRun", metav1.DryRunAll)
 	}
 	m := &metav1.PartialObjectMetadata{}
 	err := do(ctx, req).Into(m)
 	return m, err
+}
+
+// update reads an object and puts back the very bytes, so that no field is lost
+// on a client that does not know it.
+func (c *client) update(ctx context.Context, r schema.GroupVersionResource, o walk.Object, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+	path := objectPath(r, o)
+	body, err := do(ctx, c.rest.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)).Raw()
+	if err != nil {
+		return nil, err
+	}
+	req := c.rest.Put().AbsPath(path...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Param("fieldManager", fieldManager)
+	return written(ctx, req, dryRun)
 }
 
 // setManagedFields replaces the managedFields of an object as it was read. The
@@ -207,13 +232,7 @@ func (c *client) setManagedFields(ctx context.Context, r schema.GroupVersionReso
 	if err != nil {
 		return nil, err
 	}
-	m := &metav1.PartialObjectMetadata{}
-	err = do(ctx, c.rest.Patch(types.JSONPatchType).AbsPath(objectPath(r, o)...).
-		SetHeader("Accept", acceptMetadata).
-		Param("fieldManager", fieldManager).
-		Param("fieldValidation", metav1.FieldValidationIgnore).
-		Body(body)).Into(m)
-	return m, err
+	return c.patch(ctx, r, o, objectPatch{kind: types.JSONPatchType, body: body, manager: fieldManager})
 }
 
 // create posts a review, a kind of object that is an answer and not stored.

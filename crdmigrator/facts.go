@@ -209,9 +209,14 @@ func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResour
 	objects := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 	definitions := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
 	status := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions/status"}
-	needed := []Grant{
-		{Verb: "list", Resource: objects},
-		{Verb: "patch", Resource: objects},
+	needed := []Grant{{Verb: "list", Resource: objects}}
+	write := m.options.Write.orDefault()
+	written := objects
+	if sub := write.subresource(); sub != "" {
+		written.Resource += "/" + sub
+	}
+	for _, verb := range write.verbs() {
+		needed = append(needed, Grant{Verb: verb, Resource: written})
 	}
 	if !m.options.NoTrim && !m.options.DryRun {
 		needed = append(needed, Grant{Verb: "patch", Resource: status, Name: crd.Name})

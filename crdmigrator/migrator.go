@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -73,6 +74,9 @@ type change struct {
 // New returns a migrator that talks to the cluster of cfg. Limits and retries
 // of cfg do not apply: the limiter paces, the walk retries.
 func New(cfg *rest.Config, o Options) (*Migrator, error) {
+	if !slices.Contains(Writes, o.Write.orDefault()) {
+		return nil, fmt.Errorf("no such write: %q; there are %v", o.Write, Writes)
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

@@ -48,6 +48,9 @@ const (
 	// ReasonStorageVersionNotServed: objects can't be written at the storage
 	// version, and writing them through another one can lose fields.
 	ReasonStorageVersionNotServed = "StorageVersionNotServed"
+	// ReasonStatusSubresourceMissing: the policy writes to /status, and the
+	// storage version has none.
+	ReasonStatusSubresourceMissing = "StatusSubresourceMissing"
 	// ReasonStoredVersionNotInSpec: objects may be stored at a version that
 	// the server no longer knows how to read.
 	ReasonStoredVersionNotInSpec = "StoredVersionNotInSpec"
@@ -75,6 +78,8 @@ type Policy struct {
 	// also covers a server that came back a moment ago; for processes that run
 	// all the time.
 	SettleFromSight bool
+	// Write is how objects are written; empty means WritePatch.
+	Write Write
 	// AcceptSilentServers goes on without the servers that are silent.
 	AcceptSilentServers bool
 }
@@ -172,7 +177,7 @@ func whyNotEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return "condition Established is not True"
 }
 
-func checkVersions(f Facts, _ Policy) []godwit.Blocker {
+func checkVersions(f Facts, p Policy) []godwit.Blocker {
 	crd := f.CRD
 	version := storageVersion(crd)
 	if version == "" {
@@ -186,6 +191,13 @@ func checkVersions(f Facts, _ Policy) []godwit.Blocker {
 			Reason:  ReasonStorageVersionNotServed,
 			Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
 			Remedy:  fmt.Sprintf("set served: true on version %s, for the time of the run: kubectl edit crd %s", version, crd.Name),
+		})
+	}
+	if w := p.Write.orDefault(); w.subresource() != "" && !hasStatus(crd) {
+		blockers = append(blockers, godwit.Blocker{
+			Reason:  ReasonStatusSubresourceMissing,
+			Message: fmt.Sprintf("the write %s goes to /status, which version %s of %s does not have", w, version, crd.Name),
+			Remedy:  fmt.Sprintf("use the write %s, or add subresources.status to version %s", w.onObject(), version),
 		})
 	}
 	for _, stored := range crd.Status.StoredVersions {

@@ -280,10 +280,12 @@ func (r *run) recheck(ctx context.Context) error {
 
 // rewrite writes one object.
 func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
-	after, err := r.client.touch(ctx, r.resource, o, r.options.DryRun)
+	after, err := r.write(ctx, o)
 	switch {
 	case apierrors.IsNotFound(err):
 		return r.confirmGone(ctx, o)
+	case apierrors.IsConflict(err):
+		return r.conflict(ctx, o, err)
 	case err != nil:
 		return godwit.Failed, starting(err)
 	case r.options.DryRun:

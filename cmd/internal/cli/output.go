@@ -30,9 +30,6 @@ func (c *choice) Set(value string) error {
 		c.value = value
 		return nil
 	}
-	if len(c.allowed) == 1 {
-		return fmt.Errorf("this release has only %q", c.allowed[0])
-	}
 	return fmt.Errorf("choose one of %s", strings.Join(c.allowed, ", "))
 }
 

@@ -70,8 +70,12 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	o.dryRun = choice{value: dryRunNone, allowed: []string{dryRunNone, dryRunClient, dryRunServer}, kind: "string"}
 	o.dryRun.addTo(c, "dry-run", "", "none; client: say what there is to do; server: send every write, to be checked and not carried out")
-	o.write = choice{value: "patch", allowed: []string{"patch"}, kind: "string"}
-	o.write.addTo(c, "write", "", "how an object is written; patch: an empty merge patch")
+	o.write = choice{value: string(crdmigrator.WritePatch), kind: "string"}
+	for _, w := range crdmigrator.Writes {
+		o.write.allowed = append(o.write.allowed, string(w))
+	}
+	o.write.addTo(c, "write", "", "how an object is written; patch: an empty merge patch; status-patch: the same on /status, "+
+		"past webhooks of the object itself; update: read it and put it back; apply, status-apply: apply nothing on the server")
 	o.policy.addTo(flags)
 	flags.BoolVar(&o.noTrim, "no-trim", false, "leave status.storedVersions as it is")
 	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
@@ -81,8 +85,10 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 }
 
 func (o *runOptions) migratorOptions() crdmigrator.Options {
+	policy := o.policy.policy()
+	policy.Write = crdmigrator.Write(o.write.value)
 	return crdmigrator.Options{
-		Policy:  o.policy.policy(),
+		Policy:  policy,
 		Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate)}),
 		NoTrim:  o.noTrim,
 		DryRun:  o.dryRun.value == dryRunServer,

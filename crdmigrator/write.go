@@ -1,0 +1,138 @@
+package crdmigrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Write is how an object is written again. Each of them makes the API server
+// encode the object anew; they differ in what they cost and what they may meet.
+type Write string
+
+const (
+	// WritePatch is an empty merge patch: the cheapest, and it can't conflict.
+	// The default.
+	WritePatch Write = "patch"
+	// WriteStatusPatch is the same on /status, which admission webhooks of the
+	// main resource are usually not asked about. The storage version must have
+	// the status subresource.
+	WriteStatusPatch Write = "status-patch"
+	// WriteUpdate reads the object live and puts it back as it is. A conflict
+	// means that somebody else wrote it in between; the object is Deferred.
+	WriteUpdate Write = "update"
+	// WriteApply is a server-side apply of nothing, by the field manager
+	// crdmigrator and tied to UID and resourceVersion.
+	WriteApply Write = "apply"
+	// WriteStatusApply is the same on /status.
+	WriteStatusApply Write = "status-apply"
+)
+
+// Writes are all there are, the default first.
+var Writes = []Write{WritePatch, WriteStatusPatch, WriteUpdate, WriteApply, WriteStatusApply}
+
+// applyManager owns what an apply leaves behind, which is nothing unless an
+// object had no managedFields at all.
+const applyManager = "crdmigrator"
+
+func (w Write) orDefault() Write {
+	if w == "" {
+		return WritePatch
+	}
+	return w
+}
+
+// subresource is what is written to; empty for the object itself.
+func (w Write) subresource() string {
+	if w == WriteStatusPatch || w == WriteStatusApply {
+		return "status"
+	}
+	return ""
+}
+
+// onObject is the same write on the object itself.
+func (w Write) onObject() Write {
+	switch w {
+	case WriteStatusPatch:
+		return WritePatch
+	case WriteStatusApply:
+		return WriteApply
+	}
+	return w
+}
+
+// verbs are the rights that a write needs on its resource, beside list.
+func (w Write) verbs() []string {
+	if w == WriteUpdate {
+		return []string{"get", "update"}
+	}
+	return []string{"patch"}
+}
+
+// hasStatus: the storage version serves /status.
+func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			return v.Subresources != nil && v.Subresources.Status != nil
+		}
+	}
+	return false
+}
+
+// write sends the write that the policy names and returns the object after it.
+func (r *run) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	w := r.options.Write.orDefault()
+	switch w {
+	case WriteUpdate:
+		return r.client.update(ctx, r.resource, o, r.options.DryRun)
+	case WriteApply, WriteStatusApply:
+		body, err := json.Marshal(map[string]any{
+			"apiVersion": r.resource.GroupVersion().String(),
+			"kind":       r.crd.Spec.Names.Kind,
+			"metadata": map[string]any{
+				"name": o.Name, "namespace": o.Namespace, "uid": o.UID, "resourceVersion": o.ResourceVersion,
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return r.client.patch(ctx, r.resource, o, objectPatch{
+			kind: types.ApplyPatchType, body: body, subresource: w.subresource(), manager: applyManager, dryRun: r.options.DryRun,
+		})
+	}
+	return r.client.patch(ctx, r.resource, o, objectPatch{
+		kind: types.MergePatchType, body: []byte("{}"), subresource: w.subresource(), manager: fieldManager, dryRun: r.options.DryRun,
+	})
+}
+
+// conflict decides what a 409 means. To an empty patch, which carries no
+// resourceVersion, it means "again". To an update it means that this pass leaves
+// the object alone, as its users expect. To an apply it means that somebody else
+// wrote the object, and that settles it if the live object proves so; what a
+// listed resourceVersion says proves nothing.
+func (r *run) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, err error) (godwit.Outcome, error) {
+	switch r.options.Write.orDefault() {
+	case WritePatch, WriteStatusPatch:
+		return godwit.Failed, err // retried
+	case WriteUpdate:
+		return godwit.Deferred, err
+	}
+	live, findErr := r.client.find(ctx, r.resource, o)
+	switch {
+	case findErr != nil:
+		return godwit.Failed, fmt.Errorf("look at %s after a conflict: %w", walk.Key(o), starting(findErr))
+	case live == nil:
+		return godwit.Gone, nil
+	}
+	if fresh, err := newer(live.ResourceVersion, r.since); err != nil || fresh {
+		return godwit.Skipped, err
+	}
+	return godwit.Deferred, err
+}

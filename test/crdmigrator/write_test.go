@@ -2,6 +2,7 @@ package crdmigrator_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 
 // rightsOf are the rights that one write needs.
 func (w *widgets) rightsOf(write crdmigrator.Write) []right {
-	rights := append(w.migrationRights()[:2:2], w.migrationRights()[3:]...) // without patch on the objects
+	rights := slices.Concat(w.migrationRights()[:2], w.migrationRights()[3:]) // without patch on the objects
 	switch write {
 	case crdmigrator.WriteUpdate:
 		return append(rights, right{"get", w.group, w.plural}, right{"update", w.group, w.plural})

@@ -139,6 +139,26 @@ func (c *client) patchCRD(ctx context.Context, name string, patchType types.Patc
 	return do(ctx, r).Error()
 }
 
+// rehearse sends a definition as a dry run: to be created, or, with a
+// resourceVersion, as an update of what is there.
+func (c *client) rehearse(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
+	body, err := json.Marshal(crd)
+	if err != nil {
+		return err
+	}
+	r := c.rest.Put().AbsPath(crdPath(crd.Name)...)
+	if crd.ResourceVersion == "" {
+		path := crdPath(crd.Name)
+		r = c.rest.Post().AbsPath(path[:len(path)-1]...)
+	}
+	return do(ctx, r.SetHeader("Accept", acceptMetadata).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).
+		Param("fieldManager", fieldManager).
+		Param("dryRun", metav1.DryRunAll).
+		Body(body)).Error()
+}
+
 func collectionPath(r schema.GroupVersionResource) []string {
 	return []string{"apis", r.Group, r.Version, r.Resource}
 }

@@ -226,18 +226,26 @@ func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResour
 	}
 	var denied []Grant
 	for _, g := range needed {
-		resource, subresource, _ := strings.Cut(g.Resource.Resource, "/")
-		ok, err := m.client.allowed(ctx, authorizationv1.ResourceAttributes{
-			Verb: g.Verb, Group: g.Resource.Group, Resource: resource, Subresource: subresource, Name: g.Name,
-		})
+		ok, err := m.may(ctx, g)
 		if err != nil {
-			return nil, fmt.Errorf("ask whether we may %s: %w", g, err)
+			return nil, err
 		}
 		if !ok {
 			denied = append(denied, g)
 		}
 	}
 	return denied, nil
+}
+
+func (m *Migrator) may(ctx context.Context, g Grant) (bool, error) {
+	resource, subresource, _ := strings.Cut(g.Resource.Resource, "/")
+	ok, err := m.client.allowed(ctx, authorizationv1.ResourceAttributes{
+		Verb: g.Verb, Group: g.Resource.Group, Resource: resource, Subresource: subresource, Name: g.Name,
+	})
+	if err != nil {
+		return false, fmt.Errorf("ask whether we may %s: %w", g, err)
+	}
+	return ok, nil
 }
 
 func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {

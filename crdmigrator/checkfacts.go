@@ -1,0 +1,175 @@
+package crdmigrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Check reads what decides about one definition of the next release, and
+// decides. It changes nothing.
+func (m *Migrator) Check(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) (Check, error) {
+	f, err := m.ObserveNext(ctx, next)
+	if err != nil {
+		return Check{}, err
+	}
+	return CheckFor(f), nil
+}
+
+// ObserveNext reads the facts about one definition of the next release: the live
+// one, the API server's own verdict by a dry run, and, where a version goes and
+// nothing else keeps it from going, the metadata of every object, page by page.
+func (m *Migrator) ObserveNext(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) (CheckFacts, error) {
+	f := CheckFacts{Next: next}
+	live, err := m.client.crd(ctx, next.Name)
+	switch {
+	case apierrors.IsForbidden(err):
+		f.Denied = []Grant{{Verb: "get", Resource: definitionsResource, Name: next.Name}}
+		f.User = m.client.whoAmI(ctx)
+		return f, nil
+	case err == nil:
+		f.Live = live
+	case !apierrors.IsNotFound(err):
+		return f, notFound(next.Name, err)
+	}
+	if f.Rehearsal, err = m.rehearse(ctx, f); err != nil {
+		return f, fmt.Errorf("dry-run %s: %w", next.Name, err)
+	}
+	if f.Live == nil || CheckFor(f).Verdict == Refused {
+		return f, nil
+	}
+	return f, m.readObjects(ctx, &f)
+}
+
+var definitionsResource = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
+
+// rehearse asks the API server. Whether it may be asked is another question: a
+// Forbidden alone does not tell a missing right from a policy that refuses.
+func (m *Migrator) rehearse(ctx context.Context, f CheckFacts) (Rehearsal, error) {
+	need := Grant{Verb: "create", Resource: definitionsResource}
+	if f.Live != nil {
+		need = Grant{Verb: "update", Resource: definitionsResource, Name: f.Live.Name}
+	}
+	ok, err := m.may(ctx, need)
+	if err != nil {
+		return Rehearsal{}, err
+	}
+	if !ok {
+		return Rehearsal{Skipped: fmt.Sprintf("%s may not %s", orElse(m.client.whoAmI(ctx), "the current user"), need)}, nil
+	}
+	return rehearsalOf(m.client.rehearse(ctx, replaced(f)))
+}
+
+// replaced is the live definition with the spec of the next release. Labels and
+// annotations that others have set stay, as they do with every tool.
+func replaced(f CheckFacts) *apiextensionsv1.CustomResourceDefinition {
+	if f.Live == nil {
+		crd := f.Next.DeepCopy()
+		crd.ResourceVersion, crd.UID = "", ""
+		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+		return crd
+	}
+	crd := f.Live.DeepCopy()
+	crd.Spec = *f.Next.Spec.DeepCopy()
+	crd.Labels, crd.Annotations = overlaid(crd.Labels, f.Next.Labels), overlaid(crd.Annotations, f.Next.Annotations)
+	return crd
+}
+
+func overlaid(under, over map[string]string) map[string]string {
+	if under == nil {
+		return over
+	}
+	maps.Copy(under, over)
+	return under
+}
+
+// rehearsalOf: a webhook that can't be rehearsed, a server in trouble and a
+// definition that changed in this moment refuse nothing.
+func rehearsalOf(err error) (Rehearsal, error) {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return Rehearsal{Accepted: true}, nil
+	case !errors.As(err, &status):
+		return Rehearsal{}, err
+	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"),
+		status.Status().Code >= 500, apierrors.IsTooManyRequests(err),
+		apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
+		return Rehearsal{Skipped: err.Error()}, nil
+	}
+	return Rehearsal{Refusal: orElse(err.Error(), fmt.Sprintf("status code %d", status.Status().Code))}, nil
+}
+
+// readObjects counts the objects and those whose managedFields name a removed
+// version, if the verdict hangs on that.
+func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
+	removed := f.removed()
+	if len(removed) == 0 && len(servedVersions(f.Next)) > 0 {
+		return nil
+	}
+	resource := resourceOf(f.Live)
+	if !served(f.Live, resource.Version) {
+		others := servedVersions(f.Live)
+		if len(others) == 0 {
+			f.Unread = "no version is served"
+			return nil
+		}
+		resource.Version = others[0]
+	}
+	need := Grant{Verb: "list", Resource: resource.GroupResource()}
+	ok, err := m.may(ctx, need)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		f.Denied, f.User = []Grant{need}, m.client.whoAmI(ctx)
+		return nil
+	}
+	err = m.scan(ctx, f, resource, removed)
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		f.Unread = err.Error()
+		return nil
+	}
+	return err
+}
+
+func (m *Migrator) scan(ctx context.Context, f *CheckFacts, resource schema.GroupVersionResource, removed []string) error {
+	r := run{Migrator: m, resource: resource}
+	var objects, stale int64
+	var example string
+	for page, err := range walk.List(ctx, r.page, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: m.options.Attempts}) {
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Items {
+			objects++
+			if !slices.ContainsFunc(o.ManagedFields, names(resource.Group, removed)) {
+				continue
+			}
+			if stale++; stale == 1 {
+				example = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+			}
+		}
+	}
+	f.Objects, f.Stale, f.StaleExample = &objects, stale, example
+	return nil
+}
+
+// names: the entry is of one of these versions.
+func names(group string, versions []string) func(metav1.ManagedFieldsEntry) bool {
+	return func(e metav1.ManagedFieldsEntry) bool {
+		gv, err := schema.ParseGroupVersion(e.APIVersion)
+		return err == nil && gv.Group == group && slices.Contains(versions, gv.Version)
+	}
+}

@@ -1,0 +1,199 @@
+package crdmigrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// refusal is about the file, which its author mends.
+func refusal(reason, message, remedy string) CheckReason {
+	return CheckReason{Verdict: Refused, Reason: reason, Message: message, Remedy: remedy}
+}
+
+// checkNames: group and plural are in every URL and key, kind and scope in every
+// object and key.
+func checkNames(f CheckFacts) []CheckReason {
+	next := f.Next
+	var reasons []CheckReason
+	if want := next.Spec.Names.Plural + "." + next.Spec.Group; f.Live == nil && next.Name != want {
+		reasons = append(reasons, refusal(ReasonImmutableField,
+			fmt.Sprintf("the name of %s is not plural and group of its spec, %s", next.Name, want), "call it "+want))
+	}
+	if f.Live == nil {
+		return reasons
+	}
+	old := f.Live.Spec
+	fields := []struct {
+		path, old, next string
+		fixed           bool
+	}{
+		{"spec.group", old.Group, next.Spec.Group, true},
+		{"spec.names.plural", old.Names.Plural, next.Spec.Names.Plural, true},
+		{"spec.names.kind", old.Names.Kind, next.Spec.Names.Kind, established(f.Live)},
+		{"spec.scope", string(old.Scope), string(next.Spec.Scope), established(f.Live)},
+	}
+	for _, field := range fields {
+		if field.fixed && field.old != field.next {
+			reasons = append(reasons, refusal(ReasonImmutableField,
+				fmt.Sprintf("%s of %s changes from %s to %q, and is immutable", field.path, next.Name, field.old, field.next),
+				fmt.Sprintf("leave it %s, or make a definition of another name and move the objects", field.old)))
+		}
+	}
+	return reasons
+}
+
+func checkVersionList(f CheckFacts) []CheckReason {
+	next := f.Next
+	var reasons []CheckReason
+	var storage []string
+	seen := map[string]bool{}
+	for _, v := range next.Spec.Versions {
+		if v.Storage {
+			storage = append(storage, v.Name)
+		}
+		if seen[v.Name] {
+			reasons = append(reasons, refusal(ReasonInvalidVersion, fmt.Sprintf("version %s of %s is there twice", v.Name, next.Name), "remove one of them"))
+		}
+		seen[v.Name] = true
+		if wrong := validation.IsDNS1035Label(v.Name); len(wrong) > 0 {
+			reasons = append(reasons, refusal(ReasonInvalidVersion,
+				fmt.Sprintf("%q of %s is not the name of a version: %s", v.Name, next.Name, wrong[0]), "call it v1 or v1alpha1, for example"))
+		}
+		if !hasSchema(v) && (f.Live == nil || !slices.ContainsFunc(f.Live.Spec.Versions, lacksSchema)) {
+			reasons = append(reasons, refusal(ReasonInvalidVersion,
+				fmt.Sprintf("version %s of %s has no schema.openAPIV3Schema", v.Name, next.Name), "give it one, also when it is not served"))
+		}
+	}
+	switch {
+	case len(storage) == 0:
+		reasons = append(reasons, refusal(ReasonNoStorageVersion, fmt.Sprintf("no version of %s is marked as the storage version", next.Name),
+			"set storage: true on one entry of spec.versions"))
+	case len(storage) > 1:
+		reasons = append(reasons, refusal(ReasonSeveralStorageVersions, fmt.Sprintf("%s are all marked as the storage version of %s", strings.Join(storage, ", "), next.Name),
+			"set storage: true on one entry of spec.versions, and false on the others"))
+	}
+	return reasons
+}
+
+func hasSchema(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+	return v.Schema != nil && v.Schema.OpenAPIV3Schema != nil
+}
+
+func lacksSchema(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !hasSchema(v) }
+
+func checkConversion(f CheckFacts) []CheckReason {
+	c := f.Next.Spec.Conversion
+	if c == nil {
+		return nil // the server makes it None
+	}
+	var reasons []CheckReason
+	invalid := func(what, remedy string) {
+		reasons = append(reasons, refusal(ReasonInvalidConversion, fmt.Sprintf("spec.conversion of %s %s", f.Next.Name, what), remedy))
+	}
+	switch {
+	case c.Strategy == apiextensionsv1.NoneConverter:
+		if c.Webhook != nil && (c.Webhook.ClientConfig != nil || len(c.Webhook.ConversionReviewVersions) > 0) {
+			invalid("has strategy None and a webhook", "set strategy: Webhook, or remove the webhook")
+		}
+		return reasons
+	case c.Strategy != apiextensionsv1.WebhookConverter:
+		invalid(fmt.Sprintf("has strategy %q", c.Strategy), "set strategy: None, or Webhook")
+		return reasons
+	case c.Webhook == nil || c.Webhook.ClientConfig == nil:
+		invalid("has strategy Webhook and no webhook.clientConfig", "say where the webhook is, in webhook.clientConfig")
+	case (c.Webhook.ClientConfig.URL == nil) == (c.Webhook.ClientConfig.Service == nil):
+		invalid("has a webhook.clientConfig without exactly one of url and service", "give it one of them")
+	}
+	if c.Webhook == nil || !reviewable(c.Webhook.ConversionReviewVersions) && !oddReviewVersions(f.Live) {
+		invalid("names no review version that the API server speaks", "set webhook.conversionReviewVersions: [v1]")
+	}
+	if f.Next.Spec.PreserveUnknownFields {
+		invalid("has strategy Webhook, while spec.preserveUnknownFields is true", "set preserveUnknownFields: false")
+	}
+	return reasons
+}
+
+// reviewable: the API server speaks one of the versions of ConversionReview.
+func reviewable(versions []string) bool {
+	return slices.Contains(versions, "v1") || slices.Contains(versions, "v1beta1")
+}
+
+// oddReviewVersions: the API server forgives what was there before.
+func oddReviewVersions(live *apiextensionsv1.CustomResourceDefinition) bool {
+	if live == nil || live.Spec.Conversion == nil || live.Spec.Conversion.Webhook == nil {
+		return false
+	}
+	versions := live.Spec.Conversion.Webhook.ConversionReviewVersions
+	return len(versions) > 0 && !reviewable(versions)
+}
+
+// checkNextServing: what is not served can be neither read nor migrated.
+func checkNextServing(f CheckFacts) []CheckReason {
+	next, target := f.Next, storageVersion(f.Next)
+	var reasons []CheckReason
+	switch {
+	case len(next.Spec.Versions) == 0:
+	case len(servedVersions(next)) == 0:
+		verdict := Stranding
+		if f.Live == nil || f.empty() {
+			verdict = Safe // there is nothing to strand
+		}
+		reasons = append(reasons, CheckReason{verdict, ReasonNoServedVersion,
+			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), "set served: true on the storage version"})
+	case target != "" && !served(next, target):
+		reasons = append(reasons, CheckReason{Safe, ReasonUnservedStorageVersion,
+			fmt.Sprintf("storage version %s of %s is not served, so that no migration to it is possible", target, next.Name),
+			fmt.Sprintf("set served: true on version %s", target)})
+	}
+	if gone := f.removedServed(); len(gone) > 0 && !f.empty() {
+		reasons = append(reasons, CheckReason{Safe, ReasonRemovedWhileServed,
+			fmt.Sprintf("%s of %s is served today: whoever still uses it gets a 404 that only another release cures", strings.Join(gone, ","), next.Name),
+			"let a release come first that has it with served: false"})
+	}
+	return reasons
+}
+
+// checkLosses: without a webhook, objects change their version and nothing else,
+// and what the other schema does not know is pruned.
+func checkLosses(f CheckFacts) []CheckReason {
+	if f.Live == nil || f.empty() || converts(f.Next) {
+		return nil
+	}
+	from, to := versionOf(f.Live, storageVersion(f.Live)), versionOf(f.Next, storageVersion(f.Next))
+	switch {
+	case to == nil || from == nil:
+		return nil
+	case converts(f.Live) && differ(f.Next.Spec.Versions):
+		return []CheckReason{{Safe, ReasonFieldsMayBeLost,
+			fmt.Sprintf("a webhook converts %s today, and with the next release nothing does, while schemas of its versions differ: fields that one of them lacks are pruned", f.Next.Name),
+			"keep spec.conversion, or see that each version has the fields of all"}}
+	case from.Name != to.Name && !equality.Semantic.DeepEqual(from.Schema, to.Schema):
+		return []CheckReason{{Safe, ReasonFieldsMayBeLost,
+			fmt.Sprintf("the storage version of %s changes from %s to %s, their schemas differ, and nothing converts: fields that %s lacks are pruned from what is written", f.Next.Name, from.Name, to.Name, to.Name),
+			fmt.Sprintf("see that %s has all fields of %s, or convert by a webhook", to.Name, from.Name)}}
+	}
+	return nil
+}
+
+func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+}
+
+func differ(versions []apiextensionsv1.CustomResourceDefinitionVersion) bool {
+	return slices.ContainsFunc(versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return !equality.Semantic.DeepEqual(v.Schema, versions[0].Schema)
+	})
+}
+
+func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
+	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &crd.Spec.Versions[i]
+}

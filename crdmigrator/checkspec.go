@@ -150,7 +150,8 @@ func checkNextServing(f CheckFacts) []CheckReason {
 			fmt.Sprintf("storage version %s of %s is not served, so that no migration to it is possible", target, next.Name),
 			fmt.Sprintf("set served: true on version %s", target)})
 	}
-	if gone := f.removedServed(); len(gone) > 0 && !f.empty() {
+	// Stale objects have the same remedy, and a better reason for it.
+	if gone := f.removedServed(); len(gone) > 0 && !f.empty() && f.Stale == 0 {
 		reasons = append(reasons, CheckReason{Safe, ReasonRemovedWhileServed,
 			fmt.Sprintf("%s of %s is served today: whoever still uses it gets a 404 that only another release cures", strings.Join(gone, ","), next.Name),
 			"let a release come first that has it with served: false"})

@@ -99,6 +99,21 @@ func createObjects(ts *testscript.TestScript, args []string) error {
 	return errors.Join(failures...)
 }
 
+// apply PLURAL VERSION NAME: a server-side apply, which managedFields remember.
+func applyObject(ts *testscript.TestScript, args []string) error {
+	client, err := dynamic.NewForConfig(clusterOf(ts).Config())
+	if err != nil {
+		return err
+	}
+	group, plural, version, name := ts.Getenv("GROUP"), args[0], args[1], args[2]
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"of": name}}}
+	o.SetAPIVersion(group + "/" + version)
+	o.SetKind(strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s"))
+	_, err = client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural}).Namespace("default").
+		Apply(context.Background(), name, o, metav1.ApplyOptions{FieldManager: "painter"})
+	return err
+}
+
 // adopted: returns when every API server has renewed its lease two seconds after
 // now, and thus after every change that came before.
 func awaitAdopted(ts *testscript.TestScript, _ []string) error {

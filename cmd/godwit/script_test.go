@@ -41,6 +41,7 @@ func runScripts(t *testing.T, folder string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"crd":      command(installCRD),
 			"objects":  command(createObjects),
+			"apply":    command(applyObject),
 			"adopted":  command(awaitAdopted),
 			"deny":     command(deny),
 			"allow":    command(allow),

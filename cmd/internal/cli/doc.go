@@ -10,8 +10,8 @@
 // targets, carry plans out one after the other, wait where the library says to
 // wait, and turn what it reports into the contract of package report.
 //
-// Read root.go and exit.go, then plan.go, run.go with runner.go, and verify.go;
-// lint.go reads source and no cluster.
+// Read root.go and exit.go, then plan.go, run.go with runner.go, verify.go, and
+// check.go with input.go; lint.go reads source and no cluster.
 // session.go and problem.go talk to the cluster and explain what it answers;
 // target.go and suggest.go find the definitions meant; console.go, progress.go,
 // bar.go and line.go own stderr.

@@ -37,6 +37,27 @@ func TestWorst(t *testing.T) {
 	}
 }
 
+func TestCheckCode(t *testing.T) {
+	cases := map[string]struct {
+		verdicts []string
+		want     Code
+	}{
+		"all safe":                  {[]string{"Safe", "Safe"}, OK},
+		"one unknown":               {[]string{"Safe", "Unknown"}, Pending},
+		"refused outweighs unknown": {[]string{"Refused", "Unknown"}, Refused},
+		"stranding, as bad as that": {[]string{"Unknown", "Stranding"}, Refused},
+	}
+	for name, tc := range cases {
+		var items []report.CRDCheck
+		for _, v := range tc.verdicts {
+			items = append(items, report.CRDCheck{Verdict: v})
+		}
+		if got := checkCode(items); got != tc.want {
+			t.Errorf("%s: checkCode = %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
 func TestPassageResult(t *testing.T) {
 	complete := func(c godwit.Counts) crdmigrator.Report {
 		return crdmigrator.Report{Storage: walk.Report{Counts: c, Complete: true}}

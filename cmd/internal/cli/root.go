@@ -128,9 +128,10 @@ func (a *app) crdCommand() *cobra.Command {
 		Long: "A CustomResourceDefinition stores new objects at one version, its storage version.\n" +
 			"Objects written before stay in etcd at the version they were written at, and\n" +
 			"status.storedVersions remembers it: such a version must not be dropped. The\n" +
-			"commands below find such objects, migrate them, and prove from etcd that it is done.",
+			"commands below find such objects, migrate them, prove from etcd that it is done, and\n" +
+			"tell before a release whether it drops a version too early.",
 	}
 	parent(crd)
-	crd.AddCommand(a.planCommand(), a.runCommand(), a.verifyCommand())
+	crd.AddCommand(a.planCommand(), a.runCommand(), a.verifyCommand(), a.checkCommand())
 	return crd
 }

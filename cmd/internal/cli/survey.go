@@ -66,10 +66,21 @@ func (s *session) survey(ctx context.Context, names []string) ([]finding, error)
 }
 
 func (s *session) find(ctx context.Context, f *finding) error {
-	for try := 1; ; try++ {
+	return patiently(ctx, func() error {
 		var err error
 		if f.facts, err = s.Observe(ctx, f.name); err == nil {
 			f.plan = crdmigrator.PlanFor(f.facts, s.policy)
+		}
+		return err
+	})
+}
+
+// patiently reads again what a loaded server has answered with a fault that
+// may cure itself.
+func patiently(ctx context.Context, read func() error) error {
+	for try := 1; ; try++ {
+		err := read()
+		if err == nil {
 			return nil
 		}
 		wait, again := walk.Transient(err)

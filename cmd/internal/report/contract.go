@@ -9,7 +9,10 @@
 // the commands turn the contract's kinds into text.
 package report
 
-import "github.com/godwit-dev/godwit"
+import (
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
 
 // APIVersion is of every list in this package.
 const APIVersion = "cli.godwit.dev/v1alpha1"
@@ -23,7 +26,7 @@ type List[T any] struct {
 
 // Item is one CustomResourceDefinition in a list, which has a name.
 type Item interface {
-	CRDPlan | CRDRunReport | CRDVerifyReport
+	CRDPlan | CRDRunReport | CRDVerifyReport | CRDCheck
 	name() string
 }
 
@@ -41,13 +44,16 @@ type CRDPlan struct {
 	Blockers      []godwit.Blocker `json:"blockers"`
 }
 
-// Reasons of blockers that the command line finds by itself; all others are
+// Reasons of blockers and verdicts that the command line finds by itself; all others are
 // those of package crdmigrator.
 const (
 	// ReasonNotFound: there is no such definition.
 	ReasonNotFound = "NotFound"
 	// ReasonForbidden: the definition may not be read.
 	ReasonForbidden = "Forbidden"
+	// ReasonAPIVersionRemoved: a file has a definition at a version of the API
+	// that API servers do not serve any more.
+	ReasonAPIVersionRemoved = "APIVersionRemoved"
 	// ReasonUnreadable: reading the definition failed.
 	ReasonUnreadable = "Unreadable"
 )
@@ -124,9 +130,22 @@ func (r CRDVerifyReport) Proven() bool {
 	return r.Unreadable == 0 && r.ByVersion[r.StorageVersion] == r.Objects
 }
 
+// CRDCheck says what becomes of the cluster when it is given one definition of
+// the next release.
+type CRDCheck struct {
+	Name    string `json:"name"`
+	Verdict string `json:"verdict"` // Safe, Refused, Stranding or Unknown
+	// RemovedVersions are in spec.versions now and not in the next release.
+	RemovedVersions []string `json:"removedVersions"`
+	// Reasons come with the weightiest first. Each has a verdict of its own, of
+	// which the weightiest is that of the definition; those that are Safe are notes.
+	Reasons []crdmigrator.CheckReason `json:"reasons"`
+}
+
 func (p CRDPlan) name() string         { return p.Name }
 func (r CRDRunReport) name() string    { return r.Name }
 func (r CRDVerifyReport) name() string { return r.Name }
+func (c CRDCheck) name() string        { return c.Name }
 
 // PlanList makes the list that `crd plan` prints.
 func PlanList(items []CRDPlan) List[CRDPlan] {
@@ -154,6 +173,15 @@ func VerifyReportList(items []CRDVerifyReport) List[CRDVerifyReport] {
 		}
 	}
 	return List[CRDVerifyReport]{APIVersion, "CRDVerifyReportList", present(items)}
+}
+
+// CheckList makes the list that `crd check` prints.
+func CheckList(items []CRDCheck) List[CRDCheck] {
+	for i := range items {
+		c := &items[i]
+		c.RemovedVersions, c.Reasons = present(c.RemovedVersions), present(c.Reasons)
+	}
+	return List[CRDCheck]{APIVersion, "CRDCheckList", present(items)}
 }
 
 // present turns null into [].

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/markers"
 )
 
@@ -39,6 +40,23 @@ func TestArraysAreNeverNull(t *testing.T) {
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[{"name":"","storageVersion":"","result":"",` +
 				`"objects":{"total":3,"migrated":2,"unchanged":0,"skipped":0,"gone":0,"deferred":0,"failed":1},` +
 				`"managedFields":{"cleaned":0,"deferred":0,"failed":0},"requests":0,"durationSeconds":0,"trimmed":false,"failures":[]}]}`,
+		},
+		"no checks": {
+			reason: "a command that failed early prints a list, too",
+			list:   CheckList(nil),
+			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[]}`,
+		},
+		"an empty check": {
+			reason: "no reason is an empty list",
+			list:   CheckList([]CRDCheck{{}}),
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","verdict":"",` +
+				`"removedVersions":[],"reasons":[]}]}`,
+		},
+		"a check with a reason": {
+			reason: "each reason has a verdict of its own",
+			list:   CheckList([]CRDCheck{{Verdict: "Safe", Reasons: []crdmigrator.CheckReason{{Verdict: "Safe", Reason: "NotRehearsed"}}}}),
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","verdict":"Safe",` +
+				`"removedVersions":[],"reasons":[{"verdict":"Safe","reason":"NotRehearsed","message":"","remedy":""}]}]}`,
 		},
 		"no verdicts": {
 			reason: "a command that failed early prints a list, too",

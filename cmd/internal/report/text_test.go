@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
 func TestText(t *testing.T) {
@@ -68,6 +69,47 @@ widgets.example.com
   ✗ widgets.example.com: the server is gone
   … and 4 more objects
 7 clean customresourcedefinitions: nothing to do
+`,
+		},
+		"checks": {
+			reason: "what must not be released comes first, a note looks like one, and what is safe without a word is only in the table",
+			write: func(w io.Writer) error {
+				note := crdmigrator.CheckReason{Verdict: "Safe", Reason: "NotRehearsed", Message: "not asked", Remedy: "ask"}
+				return WriteChecks(w, Style{}, []CRDCheck{
+					{Name: "a.example.com", Verdict: "Safe"},
+					{Name: "b.example.com", Verdict: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []crdmigrator.CheckReason{
+						{Verdict: "Unknown", Reason: "Forbidden", Message: "alice may not", Remedy: "kubectl"}, note,
+					}},
+					{Name: "c.example.com", Verdict: "Stranding", RemovedVersions: []string{"v1", "v2"}, Reasons: []crdmigrator.CheckReason{
+						{Verdict: "Stranding", Reason: "NoServedVersion", Message: "none", Remedy: "serve"},
+					}},
+					{Name: "d.example.com", Verdict: "Refused", Reasons: []crdmigrator.CheckReason{
+						{Verdict: "Refused", Reason: "NoStorageVersion", Message: "none", Remedy: "set one"},
+					}},
+				})
+			},
+			want: `
+NAME            VERDICT       REMOVED
+d.example.com   ✗ Refused     -
+c.example.com   ✗ Stranding   v1,v2
+b.example.com   ? Unknown     v1
+a.example.com   ✓ Safe        -
+
+d.example.com
+  ✗ NoStorageVersion: none
+    → set one
+
+c.example.com
+  ✗ NoServedVersion: none
+    → serve
+
+b.example.com
+  ? Forbidden: alice may not
+    → kubectl
+  · NotRehearsed: not asked
+    → ask
+
+4 customresourcedefinitions: 1 safe, 1 refused, 1 stranding, 1 unknown
 `,
 		},
 		"verdicts": {

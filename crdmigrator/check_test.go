@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 )
 
 // at is a version of a definition: * stores, - is not served.
@@ -45,7 +44,7 @@ func conversion(c apiextensionsv1.CustomResourceConversion) edit {
 // webhook is a complete conversion by a webhook.
 func webhook(edits ...func(*apiextensionsv1.WebhookConversion)) edit {
 	w := &apiextensionsv1.WebhookConversion{
-		ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: ptr.To("https://example.com/convert")},
+		ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new("https://example.com/convert")},
 		ConversionReviewVersions: []string{"v1"},
 	}
 	for _, e := range edits {

@@ -12,8 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // Check reads what decides about one definition of the next release, and
@@ -145,10 +143,9 @@ func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
 }
 
 func (m *Migrator) scan(ctx context.Context, f *CheckFacts, resource schema.GroupVersionResource, removed []string) error {
-	r := run{Migrator: m, resource: resource}
 	var objects, stale int64
 	var example string
-	for page, err := range walk.List(ctx, r.page, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: m.options.Attempts}) {
+	for page, err := range m.objects(ctx, resource) {
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,8 @@ type Facts struct {
 	Objects *int64
 	// Uncounted says why Objects is nil.
 	Uncounted string
+	// ManagedFields is what a scan has found; empty without one.
+	ManagedFields ManagedFields
 	// Servers are the API servers with a valid identity lease.
 	Servers []Server
 	// ServersUnread says why the leases could not be read. Time alone decides
@@ -103,6 +105,11 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	}
 	if f.Objects, f.Uncounted, err = m.count(ctx, f.CRD); err != nil {
 		return f, fmt.Errorf("count %s: %w", crd, err)
+	}
+	if m.options.Scan && f.Uncounted == "" {
+		if f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD); err != nil {
+			return f, fmt.Errorf("scan %s: %w", crd, err)
+		}
 	}
 	f.Now = m.client.clock.Now()
 	if clean(f.CRD) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,6 +42,28 @@ type fieldsCleaner struct {
 	storage string // version of a seeding entry
 	served  []string
 	now     func() time.Time
+}
+
+func (m *Migrator) cleanerOf(crd *apiextensionsv1.CustomResourceDefinition) *fieldsCleaner {
+	return &fieldsCleaner{
+		group: crd.Spec.Group, storage: storageVersion(crd), served: servedVersions(crd), now: m.client.clock.Now,
+	}
+}
+
+// scanManagedFields reads objects until one has stale managedFields.
+func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ManagedFields, error) {
+	cleaner := m.cleanerOf(crd)
+	for page, err := range m.objects(ctx, resourceOf(crd)) {
+		if err != nil {
+			return ManagedFieldsUnknown, err
+		}
+		for _, o := range page.Items {
+			if slices.ContainsFunc(o.ManagedFields, cleaner.stale) {
+				return ManagedFieldsStale, nil
+			}
+		}
+	}
+	return ManagedFieldsClean, nil
 }
 
 // clean returns the entries that stay, and whether that is a change. It does

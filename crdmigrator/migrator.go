@@ -27,6 +27,9 @@ type Options struct {
 	Journal Journal
 	// SkipPhases are not run.
 	SkipPhases []Phase
+	// Scan makes Observe read the objects' metadata until it finds stale
+	// managedFields, to the last object where there are none.
+	Scan bool
 	// NoTrim leaves status.storedVersions as it is.
 	NoTrim bool
 	// DryRun sends every write as a server-side dry run: it tells which

@@ -18,7 +18,8 @@ import (
 type State string
 
 const (
-	// Clean: storedVersions is the storage version alone.
+	// Clean: storedVersions is the storage version alone, and managedFields are
+	// not known to be stale.
 	Clean State = "Clean"
 	// Ready: there is work, and nothing in its way.
 	Ready State = "Ready"
@@ -33,6 +34,8 @@ type ManagedFields string
 const (
 	// ManagedFieldsUnknown: telling takes reading every object.
 	ManagedFieldsUnknown ManagedFields = "Unknown"
+	// ManagedFieldsStale: some object names one; a run cleans it.
+	ManagedFieldsStale ManagedFields = "Stale"
 	// ManagedFieldsClean: no object names a version that is not served.
 	ManagedFieldsClean ManagedFields = "Clean"
 )
@@ -120,15 +123,21 @@ func PlanFor(f Facts, p Policy) Plan {
 		ServedVersions: servedVersions(crd),
 		StoredVersions: slices.Clone(crd.Status.StoredVersions),
 		Objects:        f.Objects,
-		ManagedFields:  ManagedFieldsUnknown,
+		ManagedFields:  f.ManagedFields,
 		Resumes:        f.Checkpoint.holds(crd, p),
 		Uncounted:      f.Uncounted,
 		ServersUnread:  f.ServersUnread,
 	}
-	if f.Objects != nil && *f.Objects == 0 {
+	switch {
+	case f.Objects != nil && *f.Objects == 0:
 		plan.ManagedFields = ManagedFieldsClean
+	case f.ManagedFields == "":
+		plan.ManagedFields = ManagedFieldsUnknown
 	}
 	if clean(crd) && plan.StorageVersion != "" {
+		if plan.ManagedFields == ManagedFieldsStale {
+			plan.State = Ready
+		}
 		return plan
 	}
 	plan.State = Ready

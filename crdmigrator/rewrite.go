@@ -139,9 +139,7 @@ func (r *run) skips(phase Phase) bool { return slices.Contains(r.options.SkipPha
 // adopt makes the definition, as it was read, the one that the run is about.
 func (r *run) adopt(crd *apiextensionsv1.CustomResourceDefinition) {
 	r.crd = crd
-	r.cleaner.Store(&fieldsCleaner{
-		group: crd.Spec.Group, storage: storageVersion(crd), served: servedVersions(crd), now: r.client.clock.Now,
-	})
+	r.cleaner.Store(r.cleanerOf(crd))
 }
 
 // begin reads the definition anew and refuses a plan that was made for another
@@ -171,9 +169,8 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 
 // pass visits every object once.
 func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Report) error) error {
-	pages := walk.List(ctx, r.page, walk.ListOptions{PageObjects: r.options.PageObjects, Attempts: r.options.Attempts})
 	var err error
-	r.storage, err = walk.Run(ctx, pages, r.visit, walk.Options{
+	r.storage, err = walk.Run(ctx, r.objects(ctx, r.resource), r.visit, walk.Options{
 		Limiter:  r.options.Limiter,
 		Attempts: r.options.Attempts,
 		Retry:    retry,
@@ -194,10 +191,18 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	return nil
 }
 
-func (r *run) page(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
-	list, err := r.client.objects(ctx, r.resource, limit, token)
+// objects walks over the metadata of all objects of a resource.
+func (m *Migrator) objects(ctx context.Context, resource schema.GroupVersionResource) walk.Source[*metav1.PartialObjectMetadata] {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+		return m.page(ctx, resource, limit, token)
+	}
+	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: m.options.Attempts})
+}
+
+func (m *Migrator) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+	list, err := m.client.objects(ctx, resource, limit, token)
 	if err != nil {
-		return walk.Page[*metav1.PartialObjectMetadata]{}, "", fmt.Errorf("list %s: %w", r.resource.GroupResource(), starting(err))
+		return walk.Page[*metav1.PartialObjectMetadata]{}, "", fmt.Errorf("list %s: %w", resource.GroupResource(), starting(err))
 	}
 	page := walk.Page[*metav1.PartialObjectMetadata]{
 		Items:           make([]*metav1.PartialObjectMetadata, len(list.Items)),

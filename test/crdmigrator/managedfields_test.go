@@ -73,6 +73,9 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 		t.Error("an apply over entries of a removed version went through: what is to be cleaned?")
 	}
 
+	if got := w.scanned(); got != crdmigrator.ManagedFieldsStale {
+		t.Errorf("a scan says %s, want Stale", got)
+	}
 	report := w.mustMigrate(m)
 	if want := (godwit.Counts{Migrated: 3}); report.ManagedFields.Counts != want {
 		t.Errorf("cleanup: %+v, want %+v", report.ManagedFields, want)
@@ -89,6 +92,10 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 		t.Errorf("managedFields of a written object are %q, want one seeding entry of its manager", got)
 	}
 
+	if got := w.scanned(); got != crdmigrator.ManagedFieldsClean {
+		t.Errorf("after the cleanup a scan says %s, want Clean", got)
+	}
+
 	// A later apply by the same manager takes the seed over.
 	if _, err := w.apply("painter", "v2", "applied", "green"); err != nil {
 		t.Fatal(err)
@@ -99,6 +106,19 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 	if report := w.mustMigrate(m); report.ManagedFields.Counts.Total() != 0 {
 		t.Errorf("a second run cleans %+v, want nothing", report.ManagedFields)
 	}
+}
+
+// scanned is what a plan that reads all objects says of their managedFields.
+func (w *widgets) scanned() crdmigrator.ManagedFields {
+	w.t.Helper()
+	plan, err := newMigrator(w.t, w.config, crdmigrator.Options{Scan: true}).Plan(w.t.Context(), w.name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if (plan.ManagedFields == crdmigrator.ManagedFieldsStale) != (plan.State == crdmigrator.Ready) {
+		w.t.Errorf("plan is %s although managedFields are %s", plan.State, plan.ManagedFields)
+	}
+	return plan.ManagedFields
 }
 
 // TestOneWriteDoesBothJobs: an object that needs both is written once.

@@ -13,6 +13,7 @@ import (
 
 type planOptions struct {
 	selection
+	scan   bool
 	output format
 }
 
@@ -40,12 +41,13 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	listOnFlagError(a, c, report.PlanList(nil))
 	o.addTo(c)
+	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, to tell whether managedFields name versions that are not served")
 	o.output.addTo(c)
 	return c
 }
 
 func (a *app) plan(ctx context.Context, o *planOptions) error {
-	s, findings, err := a.look(ctx, o.selection, crdmigrator.Options{})
+	s, findings, err := a.look(ctx, o.selection, crdmigrator.Options{Scan: o.scan})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type CRDPlan struct {
 	StoredVersions []string `json:"storedVersions"`
 	// Objects is null when they can't be counted.
 	Objects       *int64           `json:"objects"`
-	ManagedFields string           `json:"managedFields"` // Unknown or Clean
+	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
 	Blockers      []godwit.Blocker `json:"blockers"`
 }
 

@@ -43,6 +43,11 @@ func WritePlans(w io.Writer, s Style, plans []CRDPlan) error {
 			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
 		}
 	}
+	for _, p := range plans {
+		if p.ManagedFields == "Stale" {
+			fmt.Fprintf(&text, "\n%s: managedFields of objects name versions that are not served; a run cleans them\n", p.Name)
+		}
+	}
 	fmt.Fprintf(&text, "\n%s\n", planSum(plans))
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -57,7 +62,7 @@ func planSum(plans []CRDPlan) string {
 	for _, p := range plans {
 		states[p.State]++
 		switch {
-		case p.State != "Ready":
+		case p.State != "Ready" || slices.Equal(p.StoredVersions, []string{p.StorageVersion}): // only managedFields are left to clean
 		case p.Objects == nil:
 			uncounted++
 		default:

@@ -41,17 +41,14 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 
 	// Another process has only looked so far, and asks its user meanwhile.
 	asking := newMigrator(t, s.config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: 5 * time.Second}})
-	seen, err := asking.Observe(t.Context(), s.name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := s.planWhileSilent(asking)
 
 	// It comes back and does what a migration fears.
 	s.resume()
 	s.mustBeStored("the queued writes were stored at the old version", map[string]int{"v1": queuedWrites})
 
 	// Whoever saw it silent does not take its fresh lease for an answer.
-	if _, err := asking.Run(t.Context(), crdmigrator.PlanFor(seen, crdmigrator.Policy{Settle: 5 * time.Second}), nil); !errors.As(err, &notSettled) {
+	if _, err := asking.Run(t.Context(), seen, nil); !errors.As(err, &notSettled) {
 		t.Errorf("a run planned while the server was silent: %v, want NotSettledError", err)
 	}
 
@@ -157,6 +154,25 @@ func (s *stoppedServer) resume() {
 	s.writes.Wait()
 	if err := errors.Join(s.errs[:]...); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// planWhileSilent plans until the plan names a silent server: each process has
+// its own notion of the server's clock, a second apart at the most.
+func (s *stoppedServer) planWhileSilent(m *crdmigrator.Migrator) crdmigrator.Plan {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		facts, err := m.Observe(s.t.Context(), s.name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		plan := crdmigrator.PlanFor(facts, crdmigrator.Policy{Settle: 5 * time.Second})
+		if len(plan.Blockers) == 1 && plan.Blockers[0].Reason == crdmigrator.ReasonServerSilent {
+			return plan
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the plan's blockers are %v, want the silent server", plan.Blockers)
+		}
 	}
 }
 

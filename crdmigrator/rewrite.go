@@ -59,6 +59,7 @@ type run struct {
 	progress func(Report)
 
 	resource   schema.GroupVersionResource
+	kind       string // never changes; the workers must not read crd, which a page's hook replaces
 	crd        *apiextensionsv1.CustomResourceDefinition
 	checkpoint Checkpoint
 	since      string    // C: set before the first object is acted on, then fixed
@@ -153,7 +154,7 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 		return fmt.Errorf("%w: %s is not what was planned for", ErrChanged, r.name)
 	}
 	r.adopt(crd)
-	r.resource = p.Resource
+	r.resource, r.kind = p.Resource, crd.Spec.Names.Kind
 	earlier, err := r.options.Journal.Load(ctx, crd)
 	if err != nil {
 		return fmt.Errorf("load the checkpoint of %s: %w", r.name, err)

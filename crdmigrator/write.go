@@ -95,7 +95,7 @@ func (r *run) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*meta
 	case WriteApply, WriteStatusApply:
 		body, err := json.Marshal(map[string]any{
 			"apiVersion": r.resource.GroupVersion().String(),
-			"kind":       r.crd.Spec.Names.Kind,
+			"kind":       r.kind,
 			"metadata": map[string]any{
 				"name": o.Name, "namespace": o.Namespace, "uid": o.UID, "resourceVersion": o.ResourceVersion,
 			},

@@ -161,7 +161,7 @@ func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, err
 		if attempt == l.options.Attempts {
 			return Page[T]{}, "", fmt.Errorf("list a page, %d attempts: %w", attempt, err)
 		}
-		if err := wait(ctx, backoff(attempt, hint)); err != nil {
+		if err := Wait(ctx, backoff(attempt, hint)); err != nil {
 			return Page[T]{}, "", err
 		}
 	}

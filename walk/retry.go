@@ -104,7 +104,8 @@ func backoff(attempt int, hint time.Duration) time.Duration {
 	return min(max(d, hint), maxDelay)
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+// Wait returns nil after d, or the cause when the context ends before.
+func Wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -125,7 +126,7 @@ func Retry(ctx context.Context, attempts int, f func(context.Context) error) err
 		if !again || attempt == attempts || ctx.Err() != nil {
 			return err
 		}
-		if cause := wait(ctx, backoff(attempt, hint)); cause != nil {
+		if cause := Wait(ctx, backoff(attempt, hint)); cause != nil {
 			return fmt.Errorf("%w while waiting to try again after: %w", cause, err)
 		}
 	}

@@ -153,12 +153,12 @@ func settled(o godwit.Outcome) bool {
 func (r *runner[T]) later(j job[T], delay time.Duration) {
 	if r.park() {
 		go func() {
-			_ = wait(r.ctx, delay) // resume looks at the context
+			_ = Wait(r.ctx, delay) // resume looks at the context
 			r.again <- j
 		}()
 		return
 	}
-	_ = wait(r.ctx, delay)
+	_ = Wait(r.ctx, delay)
 	r.resume(j)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 const (
@@ -96,7 +97,7 @@ func (r *runner) carryOut(ctx context.Context, p *passage) {
 		switch {
 		case errors.As(p.err, &unsettled):
 			r.display.settling(unsettled)
-			if cause := pause(ctx, settlePause(unsettled)); cause != nil {
+			if cause := walk.Wait(ctx, settlePause(unsettled)); cause != nil {
 				p.err = cause
 				return
 			}

@@ -88,21 +88,9 @@ func patiently(ctx context.Context, read func() error) error {
 		if try == surveyTries || !again || !errors.As(err, &status) {
 			return err
 		}
-		if cause := pause(ctx, max(wait, time.Second)); cause != nil {
+		if cause := walk.Wait(ctx, max(wait, time.Second)); cause != nil {
 			return cause
 		}
-	}
-}
-
-// pause waits, and returns the cause when the context ends before.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
 	}
 }
 

@@ -105,7 +105,7 @@ func (c Checkpoint) restartsSince(t time.Time) int {
 // annotationJournal is the default: the checkpoint is an annotation on the
 // definition that it speaks of, so it needs no object and no grant of its own.
 type annotationJournal struct {
-	client *client
+	client *apiClient
 }
 
 func (annotationJournal) Load(_ context.Context, crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, error) {

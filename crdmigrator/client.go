@@ -54,15 +54,15 @@ var codecs = func() serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// client is every request this package makes. It decides nothing, never
+// apiClient is every request this package makes. It decides nothing, never
 // retries by itself, and paces itself by the limiter.
-type client struct {
+type apiClient struct {
 	rest  rest.Interface
 	clock *serverClock
 }
 
-func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*client, error) {
-	c := &client{clock: &serverClock{local: local}}
+func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*apiClient, error) {
+	c := &apiClient{clock: &serverClock{local: local}}
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1 // the limiter is the only brake
 	cfg.RateLimiter = nil
@@ -92,7 +92,7 @@ func crdPath(name string, subresource ...string) []string {
 	return append([]string{"apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions", name}, subresource...)
 }
 
-func (c *client) crd(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+func (c *apiClient) crd(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err := do(ctx, c.rest.Get().AbsPath(crdPath(name)...)).Into(crd)
 	return crd, err
@@ -100,13 +100,13 @@ func (c *client) crd(ctx context.Context, name string) (*apiextensionsv1.CustomR
 
 // crdMetadata is the cheap look at a definition: schemas run to hundreds of
 // kilobytes.
-func (c *client) crdMetadata(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+func (c *apiClient) crdMetadata(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{}
 	err := do(ctx, c.rest.Get().AbsPath(crdPath(name)...).SetHeader("Accept", acceptMetadata)).Into(m)
 	return m, err
 }
 
-func (c *client) crdNames(ctx context.Context, selector string) ([]string, error) {
+func (c *apiClient) crdNames(ctx context.Context, selector string) ([]string, error) {
 	var names []string
 	for token := ""; ; {
 		list := &metav1.PartialObjectMetadataList{}
@@ -131,7 +131,7 @@ func (c *client) crdNames(ctx context.Context, selector string) ([]string, error
 	}
 }
 
-func (c *client) patchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
+func (c *apiClient) patchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
 	r := c.rest.Patch(patchType).AbsPath(crdPath(name, subresource...)...).
 		SetHeader("Accept", acceptMetadata).
 		Param("fieldManager", fieldManager).
@@ -141,7 +141,7 @@ func (c *client) patchCRD(ctx context.Context, name string, patchType types.Patc
 
 // rehearse sends a definition as a dry run: to be created, or, with a
 // resourceVersion, as an update of what is there.
-func (c *client) rehearse(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+func (c *apiClient) rehearse(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
 	body, err := json.Marshal(crd)
 	if err != nil {
@@ -172,7 +172,7 @@ func objectPath(r schema.GroupVersionResource, o walk.Object) []string {
 }
 
 // objects lists one page of metadata over all namespaces.
-func (c *client) objects(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
+func (c *apiClient) objects(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
 	req := c.rest.Get().AbsPath(collectionPath(r)...).
 		SetHeader("Accept", acceptMetadataList).
 		Param("limit", strconv.FormatInt(limit, 10))
@@ -187,7 +187,7 @@ func (c *client) objects(ctx context.Context, r schema.GroupVersionResource, lim
 // find asks the collection for one object, and returns nil if it is not there.
 // Unlike a GET, whose 404 may also mean that the version is no longer served, an
 // empty list leaves no doubt; and it needs no right that a pass does not need.
-func (c *client) find(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
+func (c *apiClient) find(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
 	path := objectPath(r, o)
 	list := &metav1.PartialObjectMetadataList{}
 	err := do(ctx, c.rest.Get().AbsPath(path[:len(path)-1]...).
@@ -210,7 +210,7 @@ type objectPatch struct {
 
 // patch sends a patch and returns the object's metadata after it. What is
 // written is already there, so fields the schema does not know are no news.
-func (c *client) patch(ctx context.Context, r schema.GroupVersionResource, o walk.Object, p objectPatch) (*metav1.PartialObjectMetadata, error) {
+func (c *apiClient) patch(ctx context.Context, r schema.GroupVersionResource, o walk.Object, p objectPatch) (*metav1.PartialObjectMetadata, error) {
 	path := objectPath(r, o)
 	if p.subresource != "" {
 		path = append(path, p.subresource)
@@ -231,7 +231,7 @@ func written(ctx context.Context, req *rest.Request, dryRun bool) (*metav1.Parti
 
 // update reads an object and puts back the very bytes, so that no field is lost
 // on a client that does not know it.
-func (c *client) update(ctx context.Context, r schema.GroupVersionResource, o walk.Object, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o walk.Object, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	path := objectPath(r, o)
 	body, err := do(ctx, c.rest.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)).Raw()
 	if err != nil {
@@ -244,7 +244,7 @@ func (c *client) update(ctx context.Context, r schema.GroupVersionResource, o wa
 // setManagedFields replaces the managedFields of an object as it was read. The
 // resourceVersion goes along as a replacement and not as a test: when it moved
 // the answer is a conflict, where a failed test would be an invalid object.
-func (c *client) setManagedFields(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+func (c *apiClient) setManagedFields(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	body, err := json.Marshal([]operation{
 		{"replace", "/metadata/managedFields", entries},
 		{"replace", "/metadata/resourceVersion", o.ResourceVersion},
@@ -256,7 +256,7 @@ func (c *client) setManagedFields(ctx context.Context, r schema.GroupVersionReso
 }
 
 // create posts a review, a kind of object that is an answer and not stored.
-func (c *client) create(ctx context.Context, review runtime.Object, path ...string) error {
+func (c *apiClient) create(ctx context.Context, review runtime.Object, path ...string) error {
 	body, err := json.Marshal(review)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (c *client) create(ctx context.Context, review runtime.Object, path ...stri
 	return do(ctx, c.rest.Post().AbsPath(path...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)).Into(review)
 }
 
-func (c *client) allowed(ctx context.Context, a authorizationv1.ResourceAttributes) (bool, error) {
+func (c *apiClient) allowed(ctx context.Context, a authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
 		Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a},
@@ -274,7 +274,7 @@ func (c *client) allowed(ctx context.Context, a authorizationv1.ResourceAttribut
 }
 
 // whoAmI is the name the API server knows us by; empty when it does not say.
-func (c *client) whoAmI(ctx context.Context) string {
+func (c *apiClient) whoAmI(ctx context.Context) string {
 	review := &authenticationv1.SelfSubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
 	}
@@ -285,7 +285,7 @@ func (c *client) whoAmI(ctx context.Context) string {
 }
 
 // identityLeases are what API servers renew to say that they exist.
-func (c *client) identityLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
+func (c *apiClient) identityLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
 	list := &coordinationv1.LeaseList{}
 	err := do(ctx, c.rest.Get().
 		AbsPath("apis", "coordination.k8s.io", "v1", "namespaces", metav1.NamespaceSystem, "leases").
@@ -320,7 +320,7 @@ func (s storageVersionMigration) ended() bool {
 
 // storageVersionMigrations lists the migrations of one API group; none where
 // the group is not served.
-func (c *client) storageVersionMigrations(ctx context.Context, group string) ([]storageVersionMigration, error) {
+func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) ([]storageVersionMigration, error) {
 	raw, err := do(ctx, c.rest.Get().AbsPath("apis", group)).Raw()
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -24,12 +24,16 @@
 // to take a 404 for a deletion without looking, to trim after a pass that left
 // anything behind, and to trust a write sent before the servers settled.
 //
+// [CRDMigrator] is the same to be embedded in an operator, as a reconciler of the
+// definitions that its Config or its Selector names.
+//
 // CheckFor looks at the next release of a definition: would the API server refuse
 // it, or would it strand objects ([Verdict])? It belongs before each release, and
 // is decided as purely as a plan.
 //
 // Read plan.go, settle.go, checkpoint.go, rewrite.go, managedfields.go and
-// trim.go in this order; facts.go and client.go hold the I/O. check.go and
+// trim.go in this order; facts.go and client.go hold the I/O. scope.go, setup.go,
+// reconciler.go, candidates.go and recent.go embed them. check.go and
 // checkspec.go stand by themselves, on what checkfacts.go reads. Package
 // etcdverify proves the result from etcd's side.
 package crdmigrator

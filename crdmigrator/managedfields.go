@@ -136,6 +136,7 @@ func (r *run) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetad
 	case done:
 		return godwit.Skipped, nil
 	case cleaned == godwit.Migrated:
+		r.recent.add(r.spec.Load().writtenAs(seen))
 		return godwit.Migrated, nil
 	}
 	if fresh, err := newer(seen.ResourceVersion, r.since); fresh || err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -41,6 +43,10 @@ type Options struct {
 	Attempts int
 	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
 	PageObjects int64
+	// BeforePage is asked before each page is acted on, and before the trim, with
+	// the definition's metadata as it is then. Its error stops the run and is what
+	// Run returns.
+	BeforePage func(ctx context.Context, crd *metav1.PartialObjectMetadata) error
 	// Clock is for tests; nil means the real one.
 	Clock clock.PassiveClock
 }
@@ -62,11 +68,22 @@ const (
 // concurrent use on different definitions.
 type Migrator struct {
 	options Options
-	client  *client
+	client  *apiClient
+
+	// list is where pages of objects come from: the client, unless the embedder
+	// brings a reader.
+	list lister
+	// candidates are written before any page is listed; nil for none.
+	candidates func(context.Context) ([]*metav1.PartialObjectMetadata, error)
+	// recent is nil where each pass is a process of its own.
+	recent *recentWrites
 
 	mu        sync.Mutex
 	sightings map[change]*sighting
 }
+
+// lister lists one page of objects' metadata over all namespaces.
+type lister func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error)
 
 // change names one state of one definition's spec.
 type change struct {
@@ -93,7 +110,7 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	if o.Journal == nil {
 		o.Journal = &annotationJournal{client: c}
 	}
-	return &Migrator{options: o, client: c, sightings: map[change]*sighting{}}, nil
+	return &Migrator{options: o, client: c, list: c.objects, sightings: map[change]*sighting{}}, nil
 }
 
 // Plan observes one definition and decides what is to be done about it.
@@ -109,6 +126,9 @@ func (m *Migrator) Plan(ctx context.Context, crd string) (Plan, error) {
 type Report struct {
 	// Storage is the tally of the rewrite. It alone gates the trim.
 	Storage walk.Report
+	// Candidates is the tally of the objects that an embedder's cache offered,
+	// before all objects were listed and counted in Storage.
+	Candidates walk.Report
 	// ManagedFields is the tally of the cleanup, of objects that needed one.
 	// Migrated means cleaned.
 	ManagedFields Tally
@@ -118,6 +138,35 @@ type Report struct {
 	Trimmed bool
 	// Checkpoint is what the journal holds.
 	Checkpoint Checkpoint
+}
+
+// ErrConflicts reports a complete pass that left objects alone because others
+// wrote them at the same moment. Nothing was trimmed; another pass finds most of
+// them written.
+var ErrConflicts = errors.New("objects were written by others at the same moment")
+
+// Err says what a complete pass has left behind, the gravest first: objects that
+// failed, then [ErrConflicts], then managedFields that were not cleaned. Only the
+// last of them is compatible with Trimmed.
+func (r Report) Err() error {
+	storage, fields := r.Storage.Counts, r.ManagedFields.Counts
+	switch {
+	case storage.Failed > 0:
+		return fmt.Errorf("%d of %d objects failed%s", storage.Failed, storage.Total(), first(r.Storage.Failures))
+	case storage.Deferred > 0:
+		return fmt.Errorf("%w: %d of %d objects%s", ErrConflicts, storage.Deferred, storage.Total(), first(r.Storage.Failures))
+	case !fields.Settled():
+		return fmt.Errorf("managedFields of %d objects were not cleaned%s", fields.Failed+fields.Deferred, first(r.ManagedFields.Failures))
+	}
+	return nil
+}
+
+func first(failures []godwit.Failure) string {
+	if len(failures) == 0 {
+		return ""
+	}
+	f := failures[0]
+	return fmt.Sprintf(", the first: %s: %s", strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Reason)
 }
 
 // ErrChanged reports that a definition is no longer as it was planned for: its

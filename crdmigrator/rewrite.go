@@ -67,7 +67,9 @@ type run struct {
 	journaled  bool      // the journal holds something
 	saved      time.Time // by the server's clock
 	cleaner    atomic.Pointer[fieldsCleaner]
-	stored     bool // nothing is at another version, or that phase is skipped
+	spec       atomic.Pointer[change] // what crd was adopted as, for the workers
+	stored     bool                   // nothing is at another version, or that phase is skipped
+	offered    walk.Report            // of the candidates
 	storage    walk.Report
 	fields     sideTally
 	requests   atomic.Int64
@@ -75,7 +77,7 @@ type run struct {
 }
 
 func (r *run) report() Report {
-	return Report{Storage: r.storage, ManagedFields: r.fields.report(), Requests: r.requests.Load(), Trimmed: r.trimmed, Checkpoint: r.checkpoint}
+	return Report{Storage: r.storage, Candidates: r.offered, ManagedFields: r.fields.report(), Requests: r.requests.Load(), Trimmed: r.trimmed, Checkpoint: r.checkpoint}
 }
 
 func (r *run) run(ctx context.Context, p Plan) error {
@@ -94,7 +96,7 @@ func (r *run) run(ctx context.Context, p Plan) error {
 			return err
 		}
 	}
-	err := r.pass(ctx, r.beforePage)
+	err := r.passes(ctx)
 	if err != nil || !r.storage.Counts.Settled() {
 		// What went wrong may only show that the definition changed.
 		if changed := r.recheck(ctx); errors.Is(changed, ErrChanged) {
@@ -107,6 +109,12 @@ func (r *run) run(ctx context.Context, p Plan) error {
 	}
 	if !r.storage.Counts.Settled() || r.options.NoTrim {
 		return r.save(ctx)
+	}
+	if r.options.BeforePage != nil { // the pass may have taken long since the last page
+		if err := persist(ctx, r.recheck); err != nil {
+			r.saveLast(ctx)
+			return err
+		}
 	}
 	// First the checkpoint goes, then the old versions: what is left of a trimmed
 	// definition must not be evidence for a later run, which somebody starts who
@@ -141,6 +149,7 @@ func (r *run) skips(phase Phase) bool { return slices.Contains(r.options.SkipPha
 func (r *run) adopt(crd *apiextensionsv1.CustomResourceDefinition) {
 	r.crd = crd
 	r.cleaner.Store(r.cleanerOf(crd))
+	r.spec.Store(&change{crd.UID, crd.Generation})
 }
 
 // begin reads the definition anew and refuses a plan that was made for another
@@ -178,7 +187,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 		OnPage:   beforePage,
 		OnObject: func(w walk.Report) {
 			if r.progress != nil {
-				r.progress(Report{Storage: w, ManagedFields: r.fields.report(), Requests: r.requests.Load()})
+				r.progress(Report{Storage: w, Candidates: r.offered, ManagedFields: r.fields.report(), Requests: r.requests.Load()})
 			}
 		},
 	})
@@ -201,7 +210,7 @@ func (m *Migrator) objects(ctx context.Context, resource schema.GroupVersionReso
 }
 
 func (m *Migrator) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
-	list, err := m.client.objects(ctx, resource, limit, token)
+	list, err := m.list(ctx, resource, limit, token)
 	if err != nil {
 		return walk.Page[*metav1.PartialObjectMetadata]{}, "", fmt.Errorf("list %s: %w", resource.GroupResource(), starting(err))
 	}
@@ -224,23 +233,8 @@ func (m *Migrator) page(ctx context.Context, resource schema.GroupVersionResourc
 // beforePage makes sure that what was true when the run began still is, and
 // that the checkpoint is saved before the first write.
 func (r *run) beforePage(ctx context.Context, w walk.Report) error {
-	if err := persist(ctx, r.recheck); err != nil {
+	if err := r.hold(ctx, w.ResourceVersion); err != nil || r.stored {
 		return err
-	}
-	if r.stored {
-		return nil
-	}
-	if r.since == "" {
-		r.since = w.ResourceVersion
-		r.checkpoint.ResourceVersion = r.since
-		r.checkpoint.Settled = metav1.Duration{Duration: r.options.settle()}
-		r.checkpoint.AcceptedSilent = r.options.AcceptSilentServers
-		return r.save(ctx)
-	}
-	if older, err := newer(r.since, w.ResourceVersion); err != nil || older {
-		r.checkpoint.ResourceVersion, r.checkpoint.Cursor = "", ""
-		return fmt.Errorf("%w: %s was listed at resourceVersion %s, which is older than the checkpoint: was etcd restored?",
-			ErrChanged, r.resource.GroupResource(), w.ResourceVersion)
 	}
 	if w.Cursor > r.checkpoint.Cursor {
 		r.checkpoint.Cursor = w.Cursor
@@ -249,6 +243,29 @@ func (r *run) beforePage(ctx context.Context, w walk.Report) error {
 		return r.save(ctx)
 	}
 	return nil
+}
+
+// hold makes sure that the evidence holds for what was listed at a
+// resourceVersion, which becomes the evidence where there is none yet.
+func (r *run) hold(ctx context.Context, listed string) error {
+	if err := persist(ctx, r.recheck); err != nil || r.stored {
+		return err
+	}
+	if r.since == "" {
+		r.since = listed
+		r.checkpoint.ResourceVersion = r.since
+		r.checkpoint.Settled = metav1.Duration{Duration: r.options.settle()}
+		r.checkpoint.AcceptedSilent = r.options.AcceptSilentServers
+		return r.save(ctx)
+	}
+	older, err := newer(r.since, listed)
+	if err == nil && !older {
+		return nil
+	}
+	r.checkpoint.ResourceVersion, r.checkpoint.Cursor = "", ""
+	r.recent.forget(r.crd.UID)
+	return errors.Join(err, fmt.Errorf("%w: %s was listed at resourceVersion %s, which is older than the checkpoint: was etcd restored?",
+		ErrChanged, r.resource.GroupResource(), listed))
 }
 
 // recheck looks whether the definition is still the one the evidence is about.
@@ -263,7 +280,13 @@ func (r *run) recheck(ctx context.Context) error {
 		return fmt.Errorf("%w: %s was deleted and created again", ErrChanged, r.name)
 	case m.DeletionTimestamp != nil:
 		return fmt.Errorf("%w: %s is being deleted", ErrChanged, r.name)
-	case m.Generation == r.crd.Generation:
+	}
+	if r.options.BeforePage != nil {
+		if err := r.options.BeforePage(ctx, m); err != nil {
+			return err
+		}
+	}
+	if m.Generation == r.crd.Generation {
 		return nil
 	}
 	crd, err := r.client.crd(ctx, r.name)
@@ -298,7 +321,9 @@ func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (god
 		return godwit.Skipped, nil
 	case deletionCompleted(after):
 		return godwit.Gone, nil
-	case after.ResourceVersion == o.ResourceVersion:
+	}
+	r.recent.add(r.spec.Load().writtenAs(after))
+	if after.ResourceVersion == o.ResourceVersion {
 		return godwit.Unchanged, nil
 	}
 	if lost := dropped(o, after); lost != nil {
@@ -321,6 +346,9 @@ func (r *run) done(o *metav1.PartialObjectMetadata) (bool, error) {
 		return false, nil // a dry run
 	}
 	if r.cursor != "" && walk.Key(o) <= r.cursor {
+		return true, nil
+	}
+	if r.recent.has(r.spec.Load().writtenAs(o)) {
 		return true, nil
 	}
 	return newer(o.ResourceVersion, r.since)

@@ -74,7 +74,8 @@ func TestDone(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &run{since: tc.c, cursor: tc.cursor}
+			r := &run{Migrator: &Migrator{}, since: tc.c, cursor: tc.cursor}
+			r.spec.Store(&change{})
 			got, err := r.done(tc.object)
 			if (err != nil) != tc.fails {
 				t.Fatalf("error %v, want one: %t: %s", err, tc.fails, tc.reason)
@@ -89,7 +90,8 @@ func TestDone(t *testing.T) {
 // The cursor that a run saves must not let the same run skip what it has not
 // reached: only the cursor of the run before counts.
 func TestDoneIgnoresTheCursorInTheMaking(t *testing.T) {
-	r := &run{checkpoint: Checkpoint{ResourceVersion: "100", Cursor: "ns/z"}}
+	r := &run{Migrator: &Migrator{}, checkpoint: Checkpoint{ResourceVersion: "100", Cursor: "ns/z"}}
+	r.spec.Store(&change{})
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "50"}}
 	if done, err := r.done(o); done || err != nil {
 		t.Errorf("done = %t, %v; a list that started again would be skipped", done, err)

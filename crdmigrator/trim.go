@@ -41,6 +41,7 @@ func (r *run) trim(ctx context.Context) error {
 		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
 	}
 	r.trimmed = true
+	r.recent.forget(r.crd.UID)
 	return nil
 }
 

@@ -289,3 +289,20 @@ func (w *widgets) mustMigrate(m *crdmigrator.Migrator) crdmigrator.Report {
 	}
 	return report
 }
+
+// label sets a label of the definition; an empty value removes it.
+func (w *widgets) label(key, value string) {
+	w.t.Helper()
+	_, err := controlplane.UpdateCRD(w.t.Context(), w.config, w.name, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		if crd.Labels == nil {
+			crd.Labels = map[string]string{}
+		}
+		crd.Labels[key] = value
+		if value == "" {
+			delete(crd.Labels, key)
+		}
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,114 @@
+package crdmigrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// listThrough lists with an embedder's reader, which is to read live.
+func listThrough(reader client.Reader, kinds meta.RESTMapper) lister {
+	return func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
+		kind, err := kinds.KindFor(r)
+		if err != nil {
+			return nil, err
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err = reader.List(ctx, list, client.Limit(limit), client.Continue(token))
+		return list, err
+	}
+}
+
+// cachedObjects lists objects as an embedder's cache has them, by their Go type:
+// any other type of list would start an informer of its own.
+func cachedObjects(c client.Reader, newList func() client.ObjectList) func(context.Context) ([]*metav1.PartialObjectMetadata, error) {
+	return func(ctx context.Context) ([]*metav1.PartialObjectMetadata, error) {
+		list := newList()
+		if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		var objects []*metav1.PartialObjectMetadata
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			o, err := meta.Accessor(item)
+			if err == nil {
+				objects = append(objects, meta.AsPartialObjectMetadata(o))
+			}
+			return err
+		})
+		return objects, err
+	}
+}
+
+// passes visits the candidates, where there are any, and then every object. The
+// second alone counts: a cache may miss objects, and its transforms may have
+// taken managedFields away. To it, what the first has written is Skipped.
+func (r *run) passes(ctx context.Context) error {
+	if r.candidates != nil {
+		if err := r.offer(ctx); err != nil {
+			return err
+		}
+	}
+	return r.pass(ctx, r.beforePage)
+}
+
+// offer rewrites the candidates. What fails here is tried again, and counted, by
+// the pass over all objects, and what needs a cleanup is left to it. C is read
+// from the server: the resourceVersion of a cache may lie before the flip.
+func (r *run) offer(ctx context.Context) error {
+	candidates, err := r.candidates(ctx)
+	if err != nil {
+		return fmt.Errorf("read %s from the cache: %w", r.resource.GroupResource(), err)
+	}
+	var since string
+	err = persist(ctx, func(ctx context.Context) error {
+		page, _, err := r.page(ctx, r.resource, 1, "")
+		since = page.ResourceVersion
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	pages := func(yield func(walk.Page[*metav1.PartialObjectMetadata], error) bool) {
+		remaining := len(candidates)
+		for items := range slices.Chunk(candidates, walk.DefaultPageObjects) {
+			remaining -= len(items)
+			if !yield(walk.Page[*metav1.PartialObjectMetadata]{Items: items, ResourceVersion: since, Remaining: int64(remaining)}, nil) {
+				return
+			}
+		}
+	}
+	r.offered, err = walk.Run(ctx, pages, r.visitCandidate, walk.Options{
+		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry,
+		OnPage: func(ctx context.Context, w walk.Report) error { return r.hold(ctx, w.ResourceVersion) },
+		OnObject: func(w walk.Report) {
+			if r.progress != nil {
+				r.progress(Report{Candidates: w, Requests: r.requests.Load()})
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("migrate %s, as the cache has them: %w", r.name, err)
+	}
+	return nil
+}
+
+func (r *run) visitCandidate(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+	done, err := r.done(o)
+	switch {
+	case err != nil:
+		return godwit.Failed, err
+	case done, !r.skips(CleanupManagedFieldsPhase) && slices.ContainsFunc(o.ManagedFields, r.cleaner.Load().stale):
+		return godwit.Skipped, nil
+	}
+	return r.rewrite(ctx, o)
+}

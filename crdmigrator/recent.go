@@ -1,0 +1,87 @@
+package crdmigrator
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// recentFor is how long a write is remembered: Cluster API's and ToolHive's
+// migrators agree on an hour.
+const recentFor = time.Hour
+
+// writtenAs is one object as a write of ours left it, under one state of its
+// definition's spec. Kind and name would not do: a kind may exist in two groups,
+// and a name may be given to another object.
+type writtenAs struct {
+	change
+	object          types.UID
+	resourceVersion string
+}
+
+func (c change) writtenAs(o *metav1.PartialObjectMetadata) writtenAs {
+	return writtenAs{change: c, object: o.UID, resourceVersion: o.ResourceVersion}
+}
+
+// recentWrites remembers what was written, for processes that make one pass
+// after the other. It spares them the objects whose write the server elided,
+// which no resourceVersion proves, and all others where the checkpoint was lost.
+// A nil one remembers nothing.
+type recentWrites struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	until map[writtenAs]time.Time
+}
+
+func newRecentWrites(c clock.PassiveClock) *recentWrites {
+	return &recentWrites{clock: c, until: map[writtenAs]time.Time{}}
+}
+
+func (r *recentWrites) add(w writtenAs) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until[w] = r.clock.Now().Add(recentFor)
+}
+
+// has reports whether an object is still as we left it, and if so remembers it
+// for another hour: a migration that takes longer must not start over.
+func (r *recentWrites) has(w writtenAs) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	if !now.Before(r.until[w]) {
+		return false
+	}
+	r.until[w] = now.Add(recentFor)
+	return true
+}
+
+// sweep drops what is over. Deleted objects are never asked for again, so
+// nothing else would.
+func (r *recentWrites) sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	maps.DeleteFunc(r.until, func(_ writtenAs, until time.Time) bool { return !now.Before(until) })
+}
+
+// forget drops everything about one definition. What is left of a migration that
+// was trimmed, or of an etcd that was restored, must not be evidence for the next.
+func (r *recentWrites) forget(crd types.UID) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.until, func(w writtenAs, _ time.Time) bool { return w.uid == crd })
+}

@@ -1,0 +1,288 @@
+package crdmigrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// EventSucceeded is the reason of the event when storedVersions was trimmed.
+	EventSucceeded = "StorageVersionMigrationSucceeded"
+	// EventFailed is the reason of the event when a pass failed, or did not
+	// converge.
+	EventFailed = "StorageVersionMigrationFailed"
+	// ReasonNotConverging: pass after pass met writes by others.
+	ReasonNotConverging = "NotConverging"
+
+	eventAction = "MigrateStorageVersion"
+	// maxNote is what the API server takes: 1 kB, in
+	// k8s.io/kubernetes/pkg/apis/core/validation.
+	maxNote = 1024
+
+	// retryConflicts lets the writers that were met come to rest, as ToolHive's
+	// migrator does, and waitForOthers is for another migrator to end.
+	retryConflicts = 30 * time.Second
+	waitForOthers  = 30 * time.Second
+
+	// notConverging is the number of passes in a row after which somebody is told.
+	notConverging = 5
+
+	defaultCacheGCInterval = 10 * time.Minute
+	logProgressEvery       = 10 * time.Second
+)
+
+// CRDMigrator is a [Migrator] to be embedded in an operator: a reconciler of
+// CustomResourceDefinitions, those whose kinds Config names and those that
+// Selector chooses. Set its fields, then call SetupWithManager, once.
+type CRDMigrator struct {
+	// Client reads what the operator caches, for kinds with UseCache, and writes
+	// the annotation of what is done.
+	Client client.Client
+	// APIReader reads definitions and lists objects, live: mgr.GetAPIReader().
+	APIReader client.Reader
+
+	// SkipCRDMigrationPhases are not run. With both skipped, nothing is set up.
+	SkipCRDMigrationPhases []Phase
+	// Config names kinds, by a value of their Go type; any served version will do.
+	Config map[client.Object]ByObjectConfig
+	// Selector chooses definitions; its zero value, none. Config goes first.
+	Selector Selector
+
+	// Recorder is told of every trim and every failure; nil means nobody is.
+	Recorder events.EventRecorder
+	// PageSize is the number of objects in a page; 0 means
+	// walk.DefaultPageObjects, and 100 for definitions that Selector chose.
+	PageSize int64
+	// CacheGCInterval is how often what was written over an hour ago is
+	// forgotten; 0 means 10 minutes.
+	CacheGCInterval time.Duration
+
+	// Policy is how to write and settle. Write is WritePatch unless it is set,
+	// and WriteUpdate for definitions that Selector chose. SettleFromSight is
+	// always on: the process may have come up a moment after a server came back.
+	Policy Policy
+	// Limiter paces every request; share it with the operator's other
+	// migrators. Nil means one of its own.
+	Limiter *walk.Limiter
+
+	scope  scope
+	recent *recentWrites
+	mu     sync.Mutex
+	memory map[string]*memory // by name of the definition
+}
+
+// memory is what one reconciliation of a definition leaves to the next.
+type memory struct {
+	plan       *Plan  // of a run that waits for the servers to settle
+	conflicted int    // passes in a row that met writes by others
+	waiting    string // what was last said about waiting
+}
+
+// Reconcile brings one definition a step further. Every decision is made on what
+// is read live.
+func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := r.APIReader.Get(ctx, req.NamespacedName, crd); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	p := r.scope.profileOf(crd)
+	if p == nil || r.nothingLeft(p, crd) {
+		r.forget(crd.Name)
+		return reconcile.Result{}, nil
+	}
+	report, err := r.migrate(ctx, p, crd)
+	if err != nil {
+		return r.interrupted(ctx, crd, err)
+	}
+	return r.concluded(ctx, p, crd, report)
+}
+
+// nothingLeft: the annotation alone does not tell. Whoever restores a definition
+// brings dirty storedVersions back without a new generation.
+func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
+	done := crd.Annotations[p.observed] == strconv.FormatInt(crd.Generation, 10)
+	return crd.DeletionTimestamp != nil ||
+		done && (clean(crd) || slices.Contains(r.SkipCRDMigrationPhases, StorageVersionMigrationPhase))
+}
+
+func (r *CRDMigrator) remember(crd string) *memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.memory[crd] == nil {
+		r.memory[crd] = &memory{}
+	}
+	return r.memory[crd]
+}
+
+func (r *CRDMigrator) forget(crd string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.memory, crd)
+}
+
+// migrate plans and runs. A run that has to wait keeps its plan: to look at the
+// servers again takes two requests, a plan ten.
+func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) (Report, error) {
+	m := r.remember(crd.Name)
+	if m.plan == nil || m.plan.UID != crd.UID || m.plan.Generation != crd.Generation {
+		plan, err := p.migrator.Plan(ctx, crd.Name)
+		if err != nil {
+			return Report{}, err
+		}
+		if plan.ServersUnread != "" {
+			log.FromContext(ctx).Info("The API servers can't be told apart, so time alone decides when to write", "why", plan.ServersUnread)
+		}
+		m.plan = &plan
+	}
+	report, err := p.migrator.Run(ctx, *m.plan, progress(ctx))
+	if !errors.As(err, new(*NotSettledError)) {
+		m.plan, m.waiting = nil, ""
+	}
+	return report, err
+}
+
+// progress logs now and then how far a run is.
+func progress(ctx context.Context) func(Report) {
+	last := time.Now()
+	return func(report Report) {
+		if time.Since(last) < logProgressEvery {
+			return
+		}
+		last = time.Now()
+		storage := report.Storage
+		if storage.Counts.Total() == 0 {
+			storage = report.Candidates
+		}
+		log.FromContext(ctx).Info("Migrating", "done", storage.Counts.Total(), "remaining", storage.Remaining, "failed", storage.Counts.Failed)
+	}
+}
+
+// interrupted says what follows a pass that did not reach its end.
+func (r *CRDMigrator) interrupted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) (reconcile.Result, error) {
+	var unsettled *NotSettledError
+	var blocked *BlockedError
+	switch {
+	case errors.As(err, &unsettled):
+		r.sayOnce(ctx, crd, err)
+		return reconcile.Result{RequeueAfter: min(max(unsettled.Wait, time.Second), lookAgain)}, nil
+	case errors.As(err, &blocked) && onlyOthersAtWork(blocked):
+		r.sayOnce(ctx, crd, err)
+		return reconcile.Result{RequeueAfter: waitForOthers}, nil
+	case errors.Is(err, ErrChanged), errors.Is(err, ErrOutOfScope), errors.Is(err, ErrNotFound):
+		log.FromContext(ctx).Info("Stopped", "why", err.Error())
+		return reconcile.Result{RequeueAfter: time.Second}, nil // the next look says what became of it
+	case ctx.Err() == nil:
+		r.event(crd, corev1.EventTypeWarning, EventFailed, err.Error())
+	}
+	return reconcile.Result{}, err
+}
+
+func onlyOthersAtWork(e *BlockedError) bool {
+	return !slices.ContainsFunc(e.Blockers, func(b godwit.Blocker) bool { return b.Reason != ReasonMigrationInProgress })
+}
+
+// sayOnce logs why nothing happens, unless that is what was said last.
+func (r *CRDMigrator) sayOnce(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, why error) {
+	kind := fmt.Sprintf("%T", why)
+	var unsettled *NotSettledError
+	if errors.As(why, &unsettled) {
+		kind = join(unsettled.Servers) // a new text every second otherwise
+	}
+	if m := r.remember(crd.Name); m.waiting != kind {
+		m.waiting = kind
+		log.FromContext(ctx).Info("Waiting", "why", why.Error())
+	}
+}
+
+// concluded says what follows a complete pass.
+func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) (reconcile.Result, error) {
+	if report.Trimmed {
+		log.FromContext(ctx).Info("Migrated", "storageVersion", storageVersion(crd), "objects", report.Storage.Counts, "requests", report.Requests)
+		r.event(crd, corev1.EventTypeNormal, EventSucceeded, "every object is stored at "+storageVersion(crd))
+	}
+	err := report.Err()
+	if errors.Is(err, ErrConflicts) {
+		r.conflicted(ctx, crd, err)
+		return reconcile.Result{RequeueAfter: retryConflicts}, nil
+	}
+	r.forget(crd.Name)
+	if err != nil {
+		r.event(crd, corev1.EventTypeWarning, EventFailed, err.Error())
+		return reconcile.Result{}, fmt.Errorf("migrate %s: %w", crd.Name, err)
+	}
+	return reconcile.Result{}, r.markObserved(ctx, p, crd)
+}
+
+// conflicted tells somebody, once, when conflicts don't end.
+func (r *CRDMigrator) conflicted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) {
+	m := r.remember(crd.Name)
+	m.conflicted++
+	if m.conflicted != notConverging {
+		log.FromContext(ctx).V(1).Info("Others wrote at the same moment", "passes", m.conflicted, "what", err.Error())
+		return
+	}
+	log.FromContext(ctx).Info("Pass after pass meets writes by others", "reason", ReasonNotConverging, "passes", m.conflicted, "what", err.Error())
+	r.event(crd, corev1.EventTypeWarning, EventFailed, fmt.Sprintf("%s: %d passes in a row: %s", ReasonNotConverging, m.conflicted, err))
+}
+
+// markObserved writes down that this generation needs no more work. Should the
+// definition have changed meanwhile, the next generation is not it.
+func (r *CRDMigrator) markObserved(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": crd.UID, "annotations": map[string]string{p.observed: strconv.FormatInt(crd.Generation, 10)},
+	}})
+	if err != nil {
+		return err
+	}
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
+	o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	err = r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // deleted, or created again: another event tells
+	}
+	if err != nil {
+		return fmt.Errorf("annotate %s with %s: %w", crd.Name, p.observed, err)
+	}
+	return nil
+}
+
+func (r *CRDMigrator) event(crd *apiextensionsv1.CustomResourceDefinition, eventType, reason, note string) {
+	if r.Recorder == nil {
+		return
+	}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	r.Recorder.Eventf(crd, nil, eventType, reason, eventAction, "%s", clip(note, maxNote))
+}
+
+// clip cuts a text to a number of bytes, and no character in two.
+func clip(text string, limit int) string {
+	const more = "…"
+	if len(text) <= limit {
+		return text
+	}
+	end := limit - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
+}

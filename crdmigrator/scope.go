@@ -1,0 +1,194 @@
+package crdmigrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+const (
+	// AutoMigrateLabel with the value AutoMigrateValue on a definition asks for
+	// its migration, where a [Selector] names no other label.
+	AutoMigrateLabel = "godwit.dev/auto-migrate-storage-version"
+	// AutoMigrateValue is the label's value: any other one, or none, opts out.
+	AutoMigrateValue = "true"
+
+	// ClusterAPIObservedGenerationAnnotation is where Cluster API's migrator and
+	// a [CRDMigrator] with Config leave the generation that needs no more work.
+	ClusterAPIObservedGenerationAnnotation = "cluster.x-k8s.io/crd-migration-observed-generation"
+	// ObservedGenerationAnnotation is the same for definitions that a Selector
+	// chose.
+	ObservedGenerationAnnotation = "godwit.dev/observed-generation"
+
+	// selectedPageObjects is ToolHive's page: with 50 kB per object it bounds a
+	// page of whole objects to 5 MB.
+	selectedPageObjects = 100
+)
+
+// ByObjectConfig is how the objects of one kind are migrated.
+type ByObjectConfig struct {
+	// UseCache takes the first candidates from the cache of Client, as the Go
+	// type that Config names. Set it only where the operator has an informer for
+	// that type already: without one, this starts it. All objects are listed
+	// live afterwards in any case, since a cache may lag behind.
+	UseCache bool
+	// UseStatusForStorageVersionMigration sends the write to /status, which
+	// webhooks of the objects themselves are usually not asked about. The
+	// storage version must have the status subresource.
+	UseStatusForStorageVersionMigration bool
+}
+
+// Selector chooses definitions by what they are and by their labels.
+type Selector struct {
+	// Group is the API group; empty means any.
+	Group string
+	// LabelSelector matches labels of the definition; nil means AutoMigrateLabel
+	// with AutoMigrateValue.
+	LabelSelector labels.Selector
+}
+
+func (s Selector) isZero() bool { return s.Group == "" && s.LabelSelector == nil }
+
+// matches needs no more than metadata: a definition's name ends in its group.
+func (s Selector) matches(crd metav1.Object) bool {
+	selector := s.LabelSelector
+	if selector == nil {
+		selector = labels.SelectorFromSet(labels.Set{AutoMigrateLabel: AutoMigrateValue})
+	}
+	return s.hasGroup(groupOf(crd.GetName())) && selector.Matches(labels.Set(crd.GetLabels()))
+}
+
+func (s Selector) hasGroup(group string) bool {
+	return !s.isZero() && (s.Group == "" || s.Group == group)
+}
+
+// groupOf relies on the API server, which accepts no definition whose name is
+// not plural.group.
+func groupOf(crd string) string {
+	_, group, _ := strings.Cut(crd, ".")
+	return group
+}
+
+// scope is what a CRDMigrator takes care of, and how.
+type scope struct {
+	byKind   map[schema.GroupKind]*profile
+	selector Selector
+	selected *profile
+}
+
+// profile is how definitions are migrated that are in scope for one reason.
+type profile struct {
+	migrator *Migrator
+	observed string // the annotation for the generation that needs no more work
+}
+
+// mayHold spares reading definitions that are out of scope by their name.
+func (s scope) mayHold(crd string) bool {
+	group := groupOf(crd)
+	for kind := range s.byKind {
+		if kind.Group == group {
+			return true
+		}
+	}
+	return s.selector.hasGroup(group)
+}
+
+// profileOf returns nil for a definition that is out of scope.
+func (s scope) profileOf(crd *apiextensionsv1.CustomResourceDefinition) *profile {
+	if p, ok := s.byKind[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}]; ok {
+		return p
+	}
+	if s.selector.matches(crd) {
+		return s.selected
+	}
+	return nil
+}
+
+// scopeOf makes what the fields of r ask for, or says what is wrong with them.
+func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, error) {
+	s := scope{byKind: map[schema.GroupKind]*profile{}, selector: r.Selector}
+	for object, by := range r.Config {
+		kind, err := apiutil.GVKForObject(object, scheme)
+		if err != nil {
+			return s, fmt.Errorf("find the kind of %T, which Config names: %w", object, err)
+		}
+		w, err := configuredWrite(r.Policy.Write.orDefault(), by)
+		if err != nil {
+			return s, fmt.Errorf("configure %s: %w", kind.GroupKind(), err)
+		}
+		m, err := r.migrator(cfg, Options{Policy: Policy{Write: w}, PageObjects: r.PageSize})
+		if err != nil {
+			return s, err
+		}
+		if by.UseCache {
+			newList, err := listOf(scheme, kind)
+			if err != nil {
+				return s, fmt.Errorf("use the cache for %s: %w", kind.GroupKind(), err)
+			}
+			m.candidates = cachedObjects(r.Client, newList)
+		}
+		s.byKind[kind.GroupKind()] = &profile{migrator: m, observed: ClusterAPIObservedGenerationAnnotation}
+	}
+	if r.Selector.isZero() {
+		return s, nil
+	}
+	o := Options{Policy: Policy{Write: r.Policy.Write}, PageObjects: r.PageSize}
+	if o.Write == "" {
+		o.Write = WriteUpdate
+	}
+	if o.PageObjects == 0 {
+		o.PageObjects = selectedPageObjects
+	}
+	o.BeforePage = s.keepSelected
+	m, err := r.migrator(cfg, o)
+	s.selected = &profile{migrator: m, observed: ObservedGenerationAnnotation}
+	return s, err
+}
+
+// configuredWrite is the write that UseStatus makes of another one.
+func configuredWrite(w Write, by ByObjectConfig) (Write, error) {
+	if !by.UseStatusForStorageVersionMigration {
+		return w, nil
+	}
+	switch w {
+	case WritePatch, WriteStatusPatch:
+		return WriteStatusPatch, nil
+	case WriteApply, WriteStatusApply:
+		return WriteStatusApply, nil
+	}
+	return "", fmt.Errorf("UseStatusForStorageVersionMigration does not go together with the write %s: choose %s or %s", w, WritePatch, WriteApply)
+}
+
+func listOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (func() client.ObjectList, error) {
+	kind.Kind += "List"
+	o, err := scheme.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := o.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a list of objects", o)
+	}
+	return func() client.ObjectList { return list.DeepCopyObject().(client.ObjectList) }, nil
+}
+
+// ErrOutOfScope reports a definition that lost the label it was chosen by while
+// its objects were being migrated.
+var ErrOutOfScope = errors.New("the customresourcedefinition left the scope")
+
+func (s scope) keepSelected(_ context.Context, crd *metav1.PartialObjectMetadata) error {
+	if s.selector.matches(crd) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s no longer matches its selector", ErrOutOfScope, crd.Name)
+}

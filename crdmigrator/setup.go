@@ -1,0 +1,127 @@
+package crdmigrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// SetupWithManager registers the reconciler. It watches the metadata of
+// definitions and starts no other informer, but those that kinds with UseCache
+// may need.
+func (r *CRDMigrator) SetupWithManager(ctx context.Context, mgr manager.Manager, o controller.Options) error {
+	if err := r.setup(mgr.GetScheme(), mgr.GetConfig()); err != nil {
+		return fmt.Errorf("set up the migrator of customresourcedefinitions: %w", err)
+	}
+	if r.skipsAll() {
+		log.FromContext(ctx).Info("Both phases are skipped: no customresourcedefinition is migrated", "controller", "crdmigrator")
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.sweep)); err != nil {
+		return fmt.Errorf("set up the migrator of customresourcedefinitions: %w", err)
+	}
+	return builder.ControllerManagedBy(mgr).
+		For(&apiextensionsv1.CustomResourceDefinition{}, builder.OnlyMetadata, builder.WithPredicates(r.inScope(), changed())).
+		Named("crdmigrator").
+		WithOptions(o).
+		Complete(r)
+}
+
+func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
+	switch {
+	case r.Client == nil || r.APIReader == nil:
+		return errors.New("both Client and APIReader must be set: mgr.GetClient() and mgr.GetAPIReader()")
+	case len(r.Config) == 0 && r.Selector.isZero():
+		return errors.New("one of Config and Selector must be set: there is nothing to migrate without")
+	case !scheme.Recognizes(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")):
+		return errors.New("the manager's scheme does not know CustomResourceDefinitions: call AddToScheme of k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")
+	}
+	for _, phase := range r.SkipCRDMigrationPhases {
+		if !slices.Contains(phases, phase) {
+			return fmt.Errorf("no such phase: %q in SkipCRDMigrationPhases; there are %v", phase, phases)
+		}
+	}
+	if r.Limiter == nil {
+		r.Limiter = walk.NewLimiter(walk.Limits{})
+	}
+	r.recent, r.memory = newRecentWrites(clock.RealClock{}), map[string]*memory{}
+	var err error
+	r.scope, err = r.scopeOf(cfg, scheme)
+	return err
+}
+
+var phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
+
+func (r *CRDMigrator) skipsAll() bool {
+	return !slices.ContainsFunc(phases, func(p Phase) bool { return !slices.Contains(r.SkipCRDMigrationPhases, p) })
+}
+
+// migrator adds to o what all profiles have in common.
+func (r *CRDMigrator) migrator(cfg *rest.Config, o Options) (*Migrator, error) {
+	o.Settle, o.AcceptSilentServers, o.SettleFromSight = r.Policy.Settle, r.Policy.AcceptSilentServers, true
+	o.SkipPhases, o.Limiter = r.SkipCRDMigrationPhases, r.Limiter
+	m, err := New(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	m.list, m.recent = listThrough(r.APIReader, r.Client.RESTMapper()), r.recent
+	return m, nil
+}
+
+// sweep runs beside the controller.
+func (r *CRDMigrator) sweep(ctx context.Context) error {
+	interval := r.CacheGCInterval
+	if interval <= 0 {
+		interval = defaultCacheGCInterval
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			r.recent.sweep()
+		}
+	}
+}
+
+func (r *CRDMigrator) inScope() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool { return r.scope.mayHold(o.GetName()) })
+}
+
+// changed lets real changes through: neither a resync, nor the checkpoints that
+// a run saves, or each pass that left something behind would call for the next at
+// once. A change of status alone can't be seen in metadata and passes.
+func changed() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+			return false
+		}
+		before, after := maps.Clone(e.ObjectOld.GetAnnotations()), maps.Clone(e.ObjectNew.GetAnnotations())
+		if before[CheckpointAnnotation] == after[CheckpointAnnotation] {
+			return true
+		}
+		delete(before, CheckpointAnnotation)
+		delete(after, CheckpointAnnotation)
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			!maps.Equal(before, after) || !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+	}}
+}

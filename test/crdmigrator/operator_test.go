@@ -1,0 +1,115 @@
+package crdmigrator_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// operator is an operator that embeds the migrator, on one definition of a test.
+type operator struct {
+	t        *testing.T
+	w        *widgets
+	manager  manager.Manager
+	migrator *crdmigrator.CRDMigrator
+	requests *requestLog
+}
+
+// newOperator makes one that has not started. configure sets what the test is
+// about.
+func newOperator(w *widgets, configure func(*operator)) *operator {
+	w.t.Helper()
+	o := &operator{t: w.t, w: w, requests: &requestLog{}, migrator: &crdmigrator.CRDMigrator{Policy: quickSettle}}
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		o.t.Fatal(err)
+	}
+	cfg := rest.CopyConfig(w.config)
+	cfg.Wrap(o.requests.of)
+	var err error
+	o.manager, err = manager.New(cfg, manager.Options{
+		Scheme:     scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, // many managers in one process
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.migrator.Client, o.migrator.APIReader = o.manager.GetClient(), o.manager.GetAPIReader()
+	configure(o)
+	if err := o.migrator.SetupWithManager(o.t.Context(), o.manager, controller.Options{}); err != nil {
+		o.t.Fatal(err)
+	}
+	return o
+}
+
+// start runs the manager until the test ends or stop is called.
+func (o *operator) start() (stop func()) {
+	o.t.Helper()
+	ctx, cancel := context.WithCancel(o.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- o.manager.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			o.t.Error(err)
+		}
+	})
+	o.t.Cleanup(stop)
+	return stop
+}
+
+// await polls, since a reconciler tells nobody that it is done.
+func (o *operator) await(what string, ok func() bool) {
+	o.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			o.t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+func (o *operator) awaitAnnotation(key, value string) {
+	o.t.Helper()
+	o.await(key+"="+value, func() bool { return o.w.crd().Annotations[key] == value })
+}
+
+// requestLog is what a process asked the API server for.
+type requestLog struct {
+	mu       sync.Mutex
+	requests []string // method and path
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (l *requestLog) of(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		l.mu.Lock()
+		l.requests = append(l.requests, r.Method+" "+r.URL.RequestURI())
+		l.mu.Unlock()
+		return next.RoundTrip(r)
+	})
+}
+
+// matching returns the requests for which keep is true, in their order.
+func (l *requestLog) matching(keep func(string) bool) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.requests), func(s string) bool { return !keep(s) })
+}

@@ -122,7 +122,7 @@ func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (rec
 func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	done := crd.Annotations[p.observed] == strconv.FormatInt(crd.Generation, 10)
 	return crd.DeletionTimestamp != nil ||
-		done && (clean(crd) || slices.Contains(r.SkipCRDMigrationPhases, StorageVersionMigrationPhase))
+		done && (clean(crd) || r.skips(StorageVersionMigrationPhase))
 }
 
 func (r *CRDMigrator) remember(crd string) *memory {
@@ -155,8 +155,13 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 		m.plan = &plan
 	}
 	report, err := p.migrator.Run(ctx, *m.plan, progress(ctx))
-	if !errors.As(err, new(*NotSettledError)) {
-		m.plan, m.waiting = nil, ""
+	if errors.As(err, new(*NotSettledError)) {
+		return report, err
+	}
+	unseen := m.plan.Uncounted
+	m.plan = nil
+	if err == nil && unseen != "" && !report.Storage.Complete && !r.skips(CleanupManagedFieldsPhase) {
+		err = fmt.Errorf("look at managedFields of %s: %s", crd.Name, unseen)
 	}
 	return report, err
 }

@@ -30,7 +30,7 @@ func (r *CRDMigrator) SetupWithManager(ctx context.Context, mgr manager.Manager,
 	if err := r.setup(mgr.GetScheme(), mgr.GetConfig()); err != nil {
 		return fmt.Errorf("set up the migrator of customresourcedefinitions: %w", err)
 	}
-	if r.skipsAll() {
+	if r.skips(StorageVersionMigrationPhase) && r.skips(CleanupManagedFieldsPhase) {
 		log.FromContext(ctx).Info("Both phases are skipped: no customresourcedefinition is migrated", "controller", "crdmigrator")
 		return nil
 	}
@@ -69,8 +69,8 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 
 var phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 
-func (r *CRDMigrator) skipsAll() bool {
-	return !slices.ContainsFunc(phases, func(p Phase) bool { return !slices.Contains(r.SkipCRDMigrationPhases, p) })
+func (r *CRDMigrator) skips(phase Phase) bool {
+	return slices.Contains(r.SkipCRDMigrationPhases, phase)
 }
 
 // migrator adds to o what all profiles have in common.

@@ -17,8 +17,11 @@ import (
 
 // apply is a server-side apply of an object's color.
 func (w *widgets) apply(manager, version, name, color string) (*unstructured.Unstructured, error) {
-	body := fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"Widget","metadata":{"name":%q},"spec":{"color":%q}}`, w.group, version, name, color)
-	force := true
+	return w.applySpec(manager, version, name, fmt.Sprintf(`{"color":%q}`, color), true)
+}
+
+func (w *widgets) applySpec(manager, version, name, spec string, force bool) (*unstructured.Unstructured, error) {
+	body := fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"Widget","metadata":{"name":%q},"spec":%s}`, w.group, version, name, spec)
 	return w.at(version).Patch(w.t.Context(), name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
 }
 

@@ -201,31 +201,26 @@ func TestDeniedObjectIsReportedAndLeftAlone(t *testing.T) {
 	w.mustHaveStoredVersions("after the second run", "v2")
 }
 
-// TestPolicyDenialIsNamed: an admission policy is named together with the
-// binding that made it apply.
-func TestPolicyDenialIsNamed(t *testing.T) {
-	t.Parallel()
-	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
-	w.fill("v1", 30)
-	w.flip()
-	policy, binding := "policy-of-"+w.group, "binding-of-"+w.group
-	_, err := w.admission().AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(),
+// newPolicy has the API server deny updates of objects for which an expression
+// does not hold.
+func (w *widgets) newPolicy(expression string) (policy, binding string) {
+	w.t.Helper()
+	policy, binding = "policy-of-"+w.group, "binding-of-"+w.group
+	admission := w.admission().AdmissionregistrationV1()
+	_, err := admission.ValidatingAdmissionPolicies().Create(w.t.Context(),
 		&admissionregistrationv1.ValidatingAdmissionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: policy},
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 				MatchConstraints: &admissionregistrationv1.MatchResources{
 					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: w.updates()[0]}},
 				},
-				Validations: []admissionregistrationv1.Validation{{
-					Expression: "object.metadata.name != 'w-0003'", Message: "not on a Friday",
-				}},
+				Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: "not on a Friday"}},
 			},
 		}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	_, err = w.admission().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(t.Context(),
+	_, err = admission.ValidatingAdmissionPolicyBindings().Create(w.t.Context(),
 		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: binding},
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
@@ -234,8 +229,20 @@ func TestPolicyDenialIsNamed(t *testing.T) {
 			},
 		}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
+	return policy, binding
+}
+
+// TestPolicyDenialIsNamed: an admission policy is named together with the
+// binding that made it apply.
+func TestPolicyDenialIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	m := w.quickMigrator(crdmigrator.Options{})
+	w.fill("v1", 30)
+	w.flip()
+	policy, binding := w.newPolicy("object.metadata.name != 'w-0003'")
 	w.awaitRefused("w-0003", apierrors.IsInvalid)
 
 	report := w.mustMigrate(m)

@@ -1,0 +1,215 @@
+package crdmigrator_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// outlived makes n objects that need both jobs: written at v1, which is neither
+// served nor stored any more.
+func outlived(t *testing.T, n int) *widgets {
+	w := newWidgets(t, shared)
+	w.fill("v1", n)
+	w.flip()
+	w.setVersions(version("v1", false, false), version("v2", true, true))
+	return w
+}
+
+// cleanups has somebody meet the cleanups of w-0003 on their way; an answer
+// takes the place of the server's.
+func cleanups(config *rest.Config, meet func(nth int) *http.Response) *rest.Config {
+	config, nth := rest.CopyConfig(config), 0 // one object's requests come one at a time
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if req.Header.Get("Content-Type") == string(types.JSONPatchType) && strings.HasSuffix(req.URL.Path, "/w-0003") {
+				nth++
+				if answer := meet(nth); answer != nil {
+					answer.Request = req
+					return answer, nil
+				}
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	return config
+}
+
+func unavailable() *http.Response {
+	return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
+}
+
+// trouble is what the cleanup of w-0003, one of ten objects, meets.
+type trouble struct {
+	reason  string
+	meet    func(w *widgets, nth int) *http.Response
+	policy  string
+	storage godwit.Counts
+	fields  godwit.Counts
+	why     string
+}
+
+// TestCleanupThatFailsBlocksNoTrim: the cleanup of one object meets trouble. It
+// is tallied apart from the rewrite, which needs it for nothing, and made up
+// for by the next run.
+func TestCleanupThatFailsBlocksNoTrim(t *testing.T) {
+	t.Parallel()
+	cases := map[string]trouble{
+		"two conflicts": {
+			reason:  "the third try goes through, and is the rewrite as well",
+			meet:    func(w *widgets, nth int) *http.Response { w.moveBefore(nth, 2); return nil },
+			storage: godwit.Counts{Migrated: 10},
+			fields:  godwit.Counts{Migrated: 10},
+		},
+		"conflicts without end": {
+			reason:  "an object that somebody keeps writing is stored, and left to another run",
+			meet:    func(w *widgets, nth int) *http.Response { w.moveBefore(nth, nth); return nil },
+			storage: godwit.Counts{Migrated: 9, Skipped: 1},
+			fields:  godwit.Counts{Migrated: 9, Deferred: 1},
+			why:     "3 conflicts",
+		},
+		"faults": {
+			reason:  "time may cure them, and an empty patch migrates the object meanwhile",
+			meet:    func(*widgets, int) *http.Response { return unavailable() },
+			storage: godwit.Counts{Migrated: 10},
+			fields:  godwit.Counts{Migrated: 9, Deferred: 1},
+			why:     "clean managedFields",
+		},
+		"a policy": {
+			reason:  "no time cures it, and an empty patch migrates the object meanwhile",
+			meet:    func(*widgets, int) *http.Response { return nil },
+			policy:  "object.metadata.name != 'w-0003' || object.metadata.managedFields == oldObject.metadata.managedFields",
+			storage: godwit.Counts{Migrated: 10},
+			fields:  godwit.Counts{Migrated: 9, Failed: 1},
+			why:     "not on a Friday",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.mustBlockNothing(t)
+		})
+	}
+}
+
+func (tc trouble) mustBlockNothing(t *testing.T) {
+	t.Helper()
+	w := outlived(t, 10)
+	if tc.policy != "" {
+		w.newPolicy(tc.policy)
+		w.awaitCleanupRefused("w-0003")
+	}
+	config := cleanups(w.withoutLeases(), func(nth int) *http.Response { return tc.meet(w, nth) })
+	report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle}))
+	if report.Storage.Counts != tc.storage || report.ManagedFields.Counts != tc.fields || !report.Trimmed {
+		t.Errorf("%s: storage %+v, managedFields %+v, trimmed %v, want %+v, %+v and trimmed",
+			tc.reason, report.Storage, report.ManagedFields, report.Trimmed, tc.storage, tc.fields)
+	}
+	if len(report.Storage.Failures) != 0 {
+		t.Errorf("the rewrite reports the cleanup's trouble as its own: %+v", report.Storage.Failures)
+	}
+	mustName(t, report.ManagedFields, tc.fields, "w-0003", tc.why)
+	w.mustBeStored("after the run", map[string]int{"v2": 10})
+	w.mustHaveStoredVersions("after the run", "v2")
+
+	w.allowAll()
+	w.mustClean(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle}), tc.fields.Deferred+tc.fields.Failed)
+}
+
+// mustName checks that a tally names the one object that was not settled.
+func mustName(t *testing.T, tally crdmigrator.Tally, counts godwit.Counts, name, why string) {
+	t.Helper()
+	if counts.Settled() {
+		if len(tally.Failures) != 0 {
+			t.Errorf("failures are %+v, want none", tally.Failures)
+		}
+		return
+	}
+	if len(tally.Failures) != 1 || tally.Failures[0].Name != name || !strings.Contains(tally.Failures[0].Reason, why) {
+		t.Errorf("failures are %+v, want one of %s that says %q", tally.Failures, name, why)
+	}
+}
+
+// moveBefore writes w-0003 before the first of its cleanups, so that they
+// conflict.
+func (w *widgets) moveBefore(nth, moves int) {
+	if nth > moves {
+		return
+	}
+	label := []byte(`{"metadata":{"labels":{"moved":"` + strings.Repeat("x", nth) + `"}}}`)
+	if _, err := w.at("v2").Patch(w.t.Context(), "w-0003", types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+		w.t.Error(err) // not Fatal: this is a worker of the run
+	}
+}
+
+func (w *widgets) awaitCleanupRefused(name string) {
+	w.t.Helper()
+	await(w.t, "a cleanup of "+name+" to be refused", func() bool { return apierrors.IsInvalid(w.tryCleanup(name)) })
+}
+
+func (w *widgets) tryCleanup(name string) error {
+	reset := []byte(`{"metadata":{"managedFields":[{}]}}`)
+	_, err := w.at("v2").Patch(w.t.Context(), name, types.MergePatchType, reset, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// allowAll takes the policy of a test away, if it has one.
+func (w *widgets) allowAll() {
+	w.t.Helper()
+	policies := w.admission().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	err := policies.Delete(w.t.Context(), "binding-of-"+w.group, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	await(w.t, "cleanups to be allowed", func() bool { return w.tryCleanup("w-0003") == nil })
+}
+
+// TestEveryWriteOverEntriesOfARemovedVersion: the server can't apply to an
+// object whose managedFields name a version that is gone. The cleanup comes
+// first, so that it is none of the write's trouble, and is the write.
+func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
+	t.Parallel()
+	const objects = 5
+	for _, write := range crdmigrator.Writes {
+		t.Run(string(write), func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", objects)
+			w.flip()
+			for name := range w.specs("v2") {
+				w.alterStored(name, func(o *unstructured.Unstructured) {
+					fields := `{"f:spec":{"f:color":{}}}`
+					o.SetManagedFields(append(o.GetManagedFields(), w.entry("painter", metav1.ManagedFieldsOperationApply, "v0", fields)))
+				})
+			}
+			if _, err := w.apply("decorator", "v2", "w-0000", "red"); err == nil {
+				t.Error("an apply over an entry of v0 went through: nothing stands in the way of this write")
+			}
+			_, config := w.user(append(w.rightsOf(write), right{"patch", w.group, w.plural})...)
+			m := newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: write}})
+			report := w.mustMigrate(m)
+			want := godwit.Counts{Migrated: objects}
+			if report.Storage.Counts != want || report.ManagedFields.Counts != want || !report.Trimmed {
+				t.Errorf("run: %+v, want all migrated and cleaned, and trimmed", report)
+			}
+			w.mustBeStored("after the run", map[string]int{"v2": objects})
+			w.mustHaveBeenWritten("created, altered and migrated", objects, 3)
+			if _, err := w.apply("decorator", "v2", "w-0000", "red"); err != nil {
+				t.Errorf("an apply after the run: %v", err)
+			}
+		})
+	}
+}

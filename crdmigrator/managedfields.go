@@ -119,6 +119,9 @@ func (r *run) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwi
 	}
 	seen, cleaned, why := r.cleanup(ctx, cleaner, o)
 	outcome, err := r.settleStorage(ctx, seen, cleaned, done)
+	if cleaned == godwit.Migrated && why != nil {
+		cleaned = godwit.Failed // the object was written, but more was lost than was to go
+	}
 	if _, again := retry(err); again {
 		r.fields.expect(o, cleaned, why) // the object is visited again, unless its attempts are used up
 	} else {

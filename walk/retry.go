@@ -35,7 +35,7 @@ func Transient(err error) (time.Duration, bool) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) {
 		return 0, false
 	}
-	if apierrors.IsStoreReadError(err) { // a 500, but what etcd holds stays undecodable
+	if apierrors.IsStoreReadError(err) || tooLarge(err) { // 500s, but neither what etcd holds nor what it refuses changes by asking
 		return 0, false
 	}
 	if _, ok := apiStatus(err); ok {
@@ -60,6 +60,18 @@ func Transient(err error) (time.Duration, bool) {
 func serverFault(err error) bool {
 	status, ok := apiStatus(err)
 	return ok && status.Status().Code >= 500
+}
+
+// tooLarge recognizes an object that etcd refuses, or that the API server's
+// client of etcd does not even send: it passes on their words and no reason.
+func tooLarge(err error) bool {
+	status, ok := apiStatus(err)
+	if !ok {
+		return false
+	}
+	message := status.Status().Message
+	return strings.Contains(message, "etcdserver: request is too large") ||
+		strings.Contains(message, "trying to send message larger than max")
 }
 
 func transportFault(err error) bool {

@@ -24,6 +24,11 @@ func TestTransient(t *testing.T) {
 	unread.ErrStatus.Reason = metav1.StatusReasonStoreReadError
 	bare := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusBadGateway}}
 
+	// What etcd says comes through without a reason.
+	passedOn := func(message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: message}}
+	}
+
 	cases := map[string]struct {
 		reason string
 		err    error
@@ -76,6 +81,16 @@ func TestTransient(t *testing.T) {
 		"goaway": {
 			reason: "the server drains",
 			err:    errors.New("http2: server sent GOAWAY and closed the connection; LastStreamID=1"), want: true,
+		},
+		"too large": {
+			reason: "no repetition makes an object smaller", err: passedOn("etcdserver: request is too large"),
+		},
+		"too large to send": {
+			reason: "as above, beyond what the API server sends to etcd",
+			err:    passedOn("rpc error: code = ResourceExhausted desc = trying to send message larger than max (2162754 vs. 2097152)"),
+		},
+		"no leader": {
+			reason: "what etcd says of itself passes", err: passedOn("etcdserver: no leader"), want: true,
 		},
 		"any other error": {reason: "unknown faults are not worth the time", err: errors.New("boom")},
 	}

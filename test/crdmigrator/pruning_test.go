@@ -1,0 +1,103 @@
+package crdmigrator_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// strictV2 knows a color, a size with a default, and notes of whatever form;
+// of anything else it knows nothing.
+func strictV2() apiextensionsv1.CustomResourceDefinitionVersion {
+	v2 := version("v2", true, true)
+	v2.Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{
+		Type: "object",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"spec": {
+				Type: "object",
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{
+					"color": {Type: "string"},
+					"size":  {Type: "integer", Default: &apiextensionsv1.JSON{Raw: []byte("3")}},
+					"notes": {Type: "object", XPreserveUnknownFields: new(true)},
+				},
+			},
+			"status": {
+				Type:       "object",
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{"phase": {Type: "string"}},
+			},
+		},
+	}
+	return v2
+}
+
+// parts are what etcd holds of an object beside its metadata, to the byte: a
+// client would read numbers as it likes.
+func (w *widgets) parts(name string) map[string]string {
+	w.t.Helper()
+	pair, err := w.plane.Etcd().Get(w.t.Context(), w.key(name))
+	if err != nil || len(pair.Kvs) != 1 {
+		w.t.Fatalf("%s in etcd: %v, %v", name, pair, err)
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(pair.Kvs[0].Value, &raw); err != nil {
+		w.t.Fatal(err)
+	}
+	delete(raw, "metadata")
+	parts := map[string]string{}
+	for key, value := range raw {
+		parts[key] = string(value)
+	}
+	return parts
+}
+
+// TestWhatSchemasDoToObjects: fields that v2 preserves without knowing them
+// survive to the byte, and what it does not know goes, the same by whatever
+// write: it is the server that decodes. It stores a default where it decodes the
+// object out of a request; a write of the status and an apply of nothing leave
+// that to its readers.
+func TestWhatSchemasDoToObjects(t *testing.T) {
+	t.Parallel()
+	const notes = `{"big":9007199254740993,"deep":{"apiVersion":"v7","kind":"Nest","list":[1,"two",{"three":3}]},"empty":{},"half":0.5,"none":null}`
+	stored := map[crdmigrator.Write]string{
+		crdmigrator.WritePatch:  `,"size":3`,
+		crdmigrator.WriteUpdate: `,"size":3`,
+	}
+	for _, write := range crdmigrator.Writes {
+		t.Run(string(write), func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.create(w.config, "v1", "rich")
+			w.alterStored("rich", func(o *unstructured.Unstructured) {
+				o.Object["spec"] = map[string]any{"color": "blue", "of": "v1 alone", "notes": json.RawMessage(notes)}
+				o.Object["status"] = map[string]any{"phase": "Up", "of": "v1 alone"}
+				o.Object["extra"] = map[string]any{"of": "v1 alone"}
+			})
+			w.setVersions(version("v1", true, false), strictV2())
+			w.awaitStoring("v2")
+
+			_, config := w.user(w.rightsOf(write)...)
+			m := newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: write}})
+			if report := w.mustMigrate(m); report.Storage.Counts != (godwit.Counts{Migrated: 1}) || !report.Trimmed {
+				t.Errorf("run: %+v, want one migrated, and trimmed", report)
+			}
+			want := map[string]string{
+				"apiVersion": `"` + w.group + `/v2"`,
+				"kind":       `"Widget"`,
+				"spec":       `{"color":"blue","notes":` + notes + stored[write] + `}`,
+				"status":     `{"phase":"Up"}`,
+			}
+			if diff := cmp.Diff(want, w.parts("rich")); diff != "" {
+				t.Errorf("etcd holds (-want +got):\n%s", diff)
+			}
+			if spec, ok := w.specs("v2")["rich"].(map[string]any); !ok || spec["size"] != int64(3) {
+				t.Errorf("readers get %v, want the default size", spec)
+			}
+		})
+	}
+}

@@ -6,14 +6,14 @@
 // expired continue token, retries transient faults, and holds at most two
 // pages in memory, the one being acted on and the next. [Run] hands the objects
 // of a source to an [Action] and adds up the outcomes. A [Limiter] decides how
-// many requests may be under way and how many writes may start per second; it
-// is meant to be shared, since one cluster has one budget however many walks
-// cross it.
+// many requests may be under way, how many writes may start per second, and how
+// many bytes they may add to etcd in five minutes; it is meant to be shared,
+// since one cluster has one budget however many walks cross it.
 //
 // What walk refuses to do: it never decides what an answer means for an object
 // (the action does), it never persists anything (the stop hook before each page
 // may), and it has no opinion on what is being migrated.
 //
-// Read list.go, then run.go, then limiter.go; retry.go says which faults are
+// Read list.go, then run.go, then limiter.go and budget.go; retry.go says which faults are
 // worth another attempt.
 package walk

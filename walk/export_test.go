@@ -26,3 +26,6 @@ func (l *Limiter) Pass(ctx context.Context) error {
 	l.release(answer{sent: time.Now()})
 	return nil
 }
+
+// Expenses is the length of the byte budget's ledger.
+func (l *Limiter) Expenses() int { return len(l.bytes.ledger.expenses) }

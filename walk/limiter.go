@@ -21,6 +21,13 @@ type Limits struct {
 	MaxInFlight int
 	// MaxWritesPerSecond caps how many writes start per second; 0 means no cap.
 	MaxWritesPerSecond float64
+	// MaxBytesPerFiveMinutes bounds what goes through [Limiter.Write] within any
+	// five minutes, in bytes added to etcd; 0 means
+	// DefaultMaxBytesPerFiveMinutes, below 0 no bound. It is kept exactly where
+	// no object is larger than 1.5 MiB, etcd's limit, and than the budget
+	// divided by twice MaxInFlight. Larger ones are written too, and exceed it
+	// by one object per write under way at most.
+	MaxBytesPerFiveMinutes int64
 }
 
 const (
@@ -51,10 +58,12 @@ const (
 // server that does not answer close the gate for everybody.
 //
 // It sits below the HTTP client as a [http.RoundTripper], where it sees every
-// single answer. A Limiter is safe for concurrent use and meant to be shared by
+// single answer. Only the byte budget has to be told what was stored, by
+// [Limiter.Write]. A Limiter is safe for concurrent use and meant to be shared by
 // all walks over one cluster.
 type Limiter struct {
 	max    int
+	bytes  *budget       // nil: none
 	writes *rate.Limiter // nil: no cap
 	next   chan struct{} // held by the one writer that is next to start
 
@@ -81,6 +90,7 @@ func NewLimiter(l Limits) *Limiter {
 	}
 	return &Limiter{
 		max:       l.MaxInFlight,
+		bytes:     newBudget(l),
 		writes:    writes,
 		next:      make(chan struct{}, 1),
 		allowed:   float64(min(startInFlight, l.MaxInFlight)),

@@ -1,0 +1,335 @@
+package walk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+)
+
+// writeLog notes what is written to a server, and when.
+type writeLog struct {
+	mu      sync.Mutex
+	entries []logged
+}
+
+type logged struct {
+	at    time.Time
+	bytes int64
+}
+
+// send takes 20 ms, at whose middle the object is stored.
+func (w *writeLog) send(bytes int64) func(context.Context) (int64, error) {
+	return func(context.Context) (int64, error) {
+		time.Sleep(10 * time.Millisecond)
+		w.mu.Lock()
+		w.entries = append(w.entries, logged{time.Now(), bytes})
+		w.mu.Unlock()
+		time.Sleep(10 * time.Millisecond)
+		return bytes, nil
+	}
+}
+
+func (w *writeLog) total() (sum int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.entries {
+		sum += e.bytes
+	}
+	return sum
+}
+
+// most is what was written within the worst five minutes.
+func (w *writeLog) most() (most int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slices.SortFunc(w.entries, func(a, b logged) int { return a.at.Compare(b.at) })
+	first, sum := 0, int64(0)
+	for _, e := range w.entries {
+		sum += e.bytes
+		for e.at.Sub(w.entries[first].at) >= 5*time.Minute {
+			sum -= w.entries[first].bytes
+			first++
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// walkOver writes objects of the given sizes, as a migration would.
+func walkOver(ctx context.Context, l *walk.Limiter, w *writeLog, sizes func(i int) int64, n int) (walk.Report, error) {
+	birds, weight := make([]*bird, n), map[*bird]int64{}
+	for i := range birds {
+		birds[i] = &bird{name: fmt.Sprintf("b-%06d", i)}
+		weight[birds[i]] = sizes(i)
+	}
+	pages := func(yield func(walk.Page[*bird], error) bool) { yield(walk.Page[*bird]{Items: birds}, nil) }
+	act := func(ctx context.Context, b *bird) (godwit.Outcome, error) {
+		if err := l.Write(ctx, w.send(weight[b])); err != nil {
+			return godwit.Failed, err
+		}
+		return godwit.Migrated, nil
+	}
+	return walk.Run(ctx, pages, act, walk.Options{Limiter: l})
+}
+
+// TestByteBudgetIsHeldOverAnyFiveMinutes whatever the sizes, also when two walks
+// share it.
+func TestByteBudgetIsHeldOverAnyFiveMinutes(t *testing.T) {
+	const budget = 64 * mib
+	cases := map[string]struct {
+		reason string
+		size   func(i int) int64
+		n      int
+	}{
+		"small": {"what most custom resources are", func(int) int64 { return 20 * kib }, 12_000},
+		"mixed": {"a mean would say nothing of either", func(int) int64 { return []int64{kib, 100 * kib}[rand.IntN(2)] }, 6000},
+		"small, then large": {"what was seen so far says nothing of what comes", func(i int) int64 {
+			if i < 2000 {
+				return kib
+			}
+			return 1500 * kib
+		}, 2200},
+		"every tenth large": {"in step with whatever counts objects", func(i int) int64 {
+			if i%10 == 0 {
+				return 1536 * kib
+			}
+			return 2 * kib
+		}, 2000},
+		"any": {"no pattern at all", func(int) int64 { return rand.Int64N(1536 * kib) }, 500},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: budget})
+				var w writeLog
+				begun := time.Now()
+				var walks sync.WaitGroup
+				for range 2 {
+					walks.Go(func() {
+						if report, err := walkOver(t.Context(), l, &w, tc.size, tc.n); err != nil || report.Counts.Migrated != int64(tc.n) {
+							t.Errorf("%s: %+v, %v; want all migrated", tc.reason, report, err)
+						}
+					})
+				}
+				walks.Wait()
+				if most := w.most(); most > budget {
+					t.Errorf("%s: %d bytes were written within five minutes, want at most %d", tc.reason, most, budget)
+				}
+				// Of each five minutes' budget all but the room for a few
+				// large objects is put to use.
+				windows := float64(w.total()) / (0.9 * budget)
+				if took, most := time.Since(begun), time.Duration(windows*float64(5*time.Minute)); took > most {
+					t.Errorf("%s: %d MiB took %v, want at most %v", tc.reason, w.total()/mib, took, most)
+				}
+			})
+		})
+	}
+}
+
+// TestByteBudgetBelowOneObject: an object larger than the budget is written all
+// the same, once nothing else counts.
+func TestByteBudgetBelowOneObject(t *testing.T) {
+	for name, limit := range map[string]int64{"a byte": 1, "half an object": 500 * kib} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: limit})
+				var w writeLog
+				report, err := walkOver(t.Context(), l, &w, func(int) int64 { return mib }, 60)
+				if err != nil || report.Counts.Migrated != 60 {
+					t.Fatalf("%+v, %v; want all migrated", report, err)
+				}
+				if most, want := w.most(), int64(16*mib)+limit; most > want {
+					t.Errorf("%d bytes were written within five minutes, want at most the budget and one object for each of 16 workers, %d", most, want)
+				}
+			})
+		})
+	}
+}
+
+// TestByteBudgetLetsGoWhoIsStopped: a walk that waits for room ends at once when
+// told to, and what it did not send is not done.
+func TestByteBudgetLetsGoWhoIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 64 * mib})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		begun := time.Now()
+		var w writeLog
+		report, err := walkOver(ctx, l, &w, func(int) int64 { return mib }, 200)
+		if !errors.Is(err, context.Canceled) || time.Since(begun) != time.Minute {
+			t.Errorf("ended after %v with %v, want after a minute with %v", time.Since(begun), err, context.Canceled)
+		}
+		if report.Counts.Migrated != int64(len(w.entries)) || report.Counts.Failed != 0 {
+			t.Errorf("%+v, but %d objects were written", report.Counts, len(w.entries))
+		}
+		if waits := l.WaitsForBytes(); waits != 0 {
+			t.Errorf("nobody waits, but WaitsForBytes says %v", waits)
+		}
+		// What gave up its place holds no room.
+		time.Sleep(5*time.Minute + time.Second)
+		begun = time.Now()
+		if _, err := walkOver(t.Context(), l, &w, func(int) int64 { return mib }, 60); err != nil || time.Since(begun) > 10*time.Second {
+			t.Errorf("five minutes later 60 MiB took %v, %v; want them written at once", time.Since(begun), err)
+		}
+	})
+}
+
+// TestByteBudgetTellsThatItIsWaitedFor and for how long.
+func TestByteBudgetTellsThatItIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 64 * mib})
+		var w writeLog
+		var walking sync.WaitGroup
+		walking.Go(func() { _, _ = walkOver(t.Context(), l, &w, func(int) int64 { return mib }, 100) })
+		time.Sleep(15 * time.Millisecond)
+		if waits := l.WaitsForBytes(); waits != 0 {
+			t.Errorf("on its way WaitsForBytes says %v, want 0", waits)
+		}
+		time.Sleep(2 * time.Minute)
+		if waits := l.WaitsForBytes(); waits < 2*time.Minute+55*time.Second || waits > 3*time.Minute+2*time.Second {
+			t.Errorf("after two minutes WaitsForBytes says %v, want about three more", waits)
+		}
+		walking.Wait()
+	})
+}
+
+// TestByteBudgetIsNotWaitedForWhileAnswersAreDue: the next one may make room.
+func TestByteBudgetIsNotWaitedForWhileAnswersAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 64 * mib})
+		l.Book(62 * mib)
+		var writes sync.WaitGroup
+		begun := time.Now()
+		for range 2 { // there is room for one, until its answer says that it took none
+			writes.Go(func() {
+				_ = l.Write(t.Context(), func(context.Context) (int64, error) {
+					time.Sleep(time.Second)
+					return 0, nil
+				})
+			})
+		}
+		time.Sleep(time.Second / 2)
+		if waits := l.WaitsForBytes(); waits != 0 {
+			t.Errorf("WaitsForBytes says %v, want 0 while an answer is due", waits)
+		}
+		writes.Wait()
+		if took := time.Since(begun); took != 2*time.Second {
+			t.Errorf("both took %v, want a second each, one after the other", took)
+		}
+	})
+}
+
+// TestWithoutByteBudget nothing waits and nothing is counted.
+func TestWithoutByteBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: -1})
+		if l.CountsBytes() {
+			t.Error("CountsBytes is true without a budget")
+		}
+		begun := time.Now()
+		var w writeLog
+		if _, err := walkOver(t.Context(), l, &w, func(int) int64 { return mib }, 1600); err != nil {
+			t.Fatal(err)
+		}
+		l.Book(mib)
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("1600 objects took %v, want 100 rounds of 20 ms", took)
+		}
+	})
+}
+
+// TestByteBudgetIsOnByDefault and leaves room for what is small.
+func TestByteBudgetIsOnByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := walk.NewLimiter(walk.Limits{})
+		begun := time.Now()
+		var w writeLog
+		if _, err := walkOver(t.Context(), l, &w, func(int) int64 { return mib }, 600); err != nil {
+			t.Fatal(err)
+		}
+		if most, took := w.most(), time.Since(begun); most > 512*mib || took < 5*time.Minute {
+			t.Errorf("600 MiB took %v and %d MiB came within five minutes, want at most 512", took, most/mib)
+		}
+	})
+}
+
+// TestByteBudgetRemembersSeconds: a million small writes must not be a million
+// entries.
+func TestByteBudgetRemembersSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := walk.NewLimiter(walk.Limits{})
+		for range 100_000 {
+			l.Book(kib)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := l.Expenses(); got > 301 {
+			t.Errorf("the ledger has %d entries after 1000 s of writing, want at most one per second of the window", got)
+		}
+	})
+}
+
+// TestByteBudgetBooksWhatWasWritten: an answer that says that nothing was
+// written costs nothing, one that never came costs the largest object.
+func TestByteBudgetBooksWhatWasWritten(t *testing.T) {
+	const limit = 64 * mib
+	cases := map[string]struct {
+		reason string
+		bytes  int64
+		err    error
+		booked int64
+	}{
+		"stored":             {"what it took", 3 * mib, nil, 3 * mib},
+		"elided":             {"etcd was not written", 0, nil, 0},
+		"refused":            {"an object that was denied is where it was", mib, status("403", ""), 0},
+		"conflict":           {"likewise", mib, status("409", ""), 0},
+		"broken webhook":     {"it is asked before the object is stored", mib, status("500", ""), 0},
+		"timeout":            {"the server does not know, either", mib, status("504", ""), 3 * mib / 2},
+		"no answer":          {"it may have been stored", mib, errors.New("connection lost"), 3 * mib / 2},
+		"connection refused": {"nothing was sent", mib, refused(), 0},
+		"stopped":            {"nothing was sent", mib, walk.ErrStopped, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: limit})
+				err := l.Write(t.Context(), func(context.Context) (int64, error) { return tc.bytes, tc.err })
+				if !errors.Is(err, tc.err) {
+					t.Errorf("Write returns %v, want %v", err, tc.err)
+				}
+				// What is left is just enough for the next write.
+				l.Book(limit - 3*mib/2 - tc.booked)
+				if took := timeOfWrite(t, l); took != 0 {
+					t.Errorf("%s: more was booked than %d bytes: the next write waits %v", tc.reason, tc.booked, took)
+				}
+				l.Book(1)
+				if took := timeOfWrite(t, l); took == 0 {
+					t.Errorf("%s: less was booked than %d bytes: a write more finds room", tc.reason, tc.booked)
+				}
+			})
+		})
+	}
+}
+
+// timeOfWrite is how long a write that changes nothing has to wait.
+func timeOfWrite(t *testing.T, l *walk.Limiter) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	if err := l.Write(t.Context(), func(context.Context) (int64, error) { return 0, nil }); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begun)
+}

@@ -57,12 +57,13 @@ var codecs = func() serializer.CodecFactory {
 // apiClient is every request this package makes. It decides nothing, never
 // retries by itself, and paces itself by the limiter.
 type apiClient struct {
-	rest  rest.Interface
-	clock *serverClock
+	rest    rest.Interface
+	limiter *walk.Limiter
+	clock   *serverClock
 }
 
 func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*apiClient, error) {
-	c := &apiClient{clock: &serverClock{local: local}}
+	c := &apiClient{limiter: limiter, clock: &serverClock{local: local}}
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1 // the limiter is the only brake
 	cfg.RateLimiter = nil
@@ -131,12 +132,18 @@ func (c *apiClient) crdNames(ctx context.Context, selector string) ([]string, er
 	}
 }
 
+// patchCRD counts against the byte budget and does not wait for it: a run that
+// is to stop still saves its checkpoint.
 func (c *apiClient) patchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
 	r := c.rest.Patch(patchType).AbsPath(crdPath(name, subresource...)...).
-		SetHeader("Accept", acceptMetadata).
 		Param("fieldManager", fieldManager).
 		Body(body)
-	return do(ctx, r).Error()
+	if !c.limiter.CountsBytes() {
+		return do(ctx, r.SetHeader("Accept", acceptMetadata)).Error()
+	}
+	_, size, err := whole(ctx, r)
+	c.limiter.Book(size)
+	return err
 }
 
 // rehearse sends a definition as a dry run: to be created, or, with a
@@ -210,35 +217,25 @@ type objectPatch struct {
 
 // patch sends a patch and returns the object's metadata after it. What is
 // written is already there, so fields the schema does not know are no news.
-func (c *apiClient) patch(ctx context.Context, r schema.GroupVersionResource, o walk.Object, p objectPatch) (*metav1.PartialObjectMetadata, error) {
+func (c *apiClient) patch(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, p objectPatch) (*metav1.PartialObjectMetadata, error) {
 	path := objectPath(r, o)
 	if p.subresource != "" {
 		path = append(path, p.subresource)
 	}
 	req := c.rest.Patch(p.kind).AbsPath(path...).Body(p.body).Param("fieldManager", p.manager)
-	return written(ctx, req, p.dryRun)
-}
-
-func written(ctx context.Context, req *rest.Request, dryRun bool) (*metav1.PartialObjectMetadata, error) {
-	req.SetHeader("Accept", acceptMetadata).Param("fieldValidation", metav1.FieldValidationIgnore)
-	if dryRun {
-		req.Param("dryRun", metav1.DryRunAll)
-	}
-	m := &metav1.PartialObjectMetadata{}
-	err := do(ctx, req).Into(m)
-	return m, err
+	return c.written(ctx, req, o, p.dryRun)
 }
 
 // update reads an object and puts back the very bytes, so that no field is lost
 // on a client that does not know it.
-func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o walk.Object, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	path := objectPath(r, o)
 	body, err := do(ctx, c.rest.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)).Raw()
 	if err != nil {
 		return nil, err
 	}
 	req := c.rest.Put().AbsPath(path...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Param("fieldManager", fieldManager)
-	return written(ctx, req, dryRun)
+	return c.written(ctx, req, o, dryRun)
 }
 
 // setManagedFields replaces the managedFields of an object as it was read. The

@@ -21,6 +21,7 @@ const (
 type bar struct {
 	console *console
 	dryRun  bool
+	pace    pace
 	view    *view
 	waiting string
 	drawn   *mpb.Progress
@@ -31,7 +32,7 @@ type bar struct {
 var _ display = &bar{}
 
 func (b *bar) begin(p crdmigrator.Plan) {
-	v := &view{plan: p}
+	v := &view{plan: p, pace: b.pace}
 	b.view, b.waiting, b.set = v, "", time.Time{}
 	b.drawn = mpb.New(mpb.WithOutput(b.console.out), mpb.WithRefreshRate(barEvery), mpb.WithAutoRefresh())
 	_, total := v.counts()

@@ -17,6 +17,7 @@ const lineEvery = 10 * time.Second
 type lines struct {
 	console *console
 	dryRun  bool
+	pace    pace
 	view    *view
 	waiting string
 	stop    func()
@@ -25,7 +26,7 @@ type lines struct {
 var _ display = &lines{}
 
 func (l *lines) begin(p crdmigrator.Plan) {
-	l.view, l.waiting = &view{plan: p}, ""
+	l.view, l.waiting = &view{plan: p, pace: l.pace}, ""
 	l.console.printf("%s: %s\n", p.Name, beginText(p, l.dryRun))
 	done := make(chan struct{})
 	var ticking sync.WaitGroup

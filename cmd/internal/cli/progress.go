@@ -18,11 +18,14 @@ type display interface {
 	end(report.CRDRunReport)
 }
 
-func (a *app) newDisplay(dryRun bool) display {
+// pace says what holds a run up.
+type pace interface{ WaitsForBytes() time.Duration }
+
+func (a *app) newDisplay(dryRun bool, p pace) display {
 	if a.console.terminal {
-		return &bar{console: a.console, dryRun: dryRun}
+		return &bar{console: a.console, dryRun: dryRun, pace: p}
 	}
-	return &lines{console: a.console, dryRun: dryRun}
+	return &lines{console: a.console, dryRun: dryRun, pace: p}
 }
 
 // endText is the last line about a definition.
@@ -39,6 +42,7 @@ func endText(r report.CRDRunReport, dryRun bool) string {
 type view struct {
 	mu       sync.Mutex
 	plan     crdmigrator.Plan
+	pace     pace
 	unsettle *crdmigrator.NotSettledError // nil once writing has begun
 	seen     time.Time                    // when that was said
 	report   crdmigrator.Report
@@ -93,12 +97,16 @@ func (v *view) text(now time.Time) string {
 		text += " of " + report.Number(total)
 	}
 	text += " objects"
+	held := v.pace.WaitsForBytes()
 	if seconds := now.Sub(v.first).Seconds(); !v.first.IsZero() && seconds >= 1 {
 		rate := float64(done-v.before) / seconds
 		text += fmt.Sprintf(", %.0f/s", rate)
-		if total > done {
+		if total > done && held == 0 {
 			text += fmt.Sprintf(", %v left", time.Duration(float64(total-done)/rate*float64(time.Second)).Round(time.Second))
 		}
+	}
+	if held > 0 {
+		text += fmt.Sprintf(", waiting %v for --%s", max(held, time.Second).Round(time.Second), maxBytesFlag)
 	}
 	if failed := v.report.Storage.Counts.Failed; failed > 0 {
 		text += fmt.Sprintf(", %s failed", report.Number(failed))

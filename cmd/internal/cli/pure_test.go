@@ -168,6 +168,35 @@ func TestSettleOfZeroMeansNoTime(t *testing.T) {
 	}
 }
 
+func TestBytesFlag(t *testing.T) {
+	cases := map[string]struct {
+		text, reason string
+		want         int64
+		shown        string // empty: refused
+	}{
+		"binary":        {"512Mi", "as Kubernetes counts memory", 512 << 20, "512Mi"},
+		"decimal":       {"2G", "shown in whole powers of two", 2_000_000_000, "1953125Ki"},
+		"with a point":  {"1.5Gi", "whole bytes", 3 << 29, "1536Mi"},
+		"the least":     {"1Mi", "room for an ordinary object", 1 << 20, "1Mi"},
+		"none":          {"none", "no limit must be said", -1, "none"},
+		"zero":          {"0", "it could mean either", 0, ""},
+		"below zero":    {"-512Mi", "so could this", 0, ""},
+		"no unit":       {"512", "512 bytes would be one object each five minutes", 0, ""},
+		"MB":            {"512MB", "not a unit of Kubernetes", 0, ""},
+		"milli":         {"512m", "m is a thousandth, whatever was meant", 0, ""},
+		"a word":        {"unlimited", "there is one word for it", 0, ""},
+		"beyond 64 bit": {"1e30", "it can't be counted", 0, ""},
+		"empty":         {"", "a variable that was not set", 0, ""},
+	}
+	for name, tc := range cases {
+		var b bytesFlag
+		err := b.Set(tc.text)
+		if (err == nil) != (tc.shown != "") || int64(b) != tc.want || err == nil && b.String() != tc.shown {
+			t.Errorf("%s: Set(%q) makes %d, shown as %s, error %v; want %d, shown as %q: %s", name, tc.text, b, b.String(), err, tc.want, tc.shown, tc.reason)
+		}
+	}
+}
+
 func TestUnreachableIsNoAnswer(t *testing.T) {
 	cases := map[string]struct {
 		err  error
@@ -184,6 +213,11 @@ func TestUnreachableIsNoAnswer(t *testing.T) {
 		}
 	}
 }
+
+// stubPace waits so long for the byte budget.
+type stubPace time.Duration
+
+func (s stubPace) WaitsForBytes() time.Duration { return time.Duration(s) }
 
 func TestViewText(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -219,10 +253,26 @@ func TestViewText(t *testing.T) {
 		}, time.Second, "waiting for a silent API server"},
 	}
 	for name, tc := range cases {
-		v := &view{plan: tc.plan}
+		v := &view{plan: tc.plan, pace: stubPace(0)}
 		tc.happens(v)
 		if got := v.text(start.Add(tc.after)); got != tc.want {
 			t.Errorf("%s: text() = %q, want %q: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
+// TestViewTextNamesTheByteBudget instead of guessing how long the rest takes.
+func TestViewTextNamesTheByteBudget(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		0:                                 "1 of 2 objects, 1/s, 1s left",
+		time.Millisecond:                  "1 of 2 objects, 1/s, waiting 1s for --max-bytes-per-5m",
+		200*time.Second + time.Second/100: "1 of 2 objects, 1/s, waiting 3m20s for --max-bytes-per-5m",
+	} {
+		now := time.Now()
+		v := &view{pace: stubPace(wait)}
+		v.moved(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
+		if got := v.text(now.Add(time.Second)); got != want {
+			t.Errorf("while the budget makes it wait %v, text() = %q, want %q", wait, got, want)
 		}
 	}
 }

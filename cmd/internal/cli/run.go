@@ -17,6 +17,8 @@ const (
 	dryRunNone   = "none"
 	dryRunClient = "client"
 	dryRunServer = "server"
+
+	maxBytesFlag = "max-bytes-per-5m"
 )
 
 type runOptions struct {
@@ -28,12 +30,13 @@ type runOptions struct {
 	write       choice
 	maxInFlight countFlag
 	maxRate     rateFlag
+	maxBytes    bytesFlag
 	noTrim      bool
 	timeout     durationFlag
 }
 
 func (a *app) runCommand() *cobra.Command {
-	o := &runOptions{maxInFlight: walk.DefaultMaxInFlight}
+	o := &runOptions{maxInFlight: walk.DefaultMaxInFlight, maxBytes: walk.DefaultMaxBytesPerFiveMinutes}
 	c := &cobra.Command{
 		Use:   "run {NAME... | -l SELECTOR | --all}",
 		Short: "Migrate objects to the storage version, then trim status.storedVersions",
@@ -80,6 +83,8 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.BoolVar(&o.noTrim, "no-trim", false, "leave status.storedVersions as it is")
 	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
 	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
+	flags.Var(&o.maxBytes, maxBytesFlag, "how many bytes may be written to etcd within five minutes, the time between two "+
+		"compactions; none: no limit, at the risk that etcd fills up and refuses all writes")
 	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
 	o.output.addTo(c)
 }
@@ -88,10 +93,12 @@ func (o *runOptions) migratorOptions() crdmigrator.Options {
 	policy := o.policy.policy()
 	policy.Write = crdmigrator.Write(o.write.value)
 	return crdmigrator.Options{
-		Policy:  policy,
-		Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate)}),
-		NoTrim:  o.noTrim,
-		DryRun:  o.dryRun.value == dryRunServer,
+		Policy: policy,
+		Limiter: walk.NewLimiter(walk.Limits{
+			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate), MaxBytesPerFiveMinutes: int64(o.maxBytes),
+		}),
+		NoTrim: o.noTrim,
+		DryRun: o.dryRun.value == dryRunServer,
 	}
 }
 
@@ -142,7 +149,7 @@ func (o *runOptions) limit(ctx context.Context) (context.Context, func()) {
 
 // migrate carries out the plans, one after the other.
 func (a *app) migrate(ctx context.Context, s *session, o *runOptions, findings []finding) []report.CRDRunReport {
-	r := &runner{session: s, dryRun: o.dryRun.value, display: a.newDisplay(o.dryRun.value == dryRunServer)}
+	r := &runner{session: s, dryRun: o.dryRun.value, display: a.newDisplay(o.dryRun.value == dryRunServer, s.limiter)}
 	var items []report.CRDRunReport
 	for _, f := range findings {
 		if f.problem != nil && f.problem.reason == report.ReasonNotFound {

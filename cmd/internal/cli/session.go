@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 const (
@@ -30,6 +31,7 @@ const (
 type session struct {
 	*crdmigrator.Migrator
 	policy  crdmigrator.Policy
+	limiter *walk.Limiter // nil: the migrator has one of its own
 	client  *rest.RESTClient
 	server  string
 	context string // of the kubeconfig; empty in a cluster
@@ -50,7 +52,7 @@ func (a *app) connect(ctx context.Context, o crdmigrator.Options) (*session, err
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	config.WarningHandler = rest.NewWarningWriter(a.console, rest.WarningWriterOptions{Deduplicate: true})
 	config.UserAgent = "godwit/" + buildInfo().Version
-	s := &session{policy: o.Policy, server: config.Host, context: raw.CurrentContext}
+	s := &session{policy: o.Policy, limiter: o.Limiter, server: config.Host, context: raw.CurrentContext}
 	if *a.cluster.Context != "" {
 		s.context = *a.cluster.Context
 	}

@@ -110,5 +110,5 @@ func (r *run) visitCandidate(ctx context.Context, o *metav1.PartialObjectMetadat
 	case done, !r.skips(CleanupManagedFieldsPhase) && slices.ContainsFunc(o.ManagedFields, r.cleaner.Load().stale):
 		return godwit.Skipped, nil
 	}
-	return r.rewrite(ctx, o)
+	return r.rewriteAlone(ctx, o)
 }

@@ -115,11 +115,14 @@ func (r *run) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwi
 		if done {
 			return godwit.Skipped, nil
 		}
-		return r.rewrite(ctx, o)
+		return r.rewriteAlone(ctx, o)
 	}
 	seen, cleaned, why := r.cleanup(ctx, cleaner, o)
-	outcome, err := r.settleStorage(ctx, seen, cleaned, done)
-	if cleaned == godwit.Migrated && why != nil {
+	outcome, lost, err := r.settleStorage(ctx, seen, cleaned, done)
+	switch {
+	case lost != nil:
+		cleaned, why = godwit.Failed, lost
+	case cleaned == godwit.Migrated && why != nil:
 		cleaned = godwit.Failed // the object was written, but more was lost than was to go
 	}
 	if _, again := retry(err); again {
@@ -130,20 +133,30 @@ func (r *run) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwi
 	return outcome, err
 }
 
+// rewriteAlone is for objects without a cleanup. One that costs them their
+// managedFields counts as a cleanup that failed.
+func (r *run) rewriteAlone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+	outcome, lost, err := r.rewrite(ctx, o)
+	if lost != nil {
+		r.fields.add(o, godwit.Failed, lost)
+	}
+	return outcome, err
+}
+
 // settleStorage says what a cleanup means for the rewrite, and does what is
 // left of it. A cleanup that failed must not keep the object at the old version.
-func (r *run) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetadata, cleaned godwit.Outcome, done bool) (godwit.Outcome, error) {
+func (r *run) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetadata, cleaned godwit.Outcome, done bool) (outcome godwit.Outcome, lost, err error) {
 	switch {
 	case cleaned == godwit.Gone:
-		return godwit.Gone, nil
+		return godwit.Gone, nil, nil
 	case done:
-		return godwit.Skipped, nil
+		return godwit.Skipped, nil, nil
 	case cleaned == godwit.Migrated:
 		r.recent.add(r.spec.Load().writtenAs(seen))
-		return godwit.Migrated, nil
+		return godwit.Migrated, nil, nil
 	}
 	if fresh, err := newer(seen.ResourceVersion, r.since); fresh || err != nil {
-		return godwit.Skipped, err // somebody else wrote it meanwhile
+		return godwit.Skipped, nil, err // somebody else wrote it meanwhile
 	}
 	return r.rewrite(ctx, seen)
 }
@@ -152,6 +165,9 @@ func (r *run) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetad
 // was last seen, and what became of the cleanup: Deferred after conflicts or
 // faults that time may cure, with the reason.
 func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, godwit.Outcome, error) {
+	if refused := r.mayNotClean.Load(); refused != nil {
+		return o, godwit.Failed, *refused
+	}
 	for attempt := 1; ; attempt++ {
 		entries, stale := cleaner.clean(o.ManagedFields)
 		if !stale {
@@ -170,6 +186,8 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		case apierrors.IsNotFound(err):
 			outcome, err := r.confirmGone(ctx, o)
 			return o, outcome, err
+		case unauthorized(err) && !r.options.Write.orDefault().patchesObject():
+			return o, godwit.Failed, r.cleanNoMore(ctx, err)
 		case !apierrors.IsConflict(err):
 			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)
 		case attempt == cleanupConflicts:
@@ -184,6 +202,15 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		}
 		o = current
 	}
+}
+
+// cleanNoMore spares the rest of the run a right that is missing for good: every
+// object would wait for it as for a server that starts.
+func (r *run) cleanNoMore(ctx context.Context, err error) error {
+	grant := Grant{Verb: "patch", Resource: r.resource.GroupResource()}
+	refused := fmt.Errorf("clean managedFields: %w; to allow it: %s", err, grant.Command(r.client.whoAmI(ctx)))
+	r.mayNotClean.Store(&refused)
+	return refused
 }
 
 // giveUp tells a cleanup that another run may bring to its end from one that

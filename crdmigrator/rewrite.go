@@ -58,22 +58,23 @@ type run struct {
 	name     string
 	progress func(Report)
 
-	resource   schema.GroupVersionResource
-	kind       string // never changes; the workers must not read crd, which a page's hook replaces
-	crd        *apiextensionsv1.CustomResourceDefinition
-	checkpoint Checkpoint
-	since      string    // C: set before the first object is acted on, then fixed
-	cursor     string    // of the run before: keys up to it are done
-	journaled  bool      // the journal holds something
-	saved      time.Time // by the server's clock
-	cleaner    atomic.Pointer[fieldsCleaner]
-	spec       atomic.Pointer[change] // what crd was adopted as, for the workers
-	stored     bool                   // nothing is at another version, or that phase is skipped
-	offered    walk.Report            // of the candidates
-	storage    walk.Report
-	fields     sideTally
-	requests   atomic.Int64
-	trimmed    bool
+	resource    schema.GroupVersionResource
+	kind        string // never changes; the workers must not read crd, which a page's hook replaces
+	crd         *apiextensionsv1.CustomResourceDefinition
+	checkpoint  Checkpoint
+	since       string    // C: set before the first object is acted on, then fixed
+	cursor      string    // of the run before: keys up to it are done
+	journaled   bool      // the journal holds something
+	saved       time.Time // by the server's clock
+	cleaner     atomic.Pointer[fieldsCleaner]
+	spec        atomic.Pointer[change] // what crd was adopted as, for the workers
+	mayNotClean atomic.Pointer[error]
+	stored      bool        // nothing is at another version, or that phase is skipped
+	offered     walk.Report // of the candidates
+	storage     walk.Report
+	fields      sideTally
+	requests    atomic.Int64
+	trimmed     bool
 }
 
 func (r *run) report() Report {
@@ -307,29 +308,29 @@ func (r *run) recheck(ctx context.Context) error {
 	return nil
 }
 
-// rewrite writes one object.
-func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+// rewrite writes one object. What the server threw away of its managedFields
+// while it did so is lost, and no matter of the outcome.
+func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (outcome godwit.Outcome, lost, err error) {
 	after, err := r.write(ctx, o)
 	switch {
 	case apierrors.IsNotFound(err):
-		return r.confirmGone(ctx, o)
+		outcome, err = r.confirmGone(ctx, o)
+		return outcome, nil, err
 	case apierrors.IsConflict(err):
-		return r.conflict(ctx, o, err)
+		outcome, err = r.conflict(ctx, o, err)
+		return outcome, nil, err
 	case err != nil:
-		return godwit.Failed, starting(err)
+		return godwit.Failed, nil, starting(err)
 	case r.options.DryRun:
-		return godwit.Skipped, nil
+		return godwit.Skipped, nil, nil
 	case deletionCompleted(after):
-		return godwit.Gone, nil
+		return godwit.Gone, nil, nil
 	}
 	r.recent.add(r.spec.Load().writtenAs(after))
 	if after.ResourceVersion == o.ResourceVersion {
-		return godwit.Unchanged, nil
+		return godwit.Unchanged, nil, nil
 	}
-	if lost := dropped(o, after); lost != nil {
-		r.fields.add(o, godwit.Failed, lost)
-	}
-	return godwit.Migrated, nil
+	return godwit.Migrated, dropped(o, after), nil
 }
 
 // deletionCompleted: nothing held the object any more, and the write ended it.
@@ -393,14 +394,17 @@ func retry(err error) (time.Duration, bool) {
 // rights granted. Admission's refusals have the same code and reason; they lack
 // the authorizer's words.
 func starting(err error) error {
-	if apierrors.IsForbidden(err) && unauthorized.MatchString(err.Error()) {
+	if apierrors.IsForbidden(err) && unauthorized(err) {
 		return apierrors.NewServiceUnavailable(err.Error())
 	}
 	return err
 }
 
-// unauthorized is forbiddenMessage in k8s.io/apiserver's responsewriters.
-var unauthorized = regexp.MustCompile(`: User ".*" cannot [a-z]+ resource "`)
+// unauthorized reports the authorizer's words, whatever the error was made of.
+func unauthorized(err error) bool { return err != nil && forbiddenMessage.MatchString(err.Error()) }
+
+// forbiddenMessage is the one in k8s.io/apiserver's responsewriters.
+var forbiddenMessage = regexp.MustCompile(`: User ".*" cannot [a-z]+ resource "`)
 
 // persist is walk.Retry for the requests between the writes.
 func persist(ctx context.Context, f func(context.Context) error) error {

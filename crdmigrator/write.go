@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +75,11 @@ func (w Write) verbs() []string {
 		return []string{"get", "update"}
 	}
 	return []string{"patch"}
+}
+
+// patchesObject: the write needs the very right that a cleanup needs.
+func (w Write) patchesObject() bool {
+	return w.subresource() == "" && slices.Equal(w.verbs(), []string{"patch"})
 }
 
 // hasStatus: the storage version serves /status.

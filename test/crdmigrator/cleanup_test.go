@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // outlived makes n objects that need both jobs: written at v1, which is neither
@@ -211,5 +213,37 @@ func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 				t.Errorf("an apply after the run: %v", err)
 			}
 		})
+	}
+}
+
+// TestCleanupWithoutItsRightIsGivenUpOnce: a write to /status does not need the
+// right that a cleanup needs. Its lack holds up nobody, and is named.
+func TestCleanupWithoutItsRightIsGivenUpOnce(t *testing.T) {
+	t.Parallel()
+	w := outlived(t, 100)
+	_, config := w.user(readDefinition, right{"list", w.group, w.plural}, right{"patch", w.group, w.plural + "/status"},
+		right{"patch", definitionsGroup, "customresourcedefinitions"}, right{"patch", definitionsGroup, "customresourcedefinitions/status"})
+	var sent atomic.Int64
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if req.Header.Get("Content-Type") == string(types.JSONPatchType) && strings.Contains(req.URL.Path, w.group) && !strings.Contains(req.URL.Path, definitionsGroup) {
+				sent.Add(1)
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	policy := quickSettle
+	policy.Write = crdmigrator.WriteStatusPatch
+	report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: policy}))
+	if storage, fields := report.Storage.Counts, report.ManagedFields.Counts; storage.Migrated != 100 || fields.Failed != 100 || !report.Trimmed {
+		t.Errorf("storage %+v, managedFields %+v, trimmed: %v", storage, fields, report.Trimmed)
+	}
+	if most := int64(walk.DefaultMaxInFlight * 5); sent.Load() > most {
+		t.Errorf("%d cleanups were sent, more than the %d that may be under way before the first is refused for good", sent.Load(), most)
+	}
+	for _, f := range report.ManagedFields.Failures {
+		if !strings.Contains(f.Reason, "kubectl create clusterrole ") {
+			t.Errorf("%s does not say how to get the right", f.Reason)
+		}
 	}
 }

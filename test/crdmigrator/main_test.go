@@ -10,6 +10,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -21,6 +24,7 @@ func TestMain(m *testing.M) {
 	if !parallelSet() {
 		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
 	}
+	log.SetLogger(logr.Discard()) // what an operator of these tests says, its test reads
 	os.Exit(func() int {
 		var err error
 		shared, err = controlplane.Start(context.Background(), controlplane.Options{})

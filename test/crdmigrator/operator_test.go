@@ -27,22 +27,30 @@ type operator struct {
 	manager  manager.Manager
 	migrator *crdmigrator.CRDMigrator
 	requests *requestLog
+	logs     *logLines
 }
 
 // newOperator makes one that has not started. configure sets what the test is
 // about.
 func newOperator(w *widgets, configure func(*operator)) *operator {
 	w.t.Helper()
-	o := &operator{t: w.t, w: w, requests: &requestLog{}, migrator: &crdmigrator.CRDMigrator{Policy: quickSettle}}
+	return newOperatorAs(w, w.config, configure)
+}
+
+// newOperatorAs makes one that talks to the API server as a user of its own.
+func newOperatorAs(w *widgets, user *rest.Config, configure func(*operator)) *operator {
+	w.t.Helper()
+	o := &operator{t: w.t, w: w, requests: &requestLog{}, logs: &logLines{}, migrator: &crdmigrator.CRDMigrator{Policy: quickSettle}}
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		o.t.Fatal(err)
 	}
-	cfg := rest.CopyConfig(w.config)
+	cfg := rest.CopyConfig(user)
 	cfg.Wrap(o.requests.of)
 	var err error
 	o.manager, err = manager.New(cfg, manager.Options{
 		Scheme:     scheme,
+		Logger:     o.logs.logger(),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, // many managers in one process
 	})

@@ -119,16 +119,22 @@ func (w *widgets) flip() {
 // no read that tells.
 func (w *widgets) awaitStoring(version string) {
 	w.t.Helper()
+	w.awaitStoringFrom("v1", version)
+}
+
+// awaitStoringFrom writes the probes at another served version.
+func (w *widgets) awaitStoringFrom(written, version string) {
+	w.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for i := 0; ; i++ {
 		probe := fmt.Sprintf("probe-%d", i)
-		w.create(w.config, "v1", probe)
+		w.create(w.config, written, probe)
 		pair, err := w.plane.Etcd().Get(w.t.Context(), w.key(probe))
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		stored := len(pair.Kvs) == 1 && strings.Contains(string(pair.Kvs[0].Value), `"apiVersion":"`+w.group+"/"+version+`"`)
-		if err := w.at("v1").Delete(w.t.Context(), probe, metav1.DeleteOptions{}); err != nil {
+		if err := w.at(written).Delete(w.t.Context(), probe, metav1.DeleteOptions{}); err != nil {
 			w.t.Fatal(err)
 		}
 		if stored {

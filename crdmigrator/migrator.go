@@ -161,6 +161,9 @@ func (r Report) Err() error {
 	return nil
 }
 
+// wrote reports whether a complete pass has changed anything that lasts.
+func (r Report) wrote() bool { return r.Trimmed || r.ManagedFields.Counts.Migrated > 0 }
+
 func first(failures []godwit.Failure) string {
 	if len(failures) == 0 {
 		return ""

@@ -235,6 +235,9 @@ func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensi
 		r.event(crd, corev1.EventTypeWarning, EventFailed, err.Error())
 		return reconcile.Result{}, fmt.Errorf("migrate %s: %w", crd.Name, err)
 	}
+	if p == r.scope.selected && !report.wrote() {
+		return reconcile.Result{}, nil // a clean definition is left as it is, and GitOps has nothing to fight about
+	}
 	return reconcile.Result{}, r.markObserved(ctx, p, crd)
 }
 

@@ -27,7 +27,7 @@ const (
 	// a [CRDMigrator] with Config leave the generation that needs no more work.
 	ClusterAPIObservedGenerationAnnotation = "cluster.x-k8s.io/crd-migration-observed-generation"
 	// ObservedGenerationAnnotation is the same for definitions that a Selector
-	// chose.
+	// chose. Those on which nothing was to be done are not written to.
 	ObservedGenerationAnnotation = "godwit.dev/observed-generation"
 
 	// selectedPageObjects is ToolHive's page: with 50 kB per object it bounds a

@@ -19,6 +19,26 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
+// TestReconcile_NoopWhenClean: a definition that never stored anything else is
+// looked at, and that is all.
+func TestReconcile_NoopWhenClean(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 5)
+	w.setVersions(version("v1", true, true), version("v2", true, false))
+	w.optIn()
+	before := w.crd().ResourceVersion
+	o := w.selecting(nil)
+	for range 2 {
+		o.mustReconcile("a clean definition", reconcile.Result{})
+	}
+	o.mustWriteNothing("the definition is clean")
+	if after := w.crd().ResourceVersion; after != before {
+		t.Errorf("the definition's resourceVersion moved from %s to %s", before, after)
+	}
+	w.mustBeStored("afterwards", map[string]int{"v1": 5})
+}
+
 func TestReconcile_HappyPathTrimsStoredVersions(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)

@@ -34,7 +34,10 @@ const (
 	// ReasonNotConverging: pass after pass met writes by others.
 	ReasonNotConverging = "NotConverging"
 
-	eventAction = "MigrateStorageVersion"
+	// Events that differ in nothing but their notes are folded into one, which
+	// keeps the first note: what must be read has an action of its own.
+	actionMigrate = "MigrateStorageVersion"
+	actionRetry   = "RetryStorageVersionMigration"
 	// maxNote is what the API server takes: 1 kB, in
 	// k8s.io/kubernetes/pkg/apis/core/validation.
 	maxNote = 1024
@@ -197,7 +200,7 @@ func (r *CRDMigrator) interrupted(ctx context.Context, crd *apiextensionsv1.Cust
 		log.FromContext(ctx).Info("Stopped", "why", err.Error())
 		return reconcile.Result{RequeueAfter: time.Second}, nil // the next look says what became of it
 	case ctx.Err() == nil:
-		r.event(crd, corev1.EventTypeWarning, EventFailed, err.Error())
+		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, err.Error())
 	}
 	return reconcile.Result{}, err
 }
@@ -223,7 +226,7 @@ func (r *CRDMigrator) sayOnce(ctx context.Context, crd *apiextensionsv1.CustomRe
 func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) (reconcile.Result, error) {
 	if report.Trimmed {
 		log.FromContext(ctx).Info("Migrated", "storageVersion", storageVersion(crd), "objects", report.Storage.Counts, "requests", report.Requests)
-		r.event(crd, corev1.EventTypeNormal, EventSucceeded, "every object is stored at "+storageVersion(crd))
+		r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+storageVersion(crd))
 	}
 	err := report.Err()
 	if errors.Is(err, ErrConflicts) {
@@ -232,7 +235,7 @@ func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensi
 	}
 	r.forget(crd.Name)
 	if err != nil {
-		r.event(crd, corev1.EventTypeWarning, EventFailed, err.Error())
+		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, err.Error())
 		return reconcile.Result{}, fmt.Errorf("migrate %s: %w", crd.Name, err)
 	}
 	if p == r.scope.selected && !report.wrote() {
@@ -250,7 +253,7 @@ func (r *CRDMigrator) conflicted(ctx context.Context, crd *apiextensionsv1.Custo
 		return
 	}
 	log.FromContext(ctx).Info("Pass after pass meets writes by others", "reason", ReasonNotConverging, "passes", m.conflicted, "what", err.Error())
-	r.event(crd, corev1.EventTypeWarning, EventFailed, fmt.Sprintf("%s: %d passes in a row: %s", ReasonNotConverging, m.conflicted, err))
+	r.event(crd, corev1.EventTypeWarning, EventFailed, actionRetry, fmt.Sprintf("%s: %d passes in a row: %s", ReasonNotConverging, m.conflicted, err))
 }
 
 // markObserved writes down that this generation needs no more work. Should the
@@ -274,12 +277,12 @@ func (r *CRDMigrator) markObserved(ctx context.Context, p *profile, crd *apiexte
 	return nil
 }
 
-func (r *CRDMigrator) event(crd *apiextensionsv1.CustomResourceDefinition, eventType, reason, note string) {
+func (r *CRDMigrator) event(crd *apiextensionsv1.CustomResourceDefinition, eventType, reason, action, note string) {
 	if r.Recorder == nil {
 		return
 	}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	r.Recorder.Eventf(crd, nil, eventType, reason, eventAction, "%s", clip(note, maxNote))
+	r.Recorder.Eventf(crd, nil, eventType, reason, action, "%s", clip(note, maxNote))
 }
 
 // clip cuts a text to a number of bytes, and no character in two.

@@ -3,7 +3,9 @@ package crdmigrator_test
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,4 +106,35 @@ func TestReconcileEventsReachTheDefinition(t *testing.T) {
 	if events := said.all(); len(events) != 2 {
 		t.Errorf("events %+v, want one of each pass that had something to say", events)
 	}
+}
+
+// TestReconcileEventsAreNotFolded: similar events become one, which keeps the
+// first note. That of not converging must not vanish in a failure before it.
+func TestReconcileEventsAreNotFolded(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 5)
+	w.flip()
+	w.optIn()
+	h := w.newWebhook(deny("w-0003"))
+	w.awaitRefused("w-0003", denied)
+	var busy atomic.Bool
+	o := w.selectingAs(w.reporter(), func(o *operator) {
+		o.migrator.Recorder = o.manager.GetEventRecorder("crdmigrator")
+	}, w.conflicting("w-0003", busy.Load))
+
+	for range 2 { // the second leaves the definition as it found it
+		if _, err := o.reconcile(t.Context()); err == nil {
+			t.Error("a pass with an object denied reports no error")
+		}
+	}
+	w.awaitEvent("the event of the failure", func(e eventsv1.Event) bool { return strings.Contains(e.Note, "not on a Friday") })
+	h.decide(allow)
+	busy.Store(true)
+	for range 5 {
+		o.mustReconcile("a conflicted pass", reconcile.Result{RequeueAfter: 30 * time.Second})
+	}
+	w.awaitEvent("the event of not converging", func(e eventsv1.Event) bool {
+		return e.Reason == crdmigrator.EventFailed && strings.HasPrefix(e.Note, crdmigrator.ReasonNotConverging)
+	})
 }

@@ -89,6 +89,15 @@ func do(ctx context.Context, r *rest.Request) rest.Result {
 	return r.MaxRetries(0).Do(ctx)
 }
 
+// raw is the body of an answer, or the error as the server worded it, for which
+// Result.Raw has no other word than "unknown".
+func raw(r rest.Result) ([]byte, error) {
+	if err := r.Error(); err != nil {
+		return nil, err
+	}
+	return r.Raw()
+}
+
 func crdPath(name string, subresource ...string) []string {
 	return append([]string{"apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions", name}, subresource...)
 }
@@ -230,7 +239,7 @@ func (c *apiClient) patch(ctx context.Context, r schema.GroupVersionResource, o 
 // on a client that does not know it.
 func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	path := objectPath(r, o)
-	body, err := do(ctx, c.rest.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)).Raw()
+	body, err := raw(do(ctx, c.rest.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +327,7 @@ func (s storageVersionMigration) ended() bool {
 // storageVersionMigrations lists the migrations of one API group; none where
 // the group is not served.
 func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) ([]storageVersionMigration, error) {
-	raw, err := do(ctx, c.rest.Get().AbsPath("apis", group)).Raw()
+	body, err := raw(do(ctx, c.rest.Get().AbsPath("apis", group)))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -326,10 +335,10 @@ func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) 
 		return nil, err
 	}
 	var discovered metav1.APIGroup
-	if err := json.Unmarshal(raw, &discovered); err != nil {
+	if err := json.Unmarshal(body, &discovered); err != nil {
 		return nil, fmt.Errorf("read discovery of group %s: %w", group, err)
 	}
-	raw, err = do(ctx, c.rest.Get().AbsPath("apis", group, discovered.PreferredVersion.Version, "storageversionmigrations")).Raw()
+	body, err = raw(do(ctx, c.rest.Get().AbsPath("apis", group, discovered.PreferredVersion.Version, "storageversionmigrations")))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -339,7 +348,7 @@ func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) 
 	var list struct {
 		Items []storageVersionMigration `json:"items"`
 	}
-	if err := json.Unmarshal(raw, &list); err != nil {
+	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, fmt.Errorf("read storageversionmigrations.%s: %w", group, err)
 	}
 	return list.Items, nil

@@ -196,3 +196,33 @@ func TestReconcileNamesTheMissingRight(t *testing.T) {
 		})
 	}
 }
+
+// TestUpdateSaysWhyItCouldNotRead: an update begins with a read, whose refusal is
+// to reach a person as the server worded it.
+func TestUpdateSaysWhyItCouldNotRead(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	plan, err := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle}).Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, blind := w.user(slices.DeleteFunc(w.selectorRights(), func(r right) bool { return r == right{"get", w.group, w.plural} })...)
+	m := newMigrator(t, blind, crdmigrator.Options{
+		Policy:   crdmigrator.Policy{Settle: -1, SettleFromSight: true, Write: crdmigrator.WriteUpdate},
+		Attempts: 1, // a server that has only just started words it alike
+	})
+	report, err := m.Run(t.Context(), plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Storage.Failures {
+		if !strings.Contains(f.Reason, "cannot get resource") {
+			t.Errorf("%s failed for the reason %q, want the right that is missing", f.Name, f.Reason)
+		}
+	}
+	if n := len(report.Storage.Failures); n != 3 {
+		t.Errorf("%d failures, want one of each object", n)
+	}
+}

@@ -31,14 +31,14 @@ type operator struct {
 }
 
 // newOperator makes one that has not started. configure sets what the test is
-// about.
-func newOperator(w *widgets, configure func(*operator)) *operator {
+// about, manage what must be known before there is a manager.
+func newOperator(w *widgets, configure func(*operator), manage ...func(*rest.Config, *manager.Options)) *operator {
 	w.t.Helper()
-	return newOperatorAs(w, w.config, configure)
+	return newOperatorAs(w, w.config, configure, manage...)
 }
 
 // newOperatorAs makes one that talks to the API server as a user of its own.
-func newOperatorAs(w *widgets, user *rest.Config, configure func(*operator)) *operator {
+func newOperatorAs(w *widgets, user *rest.Config, configure func(*operator), manage ...func(*rest.Config, *manager.Options)) *operator {
 	w.t.Helper()
 	o := &operator{t: w.t, w: w, requests: &requestLog{}, logs: &logLines{}, migrator: &crdmigrator.CRDMigrator{Policy: quickSettle}}
 	scheme := runtime.NewScheme()
@@ -46,15 +46,18 @@ func newOperatorAs(w *widgets, user *rest.Config, configure func(*operator)) *op
 		o.t.Fatal(err)
 	}
 	cfg := rest.CopyConfig(user)
-	cfg.Wrap(o.requests.of)
-	var err error
-	o.manager, err = manager.New(cfg, manager.Options{
+	options := manager.Options{
 		Scheme:     scheme,
 		Logger:     o.logs.logger(),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, // many managers in one process
-	})
-	if err != nil {
+	}
+	for _, change := range manage {
+		change(cfg, &options)
+	}
+	cfg.Wrap(o.requests.of)
+	var err error
+	if o.manager, err = manager.New(cfg, options); err != nil {
 		o.t.Fatal(err)
 	}
 	o.migrator.Client, o.migrator.APIReader = o.manager.GetClient(), o.manager.GetAPIReader()

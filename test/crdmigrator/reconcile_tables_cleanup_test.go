@@ -1,0 +1,244 @@
+package crdmigrator_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The cleanup of managedFields of Cluster API's crdmigrator as a table, a test
+// for each row, in its order:
+//
+//	observed                  action                            test TestCleanup_…
+//	no objects                nothing                           NeedsNoObjects
+//	object has no entries     next object                       SkipsAnObjectWithoutEntries
+//	entries are served        next object                       SkipsServedEntries
+//	entries are not served    remove them                       RemovesUnservedEntries
+//	all entries removed       seed one in the first's name      SeedsAnObjectThatIsLeftWithoutEntries
+//	patch succeeds, NotFound  next object                       EndsWithThePatchOrTheObject
+//	patch answers Conflict    read again, try again             ReadsLiveAfterAConflict
+//	patch fails otherwise     gather the errors, next object    GoesOnAfterAFailure
+
+// embeddedOutliving is a definition whose objects were created at v1 and migrated to v2,
+// before v1 went out of service: only their managedFields still name it.
+func embeddedOutliving(t *testing.T, e embedding, create func(*widgets)) (*widgets, *configured) {
+	t.Helper()
+	w := newWidgets(t, shared)
+	create(w)
+	w.flip()
+	c := w.embed(e)
+	c.mustReconcile()
+	w.unserve()
+	return w, c
+}
+
+// cleaned is how all n objects are left in the end.
+func cleaned(n int) outcome {
+	return outcome{Stored: map[string]int{"v2": n}, StoredVersions: "v2", Observed: true}
+}
+
+func TestCleanup_NeedsNoObjects(t *testing.T) {
+	t.Parallel()
+	w, c := embeddedOutliving(t, embedding{}, func(*widgets) {})
+	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
+		t.Errorf("wrote %q, though there is no object", writes)
+	}
+	w.mustLeave("no objects", outcome{Stored: map[string]int{}, StoredVersions: "v2", Observed: true})
+}
+
+// Somebody reset managedFields: the next apply starts them anew, and nothing
+// here is to keep that from happening.
+func TestCleanup_SkipsAnObjectWithoutEntries(t *testing.T) {
+	t.Parallel()
+	w, c := embeddedOutliving(t, embedding{}, func(w *widgets) {
+		w.fill("v1", 1)
+		reset := []byte(`{"metadata":{"managedFields":[{}]}}`)
+		if _, err := w.at("v1").Patch(t.Context(), "w-0000", types.MergePatchType, reset, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.mustHaveEntries("after the reset", "w-0000")
+	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
+		t.Errorf("wrote %q, though there is nothing to clean", writes)
+	}
+	w.mustHaveEntries("after the cleanup", "w-0000")
+	w.mustLeave("nothing to clean", cleaned(1))
+}
+
+func TestCleanup_SkipsServedEntries(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.mustApply("painter", "v1", "w-0000")
+	w.flip()
+	w.mustApply("decorator", "v2", "w-0001")
+	c := w.embed(embedding{})
+	c.mustReconcile()
+	before := w.writes()
+	w.setVersions(version("v1", true, false), version("v2", true, true), version("v3", true, false))
+	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
+		t.Errorf("wrote %q, though all versions are served", writes)
+	}
+	if diff := cmp.Diff(before, w.writes()); diff != "" {
+		t.Errorf("writes in etcd (-before +after):\n%s", diff)
+	}
+	w.mustHaveEntries("v1 is still served", "w-0000", "painter Apply v1")
+	w.mustHaveEntries("v2 is served", "w-0001", "decorator Apply v2")
+	w.mustLeave("nothing to clean", cleaned(2))
+}
+
+func TestCleanup_RemovesUnservedEntries(t *testing.T) {
+	t.Parallel()
+	w, c := embeddedOutliving(t, embedding{}, func(w *widgets) { w.mustApply("painter", "v1", "w-0000") })
+	w.mustApply("decorator", "v2", "w-0001")
+	w.mustApply("decorator", "v2", "w-0002")
+	status := []byte(`{"status":{"phase":"Up"}}`)
+	if _, err := w.at("v2").Patch(t.Context(), "w-0000", types.MergePatchType, status, metav1.PatchOptions{FieldManager: "prober"}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	w.mustHaveEntries("before", "w-0000", "painter Apply v1", "prober Update v2 status")
+	if writes := w.writesIn(c.mustReconcile()); len(writes) != 1 || !with("/widgets/w-0000?")(writes[0]) {
+		t.Errorf("wrote %q, want the one object with entries of v1, and not through a subresource", writes)
+	}
+	w.mustHaveEntries("the entry of v1 went, the other stays", "w-0000", "prober Update v2 status")
+	w.mustHaveEntries("never had another", "w-0001", "decorator Apply v2")
+	w.mustLeave("after the cleanup", cleaned(3))
+}
+
+// The first that was removed gives its manager and operation; its fields are
+// f:metadata/f:name alone, and the version is the storage version.
+func TestCleanup_SeedsAnObjectThatIsLeftWithoutEntries(t *testing.T) {
+	t.Parallel()
+	w, c := embeddedOutliving(t, embedding{}, func(w *widgets) {
+		w.mustApply("painter", "v1", "w-0000")
+		w.somebodyElse("v1").paints("w-0000", "green")
+	})
+	w.mustHaveEntries("before", "w-0000", "painter Apply v1", "somebody-else Update v1")
+	c.mustReconcile()
+	w.mustHaveEntries("seeded", "w-0000", "painter Apply v2")
+	o, err := w.at("v2").Get(t.Context(), "w-0000", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields any
+	if err := json.Unmarshal(o.GetManagedFields()[0].FieldsV1.Raw, &fields); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"f:metadata": map[string]any{"f:name": map[string]any{}}}
+	if diff := cmp.Diff(any(want), fields); diff != "" {
+		t.Errorf("fields of the seed (-want +got):\n%s", diff)
+	}
+	w.mustLeave("after the cleanup", cleaned(1))
+}
+
+// The difference: a 404 is confirmed on the collection, as in the migration.
+func TestCleanup_EndsWithThePatchOrTheObject(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		delete bool
+		want   outcome
+	}{
+		"patched": {reason: "the patch went through", want: cleaned(3)},
+		"deleted": {reason: "nothing is left to clean", delete: true, want: cleaned(2)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var happens func(*http.Request)
+			w, c := embeddedOutliving(t, embedding{wire: before(func(r *http.Request) {
+				if happens != nil {
+					happens(r)
+				}
+			})}, func(w *widgets) { w.fill("v1", 3) })
+			other := w.somebodyElse("v2")
+			happens = func(r *http.Request) {
+				if tc.delete && patches(r, "w-0001") {
+					other.deletes("w-0001")
+				}
+			}
+			sent := c.mustReconcile()
+			if writes := w.writesIn(sent); len(writes) != 3 {
+				t.Errorf("%s: wrote %q, want each of 3 objects once", tc.reason, writes)
+			}
+			if looked := slices.ContainsFunc(w.readsIn(sent), with("fieldSelector")); looked != tc.delete {
+				t.Errorf("%s: looked whether the object is gone: %v, want %v", tc.reason, looked, tc.delete)
+			}
+			w.mustLeave(tc.reason, tc.want)
+		})
+	}
+}
+
+// The difference: the object is read live with UseCache too, since a cache that
+// has not seen the other write would conflict again and again; and after three
+// conflicts it is left to the next pass, which the missing annotation asks for.
+func TestCleanup_ReadsLiveAfterAConflict(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason    string
+		conflicts int64
+		deferred  bool
+	}{
+		"one":   {reason: "the second try finds nobody in its way", conflicts: 1},
+		"three": {reason: "an object that is this busy is left for another pass", conflicts: 3, deferred: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var met atomic.Int64
+			var happens func()
+			w, c := embeddedOutliving(t, embedding{wire: before(func(r *http.Request) {
+				if happens != nil && patches(r, "w-0001") && met.Add(1) <= tc.conflicts {
+					happens()
+				}
+			})}, func(w *widgets) { w.fill("v1", 3) })
+			other := w.somebodyElse("v2")
+			happens = func() { other.paints("w-0001", "shade-"+strings.Repeat("i", int(met.Load()))) }
+			if tc.deferred {
+				_, err := c.mustFail()
+				if err != nil && !strings.Contains(err.Error(), "w-0001") {
+					t.Errorf("%s: the error is %q, want it to name the object", tc.reason, err)
+				}
+				w.mustHaveEntries("one left behind keeps no other from being cleaned", "w-0002", "crdmigrator.test Update v2")
+				w.mustLeave(tc.reason, outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v2"})
+			}
+			c.mustReconcile()
+			if got, want := met.Load(), tc.conflicts+1; got != want {
+				t.Errorf("%s: %d tries, want %d", tc.reason, got, want)
+			}
+			w.mustHaveEntries("in the end", "w-0001", "somebody-else Update v2")
+			w.mustLeave("in the end", cleaned(3))
+		})
+	}
+}
+
+// The difference: the error counts the objects and names the first.
+func TestCleanup_GoesOnAfterAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 10)
+	w.flip()
+	h := w.newWebhook(deny("w-0003"))
+	w.awaitRefused("w-0003", denied)
+	c := w.embed(embedding{by: byStatus})
+	c.mustReconcile() // past the webhook, by /status
+	w.unserve()
+	sent, err := c.mustFail()
+	if writes := w.writesIn(sent); len(writes) != 10 {
+		t.Errorf("wrote %q, want a try for each of 10 objects", writes)
+	}
+	for _, part := range []string{w.name, "managedFields of 1 objects", "default/w-0003", h.name} {
+		if err != nil && !strings.Contains(err.Error(), part) {
+			t.Errorf("the error is %q, want it to say %q", err, part)
+		}
+	}
+	w.mustHaveEntries("denied", "w-0003", "crdmigrator.test Update v1")
+	w.mustHaveEntries("after the one that is denied", "w-0009", "crdmigrator.test Update v2")
+	w.mustLeave("one object was denied", outcome{Stored: map[string]int{"v2": 10}, StoredVersions: "v2"})
+}

@@ -1,0 +1,174 @@
+package crdmigrator_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// The error handling of Cluster API's crdmigrator as a table, a test for each
+// row, in its order:
+//
+//	observed                      action                         test TestErrors_…
+//	migration failed              return an error, no annotation RetryAFailedMigration
+//	cleanup failed                return an error, no annotation RetryAFailedCleanup
+//	patch of definition failed    return an error                ReturnAFailedPatchOfTheDefinition
+//	optimistic lock conflict      requeue with the new state     LookAgainAtADefinitionThatChangedBeforeTheTrim
+
+// No event calls for the second pass: the operator's controller tries again.
+func TestErrors_RetryAFailedMigration(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 5)
+	w.flip()
+	h := w.newWebhook(deny("w-0003"))
+	w.awaitRefused("w-0003", denied)
+	c := w.embed(embedding{})
+	c.start()
+	c.await("all but one to be migrated", func() bool { return w.stored()["v2"] == 4 })
+	w.mustLeave("with one denied", outcome{Stored: map[string]int{"v1": 1, "v2": 4}, StoredVersions: "v1,v2"})
+	h.decide(allow)
+	c.awaitObserved()
+	w.mustLeave("once it is allowed", cleaned(5))
+}
+
+// The difference: a cleanup that failed does not hold the trim up, since no
+// object is at the old version any more.
+func TestErrors_RetryAFailedCleanup(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 5)
+	w.flip()
+	h := w.newWebhook(deny("w-0003"))
+	w.awaitRefused("w-0003", denied)
+	w.unserve()
+	c := w.embed(embedding{version: "v2", by: byStatus}) // past the webhook, which is asked of cleanups
+	c.start()
+	c.await("the trim", func() bool { return w.storedVersions() == "v2" })
+	c.await("the others to be cleaned", func() bool {
+		return slices.Equal(w.entries("w-0004"), []string{"crdmigrator.test Update v2"})
+	})
+	w.mustHaveEntries("with one denied", "w-0003", "crdmigrator.test Update v1")
+	w.mustLeave("with one denied", outcome{Stored: map[string]int{"v2": 5}, StoredVersions: "v2"})
+	h.decide(allow)
+	c.awaitObserved()
+	w.mustHaveEntries("once it is allowed", "w-0003", "crdmigrator.test Update v2")
+}
+
+func TestErrors_ReturnAFailedPatchOfTheDefinition(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		resource, accepts string
+		body              string // of a patch that is not accepted
+		want              outcome
+	}{
+		"trim": {
+			resource: "customresourcedefinitions/status", accepts: "size(object.status.storedVersions) != 1",
+			body: `{"status":{"storedVersions":["v2"]}}`,
+			want: outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v1,v2"},
+		},
+		"annotation": {
+			resource: "customresourcedefinitions",
+			accepts: "!has(object.metadata.annotations) || !('" + crdmigrator.ClusterAPIObservedGenerationAnnotation +
+				"' in object.metadata.annotations)",
+			body: `{"metadata":{"annotations":{"` + crdmigrator.ClusterAPIObservedGenerationAnnotation + `":"7"}}}`,
+			want: outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v2"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", 3)
+			w.flip()
+			c := w.embed(embedding{})
+			lift := w.forbid(tc.resource, tc.accepts, tc.body)
+			if _, err := c.mustFail(); err != nil && !apierrors.IsForbidden(err) {
+				t.Errorf("the error is %v, want what the API server answered", err)
+			}
+			w.mustLeave("the patch was denied", tc.want)
+			lift()
+			await(t, "the patch to go through", func() bool { _, err := c.reconcile(); return err == nil })
+			w.mustLeave("in the end", cleaned(3))
+		})
+	}
+}
+
+// forbid has the API server refuse writes of the definition that an expression
+// does not accept, until they are lifted. It returns once body is refused.
+func (w *widgets) forbid(resource, accepts, body string) (lift func()) {
+	w.t.Helper()
+	api := w.admission().AdmissionregistrationV1()
+	name := "definition-of-" + w.group
+	rule := w.updates()[0]
+	rule.APIGroups, rule.Resources = []string{definitionsGroup}, []string{resource}
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
+				{ResourceNames: []string{w.name}, RuleWithOperations: rule},
+			}},
+			Validations: []admissionregistrationv1.Validation{{Expression: accepts, Reason: ptr.To(metav1.StatusReasonForbidden)}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	if _, err := api.ValidatingAdmissionPolicies().Create(w.t.Context(), policy, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := api.ValidatingAdmissionPolicyBindings().Create(w.t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	var subresource []string
+	if resource == "customresourcedefinitions/status" {
+		subresource = []string{"status"}
+	}
+	await(w.t, "the policy to be in force", func() bool {
+		_, err := w.definitions().Patch(w.t.Context(), w.name, types.MergePatchType, []byte(body),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresource...)
+		return apierrors.IsForbidden(err)
+	})
+	return func() {
+		if err := api.ValidatingAdmissionPolicyBindings().Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// The difference: what changed is no error but a reason to look again at once,
+// under the new generation.
+func TestErrors_LookAgainAtADefinitionThatChangedBeforeTheTrim(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 5)
+	w.flip()
+	changed := false
+	c := w.embed(embedding{wire: before(func(r *http.Request) {
+		if patches(r, "status") && !changed {
+			changed = true
+			if err := w.trySetVersions(version("v1", true, false), version("v2", true, false), version("v3", true, true)); err != nil {
+				t.Error(err)
+			}
+		}
+	})})
+	result, err := c.reconcile()
+	mustWait(t, result, err, 2*time.Second)
+	w.mustLeave("the definition changed before the trim", outcome{Stored: map[string]int{"v2": 5}, StoredVersions: "v1,v2,v3"})
+
+	w.awaitStoring("v3")
+	c.mustReconcile()
+	w.mustLeave("in the end", outcome{Stored: map[string]int{"v3": 5}, StoredVersions: "v3", Observed: true})
+}

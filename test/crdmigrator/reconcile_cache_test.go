@@ -259,6 +259,9 @@ func TestUseCache_CleanupReadsLiveAfterAConflict(t *testing.T) {
 	c.awaitObserved()
 	w.mustHaveEntries("in the end", "w-0001", "somebody-else Update v2")
 	w.mustLeave("in the end", cleaned(3))
+	if lists := passes(w.readsIn(c.sent())); len(lists) != 1 {
+		t.Errorf("listed %q, want one pass to clean all", lists)
+	}
 	if got := c.cached()["w-0001"].ManagedFields; len(got) != 1 || got[0].APIVersion != w.group+"/v1" {
 		t.Errorf("the cache has entries %v, want that of v1: what lagged behind?", got)
 	}

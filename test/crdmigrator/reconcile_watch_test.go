@@ -1,0 +1,265 @@
+package crdmigrator_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// TestWatch_OfDefinitionsIsOfMetadataAlone: schemas run to hundreds of kilobytes,
+// and an informer keeps every definition of the cluster.
+func TestWatch_OfDefinitionsIsOfMetadataAlone(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	var mu sync.Mutex
+	var accepts []string
+	c := w.embed(embedding{wire: before(func(r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/customresourcedefinitions") {
+			mu.Lock()
+			defer mu.Unlock()
+			accepts = append(accepts, r.Header.Get("Accept"))
+		}
+	})})
+	c.start()
+	c.awaitObserved()
+	mu.Lock()
+	defer mu.Unlock()
+	if len(accepts) == 0 || len(watches(c.sent())) != 1 {
+		t.Errorf("%d lists and watches of definitions, among them the watches %q, want one watch", len(accepts), watches(c.sent()))
+	}
+	for _, accept := range accepts {
+		if !strings.Contains(accept, ";as=PartialObjectMetadata") {
+			t.Errorf("definitions are asked for as %q", accept)
+		}
+	}
+}
+
+// looks counts how often the reconciler looked at a definition. A reconciliation
+// begins with a GET of the whole, others of the migrator follow if it goes on.
+func (c *configured) looks(definition string) int {
+	return len(c.requests.matching(func(r string) bool {
+		return r == "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+definition
+	}))
+}
+
+// events counts the updates of a definition that the operator's informer brings.
+// An operator's controllers get the same ones, at the same time.
+func (c *configured) events(changed bool) *atomic.Int64 {
+	c.t.Helper()
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	informer, err := c.manager.GetCache().GetInformer(c.t.Context(), definition)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	name := c.w.name
+	var n atomic.Int64
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
+		b, a := before.(metav1.Object), after.(metav1.Object)
+		if a.GetName() == name && (b.GetResourceVersion() != a.GetResourceVersion()) == changed {
+			n.Add(1)
+		}
+	}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &n
+}
+
+// bell is a definition next to the test's that Config does not name. Since one
+// worker takes events in their order, a look at it shows that all earlier events
+// are dealt with.
+type bell struct {
+	w     *widgets
+	rings int
+}
+
+func newBell(w *widgets) *bell {
+	w.t.Helper()
+	b := &bell{w: &widgets{t: w.t, plane: w.plane, group: w.group, plural: "bells", kind: "Bell"}}
+	b.w.install()
+	return b
+}
+
+func (b *bell) ring(c *configured) {
+	b.w.t.Helper()
+	b.rings++
+	before := c.looks(b.w.name)
+	b.w.label("rings", strings.Repeat("i", b.rings))
+	c.await("a look at what was changed last", func() bool { return c.looks(b.w.name) > before })
+}
+
+// TestWatch_ResyncIsNoReasonToLook: an informer brings everything again now and
+// then, and nothing has changed.
+func TestWatch_ResyncIsNoReasonToLook(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	last := newBell(w)
+	c := w.embed(embedding{manager: func(o *manager.Options) { o.Cache.SyncPeriod = new(time.Second) }})
+	resyncs := c.events(false)
+	c.start()
+	c.awaitObserved()
+	last.ring(c)
+	before, seen := c.looks(w.name), resyncs.Load()
+	c.await("resyncs", func() bool { return resyncs.Load() >= seen+3 })
+	last.ring(c)
+	if after := c.looks(w.name); after != before {
+		t.Errorf("%d looks at the definition, want none", after-before)
+	}
+}
+
+// TestWatch_OwnCheckpointIsNoReasonToLook: a pass that met a conflict leaves its
+// checkpoint and comes again later. Its own checkpoint would call it at once, and
+// so on.
+func TestWatch_OwnCheckpointIsNoReasonToLook(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	last := newBell(w)
+	other := w.somebodyElse("v2")
+	c := w.embed(embedding{
+		policy: crdmigrator.Policy{Settle: -1, Write: crdmigrator.WriteUpdate},
+		wire: before(func(r *http.Request) {
+			if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/w-0001") {
+				other.paints("w-0001", "red")
+			}
+		}),
+	})
+	saved := c.events(true)
+	c.start()
+	c.await("the pass", func() bool { return w.stored()["v2"] == 3 })
+	c.await("its checkpoint", func() bool { return saved.Load() > 0 })
+	last.ring(c)
+	if writes := w.writesIn(c.sent()); len(writes) != 3 {
+		t.Errorf("wrote %q, want one pass over 3 objects", writes)
+	}
+	if lists := passes(w.readsIn(c.sent())); len(lists) != 1 {
+		t.Errorf("listed %q, want one pass", lists)
+	}
+	w.mustLeave("a pass that met another writer", outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v1,v2"})
+}
+
+// TestConfig_FindsItsDefinitionByGroupAndKind: the definition says what its
+// plural is, and another group's kind of that name is another kind.
+func TestConfig_FindsItsDefinitionByGroupAndKind(t *testing.T) {
+	t.Parallel()
+	geese := &widgets{t: t, plane: shared, group: groupOf(t), plural: "geese", kind: "Goose"}
+	geese.install()
+	wild := &widgets{t: t, plane: shared, group: "wild-" + geese.group, plural: "geese", kind: "Goose"}
+	wild.install()
+	for _, w := range []*widgets{geese, wild} {
+		w.fill("v1", 3)
+		w.flip()
+	}
+	c := geese.embed(embedding{})
+	c.start()
+	c.awaitObserved()
+	geese.mustLeave("an irregular plural", cleaned(3))
+
+	c.w = wild
+	c.mustReconcile() // as if its event had come through
+	wild.mustHaveBeenWritten("the same kind in another group", 3, 1)
+	wild.mustLeave("the same kind in another group", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
+	if n := c.looks(wild.name); n != 1 {
+		t.Errorf("%d looks at a definition of another group, want the test's own", n)
+	}
+}
+
+// TestWaiting_DoesNotBlockAnotherDefinition: the operator's only worker gives its
+// place to the next definition while the servers settle.
+func TestWaiting_DoesNotBlockAnotherDefinition(t *testing.T) {
+	t.Parallel()
+	const settle = 4 * time.Second
+	w := newWidgets(t, shared)
+	gadgets := &widgets{t: t, plane: shared, group: w.group, plural: "gadgets", kind: "Gadget"}
+	gadgets.install()
+	w.fill("v1", 3)
+	w.flip()
+	gadget := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: w.group + "/v1", Kind: "Gadget"}}
+	var wrote atomic.Int64 // when the first object was, in nanoseconds
+	c := w.embed(embedding{
+		kinds:  map[client.Object]crdmigrator.ByObjectConfig{gadget: {}},
+		policy: crdmigrator.Policy{Settle: settle},
+		wire: before(func(r *http.Request) {
+			if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/apis/"+w.group+"/") {
+				wrote.CompareAndSwap(0, time.Now().UnixNano())
+			}
+		}),
+	})
+
+	began := time.Now()
+	result, err := c.reconcile()
+	mustWait(t, result, err, settle+time.Second)
+	if took := time.Since(began); took > settle/2 {
+		t.Errorf("reconcile took %v, want it not to wait by itself", took)
+	}
+	c.w = gadgets
+	c.mustReconcile()
+	gadgets.mustLeave("while the other waits", outcome{Stored: map[string]int{}, StoredVersions: "v1", Observed: true})
+	w.mustLeave("before the servers have settled", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
+
+	c.w = w
+	c.start()
+	c.awaitObserved()
+	w.mustLeave("in the end", cleaned(3))
+	// The server's clock is read from a header that is cut to the second.
+	if waited := time.Unix(0, wrote.Load()).Sub(began); waited < settle-time.Second {
+		t.Errorf("the first object was written after %v, want at least %v", waited, settle)
+	}
+}
+
+// TestWaiting_ForAnotherMigrator: a StorageVersionMigration of the resource is
+// waited for, which is no failure.
+func TestWaiting_ForAnotherMigrator(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	api, err := dynamic.NewForConfig(w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	migrations := api.Resource(schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"})
+	migration := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
+		"metadata": map[string]any{"name": "of." + w.group},
+		"spec":     map[string]any{"resource": map[string]any{"group": w.group, "resource": w.plural}},
+	}}
+	if _, err := migrations.Create(t.Context(), migration, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c := w.embed(embedding{})
+	sent := c.during(func() {
+		result, err := c.reconcile()
+		mustWait(t, result, err, time.Minute)
+	})
+	if writes := w.writesIn(sent); len(writes) > 0 {
+		t.Errorf("wrote %q, though another migrator is at work", writes)
+	}
+	w.mustLeave("while another migrator is at work", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
+
+	if err := migrations.Delete(t.Context(), "of."+w.group, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.mustReconcile()
+	w.mustLeave("once it is gone", cleaned(3))
+}

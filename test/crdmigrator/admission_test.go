@@ -2,10 +2,7 @@ package crdmigrator_test
 
 import (
 	"encoding/json"
-	"encoding/pem"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -25,13 +22,11 @@ import (
 
 // webhook is a validating webhook on the updates of one resource.
 type webhook struct {
+	*endpoint
 	name string
-	url  string
-	ca   []byte
 
 	mu      sync.Mutex
 	verdict func(name string) (refusal string) // may take its time
-	server  *httptest.Server
 }
 
 // newWebhook starts a webhook and has the API server ask it. A refusal says
@@ -39,30 +34,9 @@ type webhook struct {
 func (w *widgets) newWebhook(verdict func(name string) (refusal string)) *webhook {
 	w.t.Helper()
 	h := &webhook{name: "check." + w.group, verdict: verdict}
-	h.listen(w.t, "127.0.0.1:0")
-	h.url, h.ca = h.server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})
+	h.endpoint = newEndpoint(w.t, h)
 	w.register(h)
 	return h
-}
-
-func (h *webhook) listen(t *testing.T, address string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: h}}
-	h.server.StartTLS()
-	t.Cleanup(h.server.Close)
-}
-
-// down ends the server, so that connections are refused.
-func (h *webhook) down() { h.server.Close() }
-
-// up brings the server back at its address.
-func (h *webhook) up(t *testing.T) {
-	t.Helper()
-	h.listen(t, strings.TrimPrefix(h.url, "https://"))
 }
 
 func (h *webhook) decide(verdict func(name string) string) {

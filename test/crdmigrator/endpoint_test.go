@@ -1,0 +1,47 @@
+package crdmigrator_test
+
+import (
+	"encoding/pem"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// endpoint is an HTTPS server that the API server asks: a webhook of whatever
+// kind.
+type endpoint struct {
+	url     string
+	ca      []byte
+	handler http.Handler
+	server  *httptest.Server
+}
+
+func newEndpoint(t *testing.T, handler http.Handler) *endpoint {
+	t.Helper()
+	e := &endpoint{handler: handler}
+	e.listen(t, "127.0.0.1:0")
+	e.url, e.ca = e.server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw})
+	return e
+}
+
+func (e *endpoint) listen(t *testing.T, address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: e.handler}}
+	e.server.StartTLS()
+	t.Cleanup(e.server.Close)
+}
+
+// down ends the server, so that connections are refused.
+func (e *endpoint) down() { e.server.Close() }
+
+// up brings the server back at its address.
+func (e *endpoint) up(t *testing.T) {
+	t.Helper()
+	e.listen(t, strings.TrimPrefix(e.url, "https://"))
+}

@@ -207,7 +207,7 @@ func (m *Migrator) objects(ctx context.Context, resource schema.GroupVersionReso
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
 		return m.page(ctx, resource, limit, token)
 	}
-	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: m.options.Attempts})
+	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: m.options.Attempts, Retry: retry})
 }
 
 func (m *Migrator) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
@@ -380,14 +380,23 @@ func (r *run) confirmGone(ctx context.Context, o *metav1.PartialObjectMetadata) 
 	return godwit.Gone, nil
 }
 
-// retry is walk.Transient and the two answers that only mean "again" for a
-// write that changes nothing.
+// retry is walk.Transient, the two answers that only mean "again" for a write
+// that changes nothing, and a list that could not be converted: the server has
+// one reason for that and for what it will never be able to read, while a
+// conversion webhook is back when its rollout is over.
 func retry(err error) (time.Duration, bool) {
-	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
+	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) || unconverted(err) {
 		return 0, true
 	}
 	return walk.Transient(err)
 }
+
+func unconverted(err error) bool {
+	return apierrors.IsStoreReadError(err) && strings.Contains(err.Error(), converting)
+}
+
+// converting begins the errors of webhookConverter in k8s.io/apiextensions-apiserver.
+const converting = "conversion webhook for "
 
 // starting makes a 503 of the 403 of an API server that has not read its roles
 // yet, as every one answers for a moment after its start: a run begins with its

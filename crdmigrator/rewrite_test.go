@@ -98,6 +98,13 @@ func TestDoneIgnoresTheCursorInTheMaking(t *testing.T) {
 	}
 }
 
+// unreadable is how a list that meets unreadable objects ends.
+func unreadable(why string) error {
+	err := apierrors.NewInternalError(errors.New(why))
+	err.ErrStatus.Reason = metav1.StatusReasonStoreReadError
+	return err
+}
+
 func TestRetry(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -111,6 +118,8 @@ func TestRetry(t *testing.T) {
 		"webhook down":         {"a 500 may pass", apierrors.NewInternalError(errors.New("webhook")), true},
 		"forbidden":            {"asking again changes nothing", apierrors.NewForbidden(widgets, "a", errors.New("no")), false},
 		"invalid":              {"nor here", apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", widgets, "a", "", 0, false), false},
+		"unconverted":          {"its webhook may come back", unreadable("/registry/a: conversion webhook for example.com/v1, Kind=Widget failed: Post"), true},
+		"undecodable":          {"what is in etcd stays as it is", unreadable("/registry/a: invalid character"), false},
 		"bad versions":         {"nor here", fmt.Errorf("compare: %w", errors.New("not well formed")), false},
 	}
 	for name, tc := range cases {

@@ -276,6 +276,7 @@ func TestConversionWebhookRestartsMidRun(t *testing.T) {
 		fails func(exchange) bool
 	}{
 		"the server has the objects in memory": {fails: func(e exchange) bool { return e.method == http.MethodPatch && e.code == 500 }},
+		"the server reads the objects anew":    {cold: true, fails: func(e exchange) bool { return e.method == http.MethodGet && e.code == 500 }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -81,6 +81,7 @@ type wire struct {
 	exchanges []exchange
 	before    func(*http.Request) bool
 	halt      *halt
+	after     func(*http.Request, *http.Response) (*http.Response, error)
 }
 
 // exchange is a request and its answer; the code is 0 where there was none.
@@ -122,6 +123,9 @@ func (w *wire) exchange(next http.RoundTripper, req *http.Request) (*http.Respon
 		w.halt.stand()
 	}
 	resp, err := next.RoundTrip(req)
+	if err == nil && w.after != nil {
+		resp, err = w.after(req, resp)
+	}
 	e := exchange{method: req.Method, path: req.URL.Path}
 	if err == nil {
 		e.code = resp.StatusCode

@@ -38,6 +38,7 @@ func interrupted(t *testing.T) (w *widgets, left int64) {
 	w.mustBeStored("after the cancelled run", map[string]int{
 		"v1": interruptedObjects - int(report.Storage.Counts.Migrated), "v2": int(report.Storage.Counts.Migrated),
 	})
+	w.mustHaveStoredVersions("after the cancelled run", "v1,v2")
 	return w, interruptedObjects - report.Storage.Counts.Migrated
 }
 

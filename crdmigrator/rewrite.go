@@ -296,9 +296,11 @@ func (r *run) recheck(ctx context.Context) error {
 	}
 	resumed, ok := r.checkpoint.resume(crd)
 	if !ok {
-		return fmt.Errorf("%w: its spec moved from generation %d to %d and stores %q instead of %q (written by %s)",
-			ErrChanged, r.crd.Generation, crd.Generation, storageVersion(crd), r.checkpoint.StorageVersion,
-			strings.Join(specManagers(crd), ", "))
+		moved := fmt.Sprintf("its spec moved from generation %d to %d", r.crd.Generation, crd.Generation)
+		if now := storageVersion(crd); now != r.checkpoint.StorageVersion {
+			moved += fmt.Sprintf(" and stores %q instead of %q", now, r.checkpoint.StorageVersion)
+		}
+		return fmt.Errorf("%w: %s (written by %s)", ErrChanged, moved, strings.Join(specManagers(crd), ", "))
 	}
 	if !served(crd, r.resource.Version) {
 		return fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, r.name, r.resource.Version)

@@ -2,6 +2,7 @@ package crdmigrator_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,12 +79,15 @@ func TestStorageVersionMovesMidRun(t *testing.T) {
 			}
 			report, err := run.goOn()
 			mustStopForChange(t, report, err)
+			final := tc.moves[len(tc.moves)-1]
+			if told := fmt.Sprintf("stores %q instead of", final); strings.Contains(err.Error(), told) != (final != "v2") {
+				t.Errorf("the run says %q, want it to name the version stored now where that is another", err)
+			}
 			if n := report.Storage.Counts.Total(); n == 100 {
 				t.Error("the run went on to its end before it noticed")
 			}
 			w.mustHaveStoredVersions("after the interrupted run", tc.stored)
 
-			final := tc.moves[len(tc.moves)-1]
 			report = w.mustMigrate(m)
 			if !report.Trimmed {
 				t.Errorf("second run: %+v, want trimmed", report)

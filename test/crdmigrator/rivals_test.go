@@ -1,0 +1,235 @@
+package crdmigrator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// TestTwoMigratorsAtOnce: neither knows of the other. Both come to a good end,
+// and the server elides what one of them has already written.
+func TestTwoMigratorsAtOnce(t *testing.T) {
+	t.Parallel()
+	const objects = 300
+	w := newWidgets(t, shared)
+	w.fill("v1", objects)
+	w.flip()
+	config := w.withoutLeases()
+	var reports [2]crdmigrator.Report
+	var errs [2]error
+	var migrators sync.WaitGroup
+	for i := range reports {
+		m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 30})
+		migrators.Go(func() { reports[i], errs[i] = w.migrate(t.Context(), m, nil) })
+	}
+	migrators.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	for _, report := range reports {
+		w.mustBeMigrated(report, objects)
+	}
+	w.mustBeWrittenOnce()
+	if _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; ok {
+		t.Error("a checkpoint outlived both migrations")
+	}
+}
+
+// TestMigratorOvertaken: while one stands still, another does all the work.
+func TestMigratorOvertaken(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		stands func(*http.Request) bool // nil: after some objects
+		then   func(*widgets)
+		err    error
+	}{
+		"in the middle": {
+			reason: "what is left to do is done",
+		},
+		"before the trim": {
+			reason: "what it was to trim is trimmed",
+			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
+		},
+		"before the trim and the old version is dropped": {
+			reason: "it has no proof for the definition as it is now, although nothing is left to do",
+			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
+			then:   func(w *widgets) { w.setVersions(version("v2", true, true)) },
+			err:    crdmigrator.ErrChanged,
+		},
+		"before the trim and the next version is stored": {
+			reason: "it has no proof for the definition as it is now",
+			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
+			then:   func(w *widgets) { w.store("v3") },
+			err:    crdmigrator.ErrChanged,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", 100)
+			w.flip()
+			config := w.withoutLeases()
+			quick := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
+			config, wire := tap(config)
+			slow := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 20})
+			var run *run
+			if tc.stands == nil {
+				run = w.pauseAfter(t.Context(), slow, 30)
+			} else {
+				run = w.pauseAt(t.Context(), slow, wire.haltBefore(t, tc.stands), nil)
+			}
+			w.mustBeMigrated(w.mustMigrate(quick), 100)
+			if tc.then != nil {
+				tc.then(w)
+			}
+			stored := w.storedVersions()
+
+			report, err := run.goOn()
+			if !errors.Is(err, tc.err) || report.Storage.Counts.Total() != 100 || !report.Storage.Counts.Settled() || report.Trimmed == (tc.err != nil) {
+				t.Errorf("%s: %+v, trimmed %v, %v", tc.reason, report.Storage, report.Trimmed, err)
+			}
+			w.mustHaveStoredVersions(tc.reason, stored)
+			w.mustHaveBeenWritten("after both", 100, 2)
+		})
+	}
+}
+
+// keepEditing has somebody else write the definition over and over, until the
+// returned function is called.
+func (w *widgets) keepEditing(interval time.Duration, change func(crd *apiextensionsv1.CustomResourceDefinition, i int)) (peace func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var editor sync.WaitGroup
+	editor.Go(func() {
+		for i := 0; walk.Wait(ctx, interval) == nil; i++ {
+			_, err := controlplane.UpdateCRD(ctx, w.config, w.name, func(crd *apiextensionsv1.CustomResourceDefinition) { change(crd, i) })
+			if err != nil && ctx.Err() == nil {
+				w.t.Error(err)
+			}
+		}
+	})
+	peace = func() { cancel(); editor.Wait() }
+	w.t.Cleanup(peace)
+	return peace
+}
+
+// TestStorageVersionThatNeverRests: two teams set it in turn, whatever a run is
+// doing. Runs end without a trim, the plan is blocked in time, and once there is
+// peace the migration completes.
+func TestStorageVersionThatNeverRests(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 100)
+	w.flip()
+	m := w.unhurried()
+	peace := w.keepEditing(400*time.Millisecond, func(crd *apiextensionsv1.CustomResourceDefinition, i int) {
+		crd.Spec.Versions[0].Storage, crd.Spec.Versions[1].Storage = i%2 == 0, i%2 == 1
+	})
+	var blocked *crdmigrator.BlockedError
+	await(t, "the plan to be blocked", func() bool {
+		report, err := w.migrate(t.Context(), m, nil)
+		if errors.As(err, &blocked) {
+			return true
+		}
+		mustStopForChange(t, report, err)
+		return false
+	})
+	peace()
+	if b := blocked.Blockers; len(b) != 1 || b[0].Reason != crdmigrator.ReasonCRDKeepsChanging {
+		t.Errorf("blocked by %+v, want CRDKeepsChanging", b)
+	}
+	w.mustHaveStoredVersions("as long as it was fought over", "v1,v2")
+
+	w.annotate(nil) // as the remedy says
+	w.store("v2")
+	w.mustBeMigrated(w.mustMigrate(m), 100)
+}
+
+// unhurried is a migrator whose pass over 100 objects outlasts several changes
+// of the definition, while its pages don't.
+func (w *widgets) unhurried() *crdmigrator.Migrator {
+	w.t.Helper()
+	return w.quickMigrator(crdmigrator.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 40})})
+}
+
+// TestSchemaThatNeverRests: edits that leave the storage version alone cost a
+// restart at the most, and none of them a proof.
+func TestSchemaThatNeverRests(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 100)
+	w.flip()
+	m, before := w.unhurried(), w.crd().Generation
+	peace := w.keepEditing(time.Second, func(crd *apiextensionsv1.CustomResourceDefinition, i int) {
+		crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = fmt.Sprint("widget number ", i)
+	})
+	var report crdmigrator.Report
+	await(t, "a run to come to its end", func() bool {
+		var err error
+		if report, err = w.migrate(t.Context(), m, nil); err != nil {
+			mustStopForChange(t, report, err)
+		}
+		return err == nil
+	})
+	peace()
+	if w.crd().Generation < before+2 {
+		t.Fatal("nobody edited the definition")
+	}
+	w.mustBeMigrated(report, 100)
+	w.mustHaveBeenWritten("after all", 100, 2)
+}
+
+// TestAnnotationsStrippedAllTheTime: GitOps takes off what it did not put there,
+// within moments. A run ends as it would, and one that takes up after another
+// pays with requests alone.
+func TestAnnotationsStrippedAllTheTime(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*apiextensionsv1.CustomResourceDefinition){
+		"the checkpoint": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			delete(crd.Annotations, crdmigrator.CheckpointAnnotation)
+		},
+		"all annotations": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = nil },
+	}
+	for name, strip := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", 120)
+			w.flip()
+			w.keepEditing(20*time.Millisecond, func(crd *apiextensionsv1.CustomResourceDefinition, _ int) { strip(crd) })
+			stripped := func() bool { _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; return !ok }
+
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			run := w.pauseAfter(ctx, w.quickMigrator(crdmigrator.Options{PageObjects: 10}), 40)
+			cancel()
+			report, err := run.goOn()
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("cancelled run: %v, want context.Canceled", err)
+			}
+			done := report.Storage.Counts.Migrated
+			await(t, "the checkpoint to be stripped", stripped)
+
+			report = w.mustMigrate(w.quickMigrator(crdmigrator.Options{PageObjects: 10}))
+			if want := (godwit.Counts{Migrated: 120 - done, Unchanged: done}); report.Storage.Counts != want {
+				t.Errorf("second run: %+v, want %+v", report.Storage.Counts, want)
+			}
+			w.mustBeMigrated(report, 120)
+			w.mustHaveBeenWritten("after both runs", 120, 2)
+		})
+	}
+}

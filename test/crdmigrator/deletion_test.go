@@ -11,7 +11,6 @@ import (
 	typedv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
@@ -208,14 +207,7 @@ func TestTerminatingObjects(t *testing.T) {
 	m := w.quickMigrator(crdmigrator.Options{})
 	w.fill("v1", 20)
 	for _, name := range []string{"held-0", "held-1", "loose-0", "loose-1"} {
-		o := w.object("v1", name)
-		o.SetFinalizers([]string{"test.godwit.dev/hold"})
-		if _, err := w.at("v1").Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.at("v1").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
-			t.Fatal(err)
-		}
+		w.createTerminating(name)
 	}
 	w.loosen("loose-0")
 	w.loosen("loose-1")

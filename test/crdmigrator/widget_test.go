@@ -165,15 +165,21 @@ func (w *widgets) at(version string) dynamic.ResourceInterface {
 
 func (w *widgets) through(config *rest.Config, version string) dynamic.ResourceInterface {
 	w.t.Helper()
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	objects := client.Resource(schema.GroupVersionResource{Group: w.group, Version: version, Resource: w.plural})
+	objects := w.everywhere(config, version)
 	if w.clusterScoped {
 		return objects
 	}
 	return objects.Namespace(metav1.NamespaceDefault)
+}
+
+// everywhere is the client for one served version in all namespaces.
+func (w *widgets) everywhere(config *rest.Config, version string) dynamic.NamespaceableResourceInterface {
+	w.t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: w.group, Version: version, Resource: w.plural})
 }
 
 func (w *widgets) object(version, name string) *unstructured.Unstructured {

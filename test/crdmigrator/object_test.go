@@ -1,0 +1,178 @@
+package crdmigrator_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// writer is a migrator with one write and the rights for it.
+func (w *widgets) writer(write crdmigrator.Write) (*crdmigrator.Migrator, *wire) {
+	w.t.Helper()
+	_, config := w.user(w.rightsOf(write)...)
+	config, wire := tap(config)
+	return newMigrator(w.t, config, crdmigrator.Options{PageObjects: 20, Policy: crdmigrator.Policy{Settle: -1, Write: write}}), wire
+}
+
+func sendsTo(name string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		return r.Method != http.MethodGet && strings.Contains(r.URL.Path+"/", "/"+name+"/")
+	}
+}
+
+// TestObjectCreatedAgainMidRun: between the list and its write, an object is
+// deleted, or deleted and created again by somebody else. Whatever the write, the
+// new object stays as it was made, and none is made by the run.
+func TestObjectCreatedAgainMidRun(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		again bool
+		want  map[crdmigrator.Write]godwit.Counts
+	}{
+		"deleted": {
+			want: map[crdmigrator.Write]godwit.Counts{
+				crdmigrator.WritePatch:       {Migrated: 9, Gone: 1},
+				crdmigrator.WriteStatusPatch: {Migrated: 9, Gone: 1},
+				crdmigrator.WriteUpdate:      {Migrated: 9, Gone: 1},
+				crdmigrator.WriteApply:       {Migrated: 9, Gone: 1},
+				crdmigrator.WriteStatusApply: {Migrated: 9, Gone: 1},
+			},
+		},
+		"created again": {
+			again: true,
+			want: map[crdmigrator.Write]godwit.Counts{
+				crdmigrator.WritePatch:       {Migrated: 10},
+				crdmigrator.WriteStatusPatch: {Migrated: 10},
+				crdmigrator.WriteUpdate:      {Migrated: 9, Deferred: 1},
+				crdmigrator.WriteApply:       {Migrated: 9, Skipped: 1},
+				crdmigrator.WriteStatusApply: {Migrated: 9, Skipped: 1},
+			},
+		},
+	}
+	for name, tc := range cases {
+		for write, want := range tc.want {
+			t.Run(name+" "+string(write), func(t *testing.T) {
+				t.Parallel()
+				w := newWidgets(t, shared)
+				w.fill("v1", 10)
+				w.flip()
+				m, wire := w.writer(write)
+				run := w.pauseAt(t.Context(), m, wire.haltBefore(t, sendsTo("w-0003")), nil)
+				if err := w.at("v1").Delete(t.Context(), "w-0003", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				var made types.UID
+				if tc.again {
+					o, err := w.at("v1").Create(t.Context(), w.object("v1", "w-0003"), metav1.CreateOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					made = o.GetUID()
+				}
+				report, err := run.goOn()
+				if err != nil || report.Storage.Counts != want || report.Trimmed != want.Settled() {
+					t.Errorf("run: %+v, trimmed %v, %v, want %+v", report.Storage, report.Trimmed, err, want)
+				}
+				o, err := w.at("v2").Get(t.Context(), "w-0003", metav1.GetOptions{})
+				switch {
+				case !tc.again && !apierrors.IsNotFound(err):
+					t.Errorf("the deleted object is back: %v, %v", o, err)
+				case tc.again && (err != nil || o.GetUID() != made || w.writes()[w.key("w-0003")] != 1):
+					t.Errorf("the object that somebody else made was written: %v, %v", o, err)
+				}
+			})
+		}
+	}
+}
+
+// TestEveryWritePassesWhatMayNotChange: a write that changes nothing is allowed
+// where almost none is.
+func TestEveryWritePassesWhatMayNotChange(t *testing.T) {
+	t.Parallel()
+	for _, write := range crdmigrator.Writes {
+		t.Run(string(write), func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.setVersions(immutable("v1", true))
+			w.fill("v1", 10)
+			w.createTerminating("held")
+			namespace := w.createInTerminatingNamespace("left")
+			w.setVersions(immutable("v1", false), immutable("v2", true))
+			w.awaitStoring("v2")
+			red := []byte(`{"spec":{"color":"red"}}`)
+			if _, err := w.at("v2").Patch(t.Context(), "w-0000", types.MergePatchType, red, metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
+				t.Fatalf("a change of what is immutable: %v, want Invalid", err)
+			}
+
+			m, _ := w.writer(write)
+			report := w.mustMigrate(m)
+			if want := (godwit.Counts{Migrated: 12}); report.Storage.Counts != want {
+				t.Errorf("run: %+v, want %+v", report.Storage, want)
+			}
+			w.mustBeMigrated(report, 12)
+			o, err := w.everywhere(w.config, "v2").Namespace(namespace).Get(t.Context(), "left", metav1.GetOptions{})
+			if err != nil || o.GetDeletionTimestamp() != nil {
+				t.Errorf("the object in the terminating namespace: %v, %v, want it as it was", o, err)
+			}
+		})
+	}
+}
+
+// immutable is a version whose objects' spec stays as it is made.
+func immutable(name string, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
+	v := version(name, true, storage)
+	v.Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": {
+		Type:         "object",
+		Properties:   map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}, "of": {Type: "string"}},
+		XValidations: apiextensionsv1.ValidationRules{{Rule: "self == oldSelf", Message: "spec is immutable"}},
+	}}
+	return v
+}
+
+// createTerminating makes an object that is deleted and held by a finalizer.
+func (w *widgets) createTerminating(name string) {
+	w.t.Helper()
+	o := w.object("v1", name)
+	o.SetFinalizers([]string{"test.godwit.dev/hold"})
+	if _, err := w.at("v1").Create(w.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.at("v1").Delete(w.t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// createInTerminatingNamespace makes an object in a namespace that is deleted,
+// and that nobody empties, since no controller manager is at work.
+func (w *widgets) createInTerminatingNamespace(name string) (namespace string) {
+	w.t.Helper()
+	clients := w.admission()
+	ns, err := clients.CoreV1().Namespaces().Create(w.t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "terminating-"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	objects := w.everywhere(w.config, "v1").Namespace(ns.Name)
+	if _, err := objects.Create(w.t.Context(), w.object("v1", name), metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := clients.CoreV1().Namespaces().Delete(w.t.Context(), ns.Name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	await(w.t, "the namespace to take no more objects", func() bool {
+		_, err := objects.Create(w.t.Context(), w.object("v1", "new"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsForbidden(err)
+	})
+	return ns.Name
+}

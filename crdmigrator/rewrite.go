@@ -305,6 +305,9 @@ func (r *run) recheck(ctx context.Context) error {
 	if !served(crd, r.resource.Version) {
 		return fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, r.name, r.resource.Version)
 	}
+	if r.options.Write.subresource() != "" && !hasStatus(crd) {
+		return fmt.Errorf("%w: %s no longer has /status at its storage version %s", ErrChanged, r.name, r.resource.Version)
+	}
 	r.adopt(crd)
 	r.checkpoint = resumed
 	return nil

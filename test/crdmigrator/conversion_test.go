@@ -248,17 +248,11 @@ func (w *widgets) chill() {
 // bring back.
 func (w *widgets) mustNameTheConverter(c *converter, report crdmigrator.Report, err error) {
 	w.t.Helper()
-	var texts []string
-	if err != nil {
-		texts = append(texts, err.Error())
-	}
-	for _, f := range report.Storage.Failures {
-		texts = append(texts, f.Reason)
-	}
-	if len(texts) == 0 {
+	said := whatIsSaid(report, err)
+	if len(said) == 0 {
 		w.t.Error("nothing says that the run did not do its work")
 	}
-	for _, text := range texts {
+	for _, text := range said {
 		for _, part := range []string{"conversion webhook for " + w.group, c.url, "connection refused"} {
 			if !strings.Contains(text, part) {
 				w.t.Errorf("the failure says %q, want it to name %q", text, part)

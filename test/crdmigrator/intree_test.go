@@ -1,0 +1,121 @@
+package crdmigrator_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// migrateInTree has Kubernetes' own migrator begin.
+func (w *widgets) migrateInTree() (name string) {
+	w.t.Helper()
+	name = "of-" + w.group
+	_, err := w.admission().StoragemigrationV1().StorageVersionMigrations().Create(w.t.Context(), &storagemigrationv1.StorageVersionMigration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: storagemigrationv1.StorageVersionMigrationSpec{
+			Resource: metav1.GroupResource{Group: w.group, Resource: w.plural},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return name
+}
+
+// migrating is what the in-tree migrator says on the definition.
+func (w *widgets) migrating() (reason string) {
+	w.t.Helper()
+	for _, c := range w.crd().Status.Conditions {
+		if c.Type == apiextensionsv1.StorageMigrating {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
+// TestInTreeMigratorAtWork: as long as the real one has not ended, our plan is
+// blocked and nothing is written. It then leaves storedVersions alone, because
+// the definition was edited meanwhile, and ours goes on and trims.
+func TestInTreeMigratorAtWork(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, ownPlane(t))
+	w.fill("v1", 20)
+	w.flip()
+	writes := newHalt(t)
+	stand := sync.OnceFunc(func() { close(writes.reached) })
+	h := w.newWebhook(deny("w-0000"))
+	w.awaitRefused("w-0000", denied)
+	h.decide(func(string) string { stand(); <-writes.released; return "" })
+	if _, err := w.plane.StartControllerManager(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	name := w.migrateInTree()
+	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})
+
+	// From the first moment on, not only once it writes.
+	for i := range 2 {
+		plan, err := m.Plan(t.Context(), w.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBeBlocked(t, plan, crdmigrator.ReasonMigrationInProgress, 1)
+		if b := plan.Blockers[0]; !strings.Contains(b.Message, "storageversionmigrations.storagemigration.k8s.io/"+name) {
+			t.Errorf("blocker says %q, want it to name %s", b.Message, name)
+		}
+		var blocked *crdmigrator.BlockedError
+		if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
+			t.Errorf("running a blocked plan: %v, want BlockedError", err)
+		}
+		if i == 0 {
+			<-writes.reached
+		}
+	}
+	if got := w.migrating(); got != "MigrationRunning" {
+		t.Errorf("condition StorageMigrating says %q: the migrator is not at work", got)
+	}
+	w.mustHaveBeenWritten("beside the other migrator", 20, 1)
+	w.mustHaveStoredVersions("beside the other migrator", "v1,v2")
+
+	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = "a widget"
+	})
+	writes.release()
+	await(t, "the migrator to end", func() bool { return w.migrating() == "MigrationSucceeded" })
+	w.mustHaveStoredVersions("after the other migrator", "v1,v2")
+	report := w.mustMigrate(m)
+	if want := (godwit.Counts{Unchanged: 20}); report.Storage.Counts != want {
+		t.Errorf("run: %+v, want %+v", report.Storage, want)
+	}
+	w.mustBeMigrated(report, 20)
+	w.mustBeWrittenOnce()
+}
+
+// TestConditionOfAMigrationThatIsGone: what the in-tree migrator said of a
+// migration that somebody removed keeps nobody waiting.
+func TestConditionOfAMigrationThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 20)
+	w.flip()
+	crd := w.crd()
+	crd.Status.Conditions = append(crd.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
+		Type: apiextensionsv1.StorageMigrating, Status: apiextensionsv1.ConditionTrue, Reason: "MigrationRunning",
+		Message: "Migration gone is running", LastTransitionTime: metav1.Now(), ObservedGeneration: crd.Generation,
+	})
+	if _, err := w.definitions().UpdateStatus(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+	w.mustBeMigrated(report, 20)
+	if got := w.migrating(); got != "MigrationRunning" {
+		t.Errorf("condition StorageMigrating says %q: it is another's", got)
+	}
+}

@@ -56,7 +56,8 @@ const (
 	// ReasonNoServedVersion (Stranding, Safe without objects): no version is served.
 	ReasonNoServedVersion = "NoServedVersion"
 	// ReasonStoredVersionsDoubtful (Unknown): a version is removed, and
-	// status.storedVersions lacks the storage version, so it proves nothing.
+	// status.storedVersions proves nothing, because it lacks the storage version
+	// or was trimmed by a migration that failed.
 	ReasonStoredVersionsDoubtful = "StoredVersionsDoubtful"
 	// ReasonObjectsUnread (Unknown): a version is removed, and the managedFields of
 	// the objects could not be read.
@@ -222,6 +223,11 @@ func checkLive(f CheckFacts) []CheckReason {
 			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so somebody has altered it, and objects may be stored at %s all the same",
 				name, target, strings.Join(f.removed(), ",")),
 			fmt.Sprintf("count in etcd: godwit crd verify %s --etcd-servers=URL", name)})
+	case trimmedInVain(f.Live) >= 0:
+		reasons = append(reasons, CheckReason{Unknown, ReasonStoredVersionsDoubtful,
+			fmt.Sprintf("a StorageVersionMigration of %s failed and status.storedVersions was trimmed all the same, so objects may be stored at %s",
+				name, strings.Join(f.removed(), ",")),
+			"godwit crd run " + name})
 	case f.Objects != nil:
 		reasons = append(reasons, CheckReason{Safe, ReasonStoredVersionsTrusted,
 			fmt.Sprintf("that no object of %s is stored at %s is the word of status.storedVersions; only etcd proves it", name, strings.Join(f.removed(), ",")),

@@ -154,6 +154,11 @@ func TestCheckFor(t *testing.T) {
 			facts:  CheckFacts{Live: live(has("v1-", "v2", "v3*")), Next: next(has("v2", "v3*")), Objects: n(3)},
 			want:   []string{"Unknown removes v1", "Unknown StoredVersionsDoubtful"},
 		},
+		"storedVersions trimmed by a migration that failed": {
+			reason: "Kubernetes 1.37 does so, with objects left at the old version",
+			facts:  CheckFacts{Live: live(has("v1-", "v2*"), migrating("MigrationFailed")), Next: next(has("v2*")), Objects: n(3)},
+			want:   []string{"Unknown removes v1", "Unknown StoredVersionsDoubtful"},
+		},
 		"storage version removed behind an altered list": {
 			reason: "the API server does not notice, and objects were written at it to this day",
 			facts:  CheckFacts{Live: live(has("v1*", "v2")), Next: next(has("v2*")), Objects: n(3)},

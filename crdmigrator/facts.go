@@ -289,8 +289,20 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 // clean: the server promises that no object is at any other version.
 func clean(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.Equal(crd.Status.StoredVersions, []string{storageVersion(crd)})
+	return slices.Equal(crd.Status.StoredVersions, []string{storageVersion(crd)}) && trimmedInVain(crd) < 0
 }
+
+// trimmedInVain is the index of the condition that takes the promise back, or
+// -1: Kubernetes' own migrator trims storedVersions also when it has failed
+// (finishCRDMigration in k8s.io/kubernetes 1.37), with objects left anywhere.
+func trimmedInVain(crd *apiextensionsv1.CustomResourceDefinition) int {
+	return slices.IndexFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.StorageMigrating && c.Reason == migrationFailed
+	})
+}
+
+// migrationFailed is that condition's reason.
+const migrationFailed = "MigrationFailed"
 
 // resourceOf is where objects are read and written: always at the storage
 // version, since writing through another one can lose fields.

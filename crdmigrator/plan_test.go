@@ -68,6 +68,15 @@ func conditions(c ...apiextensionsv1.CustomResourceDefinitionCondition) edit {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Status.Conditions = c }
 }
 
+// migrating adds what Kubernetes' own migrator says.
+func migrating(reason string) edit {
+	return func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Status.Conditions = append(crd.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
+			Type: apiextensionsv1.StorageMigrating, Status: apiextensionsv1.ConditionFalse, Reason: reason,
+		})
+	}
+}
+
 func terminating(crd *apiextensionsv1.CustomResourceDefinition) {
 	crd.DeletionTimestamp = &metav1.Time{Time: flip}
 }
@@ -126,6 +135,16 @@ func TestPlanForState(t *testing.T) {
 			reason: "one stored version is not enough: it must be the storage version",
 			facts:  Facts{CRD: widgetCRD(stored("v1")), Now: later},
 			state:  Ready,
+		},
+		"trimmed by a migration that failed": {
+			reason: "Kubernetes 1.37 does so, with objects left at the old version",
+			facts:  Facts{CRD: widgetCRD(stored("v2"), migrating("MigrationFailed")), Now: later},
+			state:  Ready,
+		},
+		"trimmed by a migration that succeeded": {
+			reason: "the condition is what remains of it",
+			facts:  Facts{CRD: widgetCRD(stored("v2"), migrating("MigrationSucceeded")), Now: later},
+			state:  Clean,
 		},
 		"the storage version twice": {
 			reason: "an odd list is rewritten, not explained away",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -21,12 +22,20 @@ type operation struct {
 // still the definition the pass was about: whoever stored another version
 // meanwhile changed the generation or storedVersions.
 func (r *run) trim(ctx context.Context) error {
-	patch, err := json.Marshal([]operation{
+	operations := []operation{
 		{"test", "/metadata/uid", r.crd.UID},
 		{"test", "/metadata/generation", r.crd.Generation},
 		{"test", "/status/storedVersions", r.crd.Status.StoredVersions},
 		{"replace", "/status/storedVersions", []string{storageVersion(r.crd)}},
-	})
+	}
+	if i := trimmedInVain(r.crd); i >= 0 { // from now on it would be wrong
+		failed := fmt.Sprintf("/status/conditions/%d", i)
+		operations = append(operations,
+			operation{"test", failed + "/type", apiextensionsv1.StorageMigrating},
+			operation{"test", failed + "/reason", migrationFailed},
+			operation{"remove", failed, nil})
+	}
+	patch, err := json.Marshal(operations)
 	if err != nil {
 		return err
 	}

@@ -98,6 +98,51 @@ func TestInTreeMigratorAtWork(t *testing.T) {
 	w.mustBeWrittenOnce()
 }
 
+// TestInTreeMigrationThatFailed: Kubernetes 1.37 trims storedVersions all the
+// same, with objects left at the old version. We do not believe it.
+func TestInTreeMigrationThatFailed(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, ownPlane(t))
+	w.fill("v1", 20)
+	w.flip()
+	h := w.newWebhook(deny("w-0003"))
+	w.awaitRefused("w-0003", denied)
+	if _, err := w.plane.StartControllerManager(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.migrateInTree()
+	await(t, "the migrator to end", func() bool { return w.migrating() == "MigrationFailed" })
+	w.mustHaveStoredVersions("trimmed in vain", "v2")
+	if n := w.stored()["v1"]; n == 0 {
+		t.Fatal("the failed migration left nothing behind")
+	}
+
+	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})
+	for _, object := range []string{"w-0003", ""} {
+		h.decide(deny(object))
+		plan, err := m.Plan(t.Context(), w.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.State != crdmigrator.Ready {
+			t.Errorf("with %v in etcd, plan is %s, want Ready", w.stored(), plan.State)
+		}
+		report := w.mustMigrate(m)
+		if report.Trimmed != (object == "") {
+			t.Errorf("with %q denied: %+v, trimmed %v", object, report.Storage, report.Trimmed)
+		}
+	}
+	w.mustBeStored("in the end", map[string]int{"v2": 20})
+	w.mustHaveStoredVersions("in the end", "v2")
+	plan, err := m.Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.State != crdmigrator.Clean {
+		t.Errorf("in the end plan is %s, want Clean", plan.State)
+	}
+}
+
 // TestConditionOfAMigrationThatIsGone: what the in-tree migrator said of a
 // migration that somebody removed keeps nobody waiting.
 func TestConditionOfAMigrationThatIsGone(t *testing.T) {

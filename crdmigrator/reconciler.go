@@ -99,6 +99,7 @@ type memory struct {
 	plan       *Plan  // of a run that waits for the servers to settle
 	conflicted int    // passes in a row that met writes by others
 	waiting    string // what was last said about waiting
+	clean      change // where nothing was found to do, and so no annotation was written
 }
 
 // Reconcile brings one definition a step further. Every decision is made on what
@@ -106,11 +107,17 @@ type memory struct {
 func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := r.APIReader.Get(ctx, req.NamespacedName, crd); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	p := r.scope.profileOf(crd)
-	if p == nil || r.nothingLeft(p, crd) {
+	switch {
+	case p == nil || crd.DeletionTimestamp != nil:
 		r.forget(crd.Name)
+		return reconcile.Result{}, nil
+	case r.nothingLeft(p, crd):
 		return reconcile.Result{}, nil
 	}
 	report, err := r.migrate(ctx, p, crd)
@@ -123,9 +130,9 @@ func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (rec
 // nothingLeft: the annotation alone does not tell. Whoever restores a definition
 // brings dirty storedVersions back without a new generation.
 func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
-	done := crd.Annotations[p.observed] == strconv.FormatInt(crd.Generation, 10)
-	return crd.DeletionTimestamp != nil ||
-		done && (clean(crd) || r.skips(StorageVersionMigrationPhase))
+	done := crd.Annotations[p.observed] == strconv.FormatInt(crd.Generation, 10) ||
+		r.remember(crd.Name).clean == change{crd.UID, crd.Generation}
+	return done && (clean(crd) || r.skips(StorageVersionMigrationPhase))
 }
 
 func (r *CRDMigrator) remember(crd string) *memory {
@@ -233,13 +240,14 @@ func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensi
 		r.conflicted(ctx, crd, err)
 		return reconcile.Result{RequeueAfter: retryConflicts}, nil
 	}
-	r.forget(crd.Name)
+	*r.remember(crd.Name) = memory{}
 	if err != nil {
 		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, err.Error())
 		return reconcile.Result{}, fmt.Errorf("migrate %s: %w", crd.Name, err)
 	}
-	if p == r.scope.selected && !report.wrote() {
-		return reconcile.Result{}, nil // a clean definition is left as it is, and GitOps has nothing to fight about
+	if p == r.scope.selected && !report.wrote() { // it is left as it is, and GitOps has nothing to fight about
+		r.remember(crd.Name).clean = change{crd.UID, crd.Generation}
+		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, r.markObserved(ctx, p, crd)
 }

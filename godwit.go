@@ -1,6 +1,7 @@
 // Package godwit holds the nouns that every migration shares: what became of
 // one object ([Outcome]), what became of all of them ([Counts], [Failure]) and
-// what keeps a migration from starting ([Blocker]).
+// what keeps a migration from starting ([Blocker]) or should be known before
+// ([Warning]).
 //
 // It does no I/O and depends on nothing. The packages that move things build
 // on it: walk acts on objects page by page, crdmigrator carries custom
@@ -99,4 +100,12 @@ type Blocker struct {
 	Message string `json:"message"`
 	// Remedy is the next step, a command where there is one.
 	Remedy string `json:"remedy"`
+}
+
+// Warning is what a person should know before a migration starts, and what does
+// not keep it from starting. Its fields are those of a [Blocker].
+type Warning struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy"`
 }

@@ -227,12 +227,15 @@ type objectPatch struct {
 // patch sends a patch and returns the object's metadata after it. What is
 // written is already there, so fields the schema does not know are no news.
 func (c *apiClient) patch(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, p objectPatch) (*metav1.PartialObjectMetadata, error) {
+	return c.written(ctx, c.patchRequest(r, o, p), o, p.dryRun)
+}
+
+func (c *apiClient) patchRequest(r schema.GroupVersionResource, o walk.Object, p objectPatch) *rest.Request {
 	path := objectPath(r, o)
 	if p.subresource != "" {
 		path = append(path, p.subresource)
 	}
-	req := c.rest.Patch(p.kind).AbsPath(path...).Body(p.body).Param("fieldManager", p.manager)
-	return c.written(ctx, req, o, p.dryRun)
+	return c.rest.Patch(p.kind).AbsPath(path...).Body(p.body).Param("fieldManager", p.manager)
 }
 
 // update reads an object and puts back the very bytes, so that no field is lost
@@ -243,8 +246,12 @@ func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o
 	if err != nil {
 		return nil, err
 	}
-	req := c.rest.Put().AbsPath(path...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Param("fieldManager", fieldManager)
-	return c.written(ctx, req, o, dryRun)
+	return c.written(ctx, c.putRequest(r, o, body), o, dryRun)
+}
+
+func (c *apiClient) putRequest(r schema.GroupVersionResource, o walk.Object, body []byte) *rest.Request {
+	return c.rest.Put().AbsPath(objectPath(r, o)...).SetHeader("Content-Type", runtime.ContentTypeJSON).
+		Body(body).Param("fieldManager", fieldManager)
 }
 
 // setManagedFields replaces the managedFields of an object as it was read. The

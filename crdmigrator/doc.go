@@ -20,6 +20,10 @@
 //   - It trims, in one patch that tests the definition's UID, generation and
 //     storedVersions, and only after a complete pass without a failure.
 //
+// A plan for people is rehearsed ([Options].Rehearse): the write is sent as a dry
+// run for one object of each namespace, and the plan says who denies it, what
+// changes the object on its way, and what goes past them ([Admission]).
+//
 // What it refuses to do: to write through any version but the storage version,
 // to take a 404 for a deletion without looking, to trim after a pass that left
 // anything behind, and to trust a write sent before the servers settled.
@@ -33,7 +37,9 @@
 //
 // Read plan.go, settle.go, checkpoint.go, rewrite.go, managedfields.go and
 // trim.go in this order; facts.go and client.go hold the I/O. scope.go, setup.go,
-// reconciler.go, candidates.go and recent.go embed them. check.go and
-// checkspec.go stand by themselves, on what checkfacts.go reads. Package
+// reconciler.go, candidates.go and recent.go embed them. admission.go says what a
+// rehearsal means and advice.go what to do about it, on what sample.go, trial.go
+// and hooks.go read. check.go and checkspec.go stand by themselves, on what
+// checkfacts.go reads. Package
 // etcdverify proves the result from etcd's side.
 package crdmigrator

@@ -43,6 +43,8 @@ type Facts struct {
 	Migrations []string
 	// Checkpoint is where an earlier run stopped.
 	Checkpoint Checkpoint
+	// Admission is what a rehearsal of the write has met; nil without one.
+	Admission *Admission
 }
 
 // Server is an API server as its identity lease shows it.
@@ -92,8 +94,8 @@ func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error)
 }
 
 // Observe reads the facts about one definition, with about ten small requests;
-// with three where its storedVersions show that there is nothing to do. It
-// changes nothing.
+// with three where its storedVersions show that there is nothing to do, and with
+// some for each namespace if it rehearses. It changes nothing.
 func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	var f Facts
 	var err error
@@ -125,7 +127,12 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.Denied, err = m.denied(ctx, f.CRD); err != nil {
 		return f, err
 	}
-	if len(f.Denied) > 0 {
+	if m.options.Rehearse {
+		if f.Admission, err = m.rehearseWrite(ctx, f); err != nil {
+			return f, fmt.Errorf("rehearse the write %s of %s: %w", m.options.Write.orDefault(), crd, err)
+		}
+	}
+	if len(f.Denied) > 0 || f.Admission.troubled() {
 		f.User = m.client.whoAmI(ctx)
 	}
 	return f, nil

@@ -32,6 +32,10 @@ type Options struct {
 	// Scan makes Observe read the objects' metadata until it finds stale
 	// managedFields, to the last object where there are none.
 	Scan bool
+	// Rehearse makes Observe send the policy's write as a dry run, for one object
+	// of each namespace, so that a plan says what admission would make of a run.
+	// It is for those who look at plans: what it blocks, somebody has to cure.
+	Rehearse bool
 	// NoTrim leaves status.storedVersions as it is.
 	NoTrim bool
 	// DryRun sends every write as a server-side dry run: it tells which

@@ -66,6 +66,24 @@ const (
 	// ReasonServerSilent: an API server has not shown a sign of life since
 	// the storage version changed and may still write the old one.
 	ReasonServerSilent = "ServerSilent"
+	// ReasonAdmissionDenied: a webhook or a policy refuses the policy's write of
+	// some object, as a rehearsal has shown.
+	ReasonAdmissionDenied = "AdmissionDenied"
+	// ReasonWebhookUnavailable: a webhook without which the API server writes or
+	// reads no object does not answer it.
+	ReasonWebhookUnavailable = "WebhookUnavailable"
+	// ReasonObjectInvalid: the API server itself refuses some object as it is.
+	ReasonObjectInvalid = "ObjectInvalid"
+)
+
+// Reasons of warnings, beside those of blockers that the policy accepts.
+const (
+	// ReasonAdmissionMutates: something in the API server changes objects that
+	// are written as they are, and a run would store the change.
+	ReasonAdmissionMutates = "AdmissionMutates"
+	// ReasonRehearsalIncomplete: what admission makes of the write is not known
+	// of every namespace.
+	ReasonRehearsalIncomplete = "RehearsalIncomplete"
 )
 
 // Policy is what the user decides. The zero value is the safe default.
@@ -85,6 +103,10 @@ type Policy struct {
 	Write Write
 	// AcceptSilentServers goes on without the servers that are silent.
 	AcceptSilentServers bool
+	// AcceptDenials goes on although a rehearsal has shown that the API server
+	// refuses to write some object: a run leaves such objects at the old version,
+	// and then does not trim.
+	AcceptDenials bool
 }
 
 // Plan is what is to be done about one definition. It is a value, decided by
@@ -105,6 +127,10 @@ type Plan struct {
 	Uncounted     string
 	ManagedFields ManagedFields
 	Blockers      []godwit.Blocker
+	// Warnings do not keep a run from starting.
+	Warnings []godwit.Warning
+	// Rehearsed says what was tried for them; nil without a rehearsal.
+	Rehearsed *Rehearsed
 	// Resumes: an earlier run left a checkpoint that still holds.
 	Resumes bool
 }
@@ -144,6 +170,7 @@ func PlanFor(f Facts, p Policy) Plan {
 	for _, check := range checks {
 		plan.Blockers = append(plan.Blockers, check(f, p)...)
 	}
+	plan.Warnings, plan.Rehearsed = warnings(f, p), f.Admission.rehearsed()
 	if len(plan.Blockers) > 0 {
 		plan.State = Blocked
 	}
@@ -159,7 +186,7 @@ func (p Plan) Refusals() []godwit.Blocker {
 
 // checks run in the order in which a person would mend what they find.
 var checks = []func(Facts, Policy) []godwit.Blocker{
-	checkServing, checkVersions, checkRights, checkOthers, checkChanges, checkServers,
+	checkServing, checkVersions, checkRights, checkAdmission, checkOthers, checkChanges, checkServers,
 }
 
 func checkServing(f Facts, _ Policy) []godwit.Blocker {

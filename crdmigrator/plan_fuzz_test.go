@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit"
 )
 
 // FuzzPlanFor checks what must hold of every plan, for definitions that no API
@@ -41,12 +43,12 @@ func FuzzPlanFor(f *testing.F) {
 		if diff := cmp.Diff(before, facts); diff != "" {
 			t.Fatalf("the plan shares memory with the facts (-before +after):\n%s", diff)
 		}
-		checkState(t, facts, again)
+		checkState(t, facts, again, policy.AcceptDenials)
 		checkBlockers(t, facts, again)
 	})
 }
 
-func checkState(t *testing.T, f Facts, p Plan) {
+func checkState(t *testing.T, f Facts, p Plan, accepted bool) {
 	t.Helper()
 	promised := p.StorageVersion != "" && slices.Equal(f.CRD.Status.StoredVersions, []string{p.StorageVersion})
 	switch {
@@ -71,6 +73,8 @@ func checkState(t *testing.T, f Facts, p Plan) {
 		t.Errorf("Ready, but denied %v", f.Denied)
 	case len(f.Migrations) > 0:
 		t.Errorf("Ready, but migrated by %v", f.Migrations)
+	case p.Rehearsed != nil && p.Rehearsed.Refused > 0 && !accepted:
+		t.Errorf("Ready, but refused in a rehearsal: %+v", p.Rehearsed)
 	case p.Resource.Version != p.StorageVersion:
 		t.Errorf("Ready to write through %s at storage version %s", p.Resource.Version, p.StorageVersion)
 	}
@@ -82,7 +86,11 @@ func checkBlockers(t *testing.T, f Facts, p Plan) {
 	for _, s := range f.Servers {
 		subjects = append(subjects, s.Name)
 	}
-	for _, b := range p.Blockers {
+	blockers := slices.Clone(p.Blockers)
+	for _, w := range p.Warnings {
+		blockers = append(blockers, godwit.Blocker(w))
+	}
+	for _, b := range blockers {
 		if b.Reason == "" || strings.TrimSpace(b.Message) == "" || strings.TrimSpace(b.Remedy) == "" {
 			t.Errorf("a blocker without a word: %+v", b)
 		}
@@ -141,7 +149,33 @@ func (d *dice) facts() Facts {
 		Settled: metav1.Duration{Duration: pick(d, 0, DefaultSettle)}, AcceptedSilent: d.roll(2) == 1,
 		Restarts: several(d, 5, func(d *dice) metav1.Time { return metav1.NewTime(d.time()) }),
 	}
+	f.Admission = d.admission()
 	return f
+}
+
+func (d *dice) admission() *Admission {
+	if d.roll(2) == 0 {
+		return nil
+	}
+	trial := func(d *dice) Trial {
+		return Trial{
+			Namespace: pick(d, "", "prod", "test"), Name: pick(d, "a", "b"), Code: pick[int32](d, 0, 403, 422, 500),
+			Refusal: pick(d, "", webhookSays, webhookDown, "spec.color: Required value", "policy 'p' denied request: ",
+				`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`, "conversion webhook for a, Kind=B failed: no"),
+			Untold:  pick(d, "", "", "no answer"),
+			Changed: several(d, 7, func(d *dice) string { return pick(d, "spec.color", "metadata.labels[a/b]") }),
+			More:    d.roll(2),
+		}
+	}
+	return &Admission{
+		Write: pick(d, Writes...), Trials: several(d, 4, trial), StatusTrials: several(d, 2, trial),
+		Namespaces: d.roll(30), AllSeen: d.roll(2) == 1, TimedOut: d.roll(2) == 1,
+		Unlisted:    pick(d, "", "", "no answer", "conversion webhook for a, Kind=B failed: no"),
+		HooksUnread: pick(d, "", "forbidden"),
+		Hooks: several(d, 3, func(d *dice) Hook {
+			return pick(d, painter, Hook{"ValidatingWebhookConfiguration", "checks", "x.example.com"}, Hook{"MutatingAdmissionPolicy", "p", "p"})
+		}),
+	}
 }
 
 func (d *dice) crd() *apiextensionsv1.CustomResourceDefinition {
@@ -185,11 +219,17 @@ func (d *dice) policy() Policy {
 		Settle:              pick(d, 0, -time.Second, 1, time.Second, 1000*time.Hour),
 		SettleFromSight:     d.roll(2) == 1,
 		AcceptSilentServers: d.roll(2) == 1,
+		AcceptDenials:       d.roll(2) == 1,
 	}
 }
 
 func copyFacts(f Facts) Facts {
 	f.CRD = f.CRD.DeepCopy()
+	if f.Admission != nil {
+		a := *f.Admission
+		a.Trials, a.StatusTrials, a.Hooks = cloneTrials(a.Trials), cloneTrials(a.StatusTrials), slices.Clone(a.Hooks)
+		f.Admission = &a
+	}
 	f.Servers = slices.Clone(f.Servers)
 	f.Denied = slices.Clone(f.Denied)
 	f.Migrations = slices.Clone(f.Migrations)
@@ -198,4 +238,12 @@ func copyFacts(f Facts) Facts {
 		f.Objects = new(*f.Objects)
 	}
 	return f
+}
+
+func cloneTrials(trials []Trial) []Trial {
+	trials = slices.Clone(trials)
+	for i := range trials {
+		trials[i].Changed = slices.Clone(trials[i].Changed)
+	}
+	return trials
 }

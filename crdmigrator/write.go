@@ -8,6 +8,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
@@ -95,27 +96,30 @@ func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
 // write sends the write that the policy names and returns the object after it.
 func (r *run) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	w := r.options.Write.orDefault()
-	switch w {
-	case WriteUpdate:
+	if w == WriteUpdate {
 		return r.client.update(ctx, r.resource, o, r.options.DryRun)
-	case WriteApply, WriteStatusApply:
-		body, err := json.Marshal(map[string]any{
-			"apiVersion": r.resource.GroupVersion().String(),
-			"kind":       r.kind,
-			"metadata": map[string]any{
-				"name": o.Name, "namespace": o.Namespace, "uid": o.UID, "resourceVersion": o.ResourceVersion,
-			},
-		})
-		if err != nil {
-			return nil, err
-		}
-		return r.client.patch(ctx, r.resource, o, objectPatch{
-			kind: types.ApplyPatchType, body: body, subresource: w.subresource(), manager: applyManager, dryRun: r.options.DryRun,
-		})
 	}
-	return r.client.patch(ctx, r.resource, o, objectPatch{
-		kind: types.MergePatchType, body: []byte("{}"), subresource: w.subresource(), manager: fieldManager, dryRun: r.options.DryRun,
+	p, err := w.patch(r.resource.GroupVersion().WithKind(r.kind), o)
+	if err != nil {
+		return nil, err
+	}
+	p.dryRun = r.options.DryRun
+	return r.client.patch(ctx, r.resource, o, p)
+}
+
+// patch is what a write that is one sends for an object.
+func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (objectPatch, error) {
+	if w != WriteApply && w != WriteStatusApply {
+		return objectPatch{kind: types.MergePatchType, body: []byte("{}"), subresource: w.subresource(), manager: fieldManager}, nil
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": kind.GroupVersion().String(),
+		"kind":       kind.Kind,
+		"metadata": map[string]any{
+			"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID(), "resourceVersion": o.GetResourceVersion(),
+		},
 	})
+	return objectPatch{kind: types.ApplyPatchType, body: body, subresource: w.subresource(), manager: applyManager}, err
 }
 
 // conflict decides what a 409 means. To an empty patch, which carries no

@@ -1,0 +1,318 @@
+package crdmigrator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-dev/godwit"
+)
+
+const (
+	// namedObjects and namedPaths are what fits a line that a person reads.
+	namedObjects = 3
+	namedPaths   = 5
+
+	// wordsBytes bounds what is quoted of an answer: a webhook may say anything.
+	wordsBytes = 300
+)
+
+// checkAdmission: what the API server refused of one object it will refuse of
+// that object in a run.
+func checkAdmission(f Facts, p Policy) []godwit.Blocker {
+	if p.AcceptDenials {
+		return nil
+	}
+	return refusals(f)
+}
+
+// warnings are what a person should know and what does not keep a run from
+// starting.
+func warnings(f Facts, p Policy) []godwit.Warning {
+	if f.Admission == nil {
+		return nil
+	}
+	var list []godwit.Warning
+	if p.AcceptDenials {
+		for _, b := range refusals(f) {
+			list = append(list, godwit.Warning(b))
+		}
+	}
+	for _, t := range f.Admission.troubles() {
+		switch t.effect {
+		case changes:
+			list = append(list, mutation(f, t))
+		case untold:
+			list = append(list, unheard(f, t))
+		}
+	}
+	return append(list, leftOut(f)...)
+}
+
+func refusals(f Facts) []godwit.Blocker {
+	a := f.Admission
+	if a == nil {
+		return nil
+	}
+	var list []godwit.Blocker
+	if r := judgeRefusal(0, a.Unlisted); a.Unlisted != "" && r.effect == unreachable {
+		list = append(list, unavailable(f, trouble{ruling: r}))
+	}
+	for _, t := range a.troubles() {
+		switch t.effect {
+		case denies:
+			list = append(list, denial(f, t))
+		case unreachable:
+			list = append(list, unavailable(f, t))
+		case invalid:
+			list = append(list, godwit.Blocker{
+				Reason:  ReasonObjectInvalid,
+				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.Write, f.CRD.Name, a.where(t), quote(t.words)),
+				Remedy: anyOf(fmt.Sprintf("mend the object: kubectl edit %s %s", f.CRD.Name, t.trials[0].arguments()),
+					leaveBehind(f)),
+			})
+		}
+	}
+	return list
+}
+
+func denial(f Facts, t trouble) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  ReasonAdmissionDenied,
+		Message: fmt.Sprintf("%s denies the write %s of %s, on %s: %s", t.by, f.Admission.Write, f.CRD.Name, f.Admission.where(t), quote(t.words)),
+		Remedy:  anyOf(pastIt(f, t), exempt(f, t.by), leaveBehind(f)),
+	}
+}
+
+func unavailable(f Facts, t trouble) godwit.Blocker {
+	if t.by.kind == "conversion" {
+		return godwit.Blocker{
+			Reason:  ReasonWebhookUnavailable,
+			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", f.CRD.Name, t.by.name, quote(t.words)),
+			Remedy:  fmt.Sprintf("bring it up; where it is: kubectl get crd %s -o jsonpath='{.spec.conversion.webhook.clientConfig}'", f.CRD.Name),
+		}
+	}
+	where := "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide"
+	if h, ok := f.Admission.hook(t.by); ok {
+		where = fmt.Sprintf("kubectl get %s %s -o yaml", strings.ToLower(h.Kind), h.Configuration)
+	}
+	return godwit.Blocker{
+		Reason: ReasonWebhookUnavailable,
+		Message: fmt.Sprintf("%s does not answer, without which the write %s of %s is refused, on %s: %s",
+			t.by, f.Admission.Write, f.CRD.Name, f.Admission.where(t), quote(t.words)),
+		Remedy: anyOf("bring it up; where it is: "+where, pastIt(f, t), leaveBehind(f)),
+	}
+}
+
+func mutation(f Facts, t trouble) godwit.Warning {
+	by, culprits := f.Admission.suspects()
+	var paths []string
+	more := 0
+	for _, trial := range t.trials {
+		more += trial.More
+		for _, path := range trial.Changed {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	ways := []string{pastIt(f, t)}
+	for _, h := range culprits {
+		ways = append(ways, exempt(f, h))
+	}
+	return godwit.Warning{
+		Reason: ReasonAdmissionMutates,
+		Message: fmt.Sprintf("objects of %s are changed while they are written as they are: %s on %s; %s",
+			f.CRD.Name, some(paths, namedPaths, more), f.Admission.where(t), by),
+		Remedy: anyOf(append(ways, "if any update may do so, go on: the run stores these changes")...),
+	}
+}
+
+// suspects are who may have changed an object. The server does not tell: what is
+// known is whose rules cover the write, and not whom their selectors and
+// conditions leave out.
+func (a *Admission) suspects() (text string, by []origin) {
+	var hooks []Hook
+	var names []string
+	for _, h := range a.Hooks {
+		if h.mutates() {
+			hooks, names = append(hooks, h), append(names, h.String())
+		}
+	}
+	switch {
+	case a.HooksUnread != "":
+		return "who does it can't be told: " + quote(a.HooksUnread), nil
+	case len(hooks) == 0:
+		return "no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?", nil
+	case len(hooks) == 1:
+		return "by " + names[0], []origin{hooks[0].origin()}
+	}
+	return "by one or more of " + some(names, namedObjects, 0), nil
+}
+
+func (h Hook) String() string {
+	if h.Name == h.Configuration {
+		return fmt.Sprintf("%s %s", h.Kind, h.Name)
+	}
+	return fmt.Sprintf("webhook %s of %s %s", h.Name, h.Kind, h.Configuration)
+}
+
+func (h Hook) origin() origin {
+	if strings.HasSuffix(h.Kind, "Policy") {
+		return origin{kind: h.Kind, name: h.Name}
+	}
+	return origin{kind: "webhook", name: h.Name}
+}
+
+func unheard(f Facts, t trouble) godwit.Warning {
+	message := fmt.Sprintf("what admission makes of the write %s of %s is not known on %s: ", f.Admission.Write, f.CRD.Name, f.Admission.where(t))
+	remedy := "plan again, or try every object: " + tryAll(f)
+	if t.by.name != "" {
+		message += t.by.String() + ": "
+		remedy = "a run shows it; if the webhook has no side effects, its configuration should say so: sideEffects: None"
+	}
+	return godwit.Warning{Reason: ReasonRehearsalIncomplete, Message: message + quote(t.words), Remedy: remedy}
+}
+
+// leftOut says how far the rehearsal came, unless what stopped it is said
+// already.
+func leftOut(f Facts) []godwit.Warning {
+	a := f.Admission
+	r := a.rehearsed()
+	stopped := slices.ContainsFunc(a.troubles(), func(t trouble) bool { return t.effect == unreachable })
+	known := judgeRefusal(0, a.Unlisted).effect == unreachable
+	var why string
+	switch {
+	case a.Unlisted != "" && known, stopped, a.Unlisted == "" && r.NamespacesLeftOut == 0 && r.AllSeen:
+		return nil
+	case a.Unlisted != "":
+		why = "no objects could be listed: " + quote(a.Unlisted)
+	case r.Tried == 0 && r.NamespacesLeftOut == 0:
+		why = "the first objects are done by an earlier run, and none that is still to be written was found"
+	case r.NamespacesLeftOut > 0 && r.AllSeen:
+		why = fmt.Sprintf("one object was tried in %d of %d namespaces", r.Tried, a.Namespaces)
+	case r.NamespacesLeftOut > 0:
+		why = fmt.Sprintf("one object was tried in %d of at least %d namespaces", r.Tried, a.Namespaces)
+	default:
+		why = fmt.Sprintf("one object was tried in %s, and there may be others", count(r.Tried, "namespace", "namespaces"))
+	}
+	if a.TimedOut && a.Unlisted == "" {
+		why += fmt.Sprintf("; its %v were over", rehearsalLimit)
+	}
+	return []godwit.Warning{{
+		Reason:  ReasonRehearsalIncomplete,
+		Message: fmt.Sprintf("the rehearsal of %s is not complete: %s", f.CRD.Name, why),
+		Remedy:  "try every object: " + tryAll(f),
+	}}
+}
+
+func tryAll(f Facts) string {
+	command := "godwit crd run " + f.CRD.Name + " --dry-run=server"
+	if w := f.Admission.Write; w != WritePatch {
+		command += " --write=" + string(w)
+	}
+	return command
+}
+
+// pastIt offers the write of the status, if a dry run of it went through or was
+// kept from being tried by a missing right.
+func pastIt(f Facts, t trouble) string {
+	if t.status == nil {
+		return ""
+	}
+	command := fmt.Sprintf("godwit crd run %s --write=%s", f.CRD.Name, WriteStatusPatch)
+	switch {
+	case t.status.effect == passes:
+		return "write the status alone, which was tried and passes: " + command
+	case forbiddenMessage.MatchString(t.status.words):
+		return fmt.Sprintf("with the right to patch %s, see whether writing the status alone passes: %s --dry-run=server",
+			resourceArgument(resourceOf(f.CRD).GroupResource())+"/status", command)
+	}
+	return ""
+}
+
+// exempt is the narrowest exemption there is: the one who migrates, and nobody
+// else.
+func exempt(f Facts, by origin) string {
+	command := "find its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide"
+	within := " of " + by.String()
+	if h, ok := f.Admission.hook(by); ok {
+		command = fmt.Sprintf("kubectl edit %s %s", strings.ToLower(h.Kind), h.Configuration)
+	} else if by.kind != "webhook" {
+		command, within = fmt.Sprintf("kubectl edit %s %s", strings.ToLower(by.kind), by.name), ""
+	}
+	return fmt.Sprintf("for the time of the run, exempt its user by an entry of matchConditions%s, {name: godwit, expression: 'request.userInfo.username != %s'}: %s",
+		within, strings.ReplaceAll(strconv.Quote(orElse(f.User, "USER")), "'", "''"), command)
+}
+
+func leaveBehind(f Facts) string {
+	command := "godwit crd run " + f.CRD.Name + " --accept-denials"
+	if w := f.Admission.Write; w != WritePatch {
+		command += " --write=" + string(w)
+	}
+	return "migrate what is not refused, without the trim: " + command
+}
+
+func (o origin) String() string {
+	switch {
+	case o.kind == "webhook":
+		return "webhook " + o.name
+	case o.binding != "":
+		return fmt.Sprintf("%s %s (binding %s)", o.kind, o.name, o.binding)
+	}
+	return o.kind + " " + o.name
+}
+
+// where names some of the objects that met a trouble.
+func (a *Admission) where(t trouble) string {
+	keys := make([]string, len(t.trials))
+	for i, trial := range t.trials {
+		keys[i] = trial.key()
+	}
+	return fmt.Sprintf("%s (%d of %s tried)", some(keys, namedObjects, 0), len(t.trials), count(len(a.Trials), "object", "objects"))
+}
+
+// arguments name the object to kubectl.
+func (t Trial) arguments() string {
+	if t.Namespace == "" {
+		return t.Name
+	}
+	return t.Name + " -n " + t.Namespace
+}
+
+// some joins the first of a list and counts the others, and those that are not
+// even in the list.
+func some(list []string, most, more int) string {
+	if len(list) > most {
+		more += len(list) - most
+		list = list[:most]
+	}
+	text := strings.Join(list, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// quote makes one line of bounded length of somebody else's words.
+func quote(words string) string {
+	words = strings.Join(strings.Fields(words), " ")
+	if len(words) > wordsBytes {
+		words = strings.ToValidUTF8(words[:wordsBytes], "") + "…"
+	}
+	return orElse(words, "without a word")
+}
+
+// anyOf joins alternatives, of which some may be none.
+func anyOf(ways ...string) string {
+	return strings.Join(slices.DeleteFunc(ways, func(s string) bool { return s == "" }), "; or ")
+}

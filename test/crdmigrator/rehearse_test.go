@@ -1,0 +1,425 @@
+package crdmigrator_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// rehearsing are the options of somebody who looks at plans.
+func rehearsing(p crdmigrator.Policy) crdmigrator.Options {
+	p.Settle = -1
+	return crdmigrator.Options{Policy: p, Rehearse: true}
+}
+
+func (w *widgets) mustPlan(config *rest.Config, o crdmigrator.Options) crdmigrator.Plan {
+	w.t.Helper()
+	plan, err := newMigrator(w.t, config, o).Plan(w.t.Context(), w.name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return plan
+}
+
+// namespace makes a namespace of the test's own, with n objects.
+func (w *widgets) namespace(name string, n int) string {
+	w.t.Helper()
+	prefix, _, _ := strings.Cut(w.group, ".")
+	name = prefix[max(0, len(prefix)-40):] + "-" + name
+	_, err := w.admission().CoreV1().Namespaces().Create(w.t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range n {
+		if _, err := w.in(name, "v1").Create(w.t.Context(), w.object("v1", fmt.Sprintf("w-%d", i)), metav1.CreateOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return name
+}
+
+func (w *widgets) in(namespace, version string) dynamic.ResourceInterface {
+	w.t.Helper()
+	client, err := dynamic.NewForConfig(w.config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: w.group, Version: version, Resource: w.plural}).Namespace(namespace)
+}
+
+// policy denies updates of objects for which the expression is false.
+func (w *widgets) policy(expression string) string {
+	w.t.Helper()
+	name := "policy-of-" + w.group
+	admission := w.admission().AdmissionregistrationV1()
+	_, err := admission.ValidatingAdmissionPolicies().Create(w.t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: w.updates()[0]}},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: "the audit is not over"}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = admission.ValidatingAdmissionPolicyBindings().Create(w.t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return name
+}
+
+// mutator is a mutating webhook on updates that applies one JSON patch.
+func (w *widgets) mutator(patch string) string {
+	w.t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+			http.Error(rw, "not a review", http.StatusBadRequest)
+			return
+		}
+		review.Response = &admissionv1.AdmissionResponse{
+			UID: review.Request.UID, Allowed: true, Patch: []byte(patch), PatchType: ptr.To(admissionv1.PatchTypeJSONPatch),
+		}
+		review.Request = nil
+		rw.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(rw).Encode(review)
+	}))
+	w.t.Cleanup(server.Close)
+	name := "paint." + w.group
+	_, err := w.admission().AdmissionregistrationV1().MutatingWebhookConfigurations().Create(w.t.Context(),
+		&admissionregistrationv1.MutatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "painters-of-" + w.group},
+			Webhooks: []admissionregistrationv1.MutatingWebhook{{
+				Name: name,
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{
+					URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+				},
+				Rules:                   w.updates(),
+				SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+				AdmissionReviewVersions: []string{"v1"},
+			}},
+		}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return name
+}
+
+// tryUpdate is a dry run of an update that changes nothing.
+func (w *widgets) tryUpdate(namespace, name string) (map[string]any, error) {
+	o, err := w.in(namespace, "v1").Patch(w.t.Context(), name, types.MergePatchType, []byte("{}"),
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return nil, err
+	}
+	return o.Object, nil
+}
+
+func mustSay(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q does not say %q", text, part)
+		}
+	}
+}
+
+// TestPlanTellsWhoDeniesAndWhatGoesPast: a policy denies one namespace of three.
+// The plan is blocked by it, and each of its remedies does what it promises: to
+// leave that namespace behind, and then to write past the policy.
+func TestPlanTellsWhoDeniesAndWhatGoesPast(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	audited := w.namespace("audited", 3)
+	w.namespace("blue", 2)
+	w.fill("v1", 2)
+	w.flip()
+	policy := w.policy(fmt.Sprintf("object.metadata.namespace != %q", audited))
+	await(t, "the policy to be in force", func() bool { _, err := w.tryUpdate(audited, "w-0"); return err != nil })
+
+	plan := w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
+	mustSay(t, plan.Blockers[0].Message, "ValidatingAdmissionPolicy "+policy, audited+"/w-0 (1 of 3 objects tried)", "the audit is not over")
+	mustSay(t, plan.Blockers[0].Remedy, "which was tried and passes: godwit crd run "+w.name+" --write=status-patch",
+		"--accept-denials", "kubectl edit validatingadmissionpolicy "+policy, `request.userInfo.username != "`)
+	want := &crdmigrator.Rehearsed{Write: crdmigrator.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
+	if diff := cmp.Diff(want, plan.Rehearsed); diff != "" {
+		t.Errorf("rehearsed (-want +got):\n%s", diff)
+	}
+	w.mustHaveBeenWritten("a rehearsal writes nothing", 7, 1)
+
+	accepting := rehearsing(crdmigrator.Policy{AcceptDenials: true})
+	plan = w.mustPlan(w.config, accepting)
+	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonAdmissionDenied {
+		t.Errorf("with the denial accepted: %s, warnings %+v, want Ready and the denial as a warning", plan.State, plan.Warnings)
+	}
+	report := w.mustMigrate(newMigrator(t, w.config, accepting))
+	if want := (godwit.Counts{Migrated: 4, Failed: 3}); report.Storage.Counts != want || report.Trimmed {
+		t.Errorf("with the denial accepted: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
+	}
+
+	past := rehearsing(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
+	if plan = w.mustPlan(w.config, past); plan.State != crdmigrator.Ready || len(plan.Warnings) > 0 || plan.Rehearsed.Tried != 1 {
+		t.Errorf("past the policy: %s, warnings %+v, rehearsed %+v, want Ready after trying the one namespace that is left",
+			plan.State, plan.Warnings, plan.Rehearsed)
+	}
+	if report = w.mustMigrate(newMigrator(t, w.config, past)); report.Storage.Counts.Migrated != 3 || !report.Trimmed {
+		t.Errorf("past the policy: %+v, trimmed %v, want 3 migrated and trimmed", report.Storage.Counts, report.Trimmed)
+	}
+	w.mustBeStored("in the end", map[string]int{"v2": 7})
+}
+
+// TestExemptionLetsTheMigrationThrough: the condition that the plan suggests,
+// word by word, for the user that it names.
+func TestExemptionLetsTheMigrationThrough(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 2)
+	bare := version("v2", true, true)
+	bare.Subresources = nil
+	w.setVersions(version("v1", true, false), bare)
+	w.awaitStoring("v2")
+	policy := w.policy("false")
+	w.awaitRefused("w-0000", apierrors.IsInvalid)
+	user, config := w.user(w.migrationRights()...)
+
+	plan := w.mustPlan(config, rehearsing(crdmigrator.Policy{}))
+	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
+	if remedy := plan.Blockers[0].Remedy; strings.Contains(remedy, "status-patch") {
+		t.Errorf("%q offers to write a status that v2 does not have", remedy)
+	}
+	_, rest, _ := strings.Cut(plan.Blockers[0].Remedy, "expression: '")
+	expression, _, _ := strings.Cut(rest, "'}")
+	if want := fmt.Sprintf("request.userInfo.username != %q", user); expression != want {
+		t.Fatalf("the plan suggests %q, want %q", expression, want)
+	}
+	exemption, err := json.Marshal(map[string]any{"spec": map[string]any{
+		"matchConditions": []any{map[string]any{"name": "godwit", "expression": expression}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.admission().AdmissionregistrationV1().ValidatingAdmissionPolicies().Patch(t.Context(), policy,
+		types.MergePatchType, exemption, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the exemption to be in force", func() bool {
+		return w.mustPlan(config, rehearsing(crdmigrator.Policy{})).State == crdmigrator.Ready
+	})
+	if _, err := w.tryUpdate(metav1.NamespaceDefault, "w-0000"); err == nil {
+		t.Error("the exemption is for everybody")
+	}
+}
+
+// TestPlanTellsWhatAWebhookWouldChange: a mutating webhook changes whatever is
+// written, and so would change every migrated object.
+func TestPlanTellsWhatAWebhookWouldChange(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	webhook := w.mutator(`[{"op":"replace","path":"/spec/color","value":"red"},{"op":"add","path":"/metadata/annotations","value":{"example.com/by":"painter"}}]`)
+	await(t, "the webhook to be asked", func() bool {
+		o, err := w.tryUpdate(metav1.NamespaceDefault, "w-0000")
+		return err == nil && o["spec"].(map[string]any)["color"] == "red"
+	})
+
+	plan := w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 {
+		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
+	}
+	warning := plan.Warnings[0]
+	if warning.Reason != crdmigrator.ReasonAdmissionMutates {
+		t.Errorf("warning %+v, want %s", warning, crdmigrator.ReasonAdmissionMutates)
+	}
+	mustSay(t, warning.Message, "metadata.annotations, spec.color on default/w-0000 (1 of 1 object tried)",
+		"by webhook "+webhook+" of MutatingWebhookConfiguration painters-of-"+w.group)
+	mustSay(t, warning.Remedy, "tried and passes: godwit crd run "+w.name+" --write=status-patch",
+		"kubectl edit mutatingwebhookconfiguration painters-of-"+w.group)
+	w.mustHaveBeenWritten("a rehearsal writes nothing", 3, 1)
+
+	// Who may not see webhooks, nor write the status, is told as much.
+	_, config := w.user(w.migrationRights()...)
+	plan = w.mustPlan(config, rehearsing(crdmigrator.Policy{}))
+	if len(plan.Warnings) != 1 {
+		t.Fatalf("warnings %+v, want one", plan.Warnings)
+	}
+	mustSay(t, plan.Warnings[0].Message, "spec.color", "who does it can't be told: ", "mutatingwebhookconfigurations")
+	mustSay(t, plan.Warnings[0].Remedy, "with the right to patch widgets."+w.group+"/status")
+
+	past := rehearsing(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
+	if plan = w.mustPlan(w.config, past); plan.State != crdmigrator.Ready || len(plan.Warnings) > 0 {
+		t.Errorf("past the webhook: %s, warnings %+v, want Ready without", plan.State, plan.Warnings)
+	}
+}
+
+// TestEveryWriteIsRehearsedAsItIs: the trial of a write is that write, and what
+// conversion, pruning and defaults alone do to an object is not taken for
+// somebody's change.
+func TestEveryWriteIsRehearsedAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, write := range crdmigrator.Writes {
+		t.Run(string(write), func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", 2)
+			next := version("v2", true, true)
+			if err := json.Unmarshal([]byte(`{"type":"object","properties":{
+				"spec":{"type":"object","properties":{"color":{"type":"string"},"size":{"type":"integer","default":3}}},
+				"status":{"type":"object"}}}`), next.Schema.OpenAPIV3Schema); err != nil {
+				t.Fatal(err)
+			}
+			next.Schema.OpenAPIV3Schema.XPreserveUnknownFields = nil
+			w.setVersions(version("v1", true, false), next)
+			w.awaitStoring("v2")
+			_, config := w.user(w.rightsOf(write)...)
+			config, wire := tap(config)
+			plan := w.mustPlan(config, rehearsing(crdmigrator.Policy{Write: write}))
+			want := &crdmigrator.Rehearsed{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
+			if diff := cmp.Diff(want, plan.Rehearsed); diff != "" || plan.State != crdmigrator.Ready {
+				t.Errorf("%s, rehearsed (-want +got):\n%s\n%+v", plan.State, diff, plan.Warnings)
+			}
+			if n := wire.writesTo(w.group); n != 1 {
+				t.Errorf("%d dry runs, want 1", n)
+			}
+			w.mustHaveBeenWritten("a rehearsal writes nothing", 2, 1)
+		})
+	}
+}
+
+// TestPlanTellsOfAWebhookThatIsDown: the first objects to meet it are the last to
+// be tried.
+func TestPlanTellsOfAWebhookThatIsDown(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	for i := range 8 {
+		w.namespace(fmt.Sprint(i), 1)
+	}
+	w.fill("v1", 1)
+	w.flip()
+	h := w.newWebhook(allow)
+	h.down()
+	w.awaitRefused("w-0000", apierrors.IsInternalError)
+
+	plan := w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
+	mustSay(t, plan.Blockers[0].Message, "webhook "+h.name, "connection refused")
+	mustSay(t, plan.Blockers[0].Remedy, "kubectl get validatingwebhookconfiguration "+h.name, "tried and passes", "--accept-denials")
+	if plan.Rehearsed.Tried >= 9 || plan.Rehearsed.Tried+plan.Rehearsed.NamespacesLeftOut != 9 || len(plan.Warnings) > 0 {
+		t.Errorf("rehearsed %+v, warnings %+v, want fewer than 9 namespaces tried and no warning about that", plan.Rehearsed, plan.Warnings)
+	}
+
+	h.up(t)
+	if plan = w.mustPlan(w.config, rehearsing(crdmigrator.Policy{})); plan.State != crdmigrator.Ready || plan.Rehearsed.Accepted != 9 {
+		t.Errorf("with the webhook up: %s, rehearsed %+v, want Ready and 9 accepted", plan.State, plan.Rehearsed)
+	}
+}
+
+// TestRehearsalIsBoundedInTime: a webhook that takes longer than anybody waits.
+func TestRehearsalIsBoundedInTime(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 1)
+	w.flip()
+	h := w.newWebhook(deny("w-0000"))
+	w.awaitRefused("w-0000", denied)
+	patience := []byte(`[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":30}]`)
+	_, err := w.admission().AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(t.Context(), h.name,
+		types.JSONPatchType, patience, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	defer close(over)
+	h.decide(func(string) string { <-over; return "" })
+	time.Sleep(time.Second) // for the API server to learn of the patience
+
+	began := time.Now()
+	plan := w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+	if took := time.Since(began); took > 25*time.Second {
+		t.Errorf("the plan took %v", took)
+	}
+	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonRehearsalIncomplete {
+		t.Fatalf("plan: %s, warnings %+v, want Ready and %s", plan.State, plan.Warnings, crdmigrator.ReasonRehearsalIncomplete)
+	}
+	mustSay(t, plan.Warnings[0].Message, "no answer within 12s")
+}
+
+// TestNamespacesBehindABigOne: the pages that are read end within a namespace
+// with many objects. Who may list namespaces gets the others tried all the same;
+// who may not is told that there may be others.
+func TestNamespacesBehindABigOne(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 30) // in default, which comes before the test's own
+	late := []string{w.namespace("late", 1), w.namespace("later", 1)}
+	w.flip()
+	o := rehearsing(crdmigrator.Policy{})
+	o.PageObjects = 5
+
+	facts, err := newMigrator(t, w.config, o).Observe(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tried []string
+	for _, trial := range facts.Admission.Trials {
+		tried = append(tried, trial.Namespace)
+	}
+	if want := append([]string{metav1.NamespaceDefault}, late...); !slices.Equal(tried, want) || !facts.Admission.AllSeen {
+		t.Errorf("tried %v, all seen %v, want %v and all", tried, facts.Admission.AllSeen, want)
+	}
+
+	plan := w.mustPlan(w.withoutLeases(), o)
+	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 {
+		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
+	}
+	mustSay(t, plan.Warnings[0].Message, "one object was tried in 1 namespace, and there may be others")
+	mustSay(t, plan.Warnings[0].Remedy, "godwit crd run "+w.name+" --dry-run=server")
+}
+
+// TestNothingIsRehearsedWithoutTheRight: whoever may not write objects may not
+// dry-run a write, either; the plan says so already.
+func TestNothingIsRehearsedWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 2)
+	w.flip()
+	_, config := w.user(readDefinition, right{"list", w.group, w.plural})
+	config, wire := tap(config)
+	plan := w.mustPlan(config, rehearsing(crdmigrator.Policy{}))
+	mustBeBlocked(t, plan, crdmigrator.ReasonForbidden, 3)
+	if n := wire.writesTo(w.group); n != 0 || plan.Rehearsed != nil {
+		t.Errorf("%d writes tried, rehearsed %+v, want none", n, plan.Rehearsed)
+	}
+}

@@ -231,6 +231,11 @@ func TestPlanForRefusals(t *testing.T) {
 			if accepting.State != Ready || len(accepting.Warnings) != len(tc.want) {
 				t.Errorf("with denials accepted: %s, warnings %+v, want Ready and what was a blocker", accepting.State, accepting.Warnings)
 			}
+			for _, w := range accepting.Warnings {
+				if w.Remedy == "" || strings.Contains(w.Remedy, "--accept-denials") {
+					t.Errorf("with denials accepted, the remedy is %q, want one that is not in force", w.Remedy)
+				}
+			}
 		})
 	}
 }
@@ -325,6 +330,23 @@ func TestPlanForWarnings(t *testing.T) {
 				t.Errorf("%s: %s (-want +got):\n%s", tc.reason, plan.State, diff)
 			}
 		})
+	}
+}
+
+// TestDenialsDoNotStopARunHalfWay: a denied object is among the first that an
+// interrupted run has left, and the same command must resume it.
+func TestDenialsDoNotStopARunHalfWay(t *testing.T) {
+	f := met(refused(403, webhookSays))
+	f.Checkpoint = Checkpoint{
+		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
+	}
+	plan := PlanFor(f, Policy{})
+	if plan.State != Ready || !plan.Resumes || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != ReasonAdmissionDenied {
+		t.Errorf("%s, resumes %v, warnings %+v, want Ready with the denial as a warning", plan.State, plan.Resumes, plan.Warnings)
+	}
+	f.Checkpoint.StorageVersion = "v1"
+	if plan = PlanFor(f, Policy{}); plan.State != Blocked || len(plan.Warnings) > 0 {
+		t.Errorf("%s, warnings %+v with a checkpoint that is void, want Blocked without", plan.State, plan.Warnings)
 	}
 }
 

@@ -21,11 +21,16 @@ const (
 // checkAdmission: what the API server refused of one object it will refuse of
 // that object in a run.
 func checkAdmission(f Facts, p Policy) []godwit.Blocker {
-	if p.AcceptDenials {
+	if denialsAccepted(f, p) {
 		return nil
 	}
-	return refusals(f)
+	return refusals(f, p)
 }
+
+// denialsAccepted: by the policy, or by the run that left the checkpoint. It may
+// have met the denials on its way; whoever begins it again must not find it
+// refused half-way, for what had not kept it from beginning.
+func denialsAccepted(f Facts, p Policy) bool { return p.AcceptDenials || f.Checkpoint.holds(f.CRD, p) }
 
 // warnings are what a person should know and what does not keep a run from
 // starting.
@@ -34,8 +39,8 @@ func warnings(f Facts, p Policy) []godwit.Warning {
 		return nil
 	}
 	var list []godwit.Warning
-	if p.AcceptDenials {
-		for _, b := range refusals(f) {
+	if denialsAccepted(f, p) {
+		for _, b := range refusals(f, p) {
 			list = append(list, godwit.Warning(b))
 		}
 	}
@@ -50,42 +55,42 @@ func warnings(f Facts, p Policy) []godwit.Warning {
 	return append(list, leftOut(f)...)
 }
 
-func refusals(f Facts) []godwit.Blocker {
+func refusals(f Facts, p Policy) []godwit.Blocker {
 	a := f.Admission
 	if a == nil {
 		return nil
 	}
 	var list []godwit.Blocker
 	if r := judgeRefusal(0, a.Unlisted); a.Unlisted != "" && r.effect == unreachable {
-		list = append(list, unavailable(f, trouble{ruling: r}))
+		list = append(list, unavailable(f, p, trouble{ruling: r}))
 	}
 	for _, t := range a.troubles() {
 		switch t.effect {
 		case denies:
-			list = append(list, denial(f, t))
+			list = append(list, denial(f, p, t))
 		case unreachable:
-			list = append(list, unavailable(f, t))
+			list = append(list, unavailable(f, p, t))
 		case invalid:
 			list = append(list, godwit.Blocker{
 				Reason:  ReasonObjectInvalid,
 				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.Write, f.CRD.Name, a.where(t), quote(t.words)),
 				Remedy: anyOf(fmt.Sprintf("mend the object: kubectl edit %s %s", f.CRD.Name, t.trials[0].arguments()),
-					leaveBehind(f)),
+					leaveBehind(f, p)),
 			})
 		}
 	}
 	return list
 }
 
-func denial(f Facts, t trouble) godwit.Blocker {
+func denial(f Facts, p Policy, t trouble) godwit.Blocker {
 	return godwit.Blocker{
 		Reason:  ReasonAdmissionDenied,
 		Message: fmt.Sprintf("%s denies the write %s of %s, on %s: %s", t.by, f.Admission.Write, f.CRD.Name, f.Admission.where(t), quote(t.words)),
-		Remedy:  anyOf(pastIt(f, t), exempt(f, t.by), leaveBehind(f)),
+		Remedy:  anyOf(pastIt(f, t), exempt(f, t.by), leaveBehind(f, p)),
 	}
 }
 
-func unavailable(f Facts, t trouble) godwit.Blocker {
+func unavailable(f Facts, p Policy, t trouble) godwit.Blocker {
 	if t.by.kind == "conversion" {
 		return godwit.Blocker{
 			Reason:  ReasonWebhookUnavailable,
@@ -101,7 +106,7 @@ func unavailable(f Facts, t trouble) godwit.Blocker {
 		Reason: ReasonWebhookUnavailable,
 		Message: fmt.Sprintf("%s does not answer, without which the write %s of %s is refused, on %s: %s",
 			t.by, f.Admission.Write, f.CRD.Name, f.Admission.where(t), quote(t.words)),
-		Remedy: anyOf("bring it up; where it is: "+where, pastIt(f, t), leaveBehind(f)),
+		Remedy: anyOf("bring it up; where it is: "+where, pastIt(f, t), leaveBehind(f, p)),
 	}
 }
 
@@ -247,7 +252,11 @@ func exempt(f Facts, by origin) string {
 		within, strings.ReplaceAll(strconv.Quote(orElse(f.User, "USER")), "'", "''"), command)
 }
 
-func leaveBehind(f Facts) string {
+// leaveBehind is what is not offered to somebody who has chosen it.
+func leaveBehind(f Facts, p Policy) string {
+	if denialsAccepted(f, p) {
+		return ""
+	}
 	command := "godwit crd run " + f.CRD.Name + " --accept-denials"
 	if w := f.Admission.Write; w != WritePatch {
 		command += " --write=" + string(w)

@@ -76,7 +76,7 @@ const (
 	ReasonObjectInvalid = "ObjectInvalid"
 )
 
-// Reasons of warnings, beside those of blockers that the policy accepts.
+// Reasons of warnings, beside those of blockers that are accepted.
 const (
 	// ReasonAdmissionMutates: something in the API server changes objects that
 	// are written as they are, and a run would store the change.
@@ -105,7 +105,7 @@ type Policy struct {
 	AcceptSilentServers bool
 	// AcceptDenials goes on although a rehearsal has shown that the API server
 	// refuses to write some object: a run leaves such objects at the old version,
-	// and then does not trim.
+	// and then does not trim. A run that resumes goes on in any case.
 	AcceptDenials bool
 }
 

@@ -47,6 +47,15 @@ func (a *app) ask(ctx context.Context, s *session, findings []finding) error {
 	return nil
 }
 
+// sayWarnings tells whoever is not asked what the plan would have told.
+func (a *app) sayWarnings(findings []finding) {
+	for _, f := range findings {
+		for _, w := range f.plan.Warnings {
+			a.console.printf("warning: %s: %s; %s\n", w.Reason, w.Message, w.Remedy)
+		}
+	}
+}
+
 // answer reads a line, or returns when the context ends.
 func (a *app) answer(ctx context.Context) (string, error) {
 	lines := make(chan string, 1)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -156,10 +157,25 @@ func (b *bytesFlag) String() string {
 
 func bytesText(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
 
+// writeFlag is a crdmigrator.Write.
+type writeFlag struct{ choice }
+
+func (w *writeFlag) addTo(c *cobra.Command) {
+	w.choice = choice{value: string(crdmigrator.WritePatch), kind: "string"}
+	for _, one := range crdmigrator.Writes {
+		w.allowed = append(w.allowed, string(one))
+	}
+	w.choice.addTo(c, "write", "", "how an object is written; patch: an empty merge patch; status-patch: the same on /status, "+
+		"past webhooks of the object itself; update: read it and put it back; apply, status-apply: apply nothing on the server")
+}
+
+func (w *writeFlag) write() crdmigrator.Write { return crdmigrator.Write(w.value) }
+
 // policyFlags are the flags of crdmigrator.Policy.
 type policyFlags struct {
 	settle              settleFlag
 	acceptSilentServers bool
+	acceptDenials       bool
 }
 
 func (p *policyFlags) addTo(flags *pflag.FlagSet) {
@@ -168,8 +184,10 @@ func (p *policyFlags) addTo(flags *pflag.FlagSet) {
 		"0s: no wait, at the risk that a server puts objects back to the old version")
 	flags.BoolVar(&p.acceptSilentServers, "accept-silent-servers", false,
 		"go on without API servers that are known but show no sign of life; they must be gone for good")
+	flags.BoolVar(&p.acceptDenials, "accept-denials", false,
+		"go on although the API server refuses to write some object; such objects are left behind, and nothing is trimmed; a resumed run goes on in any case")
 }
 
 func (p *policyFlags) policy() crdmigrator.Policy {
-	return crdmigrator.Policy{Settle: p.settle.policy(), AcceptSilentServers: p.acceptSilentServers}
+	return crdmigrator.Policy{Settle: p.settle.policy(), AcceptSilentServers: p.acceptSilentServers, AcceptDenials: p.acceptDenials}
 }

@@ -13,8 +13,10 @@ import (
 
 type planOptions struct {
 	selection
-	scan   bool
-	output format
+	scan     bool
+	rehearse bool
+	write    writeFlag
+	output   format
 }
 
 func (a *app) planCommand() *cobra.Command {
@@ -24,7 +26,10 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Show what there is to migrate, and what is in the way; changes nothing",
 		Long: "Show for each CustomResourceDefinition, all of them by default, whether objects may\n" +
 			"still be stored at an old version, how many objects there are, and what would keep\n" +
-			"a run from starting, with its remedy. It only reads.\n\n" +
+			"a run from starting, with its remedy. It changes nothing: it reads, and has the API\n" +
+			"server try the write of a run on one object of each namespace, up to 20 of them and\n" +
+			"for 20 s, as a dry run. Whoever denies it is in the way; whoever changes the object is\n" +
+			"a warning, marked !.\n\n" +
 			"States: Clean (nothing to do), Ready (a run would migrate), Blocked (it would refuse).\n" +
 			"Exit codes: 0 all are clean, 1 some are ready, 3 some are blocked, 2 error.",
 		Example: "  # What is there to do on this cluster?\n  " + a.program + " crd plan\n\n" +
@@ -42,12 +47,18 @@ func (a *app) planCommand() *cobra.Command {
 	listOnFlagError(a, c, report.PlanList(nil))
 	o.addTo(c)
 	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, to tell whether managedFields name versions that are not served")
+	c.Flags().BoolVar(&o.rehearse, "rehearse", true, "try the write on one object of each namespace, as a dry run")
+	o.write.addTo(c)
 	o.output.addTo(c)
 	return c
 }
 
+func (o *planOptions) migratorOptions() crdmigrator.Options {
+	return crdmigrator.Options{Policy: crdmigrator.Policy{Write: o.write.write()}, Scan: o.scan, Rehearse: o.rehearse}
+}
+
 func (a *app) plan(ctx context.Context, o *planOptions) error {
-	s, findings, err := a.look(ctx, o.selection, crdmigrator.Options{Scan: o.scan})
+	s, findings, err := a.look(ctx, o.selection, o.migratorOptions())
 	if err != nil {
 		return err
 	}

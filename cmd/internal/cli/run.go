@@ -27,7 +27,7 @@ type runOptions struct {
 	output      format
 	yes         bool
 	dryRun      choice
-	write       choice
+	write       writeFlag
 	maxInFlight countFlag
 	maxRate     rateFlag
 	maxBytes    bytesFlag
@@ -44,6 +44,8 @@ func (a *app) runCommand() *cobra.Command {
 			"without changing it, and then remove the old versions from status.storedVersions.\n" +
 			"Entries of metadata.managedFields that name a version which is not served are removed,\n" +
 			"since server-side apply fails on them once the version is gone.\n\n" +
+			"The write is first tried on one object of each namespace, as a dry run: if admission\n" +
+			"denies it the run is refused, see --accept-denials.\n\n" +
 			"Nothing is written before every API server is known to use the storage version; see\n" +
 			"--settle. An interrupted run leaves a checkpoint, and the same command resumes it.\n\n" +
 			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and\n" +
@@ -73,12 +75,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	o.dryRun = choice{value: dryRunNone, allowed: []string{dryRunNone, dryRunClient, dryRunServer}, kind: "string"}
 	o.dryRun.addTo(c, "dry-run", "", "none; client: say what there is to do; server: send every write, to be checked and not carried out")
-	o.write = choice{value: string(crdmigrator.WritePatch), kind: "string"}
-	for _, w := range crdmigrator.Writes {
-		o.write.allowed = append(o.write.allowed, string(w))
-	}
-	o.write.addTo(c, "write", "", "how an object is written; patch: an empty merge patch; status-patch: the same on /status, "+
-		"past webhooks of the object itself; update: read it and put it back; apply, status-apply: apply nothing on the server")
+	o.write.addTo(c)
 	o.policy.addTo(flags)
 	flags.BoolVar(&o.noTrim, "no-trim", false, "leave status.storedVersions as it is")
 	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
@@ -91,14 +88,15 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 
 func (o *runOptions) migratorOptions() crdmigrator.Options {
 	policy := o.policy.policy()
-	policy.Write = crdmigrator.Write(o.write.value)
+	policy.Write = o.write.write()
 	return crdmigrator.Options{
 		Policy: policy,
 		Limiter: walk.NewLimiter(walk.Limits{
 			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate), MaxBytesPerFiveMinutes: int64(o.maxBytes),
 		}),
-		NoTrim: o.noTrim,
-		DryRun: o.dryRun.value == dryRunServer,
+		NoTrim:   o.noTrim,
+		DryRun:   o.dryRun.value == dryRunServer,
+		Rehearse: o.dryRun.value != dryRunServer, // which tries every object
 	}
 }
 
@@ -126,6 +124,8 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 		if err := a.ask(ctx, s, findings); err != nil {
 			return err
 		}
+	} else if o.dryRun.value != dryRunClient {
+		a.sayWarnings(findings)
 	}
 	defer context.AfterFunc(ctx, a.sayEnding(ctx))()
 	items := a.migrate(ctx, s, o, findings)

@@ -126,5 +126,7 @@ func (f finding) item() report.CRDPlan {
 		Objects:        f.plan.Objects,
 		ManagedFields:  string(f.plan.ManagedFields),
 		Blockers:       f.plan.Blockers,
+		Warnings:       f.plan.Warnings,
+		Rehearsed:      f.plan.Rehearsed,
 	}
 }

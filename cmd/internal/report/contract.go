@@ -42,6 +42,10 @@ type CRDPlan struct {
 	Objects       *int64           `json:"objects"`
 	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
 	Blockers      []godwit.Blocker `json:"blockers"`
+	// Warnings do not keep a run from starting.
+	Warnings []godwit.Warning `json:"warnings"`
+	// Rehearsed is null when no write was tried.
+	Rehearsed *crdmigrator.Rehearsed `json:"rehearsed"`
 }
 
 // Reasons of blockers and verdicts that the command line finds by itself; all others are
@@ -152,7 +156,7 @@ func PlanList(items []CRDPlan) List[CRDPlan] {
 	for i := range items {
 		p := &items[i]
 		p.ServedVersions, p.StoredVersions = present(p.ServedVersions), present(p.StoredVersions)
-		p.Blockers = present(p.Blockers)
+		p.Blockers, p.Warnings = present(p.Blockers), present(p.Warnings)
 	}
 	return List[CRDPlan]{APIVersion, "CRDPlanList", present(items)}
 }

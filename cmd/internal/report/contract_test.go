@@ -27,7 +27,7 @@ func TestArraysAreNeverNull(t *testing.T) {
 			reason: "only objects may be null: 0 would be a claim",
 			list:   PlanList([]CRDPlan{{}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"","storageVersion":"",` +
-				`"servedVersions":[],"storedVersions":[],"objects":null,"managedFields":"","blockers":[]}]}`,
+				`"servedVersions":[],"storedVersions":[],"objects":null,"managedFields":"","blockers":[],"warnings":[],"rehearsed":null}]}`,
 		},
 		"no runs": {
 			reason: "a command that failed early prints a list, too",

@@ -13,8 +13,8 @@ var planStates = map[string]cell{
 	"Blocked": {"✗ Blocked", bad},
 }
 
-// WritePlans writes a table of plans, what blocks them and what cures it, and
-// a sum. What there is to do comes first.
+// WritePlans writes a table of plans, what blocks them or should be known and what
+// cures it, and a sum. What there is to do comes first.
 func WritePlans(w io.Writer, s Style, plans []CRDPlan) error {
 	plans = slices.Clone(plans)
 	slices.SortStableFunc(plans, func(a, b CRDPlan) int { return planOrder(a) - planOrder(b) })
@@ -36,11 +36,14 @@ func WritePlans(w io.Writer, s Style, plans []CRDPlan) error {
 	}
 	var text strings.Builder
 	for _, p := range plans {
-		for i, b := range p.Blockers {
-			if i == 0 {
-				fmt.Fprintf(&text, "\n%s\n", p.Name)
-			}
+		if len(p.Blockers)+len(p.Warnings) > 0 {
+			fmt.Fprintf(&text, "\n%s\n", p.Name)
+		}
+		for _, b := range p.Blockers {
 			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
+		}
+		for _, b := range p.Warnings {
+			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(attention, "! "+b.Reason+":"), b.Message, b.Remedy)
 		}
 	}
 	for _, p := range plans {

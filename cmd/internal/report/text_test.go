@@ -26,7 +26,11 @@ func TestText(t *testing.T) {
 					{Name: "a.example.com", State: "Clean", StorageVersion: "v1", StoredVersions: []string{"v1"}, Objects: new(int64(12345))},
 					{Name: "b.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}, Objects: new(int64(1))},
 					{Name: "c.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}},
-					{Name: "d.example.com", State: "Blocked", Blockers: []godwit.Blocker{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}}},
+					{
+						Name: "d.example.com", State: "Blocked", Blockers: []godwit.Blocker{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}},
+						Warnings: []godwit.Warning{{Reason: "RehearsalIncomplete", Message: "one of two", Remedy: "try both"}},
+					},
+					{Name: "e.example.com", State: "Clean", StorageVersion: "v1", Warnings: []godwit.Warning{{Reason: "Some", Message: "a", Remedy: "b"}}},
 				})
 			},
 			want: `
@@ -35,12 +39,19 @@ d.example.com   ✗ Blocked   -         -        ?
 b.example.com   ● Ready     v2        v1,v2    1
 c.example.com   ● Ready     v2        v1,v2    ?
 a.example.com   ✓ Clean     v1        v1       12,345
+e.example.com   ✓ Clean     v1        -        ?
 
 d.example.com
   ✗ NoStorageVersion: none
     → set one
+  ! RehearsalIncomplete: one of two
+    → try both
 
-4 customresourcedefinitions: 1 clean, 2 ready, 1 blocked; at least 1 object to migrate
+e.example.com
+  ! Some: a
+    → b
+
+5 customresourcedefinitions: 2 clean, 2 ready, 1 blocked; at least 1 object to migrate
 `,
 		},
 		"no plans": {

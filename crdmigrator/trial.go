@@ -56,9 +56,6 @@ func (m *Migrator) rehearseWrite(ctx context.Context, f Facts) (*Admission, erro
 		return nil, nil
 	case a.Write.subresource() != "" && !hasStatus(f.CRD), f.lacks(resource.GroupResource()):
 		return nil, nil
-	case conversionFailed.MatchString(f.Uncounted):
-		a.Unlisted = f.Uncounted
-		return a, nil
 	}
 	limited, cancel := within(ctx, rehearsalLimit, errRehearsalOver)
 	defer cancel()

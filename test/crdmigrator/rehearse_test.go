@@ -15,6 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 // rehearsing are the options of somebody who looks at plans.
@@ -344,6 +346,34 @@ func TestPlanTellsOfAWebhookThatIsDown(t *testing.T) {
 	if plan = w.mustPlan(w.config, rehearsing(crdmigrator.Policy{})); plan.State != crdmigrator.Ready || plan.Rehearsed.Accepted != 9 {
 		t.Errorf("with the webhook up: %s, rehearsed %+v, want Ready and 9 accepted", plan.State, plan.Rehearsed)
 	}
+}
+
+// TestPlanTellsOfAConversionWebhookThatIsDown: no object can be read, so that none
+// is tried.
+func TestPlanTellsOfAConversionWebhookThatIsDown(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 1)
+	_, err := controlplane.UpdateCRD(t.Context(), w.config, w.name, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", true, false), version("v2", true, true)}
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+			Strategy: apiextensionsv1.WebhookConverter,
+			Webhook: &apiextensionsv1.WebhookConversion{
+				ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/convert")},
+				ConversionReviewVersions: []string{"v1"},
+			},
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan crdmigrator.Plan
+	await(t, "the conversion to be asked for", func() bool {
+		plan = w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+		return plan.Objects == nil
+	})
+	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
+	mustSay(t, plan.Blockers[0].Message, "the conversion webhook of "+w.name, "connection refused")
 }
 
 // TestRehearsalIsBoundedInTime: a webhook that takes longer than anybody waits.

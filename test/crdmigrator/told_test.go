@@ -58,6 +58,7 @@ type recorder struct {
 	told []told
 }
 
+//nolint:revive // so many arguments has the method of the interface
 func (r *recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	name := ""
 	if o, err := meta.Accessor(regarding); err == nil {

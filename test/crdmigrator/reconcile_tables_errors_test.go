@@ -24,7 +24,8 @@ import (
 //	patch of definition failed    return an error                ReturnAFailedPatchOfTheDefinition
 //	optimistic lock conflict      requeue with the new state     LookAgainAtADefinitionThatChangedBeforeTheTrim
 
-// No event calls for the second pass: the operator's controller tries again.
+// No event calls for another pass once the last one is dealt with: the operator's
+// controller tries again.
 func TestErrors_RetryAFailedMigration(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -32,10 +33,12 @@ func TestErrors_RetryAFailedMigration(t *testing.T) {
 	w.flip()
 	h := w.newWebhook(deny("w-0003"))
 	w.awaitRefused("w-0003", denied)
+	last := newBell(w)
 	c := w.embed(embedding{})
 	c.start()
 	c.await("all but one to be migrated", func() bool { return w.stored()["v2"] == 4 })
 	w.mustLeave("with one denied", outcome{Stored: map[string]int{"v1": 1, "v2": 4}, StoredVersions: "v1,v2"})
+	last.ring(c)
 	h.decide(allow)
 	c.awaitObserved()
 	w.mustLeave("once it is allowed", cleaned(5))
@@ -51,6 +54,7 @@ func TestErrors_RetryAFailedCleanup(t *testing.T) {
 	h := w.newWebhook(deny("w-0003"))
 	w.awaitRefused("w-0003", denied)
 	w.unserve()
+	last := newBell(w)
 	c := w.embed(embedding{version: "v2", by: byStatus}) // past the webhook, which is asked of cleanups
 	c.start()
 	c.await("the trim", func() bool { return w.storedVersions() == "v2" })
@@ -59,6 +63,7 @@ func TestErrors_RetryAFailedCleanup(t *testing.T) {
 	})
 	w.mustHaveEntries("with one denied", "w-0003", "crdmigrator.test Update v1")
 	w.mustLeave("with one denied", outcome{Stored: map[string]int{"v2": 5}, StoredVersions: "v2"})
+	last.ring(c)
 	h.decide(allow)
 	c.awaitObserved()
 	w.mustHaveEntries("once it is allowed", "w-0003", "crdmigrator.test Update v2")

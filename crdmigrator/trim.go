@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,10 +44,12 @@ func (r *run) trim(ctx context.Context) error {
 		return r.client.patchCRD(ctx, r.name, types.JSONPatchType, patch, "status")
 	})
 	switch {
-	case apierrors.IsInvalid(err) && r.alreadyTrimmed(ctx):
-	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return fmt.Errorf("%w: %s is not trimmed: %w", ErrChanged, r.name, err)
-	case err != nil:
+	case apierrors.IsInvalid(err):
+		err = r.whyInvalid(ctx, err)
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		err = fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	if err != nil {
 		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
 	}
 	r.trimmed = true
@@ -54,10 +57,19 @@ func (r *run) trim(ctx context.Context) error {
 	return nil
 }
 
-// alreadyTrimmed: an earlier attempt whose answer was lost had been carried out.
-func (r *run) alreadyTrimmed(ctx context.Context) bool {
+// whyInvalid tells the meanings of a 422 apart: a test of the patch failed, or
+// admission refused the write, as a policy does that gives no other reason. The
+// latter must not pass for a change, or the next pass would meet it at once.
+func (r *run) whyInvalid(ctx context.Context, refused error) error {
 	crd, err := r.client.crd(ctx, r.name)
-	return err == nil && crd.UID == r.crd.UID && crd.Generation == r.crd.Generation && clean(crd)
+	switch {
+	case err != nil || crd.UID != r.crd.UID || crd.Generation != r.crd.Generation:
+	case clean(crd): // an earlier attempt whose answer was lost had been carried out
+		return nil
+	case slices.Equal(crd.Status.StoredVersions, r.crd.Status.StoredVersions):
+		return refused
+	}
+	return fmt.Errorf("%w: %w", ErrChanged, refused)
 }
 
 func (r *run) save(ctx context.Context) error {

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
@@ -73,20 +72,27 @@ func TestErrors_ReturnAFailedPatchOfTheDefinition(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		resource, accepts string
-		body              string // of a patch that is not accepted
+		reason            metav1.StatusReason // of the denial
+		body              string              // of a patch that is denied
 		want              outcome
 	}{
 		"trim": {
 			resource: "customresourcedefinitions/status", accepts: "size(object.status.storedVersions) != 1",
-			body: `{"status":{"storedVersions":["v2"]}}`,
+			reason: metav1.StatusReasonForbidden, body: `{"status":{"storedVersions":["v2"]}}`,
+			want: outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v1,v2"},
+		},
+		"trim denied as invalid": {
+			resource: "customresourcedefinitions/status", accepts: "size(object.status.storedVersions) != 1",
+			reason: metav1.StatusReasonInvalid, body: `{"status":{"storedVersions":["v2"]}}`,
 			want: outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v1,v2"},
 		},
 		"annotation": {
 			resource: "customresourcedefinitions",
 			accepts: "!has(object.metadata.annotations) || !('" + crdmigrator.ClusterAPIObservedGenerationAnnotation +
 				"' in object.metadata.annotations)",
-			body: `{"metadata":{"annotations":{"` + crdmigrator.ClusterAPIObservedGenerationAnnotation + `":"7"}}}`,
-			want: outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v2"},
+			reason: metav1.StatusReasonForbidden,
+			body:   `{"metadata":{"annotations":{"` + crdmigrator.ClusterAPIObservedGenerationAnnotation + `":"7"}}}`,
+			want:   outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v2"},
 		},
 	}
 	for name, tc := range cases {
@@ -96,8 +102,8 @@ func TestErrors_ReturnAFailedPatchOfTheDefinition(t *testing.T) {
 			w.fill("v1", 3)
 			w.flip()
 			c := w.embed(embedding{})
-			lift := w.forbid(tc.resource, tc.accepts, tc.body)
-			if _, err := c.mustFail(); err != nil && !apierrors.IsForbidden(err) {
+			lift := w.forbid(tc.resource, tc.accepts, tc.reason, tc.body)
+			if _, err := c.mustFail(); err != nil && apierrors.ReasonForError(err) != tc.reason {
 				t.Errorf("the error is %v, want what the API server answered", err)
 			}
 			w.mustLeave("the patch was denied", tc.want)
@@ -110,7 +116,7 @@ func TestErrors_ReturnAFailedPatchOfTheDefinition(t *testing.T) {
 
 // forbid has the API server refuse writes of the definition that an expression
 // does not accept, until they are lifted. It returns once body is refused.
-func (w *widgets) forbid(resource, accepts, body string) (lift func()) {
+func (w *widgets) forbid(resource, accepts string, reason metav1.StatusReason, body string) (lift func()) {
 	w.t.Helper()
 	api := w.admission().AdmissionregistrationV1()
 	name := "definition-of-" + w.group
@@ -122,7 +128,7 @@ func (w *widgets) forbid(resource, accepts, body string) (lift func()) {
 			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
 				{ResourceNames: []string{w.name}, RuleWithOperations: rule},
 			}},
-			Validations: []admissionregistrationv1.Validation{{Expression: accepts, Reason: ptr.To(metav1.StatusReasonForbidden)}},
+			Validations: []admissionregistrationv1.Validation{{Expression: accepts, Reason: &reason}},
 		},
 	}
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
@@ -144,7 +150,7 @@ func (w *widgets) forbid(resource, accepts, body string) (lift func()) {
 	await(w.t, "the policy to be in force", func() bool {
 		_, err := w.definitions().Patch(w.t.Context(), w.name, types.MergePatchType, []byte(body),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresource...)
-		return apierrors.IsForbidden(err)
+		return apierrors.ReasonForError(err) == reason
 	})
 	return func() {
 		if err := api.ValidatingAdmissionPolicyBindings().Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {

@@ -7,7 +7,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
@@ -36,7 +35,7 @@ func TestObjectInvalidUnderTheNewSchema(t *testing.T) {
 		"value out of bounds": {
 			reason: "ratcheting forgives",
 			schema: apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
-				"color": {Type: "string", MaxLength: ptr.To[int64](5)},
+				"color": {Type: "string", MaxLength: new(int64(5))},
 			}},
 			spec: map[string]any{"color": "ultramarine"},
 		},
@@ -62,7 +61,7 @@ func TestObjectInvalidUnderTheNewSchema(t *testing.T) {
 			reason: "ratcheting forgives",
 			schema: apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
 				"tags": {
-					Type: "array", XListType: ptr.To("set"),
+					Type: "array", XListType: new("set"),
 					Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
 				},
 			}},
@@ -75,7 +74,7 @@ func TestObjectInvalidUnderTheNewSchema(t *testing.T) {
 			w := newWidgets(t, shared)
 			w.fill("v1", 20)
 			w.replaceSpec("v1", "w-0003", tc.spec)
-			tc.schema.Type, tc.schema.XPreserveUnknownFields = "object", ptr.To(true)
+			tc.schema.Type, tc.schema.XPreserveUnknownFields = "object", new(true)
 			v2 := version("v2", true, true)
 			v2.Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": tc.schema}
 			w.setVersions(version("v1", true, false), v2)

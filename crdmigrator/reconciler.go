@@ -218,13 +218,13 @@ func onlyOthersAtWork(e *BlockedError) bool {
 
 // sayOnce logs why nothing happens, unless that is what was said last.
 func (r *CRDMigrator) sayOnce(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, why error) {
-	kind := fmt.Sprintf("%T", why)
+	cause := fmt.Sprintf("%T", why) // the text changes every second
 	var unsettled *NotSettledError
 	if errors.As(why, &unsettled) {
-		kind = join(unsettled.Servers) // a new text every second otherwise
+		cause += join(unsettled.Servers)
 	}
-	if m := r.remember(crd.Name); m.waiting != kind {
-		m.waiting = kind
+	if m := r.remember(crd.Name); m.waiting != cause {
+		m.waiting = cause
 		log.FromContext(ctx).Info("Waiting", "why", why.Error())
 	}
 }

@@ -4,7 +4,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	"github.com/go-logr/logr/funcr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/walk"
@@ -43,6 +48,36 @@ func TestReportErrNamesTheGravest(t *testing.T) {
 		}
 		if err != nil && len(test.report.Storage.Failures)+len(test.report.ManagedFields.Failures) > 0 && !strings.Contains(err.Error(), "ns/goose: denied") {
 			t.Errorf("%s: %v does not name the object", reason, err)
+		}
+	}
+}
+
+// TestWaitingIsSaidOncePerCause: also when it is for time alone, which is the common case and lasts the longest.
+func TestWaitingIsSaidOncePerCause(t *testing.T) {
+	var said []string
+	logger := funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})
+	ctx := log.IntoContext(t.Context(), logger)
+	r := &CRDMigrator{memory: map[string]*memory{}}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	one := []Server{{Name: "apiserver-1"}}
+	others := &BlockedError{Blockers: []godwit.Blocker{{Reason: ReasonMigrationInProgress, Message: "by others"}}}
+	for _, why := range []error{
+		&NotSettledError{Wait: 75 * time.Second}, &NotSettledError{Wait: 70 * time.Second},
+		&NotSettledError{Servers: one}, &NotSettledError{Servers: one},
+		&NotSettledError{Wait: 60 * time.Second},
+		others, others,
+	} {
+		if _, err := r.interrupted(ctx, crd, why); err != nil {
+			t.Errorf("%v is an error: %v", why, err)
+		}
+	}
+	want := []string{"under way for 1m15s", "API server apiserver-1", "under way for 1m0s", "by others"}
+	if len(said) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(said), len(want), strings.Join(said, "\n"))
+	}
+	for i := range want {
+		if !strings.Contains(said[i], want[i]) {
+			t.Errorf("line %d is %s, want one with %q", i, said[i], want[i])
 		}
 	}
 }

@@ -20,10 +20,6 @@ const godwit = "github.com/godwit-dev/godwit"
 
 // TestOneLine tidies an operator before and after it embeds Godwit.
 func TestOneLine(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	operator := module{t: t, dir: t.TempDir()}
 
 	operator.copyFrom("testdata/operator")
@@ -31,8 +27,7 @@ func TestOneLine(t *testing.T) {
 	requiredBefore, selectedBefore := operator.required(), operator.selected()
 
 	operator.copyFrom("testdata/godwit")
-	operator.run("go", "mod", "edit", "-replace="+godwit+"="+root)
-	operator.run("go", "mod", "tidy")
+	operator.embedGodwit()
 	requiredAfter, selectedAfter := operator.required(), operator.selected()
 
 	if requiredAfter[godwit] == "" {
@@ -67,6 +62,17 @@ func (m module) copyFrom(dir string) {
 	if err := os.CopyFS(m.dir, os.DirFS(dir)); err != nil {
 		m.t.Fatal(err)
 	}
+}
+
+// embedGodwit adds what go mod tidy adds, once an import asks for it: the requirement, here with this tree behind it.
+func (m module) embedGodwit() {
+	m.t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.run("go", "mod", "edit", "-replace="+godwit+"="+root)
+	m.run("go", "mod", "tidy")
 }
 
 // run works outside the workspace, where an operator's author is.

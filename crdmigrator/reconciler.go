@@ -232,7 +232,11 @@ func (r *CRDMigrator) sayOnce(ctx context.Context, crd *apiextensionsv1.CustomRe
 // concluded says what follows a complete pass.
 func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) (reconcile.Result, error) {
 	if report.Trimmed {
-		log.FromContext(ctx).Info("Migrated", "storageVersion", storageVersion(crd), "objects", report.Storage.Counts, "requests", report.Requests)
+		what := []any{"storageVersion", storageVersion(crd), "objects", report.Storage.Counts, "requests", report.Requests}
+		if report.Candidates.Counts.Total() > 0 { // all that the cache offered is Skipped among the objects
+			what = append(what, "candidates", report.Candidates.Counts)
+		}
+		log.FromContext(ctx).Info("Migrated", what...)
 		r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+storageVersion(crd))
 	}
 	err := report.Err()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/godwit-dev/godwit"
@@ -78,6 +80,29 @@ func TestWaitingIsSaidOncePerCause(t *testing.T) {
 	for i := range want {
 		if !strings.Contains(said[i], want[i]) {
 			t.Errorf("line %d is %s, want one with %q", i, said[i], want[i])
+		}
+	}
+}
+
+// TestMigratedTellsWhatTheCacheOffered: without it a migration by UseCache reads as if nothing had been written.
+func TestMigratedTellsWhatTheCacheOffered(t *testing.T) {
+	for reason, test := range map[string]struct {
+		report Report
+		want   bool
+	}{
+		"the cache offered all": {Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Skipped: 3}}, Candidates: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, true},
+		"there was no cache":    {Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, false},
+	} {
+		var said []string
+		ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"}}
+		c := fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).WithObjects(crd).Build()
+		r := &CRDMigrator{Client: c, memory: map[string]*memory{}}
+		if _, err := r.concluded(ctx, &profile{observed: ObservedGenerationAnnotation}, crd, test.report); err != nil {
+			t.Errorf("%s: %v", reason, err)
+		}
+		if len(said) != 1 || strings.Contains(said[0], "candidates") != test.want {
+			t.Errorf("%s: logged %q, want one line that tells of candidates: %v", reason, said, test.want)
 		}
 	}
 }

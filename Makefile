@@ -29,6 +29,10 @@ help: ## Show this help.
 demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running.
 	@bin/godwit demo $(DEMO_FLAGS)
 
+.PHONY: examples
+examples: controlplane ## Run the operators of examples/ on a real API server, and see them migrate their objects.
+	@go run ./test/examples
+
 .PHONY: build
 build: ## Compile bin/godwit and its name as a plugin of kubectl, bin/kubectl-godwit.
 	@echo "build: bin/godwit and the link bin/kubectl-godwit"

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+const (
+	pollEvery = 100 * time.Millisecond
+	// endTimeout is above what a manager gives its runnables before it gives up on them, 30 s.
+	endTimeout = 40 * time.Second
+)
+
+// operator is the program of an example, running.
+type operator struct {
+	command *exec.Cmd
+	ended   chan struct{}
+	cancel  context.CancelFunc
+}
+
+// startOperator compiles the example outside the workspace, where its author is, and starts it as a user who has the
+// rights that the example's markers ask for.
+func (p *play) startOperator(ctx context.Context) (*operator, error) {
+	began := time.Now()
+	program, err := filepath.Abs(filepath.Join(p.plane.Dir(), p.name))
+	if err != nil {
+		return nil, err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
+	build.Dir, build.Env = p.dir, append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("compile %s: %w\n%s", p.dir, err, out)
+	}
+	p.say("compiled on the libraries of its go.mod, in %s", time.Since(began).Round(time.Second))
+	config, err := p.plane.AddUser(p.name)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.grant(ctx, config); err != nil {
+		return nil, err
+	}
+	kubeconfig := program + ".kubeconfig"
+	if err := controlplane.WriteKubeconfig(kubeconfig, config); err != nil {
+		return nil, err
+	}
+	return p.start(ctx, program, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--settle="+settle)
+}
+
+func (p *play) start(ctx context.Context, program string, args ...string) (*operator, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	o := &operator{command: exec.CommandContext(ctx, program, args...), ended: make(chan struct{}), cancel: cancel}
+	// Once and no more: a second SIGTERM ends a manager at once.
+	o.command.Cancel = func() error { return o.command.Process.Signal(syscall.SIGTERM) }
+	o.command.WaitDelay = endTimeout
+	log, err := o.command.StderrPipe()
+	if err == nil {
+		err = o.command.Start()
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	p.say("$ %s --settle=%s", p.name, settle)
+	go func() {
+		defer close(o.ended)
+		p.show(log)
+		_ = o.command.Wait() // stop asks for the exit code, which a canceled context hides
+	}()
+	return o, nil
+}
+
+// stop asks the operator to end, waits for it, and may be called again.
+func (o *operator) stop() error {
+	o.cancel()
+	<-o.ended
+	if state := o.command.ProcessState; !state.Success() {
+		return fmt.Errorf("the operator did not end well: %s", state)
+	}
+	return nil
+}
+
+// await polls: an operator tells nobody that it is done.
+func (o *operator) await(ctx context.Context, what string, holds func() (bool, error)) error {
+	for {
+		ok, err := holds()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
+		case <-o.ended:
+			return fmt.Errorf("wait for %s: the operator ended before", what)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// show prints what the migrator logs, and what anybody logs as an error, without what each line repeats.
+func (p *play) show(log io.Reader) {
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var entry map[string]any
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			p.say("| %s", lines.Text()) // a panic is no JSON
+			continue
+		}
+		if entry["controller"] != "crdmigrator" && entry["level"] != "error" {
+			continue
+		}
+		var text strings.Builder
+		fmt.Fprint(&text, entry["msg"])
+		for _, key := range slices.Sorted(maps.Keys(entry)) {
+			if !slices.Contains(repeated, key) {
+				value, _ := json.Marshal(entry[key]) // it was JSON before
+				fmt.Fprintf(&text, " %s=%s", key, value)
+			}
+		}
+		p.say("| %s", text.String())
+	}
+}
+
+var repeated = []string{
+	"level", "ts", "msg", "logger", "controller", "controllerGroup", "controllerKind", "CustomResourceDefinition",
+	"namespace", "name", "reconcileID", "stacktrace", "source", "worker count",
+}

@@ -3,13 +3,15 @@
 // and compares what they print. There is no way for a guide to have a command
 // that is not run.
 //
-// A guide consists of prose and of two kinds of fenced blocks:
+// A guide consists of prose and of three kinds of fenced blocks:
 //
 //   - yaml, whose first line is a comment with a file name: the file is written
 //     when the guide gets there.
 //   - console, with commands after "$ " and below each what it prints. A line
 //     that is "..." stands for any lines, "..." within a line for any text. A
 //     command must succeed, unless the next one is `echo $?`.
+//   - go, whose first line is a comment with a path in this repository: what
+//     follows are lines of that file, in a row.
 //
 // What it expects of the machine besides the control plane is a POSIX shell.
 //

@@ -7,16 +7,20 @@ import (
 	"testing"
 )
 
-// step is a file to be written or a command to be run.
+// step is a file to be written, a command to be run, or a piece of the repository's Go.
 type step struct {
-	line int    // in the guide, from 1
-	file string // its name; empty for a command
-	text string
-	want string // what the command prints
+	line   int    // in the guide, from 1
+	file   string // its name; empty for a command
+	source string // where in the repository the text stands; empty for the others
+	text   string
+	want   string // what the command prints
 }
+
+func (s step) isCommand() bool { return s.file == "" && s.source == "" }
 
 var (
 	fence    = regexp.MustCompile("^```(.*)$")
+	goFile   = regexp.MustCompile(`^// ([a-z0-9_/-]+\.go)\n`)
 	fileName = regexp.MustCompile(`^# ([a-z0-9-]+\.yaml)\n`)
 	inline   = regexp.MustCompile("`((?:kubectl|godwit) [^`]+)`")
 )
@@ -57,10 +61,44 @@ func parseBlock(language, block string, line int) ([]step, error) {
 			return nil, fmt.Errorf("the first line of a yaml block is # and its file name, not %q", strings.SplitN(block, "\n", 2)[0])
 		}
 		return []step{{line: line, file: name[1], text: block}}, nil
+	case "go":
+		name := goFile.FindStringSubmatch(block)
+		if name == nil {
+			return nil, fmt.Errorf("the first line of a go block is // and the path of the file it is from, not %q", strings.SplitN(block, "\n", 2)[0])
+		}
+		return []step{{line: line, source: name[1], text: strings.TrimPrefix(block, name[0])}}, nil
 	case "console":
 		return parseConsole(block, line)
 	}
-	return nil, fmt.Errorf("a block is yaml or console, not %q", language)
+	return nil, fmt.Errorf("a block is yaml, console or go, not %q", language)
+}
+
+// isPartOf compares line by line. A guide may indent less than the file.
+func isPartOf(piece, file string) bool {
+	lines := func(text string) string {
+		var all strings.Builder
+		for line := range strings.Lines(text) {
+			all.WriteString("\n" + strings.TrimSpace(line))
+		}
+		return all.String() + "\n"
+	}
+	return strings.TrimSpace(piece) != "" && strings.Contains(lines(file), lines(piece))
+}
+
+func TestIsPartOf(t *testing.T) {
+	const file = "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n"
+	for piece, want := range map[string]bool{
+		"if x {\n\ty()\n}\n": true,
+		"y()\n":              true,
+		"y(1)\n":             false,
+		"if x {\n}\n":        false, // a line is left out
+		"":                   false,
+		"f\n":                false, // a part of a line
+	} {
+		if got := isPartOf(piece, file); got != want {
+			t.Errorf("%q: %v, want %v", piece, got, want)
+		}
+	}
 }
 
 func parseConsole(block string, line int) ([]step, error) {
@@ -89,7 +127,7 @@ func checkProse(guide string, steps []step) error {
 	for _, found := range inline.FindAllStringSubmatch(guide, -1) {
 		run := false
 		for _, s := range steps {
-			run = run || s.file == "" && strings.Contains(s.text, found[1])
+			run = run || s.isCommand() && strings.Contains(s.text, found[1])
 		}
 		if !run {
 			return fmt.Errorf("`%s` is in the prose, and in no console block", found[1])
@@ -155,6 +193,7 @@ func TestMatches(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for reason, guide := range map[string]string{
 		"a block nobody runs":        "```sh\n$ true\n```\n",
+		"Go from nowhere":            "```go\nfunc f() {}\n```\n",
 		"a block without a language": "```\n$ true\n```\n",
 		"output of nothing":          "```console\ntrue\n```\n",
 		"a file without a name":      "```yaml\nkind: List\n```\n",

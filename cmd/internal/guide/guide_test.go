@@ -3,11 +3,15 @@ package guide_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-const guides = "../../../docs/guides"
+const (
+	root   = "../../.."
+	guides = root + "/docs/guides"
+)
 
 func TestGuides(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(guides, "*.md"))
@@ -33,9 +37,16 @@ func run(t *testing.T, file string) {
 	if err := checkProse(string(text), steps); err != nil {
 		t.Errorf("%s: %v", file, err)
 	}
+	checkSources(t, file, steps)
+	if !slices.ContainsFunc(steps, step.isCommand) {
+		return
+	}
 	c := newCluster(t)
 	shell := startShell(t, c.dir, c.env)
 	for i, s := range steps {
+		if s.source != "" {
+			continue
+		}
 		if s.file != "" {
 			if err := os.WriteFile(filepath.Join(c.dir, s.file), []byte(s.text), 0o600); err != nil {
 				t.Fatal(err)
@@ -50,6 +61,24 @@ func run(t *testing.T, file string) {
 		followed := i+1 < len(steps) && steps[i+1].text == "echo $?"
 		if code != 0 && !followed {
 			t.Fatalf("%s:%d: `%s` exits with %d; let `echo $?` follow if that is meant", file, s.line, s.text, code)
+		}
+	}
+}
+
+// checkSources: the Go of a guide is copied from a file that is compiled, and most of it run, by other tests.
+func checkSources(t *testing.T, file string, steps []step) {
+	t.Helper()
+	for _, s := range steps {
+		if s.source == "" {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(s.source)))
+		if err != nil {
+			t.Errorf("%s:%d: %v", file, s.line, err)
+			continue
+		}
+		if !isPartOf(s.text, string(source)) {
+			t.Errorf("%s:%d: %s does not have these lines in a row:\n%s", file, s.line, s.source, s.text)
 		}
 	}
 }

@@ -35,10 +35,24 @@ func denialsAccepted(f Facts, p Policy) bool { return p.AcceptDenials || f.Check
 // warnings are what a person should know and what does not keep a run from
 // starting.
 func warnings(f Facts, p Policy) []godwit.Warning {
-	if f.Admission == nil {
-		return nil
-	}
 	var list []godwit.Warning
+	if trimmedInVain(f.CRD) >= 0 {
+		list = append(list, godwit.Warning{
+			Reason:  ReasonStoredVersionsDoubtful,
+			Message: fmt.Sprintf("a StorageVersionMigration of %s failed, and status.storedVersions was trimmed all the same: objects may be stored at any version", f.CRD.Name),
+			Remedy:  "migrate them, which also removes that doubt: godwit crd run " + f.CRD.Name,
+		})
+	}
+	if g := f.CleanupDenied; g != nil {
+		list = append(list, godwit.Warning{
+			Reason:  ReasonCleanupForbidden,
+			Message: fmt.Sprintf("%s may not %s, without which stale managedFields stay", orElse(f.User, "the current user"), g),
+			Remedy:  g.Command(f.User),
+		})
+	}
+	if f.Admission == nil {
+		return list
+	}
 	if denialsAccepted(f, p) {
 		for _, b := range refusals(f, p) {
 			list = append(list, godwit.Warning(b))

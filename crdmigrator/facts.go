@@ -36,6 +36,9 @@ type Facts struct {
 	ServersUnread string
 	// Denied are the rights a migration needs and the caller lacks.
 	Denied []Grant
+	// CleanupDenied is the right that only the cleanup of managedFields needs, and
+	// the caller lacks.
+	CleanupDenied *Grant
 	// User is the name the API server knows the caller by.
 	User string
 	// Migrations names the StorageVersionMigrations of this resource, of
@@ -127,12 +130,15 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.Denied, err = m.denied(ctx, f.CRD); err != nil {
 		return f, err
 	}
+	if f.CleanupDenied, err = m.cleanupDenied(ctx, f.CRD); err != nil {
+		return f, err
+	}
 	if m.options.Rehearse {
 		if f.Admission, err = m.rehearseWrite(ctx, f); err != nil {
 			return f, fmt.Errorf("rehearse the write %s of %s: %w", m.options.Write.orDefault(), crd, err)
 		}
 	}
-	if len(f.Denied) > 0 || f.Admission.troubled() {
+	if len(f.Denied) > 0 || f.CleanupDenied != nil || f.Admission.troubled() {
 		f.User = m.client.whoAmI(ctx)
 	}
 	return f, nil
@@ -249,6 +255,19 @@ func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResour
 		}
 	}
 	return denied, nil
+}
+
+// cleanupDenied asks for the right that a cleanup needs where the write itself
+// needs another one.
+func (m *Migrator) cleanupDenied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*Grant, error) {
+	if m.options.DryRun || m.options.Write.orDefault().patchesObject() || slices.Contains(m.options.SkipPhases, CleanupManagedFieldsPhase) {
+		return nil, nil
+	}
+	g := Grant{Verb: "patch", Resource: schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}}
+	if ok, err := m.may(ctx, g); ok || err != nil {
+		return nil, err
+	}
+	return &g, nil
 }
 
 func (m *Migrator) may(ctx context.Context, g Grant) (bool, error) {

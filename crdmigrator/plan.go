@@ -81,6 +81,9 @@ const (
 	// ReasonAdmissionMutates: something in the API server changes objects that
 	// are written as they are, and a run would store the change.
 	ReasonAdmissionMutates = "AdmissionMutates"
+	// ReasonCleanupForbidden: the write goes to /status or is an update, and the
+	// right to patch objects is missing, which the cleanup of managedFields needs.
+	ReasonCleanupForbidden = "CleanupForbidden"
 	// ReasonRehearsalIncomplete: what admission makes of the write is not known
 	// of every namespace.
 	ReasonRehearsalIncomplete = "RehearsalIncomplete"

@@ -566,3 +566,21 @@ func TestBlockedErrorNamesEveryCause(t *testing.T) {
 		}
 	}
 }
+
+func TestCleanupWithoutItsRightIsAWarning(t *testing.T) {
+	g := Grant{Verb: "patch", Resource: widgets}
+	plan := PlanFor(Facts{CRD: widgetCRD(stored("v1", "v2")), Now: later, CleanupDenied: &g, User: "bob"}, Policy{Write: WriteUpdate})
+	if plan.State != Ready || len(plan.Blockers) != 0 {
+		t.Errorf("plan is %s, blocked by %v: the rewrite needs no such right", plan.State, plan.Blockers)
+	}
+	if len(plan.Warnings) != 1 || plan.Warnings[0].Reason != ReasonCleanupForbidden || plan.Warnings[0].Remedy != g.Command("bob") {
+		t.Errorf("warnings %+v, want one with the command that grants %s", plan.Warnings, g)
+	}
+}
+
+func TestPlanSaysWhyTrimmedVersionsAreNotBelieved(t *testing.T) {
+	plan := PlanFor(Facts{CRD: widgetCRD(stored("v2"), migrating("MigrationFailed")), Now: later}, Policy{})
+	if plan.State != Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != ReasonStoredVersionsDoubtful {
+		t.Errorf("plan is %s with warnings %+v; it is Ready although storedVersions is %v, and nothing says why", plan.State, plan.Warnings, plan.StoredVersions)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -92,6 +93,8 @@ type CRDMigrator struct {
 	recent *recentWrites
 	mu     sync.Mutex
 	memory map[string]*memory // by name of the definition
+
+	leasesUnread atomic.Bool // and that was said
 }
 
 // memory is what one reconciliation of a definition leaves to the next.
@@ -159,7 +162,7 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 		if err != nil {
 			return Report{}, err
 		}
-		if plan.ServersUnread != "" {
+		if plan.ServersUnread != "" && !r.leasesUnread.Swap(true) { // it is true of every definition, every time
 			log.FromContext(ctx).Info("The API servers can't be told apart, so time alone decides when to write", "why", plan.ServersUnread)
 		}
 		m.plan = &plan

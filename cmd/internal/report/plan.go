@@ -5,6 +5,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
 var planStates = map[string]cell{
@@ -65,7 +68,7 @@ func planSum(plans []CRDPlan) string {
 	for _, p := range plans {
 		states[p.State]++
 		switch {
-		case p.State != "Ready" || slices.Equal(p.StoredVersions, []string{p.StorageVersion}): // only managedFields are left to clean
+		case p.State != "Ready" || onlyManagedFields(p):
 		case p.Objects == nil:
 			uncounted++
 		default:
@@ -81,6 +84,13 @@ func planSum(plans []CRDPlan) string {
 		return sum + fmt.Sprintf("; at least %s to migrate", Count(objects, "object", "objects"))
 	}
 	return sum + fmt.Sprintf("; %s to migrate", Count(objects, "object", "objects"))
+}
+
+// onlyManagedFields: no object has to be migrated, unless the list of stored
+// versions is in doubt.
+func onlyManagedFields(p CRDPlan) bool {
+	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
+		!slices.ContainsFunc(p.Warnings, func(w godwit.Warning) bool { return w.Reason == crdmigrator.ReasonStoredVersionsDoubtful })
 }
 
 func objects(n *int64) string {

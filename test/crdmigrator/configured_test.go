@@ -3,6 +3,7 @@ package crdmigrator_test
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ import (
 // widget is the Go type that an operator has for the kind of a test.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 }
 
 func (o *widget) DeepCopyObject() runtime.Object {
@@ -39,7 +40,7 @@ func (o *widget) DeepCopyObject() runtime.Object {
 
 type widgetList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata"`
 	Items           []widget `json:"items"`
 }
 
@@ -78,9 +79,7 @@ func (w *widgets) embed(e embedding) *configured {
 	)
 	configure := func(o *operator) {
 		o.migrator.Config = map[client.Object]crdmigrator.ByObjectConfig{&widget{}: e.by}
-		for kind, by := range e.kinds {
-			o.migrator.Config[kind] = by
-		}
+		maps.Copy(o.migrator.Config, e.kinds)
 		o.migrator.SkipCRDMigrationPhases = e.skip
 		if e.policy != (crdmigrator.Policy{}) {
 			o.migrator.Policy = e.policy

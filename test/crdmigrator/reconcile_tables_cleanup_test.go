@@ -26,8 +26,8 @@ import (
 //	patch answers Conflict    read again, try again             ReadsLiveAfterAConflict
 //	patch fails otherwise     gather the errors, next object    GoesOnAfterAFailure
 
-// embeddedOutliving is a definition whose objects were created at v1 and migrated to v2,
-// before v1 went out of service: only their managedFields still name it.
+// embeddedOutliving is a definition whose objects were created at v1 and migrated
+// to v2, before v1 went out of service: only their managedFields still name it.
 func embeddedOutliving(t *testing.T, e embedding, create func(*widgets)) (*widgets, *configured) {
 	t.Helper()
 	w := newWidgets(t, shared)
@@ -127,7 +127,7 @@ func TestCleanup_SeedsAnObjectThatIsLeftWithoutEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fields any
-	if err := json.Unmarshal(o.GetManagedFields()[0].FieldsV1.Raw, &fields); err != nil {
+	if err := json.Unmarshal(o.GetManagedFields()[0].FieldsV1.GetRawBytes(), &fields); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{"f:metadata": map[string]any{"f:name": map[string]any{}}}

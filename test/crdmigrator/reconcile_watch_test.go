@@ -224,6 +224,19 @@ func TestWaiting_DoesNotBlockAnotherDefinition(t *testing.T) {
 	}
 }
 
+// TestWaiting_IsNotDoneInPlace: however long the servers take to settle, a
+// reconciliation comes to its end.
+func TestWaiting_IsNotDoneInPlace(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	c := w.embed(embedding{policy: crdmigrator.Policy{Settle: time.Hour}})
+	result, err := c.reconcile()
+	mustWait(t, result, err, time.Minute) // not within the hour alone: a server may fall silent meanwhile
+	w.mustLeave("before the servers have settled", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
+}
+
 // TestWaiting_ForAnotherMigrator: a StorageVersionMigration of the resource is
 // waited for, which is no failure.
 func TestWaiting_ForAnotherMigrator(t *testing.T) {

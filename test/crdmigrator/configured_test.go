@@ -114,7 +114,7 @@ func (w *widgets) addToScheme(scheme *runtime.Scheme, version string) {
 // before is a wire on which something happens right before each request is sent.
 func before(happens func(*http.Request)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			happens(r)
 			return next.RoundTrip(r)
 		})

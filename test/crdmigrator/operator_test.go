@@ -105,12 +105,8 @@ type requestLog struct {
 	requests []string // method and path
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func (l *requestLog) of(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
 		l.requests = append(l.requests, r.Method+" "+r.URL.RequestURI())
 		l.mu.Unlock()

@@ -120,7 +120,7 @@ func (l *lag) begin() {
 
 func (l *lag) wire(w *widgets) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			resp, err := next.RoundTrip(r)
 			if err == nil && r.URL.Query().Has("watch") && strings.Contains(r.URL.Path, "/"+w.group+"/") {
 				resp.Body = &lagging{ReadCloser: resp.Body, lag: l, closed: make(chan struct{})}

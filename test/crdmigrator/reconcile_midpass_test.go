@@ -34,6 +34,27 @@ func TestReconcileAsksTheLabelLive(t *testing.T) {
 	w.mustHaveStoredVersions("the label is gone", "v1,v2")
 }
 
+// disturbedPass is an operator after a pass that something happened in the middle
+// of, when an object was about to be written.
+func disturbedPass(t *testing.T, at, reason string, disturb func(*widgets)) (*widgets, *operator, *recorder) {
+	t.Helper()
+	w := newWidgets(t, shared)
+	w.fill("v1", midPassObjects)
+	w.flip()
+	w.optIn()
+	halt, wire := w.haltAt(at)
+	said := &recorder{}
+	o := w.selecting(func(o *operator) { o.migrator.PageSize, o.migrator.Recorder = midPassPage, said }, wire)
+
+	pass := o.passUntil(t.Context(), halt)
+	disturb(w)
+	halt.release()
+	if result, err := pass.end(); err != nil || result.RequeueAfter == 0 {
+		t.Errorf("%s: %+v, %v, want another look and no error", reason, result, err)
+	}
+	return w, o, said
+}
+
 // TestReconcileStopsWhereTheLabelIsRemoved: whoever removes the label in the
 // middle of a pass waits for one page at most, and nothing is trimmed.
 func TestReconcileStopsWhereTheLabelIsRemoved(t *testing.T) {
@@ -48,20 +69,7 @@ func TestReconcileStopsWhereTheLabelIsRemoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWidgets(t, shared)
-			w.fill("v1", midPassObjects)
-			w.flip()
-			w.optIn()
-			halt, wire := w.haltAt(test.at)
-			said := &recorder{}
-			o := w.selecting(func(o *operator) { o.migrator.PageSize, o.migrator.Recorder = midPassPage, said }, wire)
-
-			pass := o.passUntil(t.Context(), halt)
-			w.label(crdmigrator.AutoMigrateLabel, "")
-			halt.release()
-			if result, err := pass.end(); err != nil || result.RequeueAfter == 0 {
-				t.Errorf("%s: %+v, %v, want another look and no error", test.reason, result, err)
-			}
+			w, o, said := disturbedPass(t, test.at, test.reason, func(w *widgets) { w.label(crdmigrator.AutoMigrateLabel, "") })
 			if n := o.updates(); n > test.most {
 				t.Errorf("%s: %d updates, want at most %d", test.reason, n, test.most)
 			}
@@ -93,20 +101,7 @@ func TestReconcileOutlivesTheDefinition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWidgets(t, shared)
-			w.fill("v1", midPassObjects)
-			w.flip()
-			w.optIn()
-			halt, wire := w.haltAt(test.at)
-			said := &recorder{}
-			o := w.selecting(func(o *operator) { o.migrator.PageSize, o.migrator.Recorder = midPassPage, said }, wire)
-
-			pass := o.passUntil(t.Context(), halt)
-			w.removeDefinition()
-			halt.release()
-			if result, err := pass.end(); err != nil || result.RequeueAfter == 0 {
-				t.Errorf("%s: %+v, %v, want another look and no error", test.reason, result, err)
-			}
+			_, o, said := disturbedPass(t, test.at, test.reason, func(w *widgets) { w.removeDefinition() })
 			o.mustReconcile("the look after it", reconcile.Result{})
 			if n := o.updates(); n > test.most {
 				t.Errorf("%s: %d updates, want at most %d", test.reason, n, test.most)

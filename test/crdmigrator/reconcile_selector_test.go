@@ -115,7 +115,7 @@ func (w *widgets) updated(r *http.Request) (name string, ok bool) {
 func (w *widgets) haltAt(name string) (*halt, between) {
 	h, once := newHalt(w.t), sync.Once{}
 	return h, func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if object, ok := w.updated(r); ok && object >= name {
 				once.Do(func() { close(h.reached) })
 				<-h.released
@@ -129,7 +129,7 @@ func (w *widgets) haltAt(name string) (*halt, between) {
 // server does when somebody else wrote it a moment ago.
 func (w *widgets) conflicting(name string, on func() bool) between {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if object, ok := w.updated(r); !ok || object != name || !on() {
 				return next.RoundTrip(r)
 			}

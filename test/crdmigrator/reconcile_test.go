@@ -197,7 +197,7 @@ func TestReconcile_ConflictDuringRestoreLeavesStoredVersionsUntouched(t *testing
 func (w *widgets) racing(name string, on func() bool) between {
 	theirs := w.at("v2")
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if object, ok := w.updated(r); ok && object == name && on() {
 				_, err := theirs.Patch(r.Context(), name, types.MergePatchType, []byte(`{"spec":{"color":"red"}}`), metav1.PatchOptions{})
 				if err != nil {

@@ -117,7 +117,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 		}
 	}
 	f.Now = m.client.clock.Now()
-	if clean(f.CRD) {
+	if clean(f.CRD) || m.options.skips(StorageVersionMigrationPhase) {
 		return f, nil
 	}
 	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
@@ -260,7 +260,7 @@ func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResour
 // cleanupDenied asks for the right that a cleanup needs where the write itself
 // needs another one.
 func (m *Migrator) cleanupDenied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*Grant, error) {
-	if m.options.DryRun || m.options.Write.orDefault().patchesObject() || slices.Contains(m.options.SkipPhases, CleanupManagedFieldsPhase) {
+	if m.options.DryRun || m.options.Write.orDefault().patchesObject() || m.options.skips(CleanupManagedFieldsPhase) {
 		return nil, nil
 	}
 	g := Grant{Verb: "patch", Resource: schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}}

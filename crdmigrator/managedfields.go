@@ -186,7 +186,7 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		case apierrors.IsNotFound(err):
 			outcome, err := r.confirmGone(ctx, o)
 			return o, outcome, err
-		case unauthorized(err) && !r.options.Write.orDefault().patchesObject():
+		case unauthorized(err) && (r.stored || !r.options.Write.orDefault().patchesObject()):
 			return o, godwit.Failed, r.cleanNoMore(ctx, err)
 		case !apierrors.IsConflict(err):
 			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)

@@ -27,8 +27,6 @@ type Options struct {
 	Limiter *walk.Limiter
 	// Journal keeps the checkpoints; nil means an annotation on the definition.
 	Journal Journal
-	// SkipPhases are not run.
-	SkipPhases []Phase
 	// Scan makes Observe read the objects' metadata until it finds stale
 	// managedFields, to the last object where there are none.
 	Scan bool

@@ -104,6 +104,8 @@ type Policy struct {
 	SettleFromSight bool
 	// Write is how objects are written; empty means WritePatch.
 	Write Write
+	// SkipPhases are not run.
+	SkipPhases []Phase
 	// AcceptSilentServers goes on without the servers that are silent.
 	AcceptSilentServers bool
 	// AcceptDenials goes on although a rehearsal has shown that the API server
@@ -111,6 +113,8 @@ type Policy struct {
 	// and then does not trim. A run that resumes goes on in any case.
 	AcceptDenials bool
 }
+
+func (p Policy) skips(phase Phase) bool { return slices.Contains(p.SkipPhases, phase) }
 
 // Plan is what is to be done about one definition. It is a value, decided by
 // [PlanFor].
@@ -170,6 +174,9 @@ func PlanFor(f Facts, p Policy) Plan {
 		return plan
 	}
 	plan.State = Ready
+	if p.skips(StorageVersionMigrationPhase) && plan.StorageVersion != "" {
+		return plan // nothing that keeps a rewrite from starting matters to a cleanup
+	}
 	for _, check := range checks {
 		plan.Blockers = append(plan.Blockers, check(f, p)...)
 	}

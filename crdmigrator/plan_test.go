@@ -584,3 +584,14 @@ func TestPlanSaysWhyTrimmedVersionsAreNotBelieved(t *testing.T) {
 		t.Errorf("plan is %s with warnings %+v; it is Ready although storedVersions is %v, and nothing says why", plan.State, plan.Warnings, plan.StoredVersions)
 	}
 }
+
+func TestWithoutTheRewriteNothingBlocks(t *testing.T) {
+	f := Facts{
+		CRD: widgetCRD(stored("v1", "v2")), Now: later, Migrations: []string{"storageversionmigrations.storagemigration.k8s.io/a"},
+		Denied: []Grant{{Verb: "patch", Resource: widgets}},
+	}
+	plan := PlanFor(f, Policy{Write: WriteStatusPatch, SkipPhases: []Phase{StorageVersionMigrationPhase}})
+	if plan.State != Ready || len(plan.Blockers) != 0 {
+		t.Errorf("plan is %s, blocked by %+v, though only managedFields are to be cleaned", plan.State, plan.Blockers)
+	}
+}

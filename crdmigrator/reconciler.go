@@ -84,6 +84,7 @@ type CRDMigrator struct {
 	// Policy is how to write and settle. Write is WritePatch unless it is set,
 	// and WriteUpdate for definitions that Selector chose. SettleFromSight is
 	// always on: the process may have come up a moment after a server came back.
+	// SkipCRDMigrationPhases stands for SkipPhases.
 	Policy Policy
 	// Limiter paces every request; share it with the operator's other
 	// migrators. Nil means one of its own.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -144,7 +143,7 @@ func (r *run) onlyClean(ctx context.Context, p Plan) error {
 	return r.forget(ctx)
 }
 
-func (r *run) skips(phase Phase) bool { return slices.Contains(r.options.SkipPhases, phase) }
+func (r *run) skips(phase Phase) bool { return r.options.skips(phase) }
 
 // adopt makes the definition, as it was read, the one that the run is about.
 func (r *run) adopt(crd *apiextensionsv1.CustomResourceDefinition) {

@@ -81,7 +81,7 @@ func (w *widgets) embed(e embedding) *configured {
 		o.migrator.Config = map[client.Object]crdmigrator.ByObjectConfig{&widget{}: e.by}
 		maps.Copy(o.migrator.Config, e.kinds)
 		o.migrator.SkipCRDMigrationPhases = e.skip
-		if e.policy != (crdmigrator.Policy{}) {
+		if e.policy.Settle != 0 {
 			o.migrator.Policy = e.policy
 		}
 		if e.operator != nil {

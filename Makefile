@@ -54,7 +54,7 @@ test: controlplane build ## Test everything, with the race detector where there 
 	@echo "test: the workspace, what needs no control plane"
 	@packages=$$($(without_servers)) && go test $(RACE) $(TEST_FLAGS) $$packages
 	@echo "test: the workspace, against real control planes, one package at a time"
-	@packages=$$($(with_servers)) && go test $(RACE) -count=1 $(TEST_FLAGS) -p 1 $$packages
+	@packages=$$($(with_servers)) && go test $(RACE) -count=1 -timeout 30m $(TEST_FLAGS) -p 1 $$packages
 
 .PHONY: lint
 lint: ## Lint every module of the workspace; LINT_FLAGS=--fix repairs what it can.

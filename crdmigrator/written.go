@@ -1,8 +1,11 @@
 package crdmigrator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,13 +46,38 @@ func metadata(ctx context.Context, req *rest.Request) (*metav1.PartialObjectMeta
 // but for the resourceVersion.
 func whole(ctx context.Context, req *rest.Request) (*metav1.PartialObjectMetadata, int64, error) {
 	m := &metav1.PartialObjectMetadata{}
-	answer := do(ctx, req.SetHeader("Accept", runtime.ContentTypeJSON))
-	if err := answer.Error(); err != nil { // Raw does not read what the server says about it
-		return m, 0, err
-	}
-	body, err := answer.Raw()
+	body, err := raw(do(ctx, req.SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
 		return m, 0, err
 	}
-	return m, int64(len(body)), json.Unmarshal(body, m)
+	m.ObjectMeta, err = metadataIn(body)
+	return m, int64(len(body)), err
+}
+
+// metadataIn reads an object up to the end of its metadata. The API server
+// writes keys in order, so that spec and status, which can be a megabyte, are not
+// looked at.
+func metadataIn(object []byte) (metav1.ObjectMeta, error) {
+	var m metav1.ObjectMeta
+	d := json.NewDecoder(bytes.NewReader(object))
+	first, err := d.Token()
+	if err == nil && first != json.Delim('{') {
+		err = fmt.Errorf("it begins with %v", first)
+	}
+	for err == nil && d.More() {
+		var key json.Token
+		if key, err = d.Token(); key == "metadata" {
+			err = d.Decode(&m)
+			break
+		}
+		var skipped json.RawMessage
+		err = errors.Join(err, d.Decode(&skipped))
+	}
+	if err == nil && m.ResourceVersion == "" {
+		err = errors.New("it has no resourceVersion")
+	}
+	if err != nil {
+		return m, fmt.Errorf("read the object that was written: %w", err)
+	}
+	return m, nil
 }

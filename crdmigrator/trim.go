@@ -3,6 +3,7 @@ package crdmigrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -47,9 +48,12 @@ func (r *run) trim(ctx context.Context) error {
 	case apierrors.IsInvalid(err):
 		err = r.whyInvalid(ctx, err)
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		err = fmt.Errorf("%w: %w", ErrChanged, err)
+		err = r.changedBeforeTrim(err)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrChanged):
+		return err
+	case err != nil:
 		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
 	}
 	r.trimmed = true
@@ -69,7 +73,11 @@ func (r *run) whyInvalid(ctx context.Context, refused error) error {
 	case slices.Equal(crd.Status.StoredVersions, r.crd.Status.StoredVersions):
 		return refused
 	}
-	return fmt.Errorf("%w: %w", ErrChanged, refused)
+	return r.changedBeforeTrim(refused)
+}
+
+func (r *run) changedBeforeTrim(err error) error {
+	return fmt.Errorf("%w: %s is not trimmed: %w", ErrChanged, r.name, err)
 }
 
 func (r *run) save(ctx context.Context) error {

@@ -79,6 +79,7 @@ func (s Server) silent(now time.Time) bool { return now.Sub(s.Renewed) > silentA
 // sighting is what one process has seen of one change of a definition.
 type sighting struct {
 	first   time.Time            // our first look
+	last    time.Time            // our last one
 	adopted time.Time            // since when every server we wait for has adopted; zero: not yet
 	late    map[string]time.Time // servers seen silent, and when they were back; zero: not yet
 }
@@ -99,6 +100,10 @@ func (s *sighting) look(f Facts, p Policy) settlement {
 	if s.first.IsZero() {
 		s.first, s.late = f.Now, map[string]time.Time{}
 	}
+	if p.SettleFromSight && len(f.Servers) > 0 && f.Now.Sub(s.last) > silentAfter {
+		s.adopted = time.Time{} // a silence may have begun and ended unseen
+	}
+	s.last = f.Now
 	// The definition was read before our first look, by a clock that is cut to
 	// the second: whoever writes it later at this generation wrote no spec.
 	changed := s.first.Add(time.Second)

@@ -145,6 +145,11 @@ func TestSettle(t *testing.T) {
 			policy: Policy{SettleFromSight: true},
 			script: `
 				100.1s   a+98s b+100.013s   => settles at 2m55.1s
+				115s     a+108s b+110s      => settles at 2m55.1s
+				130s     a+128s b+130s      => settles at 2m55.1s
+				145s     a+138s b+140s      => settles at 2m55.1s
+				160s     a+158s b+160s      => settles at 2m55.1s
+				175s     a+168s b+170s      => settles at 2m55.1s
 				175.1s   a+168s b+170s      => settled`,
 		},
 		"from sight, long after the flip": {
@@ -152,9 +157,20 @@ func TestSettle(t *testing.T) {
 			policy: Policy{SettleFromSight: true},
 			script: `
 				1h         a+3599s   => settles at 1h1m15s
-				1h1m14s    a+3670s   => settles at 1h1m15s
-				1h1m15s    a+3670s   => settled
-				3h         a+10799s  => settled`,
+				1h15s      a+3609s   => settles at 1h1m15s
+				1h30s      a+3629s   => settles at 1h1m15s
+				1h45s      a+3639s   => settles at 1h1m15s
+				1h1m0s     a+3659s   => settles at 1h1m15s
+				1h1m15s    a+3670s   => settled`,
+		},
+		"from sight, a look that comes late": {
+			reason: "a server may have stopped and come back in between, with old requests under way, and its lease tells nothing",
+			policy: Policy{SettleFromSight: true},
+			script: `
+				30s      a+29s     => settles at 1m45s
+				45s      a+39s     => settles at 1m45s
+				60.1s    a+59s     => settles at 2m15.1s   # 15.1 s after the last one
+				10m      a+599s    => settles at 11m15s`,
 		},
 		"from sight, adopted one by one": {
 			reason: "the sight is of all servers having adopted",
@@ -163,6 +179,10 @@ func TestSettle(t *testing.T) {
 				10s   a+8s b+9s     => waits for a, b
 				20s   a+18s b+9s    => waits for b
 				21s   a+18s b+19s   => settles at 1m36s
+				36s   a+28s b+29s   => settles at 1m36s
+				51s   a+48s b+49s   => settles at 1m36s
+				66s   a+58s b+59s   => settles at 1m36s
+				81s   a+78s b+79s   => settles at 1m36s
 				96s   a+88s b+89s   => settled`,
 		},
 		"silent servers accepted": {
@@ -178,6 +198,10 @@ func TestSettle(t *testing.T) {
 			policy: Policy{AcceptSilentServers: true, SettleFromSight: true},
 			script: `
 				25s    a+18s b-20s   => settles at 1m40s
+				40s    a+38s b-20s   => settles at 1m40s
+				55s    a+48s b-20s   => settles at 1m40s
+				70s    a+68s b-20s   => settles at 1m40s
+				85s    a+78s b-20s   => settles at 1m40s
 				100s   a+98s b-20s   => settled`,
 		},
 		"no leases": {

@@ -181,6 +181,8 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		switch {
 		case err == nil && deletionCompleted(after):
 			return after, godwit.Gone, nil
+		case err == nil && slices.ContainsFunc(after.ManagedFields, cleaner.stale):
+			return after, godwit.Failed, errKept
 		case err == nil:
 			return after, godwit.Migrated, dropped(o, after)
 		case apierrors.IsNotFound(err):
@@ -203,6 +205,10 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		o = current
 	}
 }
+
+// errKept reports a cleanup that the server accepted and did not carry out, as it
+// does with entries that it can't read.
+var errKept = errors.New("the API server kept managedFields of versions that are not served")
 
 // cleanNoMore spares the rest of the run a right that is missing for good: every
 // object would wait for it as for a server that starts.

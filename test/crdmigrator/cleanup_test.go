@@ -1,6 +1,7 @@
 package crdmigrator_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -87,6 +88,13 @@ func TestCleanupThatFailsBlocksNoTrim(t *testing.T) {
 			fields:  godwit.Counts{Migrated: 9, Deferred: 1},
 			why:     "clean managedFields",
 		},
+		"an answer that kept the entries": {
+			reason:  "a server takes its own entries for those that it can't read, and says 200",
+			meet:    func(w *widgets, _ int) *http.Response { return w.unchanged("w-0003") },
+			storage: godwit.Counts{Migrated: 10},
+			fields:  godwit.Counts{Migrated: 9, Failed: 1},
+			why:     "kept managedFields",
+		},
 		"a policy": {
 			reason:  "no time cures it, and an empty patch migrates the object meanwhile",
 			meet:    func(*widgets, int) *http.Response { return nil },
@@ -126,6 +134,22 @@ func (tc trouble) mustBlockNothing(t *testing.T) {
 
 	w.allowAll()
 	w.mustClean(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle}), tc.fields.Deferred+tc.fields.Failed)
+}
+
+// unchanged answers a write with the object as it is.
+func (w *widgets) unchanged(name string) *http.Response {
+	o, err := w.at("v2").Get(w.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Error(err) // not Fatal: this is a worker of the run
+		return unavailable()
+	}
+	body, err := o.MarshalJSON()
+	if err != nil {
+		w.t.Error(err)
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)),
+	}
 }
 
 // mustName checks that a tally names the one object that was not settled.

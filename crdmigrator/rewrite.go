@@ -104,7 +104,7 @@ func (r *run) run(ctx context.Context, p Plan) error {
 		}
 	}
 	if err != nil {
-		r.saveLast(ctx)
+		r.saveLast(ctx, err)
 		return err
 	}
 	if !r.storage.Counts.Settled() || r.options.NoTrim {
@@ -112,7 +112,7 @@ func (r *run) run(ctx context.Context, p Plan) error {
 	}
 	if r.options.BeforePage != nil { // the pass may have taken long since the last page
 		if err := persist(ctx, r.recheck); err != nil {
-			r.saveLast(ctx)
+			r.saveLast(ctx, err)
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (r *run) run(ctx context.Context, p Plan) error {
 		return err
 	}
 	if err := r.trim(ctx); err != nil {
-		r.saveLast(ctx)
+		r.saveLast(ctx, err)
 		return err
 	}
 	return nil

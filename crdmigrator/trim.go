@@ -45,10 +45,8 @@ func (r *run) trim(ctx context.Context) error {
 		return r.client.patchCRD(ctx, r.name, types.JSONPatchType, patch, "status")
 	})
 	switch {
-	case apierrors.IsInvalid(err):
-		err = r.whyInvalid(ctx, err)
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		err = r.changedBeforeTrim(err)
+	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		err = r.whyRefused(ctx, err)
 	}
 	switch {
 	case errors.Is(err, ErrChanged):
@@ -61,12 +59,14 @@ func (r *run) trim(ctx context.Context) error {
 	return nil
 }
 
-// whyInvalid tells the meanings of a 422 apart: a test of the patch failed, or
-// admission refused the write, as a policy does that gives no other reason. The
-// latter must not pass for a change, or the next pass would meet it at once.
-func (r *run) whyInvalid(ctx context.Context, refused error) error {
+// whyRefused tells the meanings of an answer apart: a test of the patch failed, or
+// admission refused the write, with whatever code it likes. The latter must not
+// pass for a change, or the next pass would meet it at once.
+func (r *run) whyRefused(ctx context.Context, refused error) error {
 	crd, err := r.client.crd(ctx, r.name)
 	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return errors.Join(refused, fmt.Errorf("look at %s again: %w", r.name, err))
 	case err != nil || crd.UID != r.crd.UID || crd.Generation != r.crd.Generation:
 	case clean(crd): // an earlier attempt whose answer was lost had been carried out
 		return nil
@@ -93,7 +93,10 @@ func (r *run) save(ctx context.Context) error {
 
 // saveLast saves after a pass that did not reach its end. It may fail: the
 // definition may be gone, and a lost cursor costs requests, nothing else.
-func (r *run) saveLast(ctx context.Context) {
+func (r *run) saveLast(ctx context.Context, why error) {
+	if errors.Is(why, ErrOutOfScope) {
+		return // whoever took the label away wants nothing more to be written there
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	if r.journaled || r.checkpoint.ResourceVersion != "" || len(r.checkpoint.Restarts) > 0 {

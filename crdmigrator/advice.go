@@ -328,11 +328,7 @@ func count(n int, one, many string) string {
 
 // quote makes one line of bounded length of somebody else's words.
 func quote(words string) string {
-	words = strings.Join(strings.Fields(words), " ")
-	if len(words) > wordsBytes {
-		words = strings.ToValidUTF8(words[:wordsBytes], "") + "…"
-	}
-	return orElse(words, "without a word")
+	return orElse(clip(strings.Join(strings.Fields(words), " "), wordsBytes), "without a word")
 }
 
 // anyOf joins alternatives, of which some may be none.

@@ -118,7 +118,10 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	}
 	f.Now = m.client.clock.Now()
 	if clean(f.CRD) || m.options.skips(StorageVersionMigrationPhase) {
-		return f, nil
+		if f.ManagedFields == ManagedFieldsStale {
+			err = m.askForCleanup(ctx, &f)
+		}
+		return f, err
 	}
 	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
 		return f, err
@@ -130,15 +133,17 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.Denied, err = m.denied(ctx, f.CRD); err != nil {
 		return f, err
 	}
-	if f.CleanupDenied, err = m.cleanupDenied(ctx, f.CRD); err != nil {
-		return f, err
+	if !m.options.Write.orDefault().patchesObject() {
+		if err := m.askForCleanup(ctx, &f); err != nil {
+			return f, err
+		}
 	}
 	if m.options.Rehearse {
 		if f.Admission, err = m.rehearseWrite(ctx, f); err != nil {
 			return f, fmt.Errorf("rehearse the write %s of %s: %w", m.options.Write.orDefault(), crd, err)
 		}
 	}
-	if len(f.Denied) > 0 || f.CleanupDenied != nil || f.Admission.troubled() {
+	if len(f.Denied) > 0 || f.Admission.troubled() {
 		f.User = m.client.whoAmI(ctx)
 	}
 	return f, nil
@@ -257,17 +262,17 @@ func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResour
 	return denied, nil
 }
 
-// cleanupDenied asks for the right that a cleanup needs where the write itself
-// needs another one.
-func (m *Migrator) cleanupDenied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*Grant, error) {
-	if m.options.DryRun || m.options.Write.orDefault().patchesObject() || m.options.skips(CleanupManagedFieldsPhase) {
-		return nil, nil
+// askForCleanup asks for the right that a cleanup needs, where no write needs it.
+func (m *Migrator) askForCleanup(ctx context.Context, f *Facts) error {
+	if m.options.DryRun || m.options.skips(CleanupManagedFieldsPhase) {
+		return nil
 	}
-	g := Grant{Verb: "patch", Resource: schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}}
+	g := Grant{Verb: "patch", Resource: schema.GroupResource{Group: f.CRD.Spec.Group, Resource: f.CRD.Spec.Names.Plural}}
 	if ok, err := m.may(ctx, g); ok || err != nil {
-		return nil, err
+		return err
 	}
-	return &g, nil
+	f.CleanupDenied, f.User = &g, m.client.whoAmI(ctx)
+	return nil
 }
 
 func (m *Migrator) may(ctx context.Context, g Grant) (bool, error) {

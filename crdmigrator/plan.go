@@ -167,6 +167,7 @@ func PlanFor(f Facts, p Policy) Plan {
 	case f.ManagedFields == "":
 		plan.ManagedFields = ManagedFieldsUnknown
 	}
+	plan.Warnings, plan.Rehearsed = warnings(f, p), f.Admission.rehearsed()
 	if clean(crd) && plan.StorageVersion != "" {
 		if plan.ManagedFields == ManagedFieldsStale {
 			plan.State = Ready
@@ -175,12 +176,14 @@ func PlanFor(f Facts, p Policy) Plan {
 	}
 	plan.State = Ready
 	if p.skips(StorageVersionMigrationPhase) && plan.StorageVersion != "" {
+		if plan.ManagedFields == ManagedFieldsClean {
+			plan.State = Clean
+		}
 		return plan // nothing that keeps a rewrite from starting matters to a cleanup
 	}
 	for _, check := range checks {
 		plan.Blockers = append(plan.Blockers, check(f, p)...)
 	}
-	plan.Warnings, plan.Rehearsed = warnings(f, p), f.Admission.rehearsed()
 	if len(plan.Blockers) > 0 {
 		plan.State = Blocked
 	}

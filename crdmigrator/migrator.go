@@ -66,6 +66,8 @@ const (
 	CleanupManagedFieldsPhase Phase = "CleanupManagedFields"
 )
 
+var phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
+
 // Migrator migrates the custom resources of one cluster. It is safe for
 // concurrent use on different definitions.
 type Migrator struct {
@@ -98,6 +100,11 @@ type change struct {
 func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	if !slices.Contains(Writes, o.Write.orDefault()) {
 		return nil, fmt.Errorf("no such write: %q; there are %v", o.Write, Writes)
+	}
+	for _, phase := range o.SkipPhases {
+		if !slices.Contains(phases, phase) {
+			return nil, fmt.Errorf("no such phase: %q; there are %v", phase, phases)
+		}
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -188,7 +195,7 @@ type BlockedError struct {
 func (e *BlockedError) Error() string {
 	messages := make([]string, len(e.Blockers))
 	for i, b := range e.Blockers {
-		messages[i] = b.Reason + ": " + b.Message
+		messages[i] = b.Reason + ": " + b.Message + ", " + b.Remedy
 	}
 	return fmt.Sprintf("%s is blocked: %s", e.CRD, strings.Join(messages, "; "))
 }

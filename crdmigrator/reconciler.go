@@ -32,6 +32,9 @@ const (
 	// EventFailed is the reason of the event when a pass failed, or did not
 	// converge.
 	EventFailed = "StorageVersionMigrationFailed"
+	// EventWaiting is the reason of the event when an API server is silent: only a
+	// person knows whether it is gone for good.
+	EventWaiting = "StorageVersionMigrationWaiting"
 	// ReasonNotConverging: pass after pass met writes by others.
 	ReasonNotConverging = "NotConverging"
 
@@ -50,6 +53,9 @@ const (
 
 	// notConverging is the number of passes in a row after which somebody is told.
 	notConverging = 5
+
+	// concurrentDefinitions is enough for some that wait and one or two that run.
+	concurrentDefinitions = 4
 
 	defaultCacheGCInterval = 10 * time.Minute
 	logProgressEvery       = 10 * time.Second
@@ -168,7 +174,9 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 		}
 		m.plan = &plan
 	}
-	report, err := p.migrator.Run(ctx, *m.plan, progress(ctx))
+	progress, stop := r.logProgress(ctx)
+	report, err := p.migrator.Run(ctx, *m.plan, progress)
+	stop()
 	if errors.As(err, new(*NotSettledError)) {
 		return report, err
 	}
@@ -180,20 +188,27 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 	return report, err
 }
 
-// progress logs now and then how far a run is.
-func progress(ctx context.Context) func(Report) {
-	last := time.Now()
-	return func(report Report) {
-		if time.Since(last) < logProgressEvery {
-			return
+// logProgress logs now and then how far a run is, also while it waits for its turn.
+func (r *CRDMigrator) logProgress(ctx context.Context) (progress func(Report), stop func()) {
+	var latest atomic.Pointer[Report]
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for walk.Wait(ctx, logProgressEvery) == nil {
+			report := latest.Load()
+			if report == nil {
+				continue
+			}
+			storage := report.Storage
+			if storage.Counts.Total() == 0 {
+				storage = report.Candidates
+			}
+			log.FromContext(ctx).Info("Migrating", "done", storage.Counts.Total(), "remaining", storage.Remaining,
+				"failed", storage.Counts.Failed, "waitsForByteBudget", r.Limiter.WaitsForBytes().Round(time.Second).String())
 		}
-		last = time.Now()
-		storage := report.Storage
-		if storage.Counts.Total() == 0 {
-			storage = report.Candidates
-		}
-		log.FromContext(ctx).Info("Migrating", "done", storage.Counts.Total(), "remaining", storage.Remaining, "failed", storage.Counts.Failed)
-	}
+	}()
+	return func(report Report) { latest.Store(&report) }, func() { cancel(); <-ended }
 }
 
 // interrupted says what follows a pass that did not reach its end.
@@ -202,11 +217,17 @@ func (r *CRDMigrator) interrupted(ctx context.Context, crd *apiextensionsv1.Cust
 	var blocked *BlockedError
 	switch {
 	case errors.As(err, &unsettled):
-		r.sayOnce(ctx, crd, err)
+		if r.sayOnce(ctx, crd, err) && len(unsettled.Silent) > 0 {
+			r.event(crd, corev1.EventTypeWarning, EventWaiting, actionMigrate, fmt.Sprintf(
+				"%s; bring it back, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system %s", err, unsettled.Silent[0].Name))
+		}
 		return reconcile.Result{RequeueAfter: min(max(unsettled.Wait, time.Second), lookAgain)}, nil
 	case errors.As(err, &blocked) && onlyOthersAtWork(blocked):
 		r.sayOnce(ctx, crd, err)
 		return reconcile.Result{RequeueAfter: waitForOthers}, nil
+	}
+	r.remember(crd.Name).waiting = ""
+	switch {
 	case errors.Is(err, ErrChanged), errors.Is(err, ErrOutOfScope), errors.Is(err, ErrNotFound):
 		log.FromContext(ctx).Info("Stopped", "why", err.Error())
 		return reconcile.Result{RequeueAfter: time.Second}, nil // the next look says what became of it
@@ -220,17 +241,21 @@ func onlyOthersAtWork(e *BlockedError) bool {
 	return !slices.ContainsFunc(e.Blockers, func(b godwit.Blocker) bool { return b.Reason != ReasonMigrationInProgress })
 }
 
-// sayOnce logs why nothing happens, unless that is what was said last.
-func (r *CRDMigrator) sayOnce(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, why error) {
+// sayOnce logs why nothing happens, unless that is what was said last. It reports
+// whether it was news.
+func (r *CRDMigrator) sayOnce(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, why error) bool {
 	cause := fmt.Sprintf("%T", why) // the text changes every second
 	var unsettled *NotSettledError
 	if errors.As(why, &unsettled) {
-		cause += join(unsettled.Servers)
+		cause += join(unsettled.Servers) + "/" + join(unsettled.Silent)
 	}
-	if m := r.remember(crd.Name); m.waiting != cause {
-		m.waiting = cause
-		log.FromContext(ctx).Info("Waiting", "why", why.Error())
+	m := r.remember(crd.Name)
+	if m.waiting == cause {
+		return false
 	}
+	m.waiting = cause
+	log.FromContext(ctx).Info("Waiting", "why", why.Error())
+	return true
 }
 
 // concluded says what follows a complete pass.

@@ -65,11 +65,7 @@ func (s Selector) matches(crd metav1.Object) bool {
 	if selector == nil {
 		selector = labels.SelectorFromSet(labels.Set{AutoMigrateLabel: AutoMigrateValue})
 	}
-	return s.hasGroup(groupOf(crd.GetName())) && selector.Matches(labels.Set(crd.GetLabels()))
-}
-
-func (s Selector) hasGroup(group string) bool {
-	return !s.isZero() && (s.Group == "" || s.Group == group)
+	return !s.isZero() && (s.Group == "" || s.Group == groupOf(crd.GetName())) && selector.Matches(labels.Set(crd.GetLabels()))
 }
 
 // groupOf relies on the API server, which accepts no definition whose name is
@@ -92,15 +88,15 @@ type profile struct {
 	observed string // the annotation for the generation that needs no more work
 }
 
-// mayHold spares reading definitions that are out of scope by their name.
-func (s scope) mayHold(crd string) bool {
-	group := groupOf(crd)
+// mayHold spares reading definitions that are out of scope by their metadata.
+func (s scope) mayHold(crd metav1.Object) bool {
+	group := groupOf(crd.GetName())
 	for kind := range s.byKind {
 		if kind.Group == group {
 			return true
 		}
 	}
-	return s.selector.hasGroup(group)
+	return s.selector.matches(crd)
 }
 
 // profileOf returns nil for a definition that is out of scope.
@@ -121,6 +117,9 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 		kind, err := apiutil.GVKForObject(object, scheme)
 		if err != nil {
 			return s, fmt.Errorf("find the kind of %T, which Config names: %w", object, err)
+		}
+		if s.byKind[kind.GroupKind()] != nil {
+			return s, fmt.Errorf("Config names %s twice, by two Go types: one is enough, all objects are migrated by any", kind.GroupKind())
 		}
 		w, err := configuredWrite(r.Policy.Write.orDefault(), by)
 		if err != nil {

@@ -41,17 +41,17 @@ func TestScope(t *testing.T) {
 		"group and default label": {
 			scope: scope{selector: Selector{Group: "example.com"}}, name: "ducks.example.com", kind: "Duck", label: opted, want: selected, reads: true},
 		"a group without the label is not asked for": {
-			scope: scope{selector: Selector{Group: "example.com"}}, name: "ducks.example.com", kind: "Duck", reads: true},
+			scope: scope{selector: Selector{Group: "example.com"}}, name: "ducks.example.com", kind: "Duck"},
 		"the label with another value opts out": {
 			scope: scope{selector: Selector{Group: "example.com"}}, name: "ducks.example.com", kind: "Duck",
-			label: map[string]string{AutoMigrateLabel: "false"}, reads: true},
+			label: map[string]string{AutoMigrateLabel: "false"}},
 		"the label in a group that was not asked for": {
 			scope: scope{selector: Selector{Group: "example.com"}}, name: "ducks.example.org", kind: "Duck", label: opted},
 		"a label of one's own in any group": {
 			scope: scope{selector: Selector{LabelSelector: mustParse(t, "mine=yes")}}, name: "ducks.example.org", kind: "Duck",
 			label: map[string]string{"mine": "yes"}, want: selected, reads: true},
 		"with a label of one's own the default one means nothing": {
-			scope: scope{selector: Selector{LabelSelector: mustParse(t, "mine=yes")}}, name: "ducks.example.org", kind: "Duck", label: opted, reads: true},
+			scope: scope{selector: Selector{LabelSelector: mustParse(t, "mine=yes")}}, name: "ducks.example.org", kind: "Duck", label: opted},
 		"Config goes before the label": {
 			scope: scope{byKind: config, selector: Selector{Group: "example.com"}}, name: "geese.example.com", kind: "Goose", label: opted, want: byKind, reads: true},
 		"without a Selector a label means nothing": {
@@ -68,7 +68,7 @@ func TestScope(t *testing.T) {
 			if got := test.scope.profileOf(crd); got != test.want {
 				t.Errorf("profile %p, want %p", got, test.want)
 			}
-			if got := test.scope.mayHold(test.name); got != test.reads {
+			if got := test.scope.mayHold(crd); got != test.reads {
 				t.Errorf("mayHold: %v, want %v", got, test.reads)
 			}
 		})

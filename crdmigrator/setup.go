@@ -40,8 +40,18 @@ func (r *CRDMigrator) SetupWithManager(ctx context.Context, mgr manager.Manager,
 	return builder.ControllerManagedBy(mgr).
 		For(&apiextensionsv1.CustomResourceDefinition{}, builder.OnlyMetadata, builder.WithPredicates(r.inScope(), changed())).
 		Named("crdmigrator").
-		WithOptions(o).
+		WithOptions(withDefaults(o)).
 		Complete(r)
+}
+
+// withDefaults lets definitions wait and be migrated beside each other: their
+// servers are to be looked at every few seconds, also while another one's run
+// takes long. One limiter paces them all.
+func withDefaults(o controller.Options) controller.Options {
+	if o.MaxConcurrentReconciles == 0 {
+		o.MaxConcurrentReconciles = concurrentDefinitions
+	}
+	return o
 }
 
 func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
@@ -52,6 +62,9 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 		return errors.New("one of Config and Selector must be set: there is nothing to migrate without")
 	case !scheme.Recognizes(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")):
 		return errors.New("the manager's scheme does not know CustomResourceDefinitions: call AddToScheme of k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")
+	}
+	if len(r.Policy.SkipPhases) > 0 {
+		return errors.New("Policy.SkipPhases is not used here: set SkipCRDMigrationPhases")
 	}
 	for _, phase := range r.SkipCRDMigrationPhases {
 		if !slices.Contains(phases, phase) {
@@ -66,8 +79,6 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 	r.scope, err = r.scopeOf(cfg, scheme)
 	return err
 }
-
-var phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 
 func (r *CRDMigrator) skips(phase Phase) bool {
 	return slices.Contains(r.SkipCRDMigrationPhases, phase)
@@ -103,8 +114,11 @@ func (r *CRDMigrator) sweep(ctx context.Context) error {
 	}
 }
 
+// inScope lets a definition through that lost its label: somebody has to notice.
 func (r *CRDMigrator) inScope() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(o client.Object) bool { return r.scope.mayHold(o.GetName()) })
+	p := predicate.NewPredicateFuncs(func(o client.Object) bool { return r.scope.mayHold(o) })
+	p.UpdateFunc = func(e event.UpdateEvent) bool { return r.scope.mayHold(e.ObjectOld) || r.scope.mayHold(e.ObjectNew) }
+	return p
 }
 
 // changed lets real changes through: neither a resync, nor the checkpoints that

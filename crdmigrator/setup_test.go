@@ -7,6 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -23,6 +24,17 @@ func schemeWith(t *testing.T, add ...func(*runtime.Scheme) error) *runtime.Schem
 	}
 	return scheme
 }
+
+// otherConfigMap is a second Go type of one kind, as a second version has.
+type otherConfigMap struct{ corev1.ConfigMap }
+
+func addOtherConfigMap(s *runtime.Scheme) error {
+	s.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &corev1.ConfigMap{})
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"}, &otherConfigMap{})
+	return nil
+}
+
+func (o *otherConfigMap) DeepCopyObject() runtime.Object { return &otherConfigMap{*o.DeepCopy()} }
 
 func TestSetupRefuses(t *testing.T) {
 	scheme := schemeWith(t, apiextensionsv1.AddToScheme, corev1.AddToScheme)
@@ -42,6 +54,11 @@ func TestSetupRefuses(t *testing.T) {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: []Phase{"storageversionmigration"}}},
 		"a write that does not exist": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{Write: "put"}}},
+		"phases are skipped in one place, or the other would be overlooked": {
+			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{SkipPhases: phases}}},
+		"two Go types of one kind: which of them is meant would be left to chance": {
+			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}, &otherConfigMap{}: {}}},
+			scheme:   schemeWith(t, apiextensionsv1.AddToScheme, corev1.AddToScheme, addOtherConfigMap)},
 		"an update goes to the object, never to /status": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Policy: Policy{Write: WriteUpdate},
 				Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}},

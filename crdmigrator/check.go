@@ -55,7 +55,7 @@ const (
 	ReasonManagedFieldsRemovedVersion = "ManagedFieldsRemovedVersion"
 	// ReasonNoServedVersion (Stranding, Safe without objects): no version is served.
 	ReasonNoServedVersion = "NoServedVersion"
-	// ReasonStoredVersionsDoubtful (Unknown): a version is removed, and
+	// ReasonStoredVersionsDoubtful (Unknown; also a warning of a plan): a version is removed, and
 	// status.storedVersions proves nothing, because it lacks the storage version
 	// or was trimmed by a migration that failed.
 	ReasonStoredVersionsDoubtful = "StoredVersionsDoubtful"

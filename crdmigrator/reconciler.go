@@ -92,7 +92,8 @@ type CRDMigrator struct {
 	// always on: the process may have come up a moment after a server came back.
 	// SkipCRDMigrationPhases stands for SkipPhases.
 	Policy Policy
-	// Limiter paces every request; share it with the operator's other
+	// Limiter paces every write and all that goes with it, but the lists of
+	// objects, which go through APIReader; share it with the operator's other
 	// migrators. Nil means one of its own.
 	Limiter *walk.Limiter
 

@@ -35,8 +35,13 @@ func (l *logLines) with(part string) []string {
 	return slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool { return !strings.Contains(line, part) })
 }
 
-// errors are the lines that were logged as such.
-func (l *logLines) errors() []string { return l.with(`"error"=`) }
+// errors are the lines that were logged as such, but for client-go's about an
+// answer that was cut off because nobody wanted it any more.
+func (l *logLines) errors() []string {
+	return slices.DeleteFunc(l.with(`"error"=`), func(line string) bool {
+		return strings.Contains(line, "reading response body") && strings.Contains(line, "context canceled")
+	})
+}
 
 // informative are the lines that say something without being an error.
 func (l *logLines) informative(part string) []string {

@@ -119,7 +119,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 			return s, fmt.Errorf("find the kind of %T, which Config names: %w", object, err)
 		}
 		if s.byKind[kind.GroupKind()] != nil {
-			return s, fmt.Errorf("Config names %s twice, by two Go types: one is enough, all objects are migrated by any", kind.GroupKind())
+			return s, fmt.Errorf("find one configuration for %s: Config names it twice, by two Go types, and one would do", kind.GroupKind())
 		}
 		w, err := configuredWrite(r.Policy.Write.orDefault(), by)
 		if err != nil {

@@ -12,63 +12,67 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
+// invalidity is one way in which an object may break a schema that came after it.
+type invalidity struct {
+	reason  string
+	schema  apiextensionsv1.JSONSchemaProps // of v2's spec
+	spec    map[string]any                  // of w-0003
+	refusal string                          // empty: forgiven
+	mend    map[string]any                  // into its spec
+}
+
+var invalidities = map[string]invalidity{
+	"field required": {
+		reason:  "what is missing has no value that could be as it was",
+		schema:  apiextensionsv1.JSONSchemaProps{Required: []string{"of"}},
+		spec:    map[string]any{"color": "blue"},
+		refusal: "spec.of: Required value",
+		mend:    map[string]any{"color": "blue", "of": "w-0003"},
+	},
+	"value out of bounds": {
+		reason: "ratcheting forgives",
+		schema: apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"color": {Type: "string", MaxLength: new(int64(5))},
+		}},
+		spec: map[string]any{"color": "ultramarine"},
+	},
+	"rule": {
+		reason: "ratcheting forgives",
+		schema: apiextensionsv1.JSONSchemaProps{
+			Properties:   map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}},
+			XValidations: apiextensionsv1.ValidationRules{{Rule: "self.color != 'red'", Message: "red is taken"}},
+		},
+		spec: map[string]any{"color": "red"},
+	},
+	"rule of transition": {
+		reason: "a rule that knows the old object is not ratcheted",
+		schema: apiextensionsv1.JSONSchemaProps{
+			Properties:   map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}},
+			XValidations: apiextensionsv1.ValidationRules{{Rule: "oldSelf.color == '' || self.color != 'red'", Message: "red is taken"}},
+		},
+		spec:    map[string]any{"color": "red"},
+		refusal: "red is taken",
+		mend:    map[string]any{"color": "green"},
+	},
+	"set": {
+		reason: "ratcheting forgives",
+		schema: apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"tags": {
+				Type: "array", XListType: new("set"),
+				Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
+			},
+		}},
+		spec: map[string]any{"tags": []any{"a", "a"}},
+	},
+}
+
 // TestObjectInvalidUnderTheNewSchema: the server forgives what was invalid
 // before and stays as it was, with two exceptions. What it refuses is named in
 // its words, keeps nothing else from being migrated, and is migrated once it is
 // mended.
 func TestObjectInvalidUnderTheNewSchema(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
-		reason  string
-		schema  apiextensionsv1.JSONSchemaProps // of v2's spec
-		spec    map[string]any                  // of w-0003
-		refusal string                          // empty: forgiven
-		mend    map[string]any                  // into its spec
-	}{
-		"field required": {
-			reason:  "what is missing has no value that could be as it was",
-			schema:  apiextensionsv1.JSONSchemaProps{Required: []string{"of"}},
-			spec:    map[string]any{"color": "blue"},
-			refusal: "spec.of: Required value",
-			mend:    map[string]any{"color": "blue", "of": "w-0003"},
-		},
-		"value out of bounds": {
-			reason: "ratcheting forgives",
-			schema: apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
-				"color": {Type: "string", MaxLength: new(int64(5))},
-			}},
-			spec: map[string]any{"color": "ultramarine"},
-		},
-		"rule": {
-			reason: "ratcheting forgives",
-			schema: apiextensionsv1.JSONSchemaProps{
-				Properties:   map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}},
-				XValidations: apiextensionsv1.ValidationRules{{Rule: "self.color != 'red'", Message: "red is taken"}},
-			},
-			spec: map[string]any{"color": "red"},
-		},
-		"rule of transition": {
-			reason: "a rule that knows the old object is not ratcheted",
-			schema: apiextensionsv1.JSONSchemaProps{
-				Properties:   map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}},
-				XValidations: apiextensionsv1.ValidationRules{{Rule: "oldSelf.color == '' || self.color != 'red'", Message: "red is taken"}},
-			},
-			spec:    map[string]any{"color": "red"},
-			refusal: "red is taken",
-			mend:    map[string]any{"color": "green"},
-		},
-		"set": {
-			reason: "ratcheting forgives",
-			schema: apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
-				"tags": {
-					Type: "array", XListType: new("set"),
-					Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
-				},
-			}},
-			spec: map[string]any{"tags": []any{"a", "a"}},
-		},
-	}
-	for name, tc := range cases {
+	for name, tc := range invalidities {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)

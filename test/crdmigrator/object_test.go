@@ -68,17 +68,7 @@ func TestObjectCreatedAgainMidRun(t *testing.T) {
 				w.flip()
 				m, wire := w.writer(write)
 				run := w.pauseAt(t.Context(), m, wire.haltBefore(t, sendsTo("w-0003")), nil)
-				if err := w.at("v1").Delete(t.Context(), "w-0003", metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
-				var made types.UID
-				if tc.again {
-					o, err := w.at("v1").Create(t.Context(), w.object("v1", "w-0003"), metav1.CreateOptions{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					made = o.GetUID()
-				}
+				made := w.replace("w-0003", tc.again)
 				report, err := run.goOn()
 				if err != nil || report.Storage.Counts != want || report.Trimmed != want.Settled() {
 					t.Errorf("run: %+v, trimmed %v, %v, want %+v", report.Storage, report.Trimmed, err, want)
@@ -93,6 +83,22 @@ func TestObjectCreatedAgainMidRun(t *testing.T) {
 			})
 		}
 	}
+}
+
+// replace deletes an object, and may make another one of its name.
+func (w *widgets) replace(name string, again bool) (made types.UID) {
+	w.t.Helper()
+	if err := w.at("v1").Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if !again {
+		return ""
+	}
+	o, err := w.at("v1").Create(w.t.Context(), w.object("v1", name), metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o.GetUID()
 }
 
 // TestEveryWritePassesWhatMayNotChange: a write that changes nothing is allowed

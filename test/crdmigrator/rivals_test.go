@@ -135,7 +135,8 @@ func TestStorageVersionThatNeverRests(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 100)
 	w.flip()
-	m := w.unhurried()
+	// Its pass outlasts several changes, while its pages don't.
+	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 40})})
 	peace := w.keepEditing(400*time.Millisecond, func(crd *apiextensionsv1.CustomResourceDefinition, i int) {
 		crd.Spec.Versions[0].Storage, crd.Spec.Versions[1].Storage = i%2 == 0, i%2 == 1
 	})
@@ -159,35 +160,44 @@ func TestStorageVersionThatNeverRests(t *testing.T) {
 	w.mustBeMigrated(w.mustMigrate(m), 100)
 }
 
-// unhurried is a migrator whose pass over 100 objects outlasts several changes
-// of the definition, while its pages don't.
-func (w *widgets) unhurried() *crdmigrator.Migrator {
-	w.t.Helper()
-	return w.quickMigrator(crdmigrator.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 40})})
-}
-
 // TestSchemaThatNeverRests: edits that leave the storage version alone cost a
-// restart at the most, and none of them a proof.
+// restart at the most, and none of them a proof. A run looks before each page: one
+// edit between two looks costs nothing, several end it, and the next one begins
+// anew.
 func TestSchemaThatNeverRests(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 100)
 	w.flip()
-	m, before := w.unhurried(), w.crd().Generation
-	peace := w.keepEditing(time.Second, func(crd *apiextensionsv1.CustomResourceDefinition, i int) {
-		crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = fmt.Sprint("widget number ", i)
-	})
-	var report crdmigrator.Report
-	await(t, "a run to come to its end", func() bool {
-		var err error
-		if report, err = w.migrate(t.Context(), m, nil); err != nil {
-			mustStopForChange(t, report, err)
+	// One object after the other: at most one look is ahead of the object that is
+	// done, so that there is one between edits that are 20 objects apart, and
+	// there are at least two edits between looks where three come at once.
+	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
+	edits := 0
+	editing := func(atOnce map[int64]int) func(crdmigrator.Report) {
+		return func(r crdmigrator.Report) {
+			for range atOnce[r.Storage.Counts.Total()] {
+				edits++
+				_, err := controlplane.UpdateCRD(t.Context(), w.config, w.name, func(crd *apiextensionsv1.CustomResourceDefinition) {
+					crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = fmt.Sprint("widget number ", edits)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
 		}
-		return err == nil
-	})
-	peace()
-	if w.crd().Generation < before+2 {
-		t.Fatal("nobody edited the definition")
+	}
+	report, err := w.migrate(t.Context(), m, editing(map[int64]int{20: 1, 40: 1, 60: 3}))
+	mustStopForChange(t, report, err)
+	if edits != 5 {
+		t.Errorf("stopped after %d edits, want 5: one after the other is no reason", edits)
+	}
+
+	if report, err = w.migrate(t.Context(), m, editing(map[int64]int{20: 1, 40: 1, 60: 1, 80: 1})); err != nil {
+		t.Errorf("the run that began anew: %v after %d edits in all, want none to end it", err, edits)
+	}
+	if edits != 9 {
+		t.Fatalf("%d edits in all, want 9", edits)
 	}
 	w.mustBeMigrated(report, 100)
 	w.mustHaveBeenWritten("after all", 100, 2)

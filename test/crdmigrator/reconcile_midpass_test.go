@@ -133,8 +133,8 @@ func TestReconcileResumesAfterAStop(t *testing.T) {
 	}
 	w.mustHaveStoredVersions("after the stop", "v1,v2")
 	done := w.stored()["v2"]
-	if done < 50 || done == midPassObjects {
-		t.Fatalf("%d objects were written before the stop, want some more than 50 and not all", done)
+	if done == 0 || done == midPassObjects {
+		t.Fatalf("%d objects were written before the stop, want some and not all", done)
 	}
 	if events := said.all(); len(events) > 0 {
 		t.Errorf("events about a stop: %+v", events)

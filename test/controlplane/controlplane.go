@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// startTimeout bounds the start of one server, which takes 2 to 5 s on an idle machine of two cores: ten times
+	// startTimeout bounds the start of one server, which takes 2 to 5 s on an idle machine of two cores: twenty times
 	// that is still no hang but a machine with other things to do.
-	startTimeout = 60 * time.Second
+	startTimeout = 2 * time.Minute
 	// stopTimeout is how long a server may take to end before it is killed.
 	stopTimeout = 20 * time.Second
 	// etcdQuota, in bytes, is the most that etcd's documentation recommends. Its default of 2 GB ends a benchmark of a

@@ -21,18 +21,28 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
+// webhookSeconds is the longest that an API server waits for a webhook: where
+// one holds a write, nothing but the test is to end that.
+const webhookSeconds = 30
+
 // webhook is a validating webhook on the updates of one resource.
 type webhook struct {
 	*endpoint
 	name string
 
 	mu      sync.Mutex
-	verdict func(name string) (refusal string) // may take its time
+	verdict func(*admissionv1.AdmissionRequest) (refusal string) // may take its time
 }
 
 // newWebhook starts a webhook and has the API server ask it. A refusal says
 // why an object is denied, an empty one lets it pass.
 func (w *widgets) newWebhook(verdict func(name string) (refusal string)) *webhook {
+	w.t.Helper()
+	return w.newReviewer(byName(verdict))
+}
+
+// newReviewer is newWebhook for who looks at more than the object's name.
+func (w *widgets) newReviewer(verdict func(*admissionv1.AdmissionRequest) (refusal string)) *webhook {
 	w.t.Helper()
 	h := &webhook{name: "check." + w.group, verdict: verdict}
 	h.endpoint = newEndpoint(w.t, h)
@@ -40,10 +50,14 @@ func (w *widgets) newWebhook(verdict func(name string) (refusal string)) *webhoo
 	return h
 }
 
+func byName(verdict func(name string) string) func(*admissionv1.AdmissionRequest) string {
+	return func(r *admissionv1.AdmissionRequest) string { return verdict(r.Name) }
+}
+
 func (h *webhook) decide(verdict func(name string) string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.verdict = verdict
+	h.verdict = byName(verdict)
 }
 
 func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +69,7 @@ func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	verdict := h.verdict
 	h.mu.Unlock()
-	refusal := verdict(review.Request.Name)
+	refusal := verdict(review.Request)
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: refusal == ""}
 	if refusal != "" {
 		review.Response.Result = &metav1.Status{Message: refusal}
@@ -95,6 +109,7 @@ func (w *widgets) register(h *webhook) {
 				FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
 				SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 				AdmissionReviewVersions: []string{"v1"},
+				TimeoutSeconds:          ptr.To[int32](webhookSeconds),
 			}},
 		}, metav1.CreateOptions{})
 	if err != nil {

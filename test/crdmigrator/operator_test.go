@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,19 +83,9 @@ func (o *operator) start() (stop func()) {
 	return stop
 }
 
-// await polls, since a reconciler tells nobody that it is done.
-func (o *operator) await(what string, ok func() bool) {
-	o.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			o.t.Fatalf("%s: not within a minute", what)
-		}
-	}
-}
-
 func (o *operator) awaitAnnotation(key, value string) {
 	o.t.Helper()
-	o.await(key+"="+value, func() bool { return o.w.crd().Annotations[key] == value })
+	await(o.t, key+"="+value, func() bool { return o.w.crd().Annotations[key] == value })
 }
 
 // requestLog is what a process asked the API server for.

@@ -171,7 +171,7 @@ func TestAnnotation_DoesNotHideRestoredStoredVersions(t *testing.T) {
 	if mark := restored.Annotations[crdmigrator.ClusterAPIObservedGenerationAnnotation]; mark == "" {
 		t.Fatal("the restored definition has no annotation that could hide anything")
 	}
-	c.await("a second migration", func() bool { return w.storedVersions() == "v2" })
+	await(c.t, "a second migration", func() bool { return w.storedVersions() == "v2" })
 	w.mustLeave("after the second migration", cleaned(5))
 }
 

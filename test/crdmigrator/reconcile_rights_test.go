@@ -82,7 +82,7 @@ func TestReconcileNeedsExactlyTheseRights(t *testing.T) {
 	user, wire := tap(user)
 	o := w.selectingAs(user, func(o *operator) { o.migrator.Recorder = o.manager.GetEventRecorder("crdmigrator") })
 	o.start()
-	o.await("an event that is told again", func() bool {
+	await(o.t, "an event that is told again", func() bool {
 		return wire.count(func(e exchange) bool { return e.method == http.MethodPatch && strings.Contains(e.path, "/events/") }) > 0
 	})
 	h.decide(allow)

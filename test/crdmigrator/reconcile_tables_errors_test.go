@@ -35,7 +35,7 @@ func TestErrors_RetryAFailedMigration(t *testing.T) {
 	last := newBell(w)
 	c := w.embed(embedding{})
 	c.start()
-	c.await("all but one to be migrated", func() bool { return w.stored()["v2"] == 4 })
+	await(c.t, "all but one to be migrated", func() bool { return w.stored()["v2"] == 4 })
 	w.mustLeave("with one denied", outcome{Stored: map[string]int{"v1": 1, "v2": 4}, StoredVersions: "v1,v2"})
 	last.ring(c)
 	h.decide(allow)
@@ -56,8 +56,8 @@ func TestErrors_RetryAFailedCleanup(t *testing.T) {
 	last := newBell(w)
 	c := w.embed(embedding{version: "v2", by: byStatus}) // past the webhook, which is asked of cleanups
 	c.start()
-	c.await("the trim", func() bool { return w.storedVersions() == "v2" })
-	c.await("the others to be cleaned", func() bool {
+	await(c.t, "the trim", func() bool { return w.storedVersions() == "v2" })
+	await(c.t, "the others to be cleaned", func() bool {
 		return slices.Equal(w.entries("w-0004"), []string{"crdmigrator.test Update v2"})
 	})
 	w.mustHaveEntries("with one denied", "w-0003", "crdmigrator.test Update v1")

@@ -102,7 +102,7 @@ func (b *bell) ring(c *configured) {
 	b.rings++
 	before := c.looks(b.w.name)
 	b.w.label("rings", strings.Repeat("i", b.rings))
-	c.await("a look at what was changed last", func() bool { return c.looks(b.w.name) > before })
+	await(c.t, "a look at what was changed last", func() bool { return c.looks(b.w.name) > before })
 }
 
 // TestWatch_ResyncIsNoReasonToLook: an informer brings everything again now and
@@ -119,7 +119,7 @@ func TestWatch_ResyncIsNoReasonToLook(t *testing.T) {
 	c.awaitObserved()
 	last.ring(c)
 	before, seen := c.looks(w.name), resyncs.Load()
-	c.await("resyncs", func() bool { return resyncs.Load() >= seen+3 })
+	await(c.t, "resyncs", func() bool { return resyncs.Load() >= seen+3 })
 	last.ring(c)
 	if after := c.looks(w.name); after != before {
 		t.Errorf("%d looks at the definition, want none", after-before)
@@ -146,8 +146,8 @@ func TestWatch_OwnCheckpointIsNoReasonToLook(t *testing.T) {
 	})
 	saved := c.events(true)
 	c.start()
-	c.await("the pass", func() bool { return w.stored()["v2"] == 3 })
-	c.await("its checkpoint", func() bool { return saved.Load() > 0 })
+	await(c.t, "the pass", func() bool { return w.stored()["v2"] == 3 })
+	await(c.t, "its checkpoint", func() bool { return saved.Load() > 0 })
 	last.ring(c)
 	if writes := w.writesIn(c.sent()); len(writes) != 3 {
 		t.Errorf("wrote %q, want one pass over 3 objects", writes)

@@ -127,8 +127,8 @@ func stopServerAcrossFlip(t *testing.T) *stoppedServer {
 // handler they came to, which stores v1.
 func (s *stoppedServer) queueWrites() {
 	s.t.Helper()
-	s.gate = newAdmissionGate(s.t, s.config, s.group)
-	s.gate.awaitInstalled(s.widgets, s.second.Config())
+	s.gate = s.newAdmissionGate()
+	s.gate.awaitInstalled(s.second.Config(), "w-0000")
 	config := s.second.Config()
 	config.Timeout = 5 * time.Minute
 	objects := s.through(config, "v1")
@@ -159,39 +159,28 @@ func (s *stoppedServer) resume() {
 
 // planWhileSilent plans until the plan names a silent server: each process has
 // its own notion of the server's clock, a second apart at the most.
-func (s *stoppedServer) planWhileSilent(m *crdmigrator.Migrator) crdmigrator.Plan {
+func (s *stoppedServer) planWhileSilent(m *crdmigrator.Migrator) (plan crdmigrator.Plan) {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	await(s.t, "the plan to be blocked by the silent server", func() bool {
 		facts, err := m.Observe(s.t.Context(), s.name)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		plan := crdmigrator.PlanFor(facts, crdmigrator.Policy{Settle: 5 * time.Second})
-		if len(plan.Blockers) == 1 && plan.Blockers[0].Reason == crdmigrator.ReasonServerSilent {
-			return plan
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the plan's blockers are %v, want the silent server", plan.Blockers)
-		}
-	}
+		plan = crdmigrator.PlanFor(facts, crdmigrator.Policy{Settle: 5 * time.Second})
+		return len(plan.Blockers) == 1 && plan.Blockers[0].Reason == crdmigrator.ReasonServerSilent
+	})
+	return plan
 }
 
 // awaitSilence runs the plan again and again until the refusal names a silent
 // server.
-func (s *stoppedServer) awaitSilence(m *crdmigrator.Migrator, plan crdmigrator.Plan) *crdmigrator.NotSettledError {
+func (s *stoppedServer) awaitSilence(m *crdmigrator.Migrator, plan crdmigrator.Plan) (notSettled *crdmigrator.NotSettledError) {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		_, err := m.Run(s.t.Context(), plan, nil)
-		var notSettled *crdmigrator.NotSettledError
-		if !errors.As(err, &notSettled) {
+	await(s.t, "a server to be called silent", func() bool {
+		if _, err := m.Run(s.t.Context(), plan, nil); !errors.As(err, &notSettled) {
 			s.t.Fatalf("run beside a stopped server: %v, want NotSettledError", err)
 		}
-		if len(notSettled.Silent) > 0 {
-			return notSettled
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("nobody was called silent within a minute: %v", err)
-		}
-		time.Sleep(500 * time.Millisecond)
-	}
+		return len(notSettled.Silent) > 0
+	})
+	return notSettled
 }

@@ -49,10 +49,10 @@ func TestInTreeMigratorAtWork(t *testing.T) {
 	w := newWidgets(t, ownPlane(t))
 	w.fill("v1", 20)
 	w.flip()
-	writes := newHalt(t)
-	stand := sync.OnceFunc(func() { close(writes.reached) })
 	h := w.newWebhook(deny("w-0000"))
 	w.awaitRefused("w-0000", denied)
+	writes := newHalt(t) // after the webhook, whose end waits for what is held
+	stand := sync.OnceFunc(func() { close(writes.reached) })
 	h.decide(func(string) string { stand(); <-writes.released; return "" })
 	if _, err := w.plane.StartControllerManager(t.Context()); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestInTreeMigratorAtWork(t *testing.T) {
 			t.Errorf("running a blocked plan: %v, want BlockedError", err)
 		}
 		if i == 0 {
-			<-writes.reached
+			await(t, "the migrator to write", writes.isReached)
 		}
 	}
 	if got := w.migrating(); got != "MigrationRunning" {

@@ -31,6 +31,15 @@ func (h *halt) stand() {
 	<-h.released
 }
 
+func (h *halt) isReached() bool {
+	select {
+	case <-h.reached:
+		return true
+	default:
+		return false
+	}
+}
+
 // run is a migration in the background.
 type run struct {
 	*halt

@@ -62,6 +62,7 @@ const (
 // [Limiter.Write]. A Limiter is safe for concurrent use and meant to be shared by
 // all walks over one cluster.
 type Limiter struct {
+	outer  *Limiter // paces every request, too; nil: none
 	max    int
 	bytes  *budget       // nil: none
 	writes *rate.Limiter // nil: no cap
@@ -99,6 +100,18 @@ func NewLimiter(l Limits) *Limiter {
 	}
 }
 
+// Narrow returns a limiter for one walk among those that l paces. Its requests
+// take their turn within its own bounds first, then among all others; the byte
+// budget remains one for all.
+func (l *Limiter) Narrow(to Limits) *Limiter {
+	if to.MaxInFlight <= 0 || to.MaxInFlight > l.max {
+		to.MaxInFlight = l.max
+	}
+	narrow := NewLimiter(to)
+	narrow.outer, narrow.bytes = l, l.bytes
+	return narrow
+}
+
 // MaxInFlight is the bound the limiter was made with: more workers than this
 // can never be busy.
 func (l *Limiter) MaxInFlight() int { return l.max }
@@ -112,6 +125,9 @@ func (l *Limiter) InFlight() (now, allowed int) {
 
 // RoundTripper paces every request that goes through next.
 func (l *Limiter) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	if l.outer != nil {
+		next = l.outer.RoundTripper(next)
+	}
 	return roundTripper{limiter: l, next: next}
 }
 

@@ -59,8 +59,8 @@ type Selector struct {
 
 func (s Selector) isZero() bool { return s.Group == "" && s.LabelSelector == nil }
 
-// matches needs no more than metadata: a definition's name ends in its group.
-func (s Selector) matches(crd metav1.Object) bool {
+// Matches needs no more than metadata: a definition's name ends in its group.
+func (s Selector) Matches(crd metav1.Object) bool {
 	selector := s.LabelSelector
 	if selector == nil {
 		selector = labels.SelectorFromSet(labels.Set{AutoMigrateLabel: AutoMigrateValue})
@@ -96,7 +96,7 @@ func (s scope) mayHold(crd metav1.Object) bool {
 			return true
 		}
 	}
-	return s.selector.matches(crd)
+	return s.selector.Matches(crd)
 }
 
 // profileOf returns nil for a definition that is out of scope.
@@ -104,7 +104,7 @@ func (s scope) profileOf(crd *apiextensionsv1.CustomResourceDefinition) *profile
 	if p, ok := s.byKind[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}]; ok {
 		return p
 	}
-	if s.selector.matches(crd) {
+	if s.selector.Matches(crd) {
 		return s.selected
 	}
 	return nil
@@ -186,7 +186,7 @@ func listOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (func() client
 var ErrOutOfScope = errors.New("the customresourcedefinition left the scope")
 
 func (s scope) keepSelected(_ context.Context, crd *metav1.PartialObjectMetadata) error {
-	if s.selector.matches(crd) {
+	if s.selector.Matches(crd) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s no longer matches its selector", ErrOutOfScope, crd.Name)

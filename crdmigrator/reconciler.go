@@ -181,10 +181,10 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 	if errors.As(err, new(*NotSettledError)) {
 		return report, err
 	}
-	unseen := m.plan.Uncounted
+	plan := m.plan
 	m.plan = nil
-	if err == nil && unseen != "" && !report.Storage.Complete && !r.skips(CleanupManagedFieldsPhase) {
-		err = fmt.Errorf("look at managedFields of %s: %s", crd.Name, unseen)
+	if err == nil && !r.skips(CleanupManagedFieldsPhase) {
+		err = plan.Unseen(report)
 	}
 	return report, err
 }

@@ -1,0 +1,54 @@
+package crdmigration
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+)
+
+const eventAction = "MigrateStorageVersion"
+
+// announcement is the event for a change of the status.
+type announcement struct {
+	eventType, reason, note string
+}
+
+// announcementFor is empty where the verdict is the one that was known: a pass
+// that fails like the one before is no news. Nor is progress.
+func announcementFor(before *v1alpha1.CRDMigrationStatus, v verdict) announcement {
+	known := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	if known != nil && known.Reason == v.reason && known.Message == v.message {
+		return announcement{}
+	}
+	kind := corev1.EventTypeNormal
+	switch {
+	case v.stalled, v.reason == v1alpha1.ReasonFailed, len(v.blocked) > 0:
+		kind = corev1.EventTypeWarning
+	case v.ready, v.reason == v1alpha1.ReasonSuspended, v.reason == v1alpha1.ReasonSettling:
+	default:
+		return announcement{}
+	}
+	return announcement{eventType: kind, reason: v.reason, note: clip(v.message)}
+}
+
+// maxNote is what the API server takes.
+const maxNote = 1024
+
+func clip(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	cut := []rune(note)
+	for len(string(cut)) > maxNote-len("…") {
+		cut = cut[:len(cut)-1]
+	}
+	return string(cut) + "…"
+}
+
+// announce tells whoever watches events.
+func (w *work) announce(before *v1alpha1.CRDMigrationStatus, v verdict) {
+	if a := announcementFor(before, v); a.reason != "" {
+		w.Recorder.Eventf(w.status.written, nil, a.eventType, a.reason, eventAction, "%s", a.note)
+	}
+}

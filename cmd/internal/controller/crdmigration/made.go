@@ -1,0 +1,30 @@
+package crdmigration
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+)
+
+const (
+	managedByLabel = "app.kubernetes.io/managed-by"
+	managedByValue = "godwit"
+)
+
+// For is the CRDMigration that the manager makes for a definition: its spec is
+// empty, for users to fill, and it goes with the definition.
+func For(crd metav1.Object) *v1alpha1.CRDMigration {
+	return &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{
+		Name:   crd.GetName(),
+		Labels: map[string]string{managedByLabel: managedByValue},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition",
+			Name: crd.GetName(), UID: crd.GetUID(),
+		}},
+	}}
+}
+
+// MadeByManager tells such a migration from one that a user made, which needs no
+// label on the definition and is never removed.
+func MadeByManager(m *v1alpha1.CRDMigration) bool { return m.Labels[managedByLabel] == managedByValue }

@@ -1,0 +1,195 @@
+package crdmigration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+var (
+	errSuspended   = errors.New("suspended")
+	errSpecChanged = errors.New("the spec of the crdmigration changed, or it was deleted")
+	errLeftScope   = errors.New("the definition left the manager's scope")
+)
+
+// work is what the manager remembers of one CRDMigration while it runs. Losing it
+// costs requests: the checkpoint is in the status.
+type work struct {
+	*Reconciler
+	name       string
+	uid        types.UID
+	generation int64
+	spec       v1alpha1.CRDMigrationSpec // with the defaults
+	migrator   *crdmigrator.Migrator
+	status     *status
+
+	plan       *crdmigrator.Plan // of a run that waits for servers to settle
+	conflicted int               // passes in a row that met writes by others
+	unsettled  int               // passes in a row that left something behind
+}
+
+func (w *work) newMigrator() (*crdmigrator.Migrator, error) {
+	o := options(w.spec)
+	o.Journal = journal{work: w, reader: w.Reader}
+	o.BeforePage = w.wanted
+	o.Limiter = w.Limiter
+	if own := ownLimits(w.spec); own != (walk.Limits{}) {
+		o.Limiter = w.Limiter.Narrow(own)
+	}
+	m, err := crdmigrator.New(w.Config, o)
+	if err != nil {
+		return nil, fmt.Errorf("make a migrator for crdmigration %s: %w", w.name, err)
+	}
+	return m, nil
+}
+
+func ownLimits(spec v1alpha1.CRDMigrationSpec) walk.Limits {
+	var l walk.Limits
+	if spec.MaxInFlight != nil {
+		l.MaxInFlight = int(*spec.MaxInFlight)
+	}
+	if spec.MaxRequestsPerSecond != nil {
+		l.MaxWritesPerSecond = float64(*spec.MaxRequestsPerSecond)
+	}
+	return l
+}
+
+// wanted looks before each page whether the migration is still asked for.
+func (w *work) wanted(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
+	m := &v1alpha1.CRDMigration{}
+	err := w.Client.Get(ctx, client.ObjectKey{Name: w.name}, m)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("look at crdmigration %s: %w", w.name, err)
+	case err != nil || m.UID != w.uid || m.DeletionTimestamp != nil:
+		return errSpecChanged
+	case m.Spec.Suspend:
+		return errSuspended
+	case m.Generation > w.generation:
+		return errSpecChanged
+	case MadeByManager(m) && !w.InScope(crd):
+		return errLeftScope
+	}
+	return nil
+}
+
+// advance makes one pass and says what it amounts to, and when to look again.
+func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, time.Duration, error) {
+	if m.Spec.Suspend {
+		return suspended(), 0, nil
+	}
+	if w.plan == nil {
+		plan, err := w.migrator.Plan(ctx, w.name)
+		if err != nil {
+			v, pause := w.conclude(crdmigrator.Report{}, err)
+			return v, pause, nil
+		}
+		if w.done(m, plan) {
+			return succeeded(w.spec), 0, nil
+		}
+		w.plan = &plan
+		if err := w.status.write(ctx, func(m *v1alpha1.CRDMigration) { describe(m, plan) }); err != nil {
+			return verdict{}, 0, err
+		}
+	}
+	began := time.Now()
+	progress, stop := w.status.follow(ctx, began)
+	report, err := w.migrator.Run(ctx, *w.plan, w.Metrics.of(w.name, progress))
+	stop()
+	if errors.As(err, new(*crdmigrator.NotSettledError)) {
+		v, pause := w.conclude(report, err)
+		return v, pause, nil
+	}
+	if err == nil && !slices.Contains(options(w.spec).SkipPhases, crdmigrator.CleanupManagedFieldsPhase) {
+		err = w.plan.Unseen(report)
+	}
+	w.plan = nil
+	v, pause := w.conclude(report, err)
+	err = w.status.write(context.WithoutCancel(ctx), func(m *v1alpha1.CRDMigration) {
+		record(m, report, began, time.Now())
+		complete(m, report, v)
+	})
+	return v, pause, err
+}
+
+// done: the definition is as the last pass left it, and that pass left nothing.
+// Every trim is an event, and would call for another pass otherwise.
+func (w *work) done(m *v1alpha1.CRDMigration, p crdmigrator.Plan) bool {
+	return (p.State == crdmigrator.Clean || !trims(w.spec)) && m.Status.CompletionTime != nil &&
+		m.Status.CRDUID == p.UID && m.Status.CRDGeneration == p.Generation && m.Status.ObservedGeneration == m.Generation
+}
+
+// describe writes down what a plan says about the definition. Another definition,
+// or another state of it, begins a new story.
+func describe(m *v1alpha1.CRDMigration, p crdmigrator.Plan) {
+	s := &m.Status
+	if s.CRDUID != p.UID || s.CRDGeneration != p.Generation {
+		*s = v1alpha1.CRDMigrationStatus{Conditions: s.Conditions, Checkpoint: s.Checkpoint, ObservedGeneration: s.ObservedGeneration}
+	}
+	s.CRDUID, s.CRDGeneration = p.UID, p.Generation
+	s.StorageVersion, s.StoredVersions = p.StorageVersion, p.StoredVersions
+}
+
+// complete writes down an end.
+func complete(m *v1alpha1.CRDMigration, report crdmigrator.Report, v verdict) {
+	if report.Trimmed {
+		m.Status.StoredVersions = []string{m.Status.StorageVersion}
+	}
+	if !v.ready {
+		m.Status.CompletionTime = nil
+		return
+	}
+	m.Status.EstimatedCompletion = nil
+	if m.Status.CompletionTime == nil {
+		m.Status.CompletionTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+	}
+}
+
+// conclude turns the end of a pass into a verdict and a time to look again.
+func (w *work) conclude(report crdmigrator.Report, err error) (verdict, time.Duration) {
+	if err == nil && errors.Is(report.Err(), crdmigrator.ErrConflicts) {
+		w.conflicted++
+	} else if err == nil {
+		w.conflicted = 0
+	}
+	v := judge(w.spec, report, err, w.conflicted)
+	if v.ready || v.reason == v1alpha1.ReasonSettling {
+		w.unsettled = 0
+	} else {
+		w.unsettled++
+	}
+	return v, w.pause(v, err)
+}
+
+const (
+	lookAgain     = 5 * time.Second  // at servers that settle
+	waitForOthers = 30 * time.Second // writers, or another migrator
+	firstRetry    = 10 * time.Second
+	maxRetry      = 10 * time.Minute
+)
+
+// pause is until the next look; zero where only a change calls for one.
+func (w *work) pause(v verdict, err error) time.Duration {
+	var unsettled *crdmigrator.NotSettledError
+	switch {
+	case errors.As(err, &unsettled):
+		return min(max(unsettled.Wait, time.Second), lookAgain)
+	case v.ready, v.reason == v1alpha1.ReasonSuspended, v.reason == v1alpha1.ReasonCRDNotFound:
+		return 0
+	case errors.Is(err, crdmigrator.ErrChanged), errors.Is(err, errSpecChanged):
+		return time.Second
+	case v.reason == v1alpha1.ReasonRetrying, v.reason == v1alpha1.ReasonNotConverging, v.reason == v1alpha1.ReasonBlocked && v.working:
+		return waitForOthers
+	}
+	return min(firstRetry<<min(max(w.unsettled-1, 0), 10), maxRetry)
+}

@@ -1,0 +1,177 @@
+package crdmigration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// concurrent is how many migrations go on at once. Most wait for servers to
+// settle; those that write share one limiter.
+const concurrent = 8
+
+// Reconciler carries out CRDMigrations.
+type Reconciler struct {
+	Client   client.Client
+	Reader   client.Reader // live
+	Config   *rest.Config
+	Recorder events.EventRecorder
+	// Defaults hold where a CRDMigration says nothing.
+	Defaults v1alpha1.CRDMigrationSpec
+	// Limiter paces all migrations together.
+	Limiter *walk.Limiter
+	// InScope tells whether a definition is still one that the manager chose; only
+	// migrations that the manager made are asked about.
+	InScope func(crd metav1.Object) bool
+	Metrics *Metrics
+
+	mu    sync.Mutex
+	works map[string]*work
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	definitions := &metav1.PartialObjectMetadata{}
+	definitions.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return builder.ControllerManagedBy(mgr).
+		For(&v1alpha1.CRDMigration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(definitions, handler.EnqueueRequestsFromMapFunc(r.asked), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Named("crdmigration").
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
+		Complete(r)
+}
+
+// asked leaves out the definitions that nobody asks to migrate, which are most.
+func (r *Reconciler) asked(ctx context.Context, crd client.Object) []reconcile.Request {
+	key := client.ObjectKey{Name: crd.GetName()}
+	if err := r.Client.Get(ctx, key, &v1alpha1.CRDMigration{}); apierrors.IsNotFound(err) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
+}
+
+// Reconcile makes one pass, or says why it can't.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	m := &v1alpha1.CRDMigration{}
+	err := r.Reader.Get(ctx, req.NamespacedName, m)
+	if apierrors.IsNotFound(err) || err == nil && m.DeletionTimestamp != nil {
+		r.forget(req.Name)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("read crdmigration %s: %w", req.Name, err)
+	}
+	w, err := r.workOn(m)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	v, pause, err := w.advance(ctx, m)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil //nolint:nilerr // the manager stops: the checkpoint is saved, and the next one goes on from it
+	}
+	before := m.Status.DeepCopy()
+	err = errors.Join(err, w.status.write(ctx, v.apply))
+	if err == nil {
+		w.announce(before, v)
+		r.Metrics.ended(m.Name, v, time.Now())
+	}
+	return reconcile.Result{RequeueAfter: pause}, err
+}
+
+// workOn returns what is remembered of a migration. A changed spec starts anew.
+func (r *Reconciler) workOn(m *v1alpha1.CRDMigration) (*work, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.works[m.Name]
+	if w == nil || w.uid != m.UID || w.generation != m.Generation {
+		w = &work{Reconciler: r, name: m.Name, uid: m.UID, generation: m.Generation, spec: withDefaults(m.Spec, r.Defaults)}
+		var err error
+		if w.migrator, err = w.newMigrator(); err != nil {
+			return nil, err
+		}
+		if r.works == nil {
+			r.works = map[string]*work{}
+		}
+		r.works[m.Name] = w
+	}
+	w.status = &status{client: r.Client, written: m.DeepCopy()}
+	return w, nil
+}
+
+func (r *Reconciler) forget(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.works, name)
+	r.Metrics.forget(name)
+}
+
+// withDefaults is what a migration does: its own spec, and the configuration where
+// that says nothing.
+func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigrationSpec {
+	if len(spec.Phases) == 0 {
+		spec.Phases = defaults.Phases
+	}
+	if spec.Write == "" {
+		spec.Write = defaults.Write
+	}
+	if spec.Settle == nil {
+		spec.Settle = defaults.Settle
+	}
+	if spec.Trim == nil {
+		spec.Trim = defaults.Trim
+	}
+	if spec.MaxInFlight == nil {
+		spec.MaxInFlight = defaults.MaxInFlight
+	}
+	if spec.MaxRequestsPerSecond == nil {
+		spec.MaxRequestsPerSecond = defaults.MaxRequestsPerSecond
+	}
+	return spec
+}
+
+// options are the migrator's, for a spec.
+func options(spec v1alpha1.CRDMigrationSpec) crdmigrator.Options {
+	o := crdmigrator.Options{Policy: crdmigrator.Policy{Write: crdmigrator.Write(spec.Write), SettleFromSight: true}}
+	if spec.Settle != nil {
+		if o.Settle = spec.Settle.Duration; o.Settle == 0 {
+			o.Settle = -time.Nanosecond // none, where zero means the default
+		}
+	}
+	o.NoTrim = !trims(spec)
+	if len(spec.Phases) > 0 {
+		for _, phase := range []crdmigrator.Phase{crdmigrator.StorageVersionMigrationPhase, crdmigrator.CleanupManagedFieldsPhase} {
+			if !hasPhase(spec, phase) {
+				o.SkipPhases = append(o.SkipPhases, phase)
+			}
+		}
+	}
+	return o
+}
+
+func hasPhase(spec v1alpha1.CRDMigrationSpec, phase crdmigrator.Phase) bool {
+	for _, p := range spec.Phases {
+		if string(p) == string(phase) {
+			return true
+		}
+	}
+	return false
+}

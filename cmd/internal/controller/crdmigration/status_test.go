@@ -1,0 +1,101 @@
+package crdmigration
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+func TestEstimate(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for reason, test := range map[string]struct {
+		done, remaining int64
+		want            time.Duration // after began; 0: none
+	}{
+		"a third in ten seconds":    {100, 200, 30 * time.Second},
+		"nothing to go by":          {0, 200, 0},
+		"nothing left":              {100, 0, 0},
+		"the server does not count": {100, -1, 0},
+	} {
+		got := estimate(began, began.Add(10*time.Second), test.done, test.remaining)
+		if (got == nil) != (test.want == 0) || got != nil && !got.Equal(&metav1.Time{Time: began.Add(test.want)}) {
+			t.Errorf("%s: %v, want %s after the beginning", reason, got, test.want)
+		}
+	}
+}
+
+func TestRecord(t *testing.T) {
+	began := time.Now()
+	m := &v1alpha1.CRDMigration{}
+	many := make([]godwit.Failure, 30)
+	record(m, crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 40}, Remaining: 60, Failures: many}}, began, began.Add(time.Second))
+	if m.Status.Progress != "40/100" || len(m.Status.Failures) != maxSamples || m.Status.StartTime == nil || m.Status.EstimatedCompletion == nil {
+		t.Errorf("status %+v", m.Status)
+	}
+	before := m.Status.DeepCopy()
+	record(m, crdmigrator.Report{}, began.Add(time.Hour), began.Add(time.Hour))
+	if diff := cmp.Diff(before, &m.Status); diff != "" {
+		t.Errorf("a pass that ended before its first object changes what the one before has done:\n%s", diff)
+	}
+}
+
+func TestAnotherStateOfTheDefinitionIsAnotherStory(t *testing.T) {
+	m := &v1alpha1.CRDMigration{Status: v1alpha1.CRDMigrationStatus{
+		CRDUID: "a", CRDGeneration: 2, Progress: "5/5", CompletionTime: &metav1.Time{}, Storage: &godwit.Counts{Migrated: 5},
+		Checkpoint: &v1alpha1.Checkpoint{Cursor: "x"},
+	}}
+	describe(m, crdmigrator.Plan{UID: "a", Generation: 2, StorageVersion: "v2"})
+	if m.Status.Progress != "5/5" || m.Status.CompletionTime == nil {
+		t.Errorf("the same state, and yet: %+v", m.Status)
+	}
+	for _, next := range []crdmigrator.Plan{{UID: "a", Generation: 3}, {UID: types.UID("b"), Generation: 2}} {
+		other := m.DeepCopy()
+		describe(other, next)
+		if other.Status.Progress != "" || other.Status.CompletionTime != nil || other.Status.Storage != nil {
+			t.Errorf("what was done for another state of the definition is told of %+v", next)
+		}
+		if other.Status.Checkpoint == nil {
+			t.Error("the checkpoint is void or not by its own rules, and was thrown away")
+		}
+	}
+}
+
+func TestSpecsInheritFromTheConfiguration(t *testing.T) {
+	defaults := v1alpha1.CRDMigrationSpec{
+		Phases: []v1alpha1.Phase{"CleanupManagedFields"}, Write: "update", Settle: &metav1.Duration{Duration: time.Minute},
+		Trim: new(false), MaxInFlight: new(int32(3)), MaxRequestsPerSecond: new(int32(5)),
+	}
+	if diff := cmp.Diff(defaults, withDefaults(v1alpha1.CRDMigrationSpec{}, defaults)); diff != "" {
+		t.Errorf("an empty spec (-configuration +got):\n%s", diff)
+	}
+	full := v1alpha1.CRDMigrationSpec{
+		Suspend: true, Phases: []v1alpha1.Phase{"StorageVersionMigration"}, Write: "apply", Settle: &metav1.Duration{},
+		Trim: new(true), MaxInFlight: new(int32(1)), MaxRequestsPerSecond: new(int32(1)),
+	}
+	if diff := cmp.Diff(full, withDefaults(full, defaults)); diff != "" {
+		t.Errorf("a full spec (-spec +got):\n%s", diff)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	if o := options(v1alpha1.CRDMigrationSpec{}); o.Settle != 0 || o.NoTrim || len(o.SkipPhases) != 0 || !o.SettleFromSight {
+		t.Errorf("an empty spec: %+v", o.Policy)
+	}
+	o := options(v1alpha1.CRDMigrationSpec{
+		Settle: &metav1.Duration{}, Trim: new(false), Write: "status-patch", Phases: []v1alpha1.Phase{"StorageVersionMigration"},
+	})
+	if o.Settle >= 0 {
+		t.Error("settle: 0s means none, not the default")
+	}
+	if !o.NoTrim || o.Write != crdmigrator.WriteStatusPatch || len(o.SkipPhases) != 1 || o.SkipPhases[0] != crdmigrator.CleanupManagedFieldsPhase {
+		t.Errorf("got %+v", o)
+	}
+}

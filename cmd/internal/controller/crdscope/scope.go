@@ -1,0 +1,114 @@
+// Package crdscope makes a CRDMigration for every CustomResourceDefinition in the
+// manager's scope that has something to migrate, and takes it away again when the
+// definition leaves the scope. It never writes an object of the migrated kinds.
+package crdscope
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// Scope is a set of definitions.
+type Scope []crdmigrator.Selector
+
+// Holds needs metadata alone.
+func (s Scope) Holds(crd metav1.Object) bool {
+	return slices.ContainsFunc(s, func(one crdmigrator.Selector) bool { return one.Matches(crd) })
+}
+
+// Reconciler looks at definitions.
+type Reconciler struct {
+	Client client.Client
+	Reader client.Reader // live
+	Scope  Scope
+	// Planner reads storedVersions; Scanner reads managedFields of all objects, too,
+	// which is done once for each state of a definition.
+	Planner, Scanner *crdmigrator.Migrator
+
+	mu      sync.Mutex
+	scanned map[types.UID]int64 // generation whose managedFields were found clean
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	return builder.ControllerManagedBy(mgr).
+		For(&apiextensionsv1.CustomResourceDefinition{}, builder.OnlyMetadata, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Named("crdscope").
+		Complete(r)
+}
+
+// Reconcile makes or removes the CRDMigration of one definition. The owner
+// reference removes it with the definition.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	if err := r.Reader.Get(ctx, req.NamespacedName, crd); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	m := &v1alpha1.CRDMigration{}
+	err := r.Client.Get(ctx, req.NamespacedName, m)
+	switch exists := err == nil; {
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, fmt.Errorf("look for crdmigration %s: %w", req.Name, err)
+	case crd.DeletionTimestamp != nil:
+		return reconcile.Result{}, nil
+	case !r.Scope.Holds(crd):
+		if exists && crdmigration.MadeByManager(m) {
+			log.FromContext(ctx).Info("The definition left the scope: its CRDMigration goes")
+			return reconcile.Result{}, client.IgnoreNotFound(r.Client.Delete(ctx, m, client.Preconditions{UID: &m.UID}))
+		}
+		return reconcile.Result{}, nil
+	case exists:
+		return reconcile.Result{}, nil
+	}
+	due, err := r.due(ctx, crd)
+	if err != nil || !due {
+		return reconcile.Result{}, err
+	}
+	if err := r.Client.Create(ctx, crdmigration.For(crd)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{}, fmt.Errorf("create crdmigration %s: %w", crd.Name, err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// due reports whether there is something to migrate, as far as anybody can tell.
+func (r *Reconciler) due(ctx context.Context, crd *metav1.PartialObjectMetadata) (bool, error) {
+	plan, err := r.Planner.Plan(ctx, crd.Name)
+	if err != nil || plan.State != crdmigrator.Clean {
+		return err == nil, err
+	}
+	r.mu.Lock()
+	known := r.scanned[crd.UID] == crd.Generation
+	r.mu.Unlock()
+	if known {
+		return false, nil
+	}
+	plan, err = r.Scanner.Plan(ctx, crd.Name)
+	if err != nil || plan.State != crdmigrator.Clean {
+		return err == nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.scanned == nil {
+		r.scanned = map[types.UID]int64{}
+	}
+	r.scanned[crd.UID] = plan.Generation
+	return false, nil
+}

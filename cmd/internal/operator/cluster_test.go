@@ -1,0 +1,311 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// plane is shared by the tests, each of which has a group and a manager of its own.
+var plane *controlplane.ControlPlane
+
+// beTheManager in the environment makes a manager of the test's binary: a process
+// of its own is what a cluster runs, and what can be killed.
+const beTheManager = "TEST_BE_THE_MANAGER"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if file, ok := os.LookupEnv(beTheManager); ok {
+		os.Exit(runManager(file))
+	}
+	os.Exit(func() int {
+		ctx := context.Background()
+		var err error
+		if plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer func() { _ = plane.Stop() }()
+		if err := installOwnKinds(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// runManager is the life of such a process.
+func runManager(configFile string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	logger := zap.New(zap.WriteTo(os.Stderr))
+	log.SetLogger(logger)
+	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err == nil {
+		err = Run(logr.NewContext(ctx, logger), cfg, Options{ConfigFile: configFile, MetricsAddress: "0", HealthAddress: "0"})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func installOwnKinds(ctx context.Context) error {
+	file, err := os.ReadFile("../../../api/v1alpha1/crd/godwit.dev_crdmigrations.yaml")
+	if err != nil {
+		return err
+	}
+	crds, err := controlplane.DecodeCRDs(file)
+	if err != nil {
+		return err
+	}
+	return controlplane.InstallCRDs(ctx, plane.Config(), crds...)
+}
+
+// cluster is a test's own corner of the control plane: a group, and what is in it.
+type cluster struct {
+	client.Client
+	t     *testing.T
+	group string
+}
+
+var corners atomic.Int64
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(plane.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{Client: c, t: t, group: fmt.Sprintf("%s-%d.example.com", strings.ToLower(t.Name()), corners.Add(1))}
+}
+
+func version(name string, served, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
+	return apiextensionsv1.CustomResourceDefinitionVersion{
+		Name: name, Served: served, Storage: storage,
+		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}},
+	}
+}
+
+// define installs a definition with v1 alone, and n objects.
+func (c *cluster) define(plural string, n int, labels map[string]string) string {
+	c.t.Helper()
+	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + c.group, Labels: labels},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: c.group, Scope: apiextensionsv1.ClusterScoped,
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", true, true)},
+		},
+	}
+	if err := controlplane.InstallCRDs(c.t.Context(), plane.Config(), crd); err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range n {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(schema.GroupVersionKind{Group: c.group, Version: "v1", Kind: kind})
+		o.SetName(fmt.Sprintf("o-%04d", i))
+		if err := c.Create(c.t.Context(), o); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return crd.Name
+}
+
+// flip makes v2 the storage version.
+func (c *cluster) flip(crd string) {
+	c.t.Helper()
+	_, err := controlplane.UpdateCRD(c.t.Context(), plane.Config(), crd, func(there *apiextensionsv1.CustomResourceDefinition) {
+		there.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", true, false), version("v2", true, true)}
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) mustBeStored(crd string, want map[string]int) {
+	c.t.Helper()
+	plural, group, _ := strings.Cut(crd, ".")
+	counts, err := plane.CountStored(c.t.Context(), group, plural)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for v, n := range want {
+		if counts[group+"/"+v] != n {
+			c.t.Errorf("etcd holds %v of %s, want %v", counts, crd, want)
+		}
+	}
+}
+
+func (c *cluster) await(what string, holds func() bool) {
+	c.t.Helper()
+	for deadline := time.Now().Add(90 * time.Second); !holds(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("waited 90 s for %s", what)
+		}
+	}
+}
+
+// migration is a CRDMigration as it is now; nil if there is none.
+func (c *cluster) migration(name string) *v1alpha1.CRDMigration {
+	c.t.Helper()
+	m := &v1alpha1.CRDMigration{}
+	err := c.Get(c.t.Context(), client.ObjectKey{Name: name}, m)
+	if client.IgnoreNotFound(err) != nil {
+		c.t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// awaitReason waits until a condition Ready has a reason.
+func (c *cluster) awaitReason(name, reason string) *v1alpha1.CRDMigration {
+	c.t.Helper()
+	var m *v1alpha1.CRDMigration
+	defer func() {
+		if c.t.Failed() && m != nil {
+			c.t.Logf("status: %+v", m.Status)
+		}
+	}()
+	c.await("crdmigration "+name+" to be "+reason, func() bool {
+		if m = c.migration(name); m == nil {
+			return false
+		}
+		ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
+		return ready != nil && ready.Reason == reason
+	})
+	return m
+}
+
+// process is a manager under way.
+type process struct {
+	*exec.Cmd
+	t      *testing.T
+	stderr *bytes.Buffer // to be read once it has ended
+	ended  chan error
+}
+
+// manage starts a manager with a configuration's text. It ends with the test.
+func (c *cluster) manage(configuration string) *process {
+	c.t.Helper()
+	file := filepath.Join(c.t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: "+ConfigurationVersion+"\nkind: "+ConfigurationKind+"\n"+configuration), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(c.t.TempDir(), "kubeconfig")
+	if err := controlplane.WriteKubeconfig(kubeconfig, plane.Config()); err != nil {
+		c.t.Fatal(err)
+	}
+	p := &process{Cmd: exec.Command(os.Args[0]), t: c.t, stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
+	p.Env = append(os.Environ(), beTheManager+"="+file, "KUBECONFIG="+kubeconfig)
+	p.Stderr = p.stderr
+	if err := p.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	go func() { p.ended <- p.Wait() }()
+	c.t.Cleanup(func() {
+		p.end(syscall.SIGTERM)
+		if c.t.Failed() {
+			c.t.Log(p.stderr.String())
+		}
+	})
+	return p
+}
+
+// end sends a signal and waits for the end. Again, it does nothing.
+func (p *process) end(signal os.Signal) {
+	p.t.Helper()
+	if p.ended == nil {
+		return
+	}
+	_ = p.Process.Signal(signal)
+	if err := <-p.ended; err != nil && signal != syscall.SIGKILL {
+		p.t.Errorf("the manager ended with %v", err)
+	}
+	p.ended = nil
+}
+
+func objectMeta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+var optedIn = map[string]string{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue}
+
+// revisions counts how often the objects of a definition were written, as etcd
+// has it.
+func (c *cluster) revisions(crd string) int64 {
+	c.t.Helper()
+	plural, group, _ := strings.Cut(crd, ".")
+	got, err := plane.Etcd().Get(c.t.Context(), "/registry/"+group+"/"+plural+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var n int64
+	for _, pair := range got.Kvs {
+		n += pair.Version
+	}
+	return n
+}
+
+func (c *cluster) suspend(name string, suspend bool) {
+	c.t.Helper()
+	m := &v1alpha1.CRDMigration{ObjectMeta: objectMeta(name)}
+	patch := fmt.Appendf(nil, `{"spec":{"suspend":%v}}`, suspend)
+	if err := c.Patch(c.t.Context(), m, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) unlabel(crd string) {
+	c.t.Helper()
+	_, err := controlplane.UpdateCRD(c.t.Context(), plane.Config(), crd, func(there *apiextensionsv1.CustomResourceDefinition) { there.Labels = nil })
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) storedVersions(crd string) string {
+	c.t.Helper()
+	there := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Get(c.t.Context(), client.ObjectKey{Name: crd}, there); err != nil {
+		c.t.Fatal(err)
+	}
+	return strings.Join(there.Status.StoredVersions, ",")
+}

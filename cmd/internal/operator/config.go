@@ -1,0 +1,182 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// ConfigurationVersion and ConfigurationKind head every configuration file.
+	ConfigurationVersion = "config.godwit.dev/v1alpha1"
+	// ConfigurationKind is the kind of the file.
+	ConfigurationKind = "ManagerConfiguration"
+
+	// StorageVersionMigrator is the controller of CRDMigrations, by the name that
+	// flags, environment and chart use.
+	StorageVersionMigrator = "storageVersionMigrator"
+	// EnableVariable switches StorageVersionMigrator off where no flag says more.
+	EnableVariable = "ENABLE_STORAGE_VERSION_MIGRATOR"
+)
+
+// Controllers are all there are.
+var Controllers = []string{StorageVersionMigrator}
+
+// Configuration is what a file says. Its zero value is the default.
+type Configuration struct {
+	metav1.TypeMeta `json:",inline"`
+	// StorageVersionMigrator: which definitions, and how.
+	StorageVersionMigrator MigratorConfiguration `json:"storageVersionMigrator"`
+	// Limits hold for all migrations together.
+	Limits Limits `json:"limits"`
+}
+
+// MigratorConfiguration is which definitions are migrated without being asked for
+// by name, and what holds for a CRDMigration that says nothing.
+type MigratorConfiguration struct {
+	// Scopes are sets of definitions; empty means those of every group that carry
+	// the default label.
+	Scopes []ScopeConfiguration `json:"scopes,omitempty"`
+	// Defaults of a CRDMigration's spec.
+	Defaults v1alpha1.CRDMigrationSpec `json:"defaults"`
+}
+
+// ScopeConfiguration is one set of definitions.
+type ScopeConfiguration struct {
+	// Group is an API group; empty means every one.
+	Group string `json:"group,omitempty"`
+	// LabelSelector is about labels of the definition; unset means
+	// godwit.dev/auto-migrate-storage-version=true.
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// Limits bound what all migrations together ask of the API server.
+type Limits struct {
+	// MaxInFlight requests at once; 0 means 16.
+	MaxInFlight int `json:"maxInFlight,omitempty"`
+	// MaxWritesPerSecond that start; 0 means no limit.
+	MaxWritesPerSecond float64 `json:"maxWritesPerSecond,omitempty"`
+	// MaxBytesPerFiveMinutes that etcd has to take; unset means 512Mi, and 0 no
+	// limit.
+	MaxBytesPerFiveMinutes *resource.Quantity `json:"maxBytesPerFiveMinutes,omitempty"`
+}
+
+// walk is what these limits are to a limiter.
+func (l Limits) walk() walk.Limits {
+	w := walk.Limits{MaxInFlight: l.MaxInFlight, MaxWritesPerSecond: l.MaxWritesPerSecond}
+	if q := l.MaxBytesPerFiveMinutes; q != nil {
+		if w.MaxBytesPerFiveMinutes = q.Value(); w.MaxBytesPerFiveMinutes == 0 {
+			w.MaxBytesPerFiveMinutes = -1
+		}
+	}
+	return w
+}
+
+// ReadConfiguration reads a file, strictly: a key that nobody knows is a typo, and
+// what it was to say would be silently missing.
+func ReadConfiguration(path string) (Configuration, error) {
+	var c Configuration
+	if path == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(text, &c); err != nil {
+		return c, fmt.Errorf("read the configuration %s: %w", path, err)
+	}
+	if c.APIVersion != ConfigurationVersion || c.Kind != ConfigurationKind {
+		return c, fmt.Errorf("read the configuration %s: it is %s, kind %q; this godwit understands %s, kind %q",
+			path, c.APIVersion, c.Kind, ConfigurationVersion, ConfigurationKind)
+	}
+	if err := c.validate(); err != nil {
+		return c, fmt.Errorf("read the configuration %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func (c Configuration) validate() error {
+	defaults := c.StorageVersionMigrator.Defaults
+	switch {
+	case defaults.Suspend:
+		return errors.New("storageVersionMigrator.defaults.suspend: nothing would ever be migrated; leave storageVersionMigrator out of --controllers instead")
+	case defaults.Write != "" && !slices.Contains(crdmigrator.Writes, crdmigrator.Write(defaults.Write)):
+		return fmt.Errorf("storageVersionMigrator.defaults.write: no such write: %q; there are %v", defaults.Write, crdmigrator.Writes)
+	case defaults.Settle != nil && defaults.Settle.Duration < 0:
+		return fmt.Errorf("storageVersionMigrator.defaults.settle: %s is below 0s", defaults.Settle.Duration)
+	case c.Limits.MaxInFlight < 0 || c.Limits.MaxWritesPerSecond < 0:
+		return errors.New("limits: a limit is above zero")
+	case c.Limits.MaxBytesPerFiveMinutes != nil && c.Limits.MaxBytesPerFiveMinutes.Sign() < 0:
+		return errors.New("limits.maxBytesPerFiveMinutes: it is below zero")
+	}
+	for _, phase := range defaults.Phases {
+		if phase != v1alpha1.Phase(crdmigrator.StorageVersionMigrationPhase) && phase != v1alpha1.Phase(crdmigrator.CleanupManagedFieldsPhase) {
+			return fmt.Errorf("storageVersionMigrator.defaults.phases: no such phase: %q", phase)
+		}
+	}
+	_, err := c.StorageVersionMigrator.scope()
+	return err
+}
+
+// scope is what the migrator takes care of by itself.
+func (c MigratorConfiguration) scope() (crdscope.Scope, error) {
+	byLabel := labels.SelectorFromSet(labels.Set{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue})
+	if len(c.Scopes) == 0 {
+		return crdscope.Scope{{LabelSelector: byLabel}}, nil
+	}
+	var scope crdscope.Scope
+	for i, s := range c.Scopes {
+		one := crdmigrator.Selector{Group: s.Group, LabelSelector: byLabel}
+		if s.LabelSelector != nil {
+			selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
+			if err != nil {
+				return nil, fmt.Errorf("storageVersionMigrator.scopes[%d].labelSelector: %w", i, err)
+			}
+			if selector.Empty() && s.Group == "" {
+				return nil, fmt.Errorf("storageVersionMigrator.scopes[%d]: an empty labelSelector without a group means every definition of the cluster; name a group or a label", i)
+			}
+			one.LabelSelector = selector
+		}
+		scope = append(scope, one)
+	}
+	return scope, nil
+}
+
+// enabled says which controllers run: those that a flag names, else all but what
+// the environment switches off.
+func enabled(flag []string, lookup func(string) (string, bool)) ([]string, error) {
+	for _, name := range flag {
+		if !slices.Contains(Controllers, name) {
+			return nil, fmt.Errorf("no such controller: %q; there are: %s", name, strings.Join(Controllers, ", "))
+		}
+	}
+	if len(flag) > 0 {
+		return flag, nil
+	}
+	value, ok := lookup(EnableVariable)
+	if !ok {
+		return Controllers, nil
+	}
+	on, err := strconv.ParseBool(value)
+	if err != nil {
+		return nil, fmt.Errorf("environment variable %s is %q: set it to true or false, or leave it out", EnableVariable, value)
+	}
+	if !on {
+		return nil, nil
+	}
+	return Controllers, nil
+}

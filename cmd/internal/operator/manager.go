@@ -1,0 +1,145 @@
+// Package operator is the process that runs in a cluster: it builds the manager,
+// its clients, its limits and its endpoints, and starts the controllers that are
+// enabled.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Options are the flags of the process.
+type Options struct {
+	Controllers     []string // empty: all, and the environment may switch them off
+	ConfigFile      string
+	MetricsAddress  string // "0": none
+	InsecureMetrics bool   // over HTTP, for anybody
+	HealthAddress   string
+	PprofAddress    string // empty: none
+	LeaderElection  bool
+	Namespace       string // of the leader election; empty: the pod's own
+}
+
+// leaderElectionID is the name of the lease.
+const leaderElectionID = "godwit-manager"
+
+// Run runs the manager until the context ends.
+func Run(ctx context.Context, cfg *rest.Config, o Options) error {
+	controllers, err := enabled(o.Controllers, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	configuration, err := ReadConfiguration(o.ConfigFile)
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	mgr, err := manager.New(cfg, o.manager(scheme))
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", synced(mgr))); err != nil {
+		return err
+	}
+	if len(controllers) == 0 {
+		log.FromContext(ctx).Info("No controller is enabled: nothing is migrated", "variable", EnableVariable)
+	}
+	if slices.Contains(controllers, StorageVersionMigrator) {
+		if err := addStorageVersionMigrator(mgr, configuration); err != nil {
+			return fmt.Errorf("set up %s: %w", StorageVersionMigrator, err)
+		}
+	}
+	return mgr.Start(ctx)
+}
+
+func (o Options) manager(scheme *runtime.Scheme) manager.Options {
+	m := manager.Options{
+		Scheme:                        scheme,
+		HealthProbeBindAddress:        o.HealthAddress,
+		PprofBindAddress:              o.PprofAddress,
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+	}
+	if !o.InsecureMetrics {
+		m.Metrics.SecureServing = true
+		m.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return m
+}
+
+// addStorageVersionMigrator registers both of its reconcilers.
+func addStorageVersionMigrator(mgr manager.Manager, c Configuration) error {
+	scope, err := c.StorageVersionMigrator.scope()
+	if err != nil {
+		return err
+	}
+	limiter := walk.NewLimiter(c.Limits.walk())
+	counted := crdmigration.NewMetrics(limiter)
+	if err := counted.Register(metrics.Registry); err != nil {
+		return err
+	}
+	cfg := rest.CopyConfig(mgr.GetConfig())
+	cfg.Wrap(counted.RoundTripper)
+	planner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: limiter})
+	if err != nil {
+		return err
+	}
+	scanner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: limiter, Scan: true})
+	if err != nil {
+		return err
+	}
+	err = (&crdmigration.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Config: cfg, Recorder: mgr.GetEventRecorder("godwit"),
+		Defaults: c.StorageVersionMigrator.Defaults, Limiter: limiter, Metrics: counted,
+		InScope: func(crd metav1.Object) bool { return scope.Holds(crd) },
+	}).SetupWithManager(mgr)
+	if err != nil {
+		return err
+	}
+	return (&crdscope.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Scope: scope, Planner: planner, Scanner: scanner,
+	}).SetupWithManager(mgr)
+}
+
+// synced is ready once the caches are: before that a reconciler knows nothing.
+func synced(mgr manager.Manager) healthz.Checker {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the caches are not filled yet")
+		}
+		return nil
+	}
+}

@@ -18,7 +18,7 @@ func (a *app) managerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the controllers, in a cluster",
-		Long: "Run the controllers until told to stop: this is what the chart's Deployment starts.\n" +
+		Long: "Run the controllers until told to stop, as a Deployment does, or by hand to try them.\n" +
 			"Definitions in scope are migrated whenever their storage version changes; a\n" +
 			"CRDMigration asks for one by name and shows how far it is.\n\n" +
 			"--config names a file of kind " + operator.ConfigurationKind + " (" + operator.ConfigurationVersion + "); a key that\n" +

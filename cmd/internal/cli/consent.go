@@ -114,13 +114,20 @@ func refuseUnreadable(sel selection, findings []finding) ([]report.CRDRunReport,
 
 // sayEnding tells whoever pressed Ctrl-C that it was noticed, since finishing
 // takes its time.
-func (a *app) sayEnding(ctx context.Context) func() {
-	return func() {
+func (a *app) sayEnding(ctx context.Context) (said func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
 		switch ended(ctx) {
 		case TimedOut:
 			a.console.printf("--timeout is over: finishing the writes under way\n")
 		case Interrupted:
 			a.console.printf("interrupted: finishing the writes under way; once more ends at once\n")
+		}
+	})
+	return func() {
+		if !stop() {
+			<-done // or what follows would overtake it
 		}
 	}
 }

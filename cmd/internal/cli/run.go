@@ -127,8 +127,9 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 	} else if o.dryRun.value != dryRunClient {
 		a.sayWarnings(findings)
 	}
-	defer context.AfterFunc(ctx, a.sayEnding(ctx))()
+	said := a.sayEnding(ctx)
 	items := a.migrate(ctx, s, o, findings)
+	said()
 	if err := a.writeRuns(o, items, findings); err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	a.cluster.AddFlags(root.PersistentFlags())
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.crdCommand(), a.lintCommand(), demo.Command(a.program, a.streams), a.managerCommand(),
+	root.AddCommand(a.crdCommand(), a.lintCommand(), demo.Command(a.program, a.streams), a.managerCommand(), a.rbacCommand(),
 		a.versionCommand(), a.completionCommand(), a.optionsCommand())
 	a.completeClusterFlags(root)
 	setHelp(root)

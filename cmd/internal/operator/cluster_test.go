@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -41,6 +42,9 @@ var plane *controlplane.ControlPlane
 // beTheManager in the environment makes a manager of the test's binary: a process
 // of its own is what a cluster runs, and what can be killed.
 const beTheManager = "TEST_BE_THE_MANAGER"
+
+// electIn names the namespace of its lease; without it there is no election.
+const electIn = "TEST_ELECT_IN"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -71,7 +75,10 @@ func runManager(configFile string) int {
 	log.SetLogger(logger)
 	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err == nil {
-		err = Run(logr.NewContext(ctx, logger), cfg, Options{ConfigFile: configFile, MetricsAddress: "0", HealthAddress: "0"})
+		namespace, elects := os.LookupEnv(electIn)
+		err = Run(logr.NewContext(ctx, logger), cfg, Options{
+			ConfigFile: configFile, MetricsAddress: "0", HealthAddress: "0", LeaderElection: elects, Namespace: namespace,
+		})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -227,16 +234,22 @@ type process struct {
 // manage starts a manager with a configuration's text. It ends with the test.
 func (c *cluster) manage(configuration string) *process {
 	c.t.Helper()
+	return c.manageAs(plane.Config(), configuration)
+}
+
+// manageAs does so as a user, with more of an environment.
+func (c *cluster) manageAs(user *rest.Config, configuration string, env ...string) *process {
+	c.t.Helper()
 	file := filepath.Join(c.t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("apiVersion: "+ConfigurationVersion+"\nkind: "+ConfigurationKind+"\n"+configuration), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
 	kubeconfig := filepath.Join(c.t.TempDir(), "kubeconfig")
-	if err := controlplane.WriteKubeconfig(kubeconfig, plane.Config()); err != nil {
+	if err := controlplane.WriteKubeconfig(kubeconfig, user); err != nil {
 		c.t.Fatal(err)
 	}
 	p := &process{Cmd: exec.Command(os.Args[0]), t: c.t, stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
-	p.Env = append(os.Environ(), beTheManager+"="+file, "KUBECONFIG="+kubeconfig)
+	p.Env = append(append(os.Environ(), beTheManager+"="+file, "KUBECONFIG="+kubeconfig), env...)
 	p.Stderr = p.stderr
 	if err := p.Start(); err != nil {
 		c.t.Fatal(err)
@@ -267,6 +280,12 @@ func (p *process) end(signal os.Signal) {
 func objectMeta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
 var optedIn = map[string]string{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue}
+
+// mustEnd ends it as a cluster does.
+func (p *process) mustEnd() {
+	p.t.Helper()
+	p.end(syscall.SIGTERM)
+}
 
 // revisions counts how often the objects of a definition were written, as etcd
 // has it.

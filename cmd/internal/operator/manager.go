@@ -13,6 +13,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -73,11 +74,24 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		log.FromContext(ctx).Info("No controller is enabled: nothing is migrated", "variable", EnableVariable)
 	}
 	if slices.Contains(controllers, StorageVersionMigrator) {
+		if err := installed(mgr.GetRESTMapper()); err != nil {
+			return err
+		}
 		if err := addStorageVersionMigrator(mgr, configuration); err != nil {
 			return fmt.Errorf("set up %s: %w", StorageVersionMigrator, err)
 		}
 	}
 	return mgr.Start(ctx)
+}
+
+// installed names a kind that is missing, which controller-runtime would wait for
+// in other words. Whatever else is wrong shows when the caches are filled.
+func installed(mapper meta.RESTMapper) error {
+	kind := v1alpha1.GroupVersion.WithKind("CRDMigration")
+	if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
+		return fmt.Errorf("the kind %s of %s is not installed: kubectl apply -f api/v1alpha1/crd/", kind.Kind, kind.GroupVersion())
+	}
+	return nil
 }
 
 func (o Options) manager(scheme *runtime.Scheme) manager.Options {

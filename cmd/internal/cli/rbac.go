@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/cmd/internal/operator"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// everyGroup is RBAC's own word.
+const everyGroup = "*"
+
+func (a *app) rbacCommand() *cobra.Command {
+	rights := operator.Rights{Namespace: "godwit", ServiceAccount: "godwit"}
+	var all bool
+	write := choice{value: string(crdmigrator.WritePatch), kind: "string"}
+	for _, w := range crdmigrator.Writes {
+		write.allowed = append(write.allowed, string(w))
+	}
+	c := &cobra.Command{
+		Use:   "rbac {--group GROUP... | --all-groups}",
+		Short: "Print the roles that the manager needs, and no more",
+		Long: "Print the roles and bindings that `" + a.program + " manager` needs to migrate the custom resources of\n" +
+			"some API groups, for a ServiceAccount. Nothing is sent to a cluster.\n\n" +
+			"With --all-groups it could write every custom resource that there is, and every\n" +
+			"other object too: name the groups where you can.",
+		Example: "  " + a.program + " rbac --group=example.com --group=gateway.networking.k8s.io | kubectl apply -f -",
+		Args:    noArguments,
+		RunE: func(_ *cobra.Command, _ []string) error {
+			switch {
+			case all && len(rights.Groups) > 0:
+				return usagef("--group and --all-groups exclude each other")
+			case all:
+				rights.Groups = []string{everyGroup}
+			case len(rights.Groups) == 0:
+				return usagef("say which API groups: --group=GROUP, several times, or --all-groups")
+			}
+			rights.Writes = []crdmigrator.Write{crdmigrator.Write(write.value)}
+			for _, o := range rights.Objects() {
+				text, err := yaml.Marshal(o)
+				if err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(a.streams.Out, "---\n%s", text); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&rights.Groups, "group", nil, "an API group whose objects may be migrated; several times for several")
+	flags.BoolVar(&all, "all-groups", false, "every API group")
+	write.addTo(c, "write", "", "the write that the configuration names, if it is not the default one")
+	flags.StringVar(&rights.ServiceAccount, "service-account", rights.ServiceAccount, "whom the manager runs as; the roles are called the same")
+	flags.StringVar(&rights.Namespace, "service-account-namespace", rights.Namespace, "where it runs")
+	return c
+}

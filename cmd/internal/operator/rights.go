@@ -1,0 +1,119 @@
+package operator
+
+import (
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// Rights says whom the manager runs as, and what it takes care of.
+type Rights struct {
+	// Namespace and ServiceAccount are the manager's own.
+	Namespace, ServiceAccount string
+	// Groups are the API groups whose objects it may migrate; "*" is every one.
+	Groups []string
+	// Writes that its configuration or a CRDMigration may name; none means
+	// crdmigrator.WritePatch.
+	Writes []crdmigrator.Write
+}
+
+// Objects are the roles and their bindings, and no right that is not used.
+func (r Rights) Objects() []client.Object {
+	objects := []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: r.meta(""), Rules: r.everywhere()},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(""), RoleRef: r.ref("ClusterRole"), Subjects: r.subjects()},
+	}
+	for _, namespace := range r.namespaces() {
+		objects = append(objects,
+			&rbacv1.Role{ObjectMeta: r.meta(namespace), Rules: r.in(namespace)},
+			&rbacv1.RoleBinding{ObjectMeta: r.meta(namespace), RoleRef: r.ref("Role"), Subjects: r.subjects()})
+	}
+	for _, o := range objects {
+		kind := fmt.Sprintf("%T", o)[len("*v1."):]
+		o.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+	}
+	return objects
+}
+
+// namespaces are those in which it needs something: the API servers' leases, the
+// place of events about objects without a namespace, its own lease.
+func (r Rights) namespaces() []string {
+	all := []string{metav1.NamespaceSystem, metav1.NamespaceDefault}
+	if !slices.Contains(all, r.Namespace) {
+		all = append(all, r.Namespace)
+	}
+	return all
+}
+
+func (r Rights) in(namespace string) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	if namespace == metav1.NamespaceSystem {
+		rules = append(rules, rule("coordination.k8s.io", "leases", "list"))
+	}
+	if namespace == metav1.NamespaceDefault || namespace == r.Namespace {
+		rules = append(rules, rule("events.k8s.io", "events", "create", "patch"))
+	}
+	if namespace == r.Namespace {
+		rules = append(rules,
+			rule("coordination.k8s.io", "leases", "get", "create", "update"),
+			rule("", "events", "create", "patch")) // leader election tells of itself by the old kind of event
+	}
+	return rules
+}
+
+func (r Rights) everywhere() []rbacv1.PolicyRule {
+	rules := []rbacv1.PolicyRule{
+		rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list", "watch"),
+		rule("apiextensions.k8s.io", "customresourcedefinitions/status", "patch"),
+		rule(v1alpha1.GroupVersion.Group, "crdmigrations", "get", "list", "watch", "create", "delete"),
+		rule(v1alpha1.GroupVersion.Group, "crdmigrations/status", "patch"),
+		rule("storagemigration.k8s.io", "storageversionmigrations", "list"),
+		rule("migration.k8s.io", "storageversionmigrations", "list"),
+		rule("authentication.k8s.io", "tokenreviews", "create"),        // of whoever reads the metrics
+		rule("authorization.k8s.io", "subjectaccessreviews", "create"), // likewise
+	}
+	verbs, status := r.verbs()
+	for _, group := range r.Groups {
+		rules = append(rules, rule(group, "*", verbs...))
+		if status {
+			rules = append(rules, rule(group, "*/status", "patch"))
+		}
+	}
+	return rules
+}
+
+// verbs always hold patch: managedFields are cleaned by it, whatever the write.
+func (r Rights) verbs() (verbs []string, status bool) {
+	verbs = []string{"list", "patch"}
+	for _, w := range r.Writes {
+		switch w {
+		case crdmigrator.WriteUpdate:
+			verbs = []string{"get", "list", "patch", "update"}
+		case crdmigrator.WriteStatusPatch, crdmigrator.WriteStatusApply:
+			status = true
+		}
+	}
+	return verbs, status
+}
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+func (r Rights) meta(namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: r.ServiceAccount, Namespace: namespace}
+}
+
+func (r Rights) ref(kind string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: r.ServiceAccount}
+}
+
+func (r Rights) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: r.ServiceAccount}}
+}

@@ -1,0 +1,110 @@
+package operator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// serviceAccount makes a namespace and a ServiceAccount's credentials in it, with
+// the rights that `godwit rbac` prints, but for those that drop says.
+func (c *cluster) serviceAccount(drop func(rbacv1.PolicyRule) bool) (namespace string, user *rest.Config) {
+	c.t.Helper()
+	namespace = strings.ReplaceAll(c.group, ".", "-")
+	if err := c.Create(c.t.Context(), &corev1.Namespace{ObjectMeta: objectMeta(namespace)}); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, o := range (Rights{Namespace: namespace, ServiceAccount: namespace, Groups: []string{c.group}}).Objects() {
+		if role, ok := o.(*rbacv1.ClusterRole); ok {
+			role.Rules = slices.DeleteFunc(role.Rules, drop)
+		}
+		if err := c.Create(c.t.Context(), o); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	user, err := plane.AddUser("system:serviceaccount:" + namespace + ":" + namespace)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return namespace, user
+}
+
+// TestManagerRunsWithTheRightsThatAreItsOwn, leader election and events included.
+func TestManagerRunsWithTheRightsThatAreItsOwn(t *testing.T) {
+	c := newCluster(t)
+	namespace, user := c.serviceAccount(func(rbacv1.PolicyRule) bool { return false })
+	geese := c.define("geese", 20, optedIn)
+	p := c.manageAs(user, "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}", electIn+"="+namespace)
+	c.flip(geese)
+	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.mustBeStored(geese, map[string]int{"v2": 20, "v1": 0})
+	c.unlabel(geese)
+	c.await("the crdmigration to go", func() bool { return c.migration(geese) == nil })
+	p.mustEnd()
+	for line := range strings.Lines(p.stderr.String()) {
+		if strings.Contains(line, "forbidden") {
+			t.Errorf("a right is missing: %s", line)
+		}
+	}
+}
+
+// TestMissingRightIsABlockerThatNamesTheGrant, and the migration goes on once it
+// is given.
+func TestMissingRightIsABlockerThatNamesTheGrant(t *testing.T) {
+	c := newCluster(t)
+	trim := func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Resources, "customresourcedefinitions/status")
+	}
+	_, user := c.serviceAccount(trim)
+	geese := c.define("geese", 5, optedIn)
+	c.manageAs(user, "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}")
+	c.flip(geese)
+	m := c.awaitReason(geese, v1alpha1.ReasonBlocked)
+	blocked := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionBlocked)
+	if blocked == nil || blocked.Reason != crdmigrator.ReasonForbidden || len(m.Status.Blockers) != 1 ||
+		!strings.Contains(m.Status.Blockers[0].Remedy, "kubectl create clusterrole ") {
+		t.Errorf("blocked by %+v, condition %+v", m.Status.Blockers, blocked)
+	}
+	c.mustBeStored(geese, map[string]int{"v1": 5})
+
+	role := &rbacv1.ClusterRole{ObjectMeta: objectMeta("trim-of-" + c.group), Rules: []rbacv1.PolicyRule{
+		rule("apiextensions.k8s.io", "customresourcedefinitions/status", "patch"),
+	}}
+	if err := c.Create(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ReplaceAll(c.group, ".", "-")
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: objectMeta(role.Name), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: name, Name: name}}}
+	if err := c.Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+}
+
+func TestRightsFollowTheWrite(t *testing.T) {
+	for _, test := range []struct {
+		writes []crdmigrator.Write
+		verbs  string
+		status bool
+	}{
+		{nil, "list,patch", false},
+		{[]crdmigrator.Write{crdmigrator.WritePatch}, "list,patch", false},
+		{[]crdmigrator.Write{crdmigrator.WriteUpdate}, "get,list,patch,update", false},
+		{[]crdmigrator.Write{crdmigrator.WriteStatusPatch}, "list,patch", true},
+		{[]crdmigrator.Write{crdmigrator.WriteStatusApply, crdmigrator.WriteUpdate}, "get,list,patch,update", true},
+	} {
+		verbs, status := (Rights{Writes: test.writes}).verbs()
+		if got := strings.Join(verbs, ","); got != test.verbs || status != test.status {
+			t.Errorf("%v: %s, status %v, want %s, %v", test.writes, got, status, test.verbs, test.status)
+		}
+	}
+}

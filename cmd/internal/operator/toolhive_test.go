@@ -1,0 +1,90 @@
+package operator
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/gomodule"
+)
+
+const toolHive = "github.com/stacklok/toolhive@v0.47.0"
+
+// TestToolHivesDefinitionsAreTakenInByTheirOwnLabel: the real definitions, as they
+// were when v1alpha1 was stored and as they are, under a configuration that names
+// ToolHive's group and label.
+func TestToolHivesDefinitionsAreTakenInByTheirOwnLabel(t *testing.T) {
+	c := newCluster(t)
+	released := toolHivesDefinitions(t)
+	if len(released) != 14 {
+		t.Fatalf("%d definitions, want 14", len(released))
+	}
+	for _, crd := range released {
+		before := crd.DeepCopy()
+		for i := range before.Spec.Versions {
+			before.Spec.Versions[i].Storage = before.Spec.Versions[i].Name == "v1alpha1"
+		}
+		if err := controlplane.InstallCRDs(t.Context(), plane.Config(), before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	group := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "toolhive.stacklok.dev/v1alpha1", "kind": "MCPGroup",
+		"metadata": map[string]any{"name": "flock", "namespace": "default"}, "spec": map[string]any{"description": "geese"},
+	}}
+	if err := c.Create(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range released {
+		_, err := controlplane.UpdateCRD(t.Context(), plane.Config(), crd.Name, func(there *apiextensionsv1.CustomResourceDefinition) {
+			there.Spec.Versions = crd.Spec.Versions
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.manage(`storageVersionMigrator:
+  scopes: [{group: toolhive.stacklok.dev, labelSelector: {matchLabels: {toolhive.stacklok.dev/auto-migrate-storage-version: "true"}}}]
+  defaults: {settle: 0s}
+`)
+	for _, crd := range released {
+		if len(crd.Spec.Versions) == 1 {
+			continue // v1alpha1 is all it has, and nothing is to be migrated
+		}
+		c.awaitReason(crd.Name, v1alpha1.ReasonSucceeded)
+		if got := c.storedVersions(crd.Name); got != "v1beta1" {
+			t.Errorf("storedVersions of %s is %s", crd.Name, got)
+		}
+	}
+	c.mustBeStored("mcpgroups.toolhive.stacklok.dev", map[string]int{"v1beta1": 1, "v1alpha1": 0})
+}
+
+func toolHivesDefinitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	dir, err := gomodule.Dir(t.Context(), toolHive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "deploy", "charts", "operator-crds", "files", "crds", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crds, err := controlplane.DecodeCRDs(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, crds...)
+	}
+	return all
+}

@@ -66,7 +66,8 @@ const (
 	CleanupManagedFieldsPhase Phase = "CleanupManagedFields"
 )
 
-var phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
+// Phases are all there are, in their order.
+var Phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 
 // Migrator migrates the custom resources of one cluster. It is safe for
 // concurrent use on different definitions.
@@ -102,8 +103,8 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 		return nil, fmt.Errorf("no such write: %q; there are %v", o.Write, Writes)
 	}
 	for _, phase := range o.SkipPhases {
-		if !slices.Contains(phases, phase) {
-			return nil, fmt.Errorf("no such phase: %q; there are %v", phase, phases)
+		if !slices.Contains(Phases, phase) {
+			return nil, fmt.Errorf("no such phase: %q; there are %v", phase, Phases)
 		}
 	}
 	if o.Clock == nil {

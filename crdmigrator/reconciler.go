@@ -324,8 +324,11 @@ func (r *CRDMigrator) event(crd *apiextensionsv1.CustomResourceDefinition, event
 		return
 	}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	r.Recorder.Eventf(crd, nil, eventType, reason, action, "%s", clip(note, maxNote))
+	r.Recorder.Eventf(crd, nil, eventType, reason, action, "%s", EventNote(note))
 }
+
+// EventNote cuts a text to what the API server takes as the note of an event.
+func EventNote(text string) string { return clip(text, maxNote) }
 
 // clip cuts a text to a number of bytes, and no character in two.
 func clip(text string, limit int) string {

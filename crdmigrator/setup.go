@@ -67,8 +67,8 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 		return errors.New("Policy.SkipPhases is not used here: set SkipCRDMigrationPhases")
 	}
 	for _, phase := range r.SkipCRDMigrationPhases {
-		if !slices.Contains(phases, phase) {
-			return fmt.Errorf("no such phase: %q in SkipCRDMigrationPhases; there are %v", phase, phases)
+		if !slices.Contains(Phases, phase) {
+			return fmt.Errorf("no such phase: %q in SkipCRDMigrationPhases; there are %v", phase, Phases)
 		}
 	}
 	if r.Limiter == nil {

@@ -55,7 +55,7 @@ func TestSetupRefuses(t *testing.T) {
 		"a write that does not exist": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{Write: "put"}}},
 		"phases are skipped in one place, or the other would be overlooked": {
-			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{SkipPhases: phases}}},
+			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{SkipPhases: Phases}}},
 		"two Go types of one kind: which of them is meant would be left to chance": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}, &otherConfigMap{}: {}}},
 			scheme:   schemeWith(t, apiextensionsv1.AddToScheme, corev1.AddToScheme, addOtherConfigMap)},
@@ -72,7 +72,7 @@ func TestSetupRefuses(t *testing.T) {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&metav1.PartialObjectMetadata{
 				TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}}: {UseCache: true}}}},
 		"kinds by Config":             {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseCache: true}}}, ok: true},
-		"both phases may be skipped":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: phases}, ok: true},
+		"both phases may be skipped":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: Phases}, ok: true},
 		"UseStatus with a patch":      {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}, ok: true},
 		"definitions of every group":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{LabelSelector: mustParse(t, "a=b")}}, ok: true},
 		"both, Config and a Selector": {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}}, ok: true},

@@ -189,8 +189,6 @@ const (
 	// ReasonNotTrimmed: the same, but the old versions stay in storedVersions, as
 	// spec.trim asks for.
 	ReasonNotTrimmed = "NotTrimmed"
-	// ReasonPending: nothing was looked at yet.
-	ReasonPending = "Pending"
 	// ReasonSettling: API servers may still write the old version.
 	ReasonSettling = "Settling"
 	// ReasonMigrating: objects are being written.

@@ -124,7 +124,7 @@ func (c Configuration) validate() error {
 		return errors.New("limits.maxBytesPerFiveMinutes: it is below zero")
 	}
 	for _, phase := range defaults.Phases {
-		if phase != v1alpha1.Phase(crdmigrator.StorageVersionMigrationPhase) && phase != v1alpha1.Phase(crdmigrator.CleanupManagedFieldsPhase) {
+		if !slices.Contains(crdmigrator.Phases, crdmigrator.Phase(phase)) {
 			return fmt.Errorf("storageVersionMigrator.defaults.phases: no such phase: %q", phase)
 		}
 	}

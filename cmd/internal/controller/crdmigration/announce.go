@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
 const eventAction = "MigrateStorageVersion"
@@ -29,21 +30,7 @@ func announcementFor(before *v1alpha1.CRDMigrationStatus, v verdict) announcemen
 	default:
 		return announcement{}
 	}
-	return announcement{eventType: kind, reason: v.reason, note: clip(v.message)}
-}
-
-// maxNote is what the API server takes.
-const maxNote = 1024
-
-func clip(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	cut := []rune(note)
-	for len(string(cut)) > maxNote-len("…") {
-		cut = cut[:len(cut)-1]
-	}
-	return string(cut) + "…"
+	return announcement{eventType: kind, reason: v.reason, note: crdmigrator.EventNote(v.message)}
 }
 
 // announce tells whoever watches events.

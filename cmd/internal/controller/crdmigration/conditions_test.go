@@ -119,7 +119,7 @@ func TestOnlyNewsAreAnnounced(t *testing.T) {
 	failed := verdict{stalled: true, reason: v1alpha1.ReasonObjectsFailed, message: strings.Repeat("ß", 2000)}
 	m := &v1alpha1.CRDMigration{}
 	first := announcementFor(&m.Status, failed)
-	if first.eventType != "Warning" || first.reason != v1alpha1.ReasonObjectsFailed || len(first.note) > maxNote {
+	if first.eventType != "Warning" || first.reason != v1alpha1.ReasonObjectsFailed || len(first.note) > 1024 {
 		t.Errorf("%s %s with %d bytes", first.eventType, first.reason, len(first.note))
 	}
 	failed.apply(m)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,7 +109,7 @@ func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, 
 		v, pause := w.conclude(report, err)
 		return v, pause, nil
 	}
-	if err == nil && !slices.Contains(options(w.spec).SkipPhases, crdmigrator.CleanupManagedFieldsPhase) {
+	if err == nil && runs(w.spec, crdmigrator.CleanupManagedFieldsPhase) {
 		err = w.plan.Unseen(report)
 	}
 	w.plan = nil

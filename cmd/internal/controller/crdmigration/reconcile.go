@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,21 +158,15 @@ func options(spec v1alpha1.CRDMigrationSpec) crdmigrator.Options {
 		}
 	}
 	o.NoTrim = !trims(spec)
-	if len(spec.Phases) > 0 {
-		for _, phase := range []crdmigrator.Phase{crdmigrator.StorageVersionMigrationPhase, crdmigrator.CleanupManagedFieldsPhase} {
-			if !hasPhase(spec, phase) {
-				o.SkipPhases = append(o.SkipPhases, phase)
-			}
+	for _, phase := range crdmigrator.Phases {
+		if !runs(spec, phase) {
+			o.SkipPhases = append(o.SkipPhases, phase)
 		}
 	}
 	return o
 }
 
-func hasPhase(spec v1alpha1.CRDMigrationSpec, phase crdmigrator.Phase) bool {
-	for _, p := range spec.Phases {
-		if string(p) == string(phase) {
-			return true
-		}
-	}
-	return false
+// runs: a spec without phases runs both.
+func runs(spec v1alpha1.CRDMigrationSpec, phase crdmigrator.Phase) bool {
+	return len(spec.Phases) == 0 || slices.Contains(spec.Phases, v1alpha1.Phase(phase))
 }

@@ -142,7 +142,7 @@ func addStorageVersionMigrator(mgr manager.Manager, c Configuration) error {
 		return err
 	}
 	return (&crdscope.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Scope: scope, Planner: planner, Scanner: scanner,
+		Client: mgr.GetClient(), Scope: scope, Planner: planner, Scanner: scanner,
 	}).SetupWithManager(mgr)
 }
 

@@ -36,7 +36,6 @@ func (s Scope) Holds(crd metav1.Object) bool {
 // Reconciler looks at definitions.
 type Reconciler struct {
 	Client client.Client
-	Reader client.Reader // live
 	Scope  Scope
 	// Planner reads storedVersions; Scanner reads managedFields of all objects, too,
 	// which is done once for each state of a definition.
@@ -55,11 +54,12 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 }
 
 // Reconcile makes or removes the CRDMigration of one definition. The owner
-// reference removes it with the definition.
+// reference removes it with the definition. Most definitions are out of scope, as
+// the watch's own metadata tells; what is to be done about others is read live.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	if err := r.Reader.Get(ctx, req.NamespacedName, crd); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, crd); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	m := &v1alpha1.CRDMigration{}

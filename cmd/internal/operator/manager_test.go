@@ -73,6 +73,7 @@ func TestKilledManagerWritesNothingTwice(t *testing.T) {
 		m := c.migration(geese)
 		return m != nil && m.Status.Checkpoint != nil && m.Status.Storage != nil && m.Status.Storage.Migrated > 100
 	})
+	c.awaitReason(geese, v1alpha1.ReasonMigrating)
 	first.end(syscall.SIGKILL)
 	c.manage(slowly)
 	m := c.awaitReason(geese, v1alpha1.ReasonSucceeded)
@@ -85,14 +86,21 @@ func TestKilledManagerWritesNothingTwice(t *testing.T) {
 	}
 }
 
+// underWay has a manager in the middle of the migration of n objects, slowly.
+func (c *cluster) underWay(n int) (crd string) {
+	c.t.Helper()
+	crd = c.define("geese", n, optedIn)
+	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxRequestsPerSecond: 200}}")
+	c.flip(crd)
+	c.await("objects being written", func() bool { m := c.migration(crd); return m != nil && m.Status.Checkpoint != nil })
+	return crd
+}
+
 // TestSuspendStopsWithinAPage: whoever suspends a migration waits for one page.
 func TestSuspendStopsWithinAPage(t *testing.T) {
 	c := newCluster(t)
 	const n = 1500
-	geese := c.define("geese", n, optedIn)
-	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxRequestsPerSecond: 200}}")
-	c.flip(geese)
-	c.await("objects being written", func() bool { m := c.migration(geese); return m != nil && m.Status.Checkpoint != nil })
+	geese := c.underWay(n)
 	c.suspend(geese, true)
 	m := c.awaitReason(geese, v1alpha1.ReasonSuspended)
 	if done := m.Status.Storage; done == nil || done.Total() >= n {
@@ -109,11 +117,7 @@ func TestSuspendStopsWithinAPage(t *testing.T) {
 // storedVersions as they are.
 func TestLabelRemovedTakesTheMigrationAway(t *testing.T) {
 	c := newCluster(t)
-	const n = 1500
-	geese := c.define("geese", n, optedIn)
-	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxRequestsPerSecond: 200}}")
-	c.flip(geese)
-	c.await("objects being written", func() bool { m := c.migration(geese); return m != nil && m.Status.Checkpoint != nil })
+	geese := c.underWay(1500)
 	c.unlabel(geese)
 	c.await("the crdmigration to go", func() bool { return c.migration(geese) == nil })
 	if got := c.storedVersions(geese); got != "v1,v2" {

@@ -66,6 +66,10 @@ func succeeded(spec v1alpha1.CRDMigrationSpec) verdict {
 	return verdict{ready: true, reason: v1alpha1.ReasonSucceeded, message: "every object is stored at the storage version"}
 }
 
+func migrating() verdict {
+	return verdict{working: true, reason: v1alpha1.ReasonMigrating, message: "objects are being written"}
+}
+
 func trims(spec v1alpha1.CRDMigrationSpec) bool { return spec.Trim == nil || *spec.Trim }
 
 func suspended() verdict {

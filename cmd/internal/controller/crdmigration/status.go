@@ -74,7 +74,10 @@ func (s *status) follow(ctx context.Context, began time.Time) (progress func(crd
 			if report == nil {
 				continue
 			}
-			err := s.write(ctx, func(m *v1alpha1.CRDMigration) { record(m, *report, began, time.Now()) })
+			err := s.write(ctx, func(m *v1alpha1.CRDMigration) {
+				record(m, *report, began, time.Now())
+				migrating().apply(m)
+			})
 			if err != nil && ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "Progress is not shown")
 			}

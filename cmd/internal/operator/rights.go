@@ -25,14 +25,17 @@ type Rights struct {
 
 // Objects are the roles and their bindings, and no right that is not used.
 func (r Rights) Objects() []client.Object {
-	objects := []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: r.meta(""), Rules: r.everywhere()},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(""), RoleRef: r.ref("ClusterRole"), Subjects: r.subjects()},
-	}
-	for _, namespace := range r.namespaces() {
+	var objects []client.Object
+	for _, role := range grant(roles(r.Namespace), "", r.migrated()...) {
+		if role.namespace == "" {
+			objects = append(objects,
+				&rbacv1.ClusterRole{ObjectMeta: r.meta(""), Rules: role.rules},
+				&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(""), RoleRef: r.ref("ClusterRole"), Subjects: r.subjects()})
+			continue
+		}
 		objects = append(objects,
-			&rbacv1.Role{ObjectMeta: r.meta(namespace), Rules: r.in(namespace)},
-			&rbacv1.RoleBinding{ObjectMeta: r.meta(namespace), RoleRef: r.ref("Role"), Subjects: r.subjects()})
+			&rbacv1.Role{ObjectMeta: r.meta(role.namespace), Rules: role.rules},
+			&rbacv1.RoleBinding{ObjectMeta: r.meta(role.namespace), RoleRef: r.ref("Role"), Subjects: r.subjects()})
 	}
 	for _, o := range objects {
 		kind := fmt.Sprintf("%T", o)[len("*v1."):]
@@ -41,42 +44,12 @@ func (r Rights) Objects() []client.Object {
 	return objects
 }
 
-// namespaces are those in which it needs something: the API servers' leases, the
-// place of events about objects without a namespace, its own lease.
-func (r Rights) namespaces() []string {
-	all := []string{metav1.NamespaceSystem, metav1.NamespaceDefault}
-	if !slices.Contains(all, r.Namespace) {
-		all = append(all, r.Namespace)
-	}
-	return all
-}
-
-func (r Rights) in(namespace string) []rbacv1.PolicyRule {
+// migrated are the rules about the objects that are migrated, those of the
+// manager's own kind among them: it has its patch by a marker.
+func (r Rights) migrated() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
-	if namespace == metav1.NamespaceSystem {
-		rules = append(rules, rule("coordination.k8s.io", "leases", "list"))
-	}
-	if namespace == metav1.NamespaceDefault || namespace == r.Namespace {
-		rules = append(rules, rule("events.k8s.io", "events", "create", "patch"))
-	}
-	if namespace == r.Namespace {
-		rules = append(rules,
-			rule("coordination.k8s.io", "leases", "get", "create", "update"),
-			rule("", "events", "create", "patch")) // leader election tells of itself by the old kind of event
-	}
-	return rules
-}
-
-func (r Rights) everywhere() []rbacv1.PolicyRule {
-	rules := []rbacv1.PolicyRule{
-		rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list", "watch"),
-		rule("apiextensions.k8s.io", "customresourcedefinitions/status", "patch"),
-		rule(v1alpha1.GroupVersion.Group, "crdmigrations", "get", "list", "watch", "create", "delete"),
-		rule(v1alpha1.GroupVersion.Group, "crdmigrations/status", "patch"),
-		rule("storagemigration.k8s.io", "storageversionmigrations", "list"),
-		rule("migration.k8s.io", "storageversionmigrations", "list"),
-		rule("authentication.k8s.io", "tokenreviews", "create"),        // of whoever reads the metrics
-		rule("authorization.k8s.io", "subjectaccessreviews", "create"), // likewise
+	if slices.Contains(r.Writes, crdmigrator.WriteUpdate) {
+		rules = append(rules, rule(v1alpha1.GroupVersion.Group, "crdmigrations", "update"))
 	}
 	verbs, status := r.verbs()
 	for _, group := range r.Groups {

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
@@ -105,6 +107,42 @@ func TestRightsFollowTheWrite(t *testing.T) {
 		verbs, status := (Rights{Writes: test.writes}).verbs()
 		if got := strings.Join(verbs, ","); got != test.verbs || status != test.status {
 			t.Errorf("%v: %s, status %v, want %s, %v", test.writes, got, status, test.verbs, test.status)
+		}
+	}
+}
+
+// TestOneRoleInEachNamespace: a manager may be where it needs something in any case,
+// and two roles of one name can't be.
+func TestOneRoleInEachNamespace(t *testing.T) {
+	for _, namespace := range []string{"godwit", metav1.NamespaceSystem, metav1.NamespaceDefault} {
+		rules := map[string]int{}
+		for _, o := range (Rights{Namespace: namespace, ServiceAccount: "godwit"}).Objects() {
+			role, ok := o.(*rbacv1.Role)
+			if !ok {
+				continue
+			}
+			if _, twice := rules[role.Namespace]; twice {
+				t.Errorf("manager in %s: two roles in %s", namespace, role.Namespace)
+			}
+			rules[role.Namespace] = len(role.Rules)
+		}
+		want := map[string]int{metav1.NamespaceSystem: 1, metav1.NamespaceDefault: 1}
+		want[namespace] += 2 // its lease, its events
+		if diff := cmp.Diff(want, rules); diff != "" {
+			t.Errorf("manager in %s: rules by namespace (-want +got):\n%s", namespace, diff)
+		}
+	}
+}
+
+// TestOwnKindIsMigratedByTheSameWrite, which needs another verb.
+func TestOwnKindIsMigratedByTheSameWrite(t *testing.T) {
+	for write, want := range map[crdmigrator.Write]bool{crdmigrator.WritePatch: false, crdmigrator.WriteUpdate: true} {
+		role, _ := Rights{Writes: []crdmigrator.Write{write}}.Objects()[0].(*rbacv1.ClusterRole)
+		got := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.Resources, "crdmigrations") && slices.Contains(r.Verbs, "update")
+		})
+		if got != want {
+			t.Errorf("%s: update of crdmigrations is %v, want %v", write, got, want)
 		}
 	}
 }

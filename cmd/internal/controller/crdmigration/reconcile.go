@@ -30,6 +30,18 @@ import (
 // settle; those that write share one limiter.
 const concurrent = 8
 
+// What it needs to carry them out. The objects it migrates are of groups that
+// only an installation knows; package operator adds their rules, and for its own
+// kind, which it migrates like any other, the verb is here.
+// +kubebuilder:rbac:groups=godwit.dev,resources=crdmigrations,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=godwit.dev,resources=crdmigrations/status,verbs=patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=patch
+// +kubebuilder:rbac:groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=list
+// The API servers' identities, and events about objects without a namespace.
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list,namespace=kube-system
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=default
+
 // Reconciler carries out CRDMigrations.
 type Reconciler struct {
 	Client   client.Client

@@ -33,6 +33,12 @@ func (s Scope) Holds(crd metav1.Object) bool {
 	return slices.ContainsFunc(s, func(one crdmigrator.Selector) bool { return one.Matches(crd) })
 }
 
+// What it needs to look at them, and to make and remove what asks for migrations.
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=godwit.dev,resources=crdmigrations,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=list
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list,namespace=kube-system
+
 // Reconciler looks at definitions.
 type Reconciler struct {
 	Client client.Client

@@ -1,0 +1,84 @@
+package operator
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// What the process itself needs. Leader election has a lease where the manager is,
+// and tells of itself there by either kind of event.
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=OWN
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch,namespace=OWN
+// Whoever reads the metrics is authenticated and authorized by the API server.
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// The chart can't read beyond its folder, and go:embed not beyond a package's:
+// hence one file twice.
+//go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen rbac:roleName=storage-version-migrator,fileName=storage-version-migrator.yaml paths=. paths=../controller/crdmigration paths=../controller/crdscope output:rbac:dir=roles
+//go:generate cp roles/storage-version-migrator.yaml ../../../charts/godwit/files/roles/
+
+// ownNamespace stands in the generated roles for wherever the manager is. No
+// namespace can have this name, so that a role is never applied as it stands.
+const ownNamespace = "OWN"
+
+//go:embed roles/storage-version-migrator.yaml
+var generatedRoles []byte
+
+// role is what the manager may do in a namespace; everywhere if that is empty.
+type role struct {
+	namespace string
+	rules     []rbacv1.PolicyRule
+}
+
+// roles are what the markers ask for, of a manager in a namespace. The cluster's
+// comes first.
+func roles(namespace string) []role {
+	all, err := decodeRoles(generatedRoles, namespace)
+	if err != nil {
+		panic(err) // the file is compiled in
+	}
+	return all
+}
+
+func decodeRoles(file []byte, namespace string) ([]role, error) {
+	all := []role{{}}
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("split the generated roles: %w", err)
+		}
+		var one rbacv1.Role // or a ClusterRole, which looks the same
+		if err := yaml.UnmarshalStrict(document, &one); err != nil {
+			return nil, fmt.Errorf("decode a generated role: %w", err)
+		}
+		if one.Namespace == ownNamespace {
+			one.Namespace = namespace
+		}
+		all = grant(all, one.Namespace, one.Rules...)
+	}
+}
+
+// grant adds rules, so that there is one role for each namespace: the manager may
+// be in one where it needs more than others do.
+func grant(all []role, namespace string, rules ...rbacv1.PolicyRule) []role {
+	for i := range all {
+		if all[i].namespace == namespace {
+			all[i].rules = append(all[i].rules, rules...)
+			return all
+		}
+	}
+	return append(all, role{namespace, rules})
+}

@@ -30,7 +30,12 @@ type CRDMigration struct {
 
 	// +optional
 	Spec CRDMigrationSpec `json:"spec,omitzero"`
+
+	// The API server drops the status of what is created, and sets the default with
+	// every read: without it, kstatus would take what nobody has looked at for done.
+
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status CRDMigrationStatus `json:"status,omitzero"`
 }
 
@@ -87,7 +92,8 @@ type CRDMigrationSpec struct {
 
 // CRDMigrationStatus says how far a migration is.
 type CRDMigrationStatus struct {
-	// ObservedGeneration is the generation of the spec that the status is about.
+	// ObservedGeneration is the generation of the spec that the status is about; -1
+	// before anybody has looked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// CRDUID is the definition's UID: one that is made again is another one.
@@ -204,7 +210,9 @@ const (
 	ReasonFailed = "Failed"
 	// ReasonNotConverging: pass after pass met writes by others.
 	ReasonNotConverging = "NotConverging"
-	// ReasonSuspended: spec.suspend says so.
+	// ReasonSuspended: spec.suspend says so. It is neither done nor failed, and none of
+	// the conditions is True: kstatus, which has no word for it, says InProgress, and
+	// whoever waits for it waits until somebody lifts the suspension.
 	ReasonSuspended = "Suspended"
 	// ReasonCRDNotFound: there is no definition of this name.
 	ReasonCRDNotFound = "CRDNotFound"

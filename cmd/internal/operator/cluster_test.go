@@ -305,9 +305,14 @@ func (c *cluster) revisions(crd string) int64 {
 
 func (c *cluster) suspend(name string, suspend bool) {
 	c.t.Helper()
+	c.patch(name, fmt.Sprintf(`{"spec":{"suspend":%v}}`, suspend))
+}
+
+// patch merges into a CRDMigration.
+func (c *cluster) patch(name, merge string) {
+	c.t.Helper()
 	m := &v1alpha1.CRDMigration{ObjectMeta: objectMeta(name)}
-	patch := fmt.Appendf(nil, `{"spec":{"suspend":%v}}`, suspend)
-	if err := c.Patch(c.t.Context(), m, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := c.Patch(c.t.Context(), m, client.RawPatch(types.MergePatchType, []byte(merge))); err != nil {
 		c.t.Fatal(err)
 	}
 }

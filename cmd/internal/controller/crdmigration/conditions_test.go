@@ -75,6 +75,9 @@ func TestJudge(t *testing.T) {
 			if got := strings.Join(is, ","); got != test.is {
 				t.Errorf("%s are True, want %s", got, test.is)
 			}
+			if got := kstatusOf(t, m); got != kstatusWhen[test.is] {
+				t.Errorf("kstatus says %s, want %s", got, kstatusWhen[test.is])
+			}
 			if got := meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionBlocked); got != (test.blocked > 0) || len(m.Status.Blockers) != test.blocked {
 				t.Errorf("Blocked: %v with %+v, want %d blockers", got, m.Status.Blockers, test.blocked)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,11 +130,15 @@ func (w *work) done(m *v1alpha1.CRDMigration, p crdmigrator.Plan) bool {
 }
 
 // describe writes down what a plan says about the definition. Another definition,
-// or another state of it, begins a new story.
+// or another state of it, begins a new story. What was Ready is so no longer, or
+// whoever waits for it would go on before the work is done.
 func describe(m *v1alpha1.CRDMigration, p crdmigrator.Plan) {
 	s := &m.Status
 	if s.CRDUID != p.UID || s.CRDGeneration != p.Generation {
 		*s = v1alpha1.CRDMigrationStatus{Conditions: s.Conditions, Checkpoint: s.Checkpoint, ObservedGeneration: s.ObservedGeneration}
+	}
+	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) {
+		migrating().apply(m)
 	}
 	s.CRDUID, s.CRDGeneration = p.UID, p.Generation
 	s.StorageVersion, s.StoredVersions = p.StorageVersion, p.StoredVersions

@@ -1,0 +1,60 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+)
+
+// TestKstatusFollowsAMigration from its creation, which no manager has seen yet, to
+// its deletion, as Flux and others who wait by kstatus read it.
+func TestKstatusFollowsAMigration(t *testing.T) {
+	c := newCluster(t)
+	name := "geese." + c.group
+	if err := c.Create(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(name)}); err != nil {
+		t.Fatal(err)
+	}
+	c.mustBeKstatus(name, "just created", status.InProgressStatus)
+
+	manager := c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
+	c.awaitReason(name, v1alpha1.ReasonCRDNotFound)
+	c.mustBeKstatus(name, "without a definition", status.FailedStatus)
+	c.define("geese", 3, nil)
+	c.awaitReason(name, v1alpha1.ReasonSucceeded)
+	c.mustBeKstatus(name, "migrated", status.CurrentStatus)
+	c.suspend(name, true)
+	c.awaitReason(name, v1alpha1.ReasonSuspended)
+	c.mustBeKstatus(name, "suspended", status.InProgressStatus)
+	c.suspend(name, false)
+	c.awaitReason(name, v1alpha1.ReasonSucceeded)
+	manager.mustEnd() // from here on nobody observes anything
+
+	c.patch(name, `{"spec":{"maxInFlight":2}}`)
+	c.mustBeKstatus(name, "changed and not looked at", status.InProgressStatus)
+	c.patch(name, `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	if err := c.Delete(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(name)}); err != nil {
+		t.Fatal(err)
+	}
+	c.mustBeKstatus(name, "being deleted", status.TerminatingStatus)
+	c.patch(name, `{"metadata":{"finalizers":null}}`)
+}
+
+func (c *cluster) mustBeKstatus(name, when string, want status.Status) {
+	c.t.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("CRDMigration"))
+	if err := c.Get(c.t.Context(), client.ObjectKey{Name: name}, o); err != nil {
+		c.t.Fatal(err)
+	}
+	result, err := status.Compute(o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if result.Status != want {
+		c.t.Errorf("%s: kstatus says %s (%s), want %s", when, result.Status, result.Message, want)
+	}
+}

@@ -48,7 +48,7 @@ type Configuration struct {
 // by name, and what holds for a CRDMigration that says nothing.
 type MigratorConfiguration struct {
 	// Scopes are sets of definitions; empty means those of every group that carry
-	// the default label.
+	// the default label. The manager's own kinds are taken care of in any case.
 	Scopes []ScopeConfiguration `json:"scopes,omitempty"`
 	// Defaults of a CRDMigration's spec.
 	Defaults v1alpha1.CRDMigrationSpec `json:"defaults"`
@@ -132,13 +132,14 @@ func (c Configuration) validate() error {
 	return err
 }
 
-// scope is what the migrator takes care of by itself.
+// scope is what the migrator takes care of by itself. Its own kinds are always in
+// it: nobody else would think of them.
 func (c MigratorConfiguration) scope() (crdscope.Scope, error) {
 	byLabel := labels.SelectorFromSet(labels.Set{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue})
 	if len(c.Scopes) == 0 {
 		return crdscope.Scope{{LabelSelector: byLabel}}, nil
 	}
-	var scope crdscope.Scope
+	scope := crdscope.Scope{{Group: v1alpha1.GroupVersion.Group, LabelSelector: byLabel}}
 	for i, s := range c.Scopes {
 		one := crdmigrator.Selector{Group: s.Group, LabelSelector: byLabel}
 		if s.LabelSelector != nil {

@@ -89,6 +89,8 @@ func TestScopeOfConfiguration(t *testing.T) {
 		"ToolHive's group and label":                  {[]ScopeConfiguration{theirs}, crd("mcpservers.toolhive.stacklok.dev", "toolhive.stacklok.dev/auto-migrate-storage-version", "true"), true},
 		"our label in ToolHive's group":               {[]ScopeConfiguration{theirs}, crd("mcpservers.toolhive.stacklok.dev", crdmigrator.AutoMigrateLabel, "true"), false},
 		"ToolHive's label in another group":           {[]ScopeConfiguration{theirs}, crd("a.example.com", "toolhive.stacklok.dev/auto-migrate-storage-version", "true"), false},
+		"our own kinds, in any scope":                 {[]ScopeConfiguration{theirs}, crd("crdmigrations.godwit.dev", crdmigrator.AutoMigrateLabel, "true"), true},
+		"but not without the label":                   {[]ScopeConfiguration{theirs}, crd("crdmigrations.godwit.dev", "a", "b"), false},
 		"every definition of a group, when asked for": {[]ScopeConfiguration{{Group: "example.com", LabelSelector: &metav1.LabelSelector{}}}, crd("a.example.com", "a", "b"), true},
 	} {
 		scope, err := MigratorConfiguration{Scopes: test.scopes}.scope()

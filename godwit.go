@@ -49,12 +49,18 @@ func (o Outcome) String() string {
 
 // Counts is an exact tally of outcomes.
 type Counts struct {
-	Migrated  int64 `json:"migrated"`
+	// Migrated objects were written.
+	Migrated int64 `json:"migrated"`
+	// Unchanged objects were found to be as they should.
 	Unchanged int64 `json:"unchanged"`
-	Skipped   int64 `json:"skipped"`
-	Gone      int64 `json:"gone"`
-	Deferred  int64 `json:"deferred"`
-	Failed    int64 `json:"failed"`
+	// Skipped objects needed no request.
+	Skipped int64 `json:"skipped"`
+	// Gone objects no longer exist.
+	Gone int64 `json:"gone"`
+	// Deferred objects are left for a later pass.
+	Deferred int64 `json:"deferred"`
+	// Failed objects were given up in this pass.
+	Failed int64 `json:"failed"`
 }
 
 // Add counts one object. An outcome outside the constants is counted as
@@ -87,9 +93,12 @@ func (c Counts) Settled() bool { return c.Deferred == 0 && c.Failed == 0 }
 // Failure names one object that was not settled and why, in words a person
 // can act on.
 type Failure struct {
+	// Namespace of the object, empty if it has none.
 	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Reason    string `json:"reason"`
+	// Name of the object.
+	Name string `json:"name"`
+	// Reason is why, in the API server's words where there are any.
+	Reason string `json:"reason"`
 }
 
 // Blocker is a condition under which a migration must not start.

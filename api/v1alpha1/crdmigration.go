@@ -151,9 +151,12 @@ type CRDMigrationStatus struct {
 // Checkpoint is the evidence that an interrupted run leaves behind. Losing it costs
 // requests, never safety.
 type Checkpoint struct {
-	CRDUID         types.UID `json:"crdUID"`
-	Generation     int64     `json:"generation"`
-	StorageVersion string    `json:"storageVersion"`
+	// CRDUID is the UID of the definition that it is about.
+	CRDUID types.UID `json:"crdUID"`
+	// Generation is the definition's, when the run began.
+	Generation int64 `json:"generation"`
+	// StorageVersion is the version that objects were written at.
+	StorageVersion string `json:"storageVersion"`
 	// ResourceVersion of the first page after settling: what is newer was written at
 	// the storage version.
 	// +optional

@@ -58,7 +58,7 @@ type MigratorConfiguration struct {
 type ScopeConfiguration struct {
 	// Group is an API group; empty means every one.
 	Group string `json:"group,omitempty"`
-	// LabelSelector is about labels of the definition; unset means
+	// LabelSelector chooses definitions by their labels; unset means
 	// godwit.dev/auto-migrate-storage-version=true.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }

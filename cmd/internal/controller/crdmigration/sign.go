@@ -1,0 +1,56 @@
+package crdmigration
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Sign is how a reason of the condition Ready shows.
+type Sign struct {
+	Reason    string
+	Condition string // that is True; empty: none
+	EventType string // empty: there is no event
+}
+
+// Signs are of every reason, as judge decides them, for the reference to show what
+// is and not what somebody remembers. A reason with two faces is there twice.
+func Signs() []Sign {
+	counts := func(c godwit.Counts) crdmigrator.Report { return crdmigrator.Report{Storage: walk.Report{Counts: c}} }
+	blocked := func(reason string) error {
+		return &crdmigrator.BlockedError{Blockers: []godwit.Blocker{{Reason: reason}}}
+	}
+	failed := func(err error) verdict { return judge(v1alpha1.CRDMigrationSpec{}, crdmigrator.Report{}, err, 0) }
+	ended := func(r crdmigrator.Report, conflicted int) verdict {
+		return judge(v1alpha1.CRDMigrationSpec{}, r, nil, conflicted)
+	}
+	var signs []Sign
+	for _, v := range []verdict{
+		succeeded(v1alpha1.CRDMigrationSpec{}), succeeded(v1alpha1.CRDMigrationSpec{Trim: new(false)}),
+		failed(&crdmigrator.NotSettledError{}), failed(&crdmigrator.NotSettledError{Silent: []crdmigrator.Server{{}}}),
+		migrating(), suspended(), failed(crdmigrator.ErrNotFound), failed(crdmigrator.ErrChanged), failed(errLeftScope),
+		failed(blocked(crdmigrator.ReasonForbidden)), failed(blocked(crdmigrator.ReasonMigrationInProgress)),
+		failed(errors.New("the API server does not answer")),
+		ended(counts(godwit.Counts{Deferred: 1}), 1), ended(counts(godwit.Counts{Deferred: 1}), notConverging),
+		ended(counts(godwit.Counts{Failed: 1}), 0),
+		ended(crdmigrator.Report{Trimmed: true, ManagedFields: crdmigrator.Tally{Counts: godwit.Counts{Failed: 1}}}, 0),
+	} {
+		s := Sign{Reason: v.reason, EventType: announcementFor(&v1alpha1.CRDMigrationStatus{}, v).eventType}
+		switch {
+		case v.ready:
+			s.Condition = v1alpha1.ConditionReady
+		case v.working:
+			s.Condition = v1alpha1.ConditionReconciling
+		case v.stalled:
+			s.Condition = v1alpha1.ConditionStalled
+		}
+		if !slices.Contains(signs, s) {
+			signs = append(signs, s)
+		}
+	}
+	return signs
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers the metrics of controllers
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// theirs are the metrics of controller-runtime that tell how the manager is.
+var theirs = []struct{ name, meaning string }{
+	{"leader_election_master_status", "1 for the replica that works, 0 for those that stand by"},
+	{"controller_runtime_reconcile_errors_total", "with `controller=\"crdmigration\"` or `\"crdscope\"`: what could not be read or written, and is tried again"},
+	{"controller_runtime_active_workers", "with `controller=\"crdmigration\"`: migrations that are looked after at this moment, of at most eight"},
+	{"workqueue_depth", "with `name=\"crdmigration\"`: migrations that wait for their turn"},
+	{"rest_client_requests_total", "by `code`: 429 is the API server asking for patience"},
+}
+
+// metric is what a collector says of itself.
+type metric struct{ name, kind, help, labels string }
+
+// listing takes the place of a registry.
+type listing struct {
+	prometheus.Registerer
+	metrics []metric
+}
+
+func (l *listing) Register(c prometheus.Collector) error {
+	found, err := described(c)
+	l.metrics = append(l.metrics, found...)
+	return err
+}
+
+func metricPage() (string, error) {
+	var ours listing
+	if err := crdmigration.NewMetrics(walk.NewLimiter(walk.Limits{})).Register(&ours); err != nil {
+		return "", err
+	}
+	registry, ok := metrics.Registry.(prometheus.Collector)
+	if !ok {
+		return "", errors.New("controller-runtime's registry no longer tells what is in it")
+	}
+	known, err := described(registry)
+	if err != nil {
+		return "", err
+	}
+	var page strings.Builder
+	page.WriteString(generated + "# Metrics\n\n" +
+		"The manager serves them on `--metrics-bind-address`, over HTTPS, to whom the API server lets get `/metrics`. A series of a\n" +
+		"definition ends with its CRDMigration; none is ever named after an object. `outcome` is one of the\n" +
+		"counts in [status.storage](crdmigration.md#status).\n\n")
+	table := newTable("metric", "type", "labels", "meaning")
+	for _, m := range ours.metrics {
+		table.row(code(m.name), m.kind, m.labels, m.help)
+	}
+	page.WriteString(table.String())
+	page.WriteString("\n## From controller-runtime\n\nOf the many that it serves beside them, these tell how the manager is:\n\n")
+	table = newTable("metric", "meaning")
+	for _, m := range theirs {
+		if !has(known, m.name) {
+			return "", fmt.Errorf("controller-runtime has no metric %s", m.name)
+		}
+		table.row(code(m.name), sentence(m.meaning))
+	}
+	page.WriteString(table.String())
+	return page.String(), nil
+}
+
+func has(all []metric, name string) bool {
+	for _, m := range all {
+		if m.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// description is how client_golang prints one; it has no other way to read it.
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: ("(?:[^"\\]|\\.)*"),.* variableLabels: \{(.*)\}\}$`)
+
+func described(c prometheus.Collector) ([]metric, error) {
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		c.Describe(descriptions)
+	}()
+	var all []metric
+	var err error
+	for d := range descriptions {
+		found := description.FindStringSubmatch(d.String())
+		if found == nil {
+			err = fmt.Errorf("%s is of a form that is not known", d)
+			continue
+		}
+		m := metric{name: found[1], kind: kindOf(c)}
+		if m.help, err = strconv.Unquote(found[2]); err != nil {
+			continue
+		}
+		if found[3] != "" {
+			m.labels = "`" + strings.ReplaceAll(found[3], ",", "`, `") + "`"
+		}
+		all = append(all, m)
+	}
+	return all, err
+}
+
+func kindOf(c prometheus.Collector) string {
+	switch c.(type) {
+	case *prometheus.CounterVec:
+		return "counter"
+	case *prometheus.GaugeVec:
+		return "gauge"
+	case prometheus.Histogram:
+		return "histogram"
+	}
+	return "gauge" // a function; the one type that has no method of its own
+}

@@ -52,9 +52,30 @@ func newCluster(t *testing.T) *cluster {
 		"KUBECONFIG=" + kubeconfig,
 		"PKI=" + pki,
 		"ETCD=" + c.secureEtcd(pki),
+		"PORT=" + c.freePort(),
 	}
+	api, err := filepath.Abs(filepath.Join(root, "api"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.link(api, filepath.Join(c.dir, "api")) // the reader is in a clone of the repository
 	c.loseServer()
 	return c
+}
+
+// freePort is one that nobody listens on at the moment.
+func (c *cluster) freePort() string {
+	c.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return port
 }
 
 // programs is a folder with godwit, as it is now, and kubectl.

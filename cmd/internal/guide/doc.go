@@ -9,7 +9,8 @@
 //     when the guide gets there.
 //   - console, with commands after "$ " and below each what it prints. A line
 //     that is "..." stands for any lines, "..." within a line for any text. A
-//     command must succeed, unless the next one is `echo $?`.
+//     command must succeed, unless the next one is `echo $?`. What is started in
+//     the background prints to a file, and ends with the guide.
 //   - go, whose first line is a comment with a path in this repository: what
 //     follows are lines of that file, in a row.
 //

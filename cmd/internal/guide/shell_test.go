@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // mark is printed after each command, with its exit code.
@@ -24,6 +28,9 @@ func startShell(t *testing.T, dir string, env []string) *shell {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "sh")
 	command.Dir, command.Env = dir, env
+	// What a guide starts in the background, and has not ended, ends with the test.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	input, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +46,22 @@ func startShell(t *testing.T, dir string, env []string) *shell {
 	t.Cleanup(func() {
 		_ = input.Close()
 		_ = command.Wait() // exits with the code of the last command
+		awaitEnd(t, command.Process.Pid)
 	})
 	return &shell{t: t, input: input, output: bufio.NewReader(output)}
+}
+
+// awaitEnd waits for the shell's process group: the control plane must not go
+// first. The context of the test, which has ended, has told it to end.
+func awaitEnd(t *testing.T, group int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(-group, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+			t.Log("what the guide started in the background did not end within 10 s, or nobody collects what has ended")
+			return
+		}
+	}
 }
 
 // run returns what a command printed, on stdout and stderr, and its exit code.
@@ -84,5 +105,18 @@ func TestShell(t *testing.T) {
 		if printed, code := s.run(c.command); printed != c.printed || code != c.code {
 			t.Errorf("`%s` printed %q and exits with %d, want %q and %d", c.command, printed, code, c.printed, c.code)
 		}
+	}
+}
+
+// TestShellLeavesNothingRunning that a guide started and did not end.
+func TestShellLeavesNothingRunning(t *testing.T) {
+	dir := t.TempDir()
+	t.Run("a guide", func(t *testing.T) {
+		s := startShell(t, dir, []string{"PATH=" + os.Getenv("PATH")})
+		s.run(`sh -c 'trap "touch ended; exit" TERM; touch begun; while :; do sleep 0.1; done' >/dev/null 2>&1 &`)
+		s.run("until [ -e begun ]; do sleep 0.1; done")
+	})
+	if _, err := os.Stat(filepath.Join(dir, "ended")); err != nil {
+		t.Errorf("what runs in the background was not told to end: %v", err)
 	}
 }

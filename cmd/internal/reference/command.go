@@ -63,7 +63,7 @@ func describe(page *strings.Builder, c *cobra.Command) {
 func indentedCode(text string) string {
 	var b strings.Builder
 	before := ""
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if strings.HasPrefix(line, "  ") {
 			if before != "" && !strings.HasPrefix(before, "  ") {
 				b.WriteString("\n")

@@ -95,6 +95,29 @@ func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.admin)
 // Etcd returns a client of etcd itself, for looking at what the API servers have stored. Stop closes it.
 func (cp *ControlPlane) Etcd() *clientv3.Client { return cp.client }
 
+// StopEtcd ends etcd and leaves the API servers to themselves. StartEtcd brings it back, on the same port and data.
+func (cp *ControlPlane) StopEtcd() error {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if err := cp.etcd.Stop(); err != nil {
+		return fmt.Errorf("stop etcd: %w", err)
+	}
+	return nil
+}
+
+// StartEtcd starts etcd after StopEtcd and returns when the first API server is ready again.
+func (cp *ControlPlane) StartEtcd(ctx context.Context) error {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if err := cp.checkStartable(ctx); err != nil {
+		return fmt.Errorf("start etcd: %w", err)
+	}
+	if err := onLastingThread(cp.finished, cp.etcd.Start); err != nil {
+		return fmt.Errorf("start etcd: %w%s", err, cp.logs.tail("etcd"))
+	}
+	return poll(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return serverReady(ctx, cp.admin) })
+}
+
 // EtcdEndpoint is etcd's client URL.
 func (cp *ControlPlane) EtcdEndpoint() string { return cp.etcd.URL.String() }
 

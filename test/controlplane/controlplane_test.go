@@ -119,6 +119,27 @@ func TestRestartKeepsData(t *testing.T) {
 	}
 }
 
+// What etcd held before it was stopped is there when it is back, and the API server finds it by itself.
+func TestRestartEtcd(t *testing.T) {
+	cp := start(t, controlplane.Options{})
+	namespace := createNamespace(t, cp.Config())
+	if err := cp.StopEtcd(); err != nil {
+		t.Fatal(err)
+	}
+	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "meanwhile"}}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := clientsFor(t, cp.Config()).CoreV1().Namespaces().Create(ctx, other, metav1.CreateOptions{}); err == nil {
+		t.Error("an API server without etcd has stored something")
+	}
+	if err := cp.StartEtcd(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clientsFor(t, cp.Config()).CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
+		t.Errorf("after a restart of etcd: %v", err)
+	}
+}
+
 func TestStopLeavesNothing(t *testing.T) {
 	cp := start(t, controlplane.Options{})
 	if _, err := cp.StartControllerManager(t.Context()); err != nil {

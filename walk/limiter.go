@@ -102,7 +102,8 @@ func NewLimiter(l Limits) *Limiter {
 
 // Narrow returns a limiter for one walk among those that l paces. Its requests
 // take their turn within its own bounds first, then among all others; the byte
-// budget remains one for all.
+// budget remains one for all. Where requests of this walk fail with 500, as they do
+// when a webhook of its objects is away, it slows down alone.
 func (l *Limiter) Narrow(to Limits) *Limiter {
 	if to.MaxInFlight <= 0 || to.MaxInFlight > l.max {
 		to.MaxInFlight = l.max
@@ -125,15 +126,20 @@ func (l *Limiter) InFlight() (now, allowed int) {
 
 // RoundTripper paces every request that goes through next.
 func (l *Limiter) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	return l.roundTripper(next, false)
+}
+
+func (l *Limiter) roundTripper(next http.RoundTripper, narrowed bool) http.RoundTripper {
 	if l.outer != nil {
-		next = l.outer.RoundTripper(next)
+		next = l.outer.roundTripper(next, true)
 	}
-	return roundTripper{limiter: l, next: next}
+	return roundTripper{limiter: l, next: next, narrowed: narrowed}
 }
 
 type roundTripper struct {
-	limiter *Limiter
-	next    http.RoundTripper
+	limiter  *Limiter
+	next     http.RoundTripper
+	narrowed bool // a narrow limiter has let the request through, and sees its answer, too
 }
 
 func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -145,7 +151,11 @@ func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	sent := time.Now()
 	resp, err := r.next.RoundTrip(req)
-	r.limiter.release(answerOf(sent, req, resp, err))
+	a := answerOf(sent, req, resp, err)
+	if r.narrowed && a.broken {
+		a.strained = false
+	}
+	r.limiter.release(a)
 	return resp, err
 }
 
@@ -211,6 +221,7 @@ type answer struct {
 	aborted    bool // our own doing: says nothing
 	silent     bool // no answer at all
 	strained   bool
+	broken     bool // by something behind the server, as a webhook, which others may never meet
 	retryAfter time.Duration
 	sent       time.Time
 	took       time.Duration // 0 for reads, whose size decides their time
@@ -226,6 +237,7 @@ func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error)
 		return a
 	}
 	a.strained = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
+	a.broken = resp.StatusCode == http.StatusInternalServerError
 	if a.strained {
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		a.retryAfter = min(time.Duration(seconds)*time.Second, maxDelay)

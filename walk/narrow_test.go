@@ -73,6 +73,39 @@ func TestNarrowLimitersShareTheByteBudget(t *testing.T) {
 	})
 }
 
+// TestNarrowWalkSlowsDownAlone where its own objects' webhook is away, which the
+// server answers with 500; what the server says of itself is for everybody.
+func TestNarrowWalkSlowsDownAlone(t *testing.T) {
+	for status, want := range map[int]struct{ narrow, shared int }{
+		http.StatusInternalServerError: {1, 4},
+		http.StatusServiceUnavailable:  {1, 1},
+		http.StatusTooManyRequests:     {1, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+			shared := walk.NewLimiter(walk.Limits{})
+			narrow := shared.Narrow(walk.Limits{})
+			client := &http.Client{Transport: narrow.RoundTripper(srv)}
+			for range 5 {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://server/one/a", strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = resp.Body.Close()
+				time.Sleep(time.Millisecond) // an answer to what was sent with the last cut tells nothing new
+			}
+			_, ofOne := narrow.InFlight()
+			if _, ofAll := shared.InFlight(); ofOne != want.narrow || ofAll != want.shared {
+				t.Errorf("after %ds %d may be in flight of the narrow walk and %d of all, want %+v", status, ofOne, ofAll, want)
+			}
+		})
+	}
+}
+
 type busyCount struct{ now, most atomic.Int64 }
 
 func (b *busyCount) enter() (leave func()) {

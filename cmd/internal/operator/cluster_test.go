@@ -36,7 +36,9 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// plane is shared by the tests, each of which has a group and a manager of its own.
+// plane is shared by the tests, each of which has a group and a manager of its own,
+// and which follow each other: a manager takes every CRDMigration for its own. Tests
+// that run beside them, or hurt the control plane, start another.
 var plane *controlplane.ControlPlane
 
 // beTheManager in the environment makes a manager of the test's binary: a process
@@ -51,6 +53,10 @@ func TestMain(m *testing.M) {
 	if file, ok := os.LookupEnv(beTheManager); ok {
 		os.Exit(runManager(file))
 	}
+	if !parallelSet() {
+		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
+	}
+	log.SetLogger(logr.Discard()) // managers are processes of their own, and say what they say there
 	os.Exit(func() int {
 		ctx := context.Background()
 		var err error
@@ -59,7 +65,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer func() { _ = plane.Stop() }()
-		if err := installOwnKinds(ctx); err != nil {
+		if err := installOwnKinds(ctx, plane); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -87,7 +93,13 @@ func runManager(configFile string) int {
 	return 0
 }
 
-func installOwnKinds(ctx context.Context) error {
+func parallelSet() bool {
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	return set
+}
+
+func installOwnKinds(ctx context.Context, plane *controlplane.ControlPlane) error {
 	file, err := os.ReadFile("../../../api/v1alpha1/crd/godwit.dev_crdmigrations.yaml")
 	if err != nil {
 		return err
@@ -103,12 +115,18 @@ func installOwnKinds(ctx context.Context) error {
 type cluster struct {
 	client.Client
 	t     *testing.T
+	plane *controlplane.ControlPlane
 	group string
 }
 
 var corners atomic.Int64
 
 func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	return newClusterOn(t, plane)
+}
+
+func newClusterOn(t *testing.T, plane *controlplane.ControlPlane) *cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
@@ -120,7 +138,8 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{Client: c, t: t, group: fmt.Sprintf("%s-%d.example.com", strings.ToLower(t.Name()), corners.Add(1))}
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	return &cluster{Client: c, t: t, plane: plane, group: fmt.Sprintf("%s-%d.example.com", name, corners.Add(1))}
 }
 
 func version(name string, served, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
@@ -142,7 +161,7 @@ func (c *cluster) define(plural string, n int, labels map[string]string) string 
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", true, true)},
 		},
 	}
-	if err := controlplane.InstallCRDs(c.t.Context(), plane.Config(), crd); err != nil {
+	if err := controlplane.InstallCRDs(c.t.Context(), c.plane.Config(), crd); err != nil {
 		c.t.Fatal(err)
 	}
 	for i := range n {
@@ -159,7 +178,7 @@ func (c *cluster) define(plural string, n int, labels map[string]string) string 
 // flip makes v2 the storage version.
 func (c *cluster) flip(crd string) {
 	c.t.Helper()
-	_, err := controlplane.UpdateCRD(c.t.Context(), plane.Config(), crd, func(there *apiextensionsv1.CustomResourceDefinition) {
+	_, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), crd, func(there *apiextensionsv1.CustomResourceDefinition) {
 		there.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", true, false), version("v2", true, true)}
 	})
 	if err != nil {
@@ -169,16 +188,22 @@ func (c *cluster) flip(crd string) {
 
 func (c *cluster) mustBeStored(crd string, want map[string]int) {
 	c.t.Helper()
+	for v, n := range want {
+		if got := c.stored(crd, v); got != n {
+			c.t.Errorf("etcd holds %d objects of %s at %s, want %v", got, crd, v, want)
+		}
+	}
+}
+
+// stored counts the objects that etcd holds at a version.
+func (c *cluster) stored(crd, version string) int {
+	c.t.Helper()
 	plural, group, _ := strings.Cut(crd, ".")
-	counts, err := plane.CountStored(c.t.Context(), group, plural)
+	counts, err := c.plane.CountStored(c.t.Context(), group, plural)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for v, n := range want {
-		if counts[group+"/"+v] != n {
-			c.t.Errorf("etcd holds %v of %s, want %v", counts, crd, want)
-		}
-	}
+	return counts[group+"/"+version]
 }
 
 func (c *cluster) await(what string, holds func() bool) {
@@ -234,11 +259,11 @@ type process struct {
 // manage starts a manager with a configuration's text. It ends with the test.
 func (c *cluster) manage(configuration string) *process {
 	c.t.Helper()
-	return c.manageAs(plane.Config(), configuration)
+	return c.manageAs(c.plane.Config(), configuration)
 }
 
-// manageAs does so as a user, with more of an environment.
-func (c *cluster) manageAs(user *rest.Config, configuration string, env ...string) *process {
+// command is a manager's, as a user, with more of an environment.
+func (c *cluster) command(user *rest.Config, configuration string, env ...string) func() *exec.Cmd {
 	c.t.Helper()
 	file := filepath.Join(c.t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("apiVersion: "+ConfigurationVersion+"\nkind: "+ConfigurationKind+"\n"+configuration), 0o600); err != nil {
@@ -248,8 +273,17 @@ func (c *cluster) manageAs(user *rest.Config, configuration string, env ...strin
 	if err := controlplane.WriteKubeconfig(kubeconfig, user); err != nil {
 		c.t.Fatal(err)
 	}
-	p := &process{Cmd: exec.Command(os.Args[0]), t: c.t, stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
-	p.Env = append(append(os.Environ(), beTheManager+"="+file, "KUBECONFIG="+kubeconfig), env...)
+	return func() *exec.Cmd {
+		command := exec.Command(os.Args[0])
+		command.Env = append(append(os.Environ(), beTheManager+"="+file, "KUBECONFIG="+kubeconfig), env...)
+		return command
+	}
+}
+
+// manageAs starts a manager as a user, with more of an environment.
+func (c *cluster) manageAs(user *rest.Config, configuration string, env ...string) *process {
+	c.t.Helper()
+	p := &process{Cmd: c.command(user, configuration, env...)(), t: c.t, stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
 	p.Stderr = p.stderr
 	if err := p.Start(); err != nil {
 		c.t.Fatal(err)
@@ -292,7 +326,7 @@ func (p *process) mustEnd() {
 func (c *cluster) revisions(crd string) int64 {
 	c.t.Helper()
 	plural, group, _ := strings.Cut(crd, ".")
-	got, err := plane.Etcd().Get(c.t.Context(), "/registry/"+group+"/"+plural+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	got, err := c.plane.Etcd().Get(c.t.Context(), "/registry/"+group+"/"+plural+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -319,7 +353,7 @@ func (c *cluster) patch(name, merge string) {
 
 func (c *cluster) unlabel(crd string) {
 	c.t.Helper()
-	_, err := controlplane.UpdateCRD(c.t.Context(), plane.Config(), crd, func(there *apiextensionsv1.CustomResourceDefinition) { there.Labels = nil })
+	_, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), crd, func(there *apiextensionsv1.CustomResourceDefinition) { there.Labels = nil })
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (c *cluster) serviceAccount(drop func(rbacv1.PolicyRule) bool) (namespace s
 			c.t.Fatal(err)
 		}
 	}
-	user, err := plane.AddUser("system:serviceaccount:" + namespace + ":" + namespace)
+	user, err := c.plane.AddUser("system:serviceaccount:" + namespace + ":" + namespace)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -83,43 +83,42 @@ func (w *work) wanted(ctx context.Context, crd *metav1.PartialObjectMetadata) er
 	return nil
 }
 
-// advance makes one pass and says what it amounts to, and when to look again.
-func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, time.Duration, error) {
+// advance makes one pass and says what it amounts to, and when to look again. What
+// it did is noted for whoever writes the verdict down.
+func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, time.Duration) {
 	if m.Spec.Suspend {
-		return suspended(), 0, nil
+		return suspended(), 0
 	}
 	if w.plan == nil {
 		plan, err := w.migrator.Plan(ctx, w.name)
 		if err != nil {
-			v, pause := w.conclude(crdmigrator.Report{}, err)
-			return v, pause, nil
+			return w.conclude(crdmigrator.Report{}, err)
 		}
 		if w.done(m, plan) {
-			return succeeded(w.spec), 0, nil
+			return succeeded(w.spec), 0
 		}
 		w.plan = &plan
-		if err := w.status.write(ctx, func(m *v1alpha1.CRDMigration) { describe(m, plan) }); err != nil {
-			return verdict{}, 0, err
-		}
 	}
+	plan := *w.plan
+	w.status.note(func(m *v1alpha1.CRDMigration) { describe(m, plan) })
 	began := time.Now()
 	progress, stop := w.status.follow(ctx, began)
-	report, err := w.migrator.Run(ctx, *w.plan, w.Metrics.of(w.name, progress))
+	report, err := w.migrator.Run(ctx, plan, w.Metrics.of(w.name, progress))
 	stop()
 	if errors.As(err, new(*crdmigrator.NotSettledError)) {
-		v, pause := w.conclude(report, err)
-		return v, pause, nil
+		return w.conclude(report, err)
 	}
 	if err == nil && runs(w.spec, crdmigrator.CleanupManagedFieldsPhase) {
-		err = w.plan.Unseen(report)
+		err = plan.Unseen(report)
 	}
 	w.plan = nil
 	v, pause := w.conclude(report, err)
-	err = w.status.write(context.WithoutCancel(ctx), func(m *v1alpha1.CRDMigration) {
-		record(m, report, began, time.Now())
-		complete(m, report, v)
+	ended := time.Now()
+	w.status.note(func(m *v1alpha1.CRDMigration) {
+		record(m, report, began, ended)
+		complete(m, report, v, ended)
 	})
-	return v, pause, err
+	return v, pause
 }
 
 // done: the definition is as the last pass left it, and that pass left nothing.
@@ -145,7 +144,7 @@ func describe(m *v1alpha1.CRDMigration, p crdmigrator.Plan) {
 }
 
 // complete writes down an end.
-func complete(m *v1alpha1.CRDMigration, report crdmigrator.Report, v verdict) {
+func complete(m *v1alpha1.CRDMigration, report crdmigrator.Report, v verdict, now time.Time) {
 	if report.Trimmed {
 		m.Status.StoredVersions = []string{m.Status.StorageVersion}
 	}
@@ -155,7 +154,7 @@ func complete(m *v1alpha1.CRDMigration, report crdmigrator.Report, v verdict) {
 	}
 	m.Status.EstimatedCompletion = nil
 	if m.Status.CompletionTime == nil {
-		m.Status.CompletionTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		m.Status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 }
 

@@ -2,7 +2,6 @@ package crdmigration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -97,17 +96,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	v, pause, err := w.advance(ctx, m)
+	v, pause := w.advance(ctx, m)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, nil //nolint:nilerr // the manager stops: the checkpoint is saved, and the next one goes on from it
+		w.status.leave(ctx)
+		return reconcile.Result{}, nil
 	}
-	before := m.Status.DeepCopy()
-	err = errors.Join(err, w.status.write(ctx, v.apply))
-	if err == nil {
-		w.announce(before, v)
-		r.Metrics.ended(m.Name, v, time.Now())
+	if err := w.status.write(ctx, v.apply); err != nil {
+		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: pause}, err
+	w.announce(&m.Status, v)
+	r.Metrics.ended(m.Name, v, time.Now())
+	return reconcile.Result{RequeueAfter: pause}, nil
 }
 
 // workOn returns what is remembered of a migration. A changed spec starts anew.
@@ -126,7 +125,7 @@ func (r *Reconciler) workOn(m *v1alpha1.CRDMigration) (*work, error) {
 		}
 		r.works[m.Name] = w
 	}
-	w.status = &status{client: r.Client, written: m.DeepCopy()}
+	w.status = &status{client: r.Client, reader: r.Reader, written: m.DeepCopy()}
 	return w, nil
 }
 

@@ -81,7 +81,7 @@ func (r *run) report() Report {
 }
 
 func (r *run) run(ctx context.Context, p Plan) error {
-	if err := r.begin(ctx, p); err != nil {
+	if err := persist(ctx, func(ctx context.Context) error { return r.begin(ctx, p) }); err != nil {
 		return err
 	}
 	if r.options.DryRun {
@@ -92,7 +92,7 @@ func (r *run) run(ctx context.Context, p Plan) error {
 		return r.onlyClean(ctx, p)
 	}
 	if r.since == "" {
-		if err := r.settled(ctx, r.crd); err != nil {
+		if err := persist(ctx, func(ctx context.Context) error { return r.settled(ctx, r.crd) }); err != nil {
 			return err
 		}
 	}

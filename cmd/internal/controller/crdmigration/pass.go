@@ -90,7 +90,7 @@ func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, 
 		return suspended(), 0
 	}
 	if w.plan == nil {
-		plan, err := w.migrator.Plan(ctx, w.name)
+		plan, err := PlanFor(ctx, w.migrator, w.name)
 		if err != nil {
 			return w.conclude(crdmigrator.Report{}, err)
 		}
@@ -119,6 +119,16 @@ func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, 
 		complete(m, report, v, ended)
 	})
 	return v, pause
+}
+
+// PlanFor is a plan of m's, made with the patience of a process that stays: a server
+// that is away, or asks to come later, is no failure.
+func PlanFor(ctx context.Context, m *crdmigrator.Migrator, crd string) (plan crdmigrator.Plan, err error) {
+	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+		plan, err = m.Plan(ctx, crd)
+		return err
+	})
+	return plan, err
 }
 
 // done: the definition is as the last pass left it, and that pass left nothing.

@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // due reports whether there is something to migrate, as far as anybody can tell.
 func (r *Reconciler) due(ctx context.Context, crd *metav1.PartialObjectMetadata) (bool, error) {
-	plan, err := r.Planner.Plan(ctx, crd.Name)
+	plan, err := crdmigration.PlanFor(ctx, r.Planner, crd.Name)
 	if err != nil || plan.State != crdmigrator.Clean {
 		return err == nil, err
 	}
@@ -106,7 +106,7 @@ func (r *Reconciler) due(ctx context.Context, crd *metav1.PartialObjectMetadata)
 	if known {
 		return false, nil
 	}
-	plan, err = r.Scanner.Plan(ctx, crd.Name)
+	plan, err = crdmigration.PlanFor(ctx, r.Scanner, crd.Name)
 	if err != nil || plan.State != crdmigrator.Clean {
 		return err == nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -28,6 +29,18 @@ import (
 // concurrent is how many migrations go on at once. Most wait for servers to
 // settle; those that write share one limiter.
 const concurrent = 8
+
+// A reconcile that failed, as all do while the API server is away, is tried again
+// after these, doubling: who comes back is noticed within maxBackoff.
+const (
+	firstBackoff = time.Second
+	maxBackoff   = 30 * time.Second
+)
+
+// Backoff is what both of the manager's reconcilers are retried with.
+func Backoff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, maxBackoff)
+}
 
 // What it needs to carry them out. The objects it migrates are of groups that
 // only an installation knows; package operator adds their rules, and for its own
@@ -68,7 +81,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		For(&v1alpha1.CRDMigration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(definitions, handler.EnqueueRequestsFromMapFunc(r.asked), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Named("crdmigration").
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: Backoff()}).
 		Complete(r)
 }
 

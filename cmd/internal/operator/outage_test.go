@@ -1,0 +1,76 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+)
+
+// TestAPIServerAwayTwoMinutes in the middle of a migration. A manager that elects
+// loses its lease, ends, and is started again as a kubelet does; one that does not
+// lives through it. Either goes on by itself.
+func TestAPIServerAwayTwoMinutes(t *testing.T) {
+	t.Parallel()
+	for name, env := range map[string][]string{"elected": {electIn + "=default"}, "alone": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClusterOn(t, ownPlane(t))
+			const n, away = 600, 2 * time.Minute
+			geese := c.define("geese", n, optedIn)
+			manager := c.keepManaging(c.plane.Config(), c.slowly(40), env...)
+			c.flip(geese)
+			c.awaitMiddle(geese, n)
+			if err := c.plane.StopAPIServer(); err != nil {
+				t.Fatal(err)
+			}
+			before := c.stored(geese, "v2")
+			<-time.After(away)
+			if err := c.plane.StartAPIServer(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			back := time.Now()
+			c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+			c.mustBeMigratedOnce(geese, n)
+			took := time.Since(back)
+			restarts, said := manager.end()
+			if name == "elected" && restarts == 0 {
+				t.Error("a manager that lost its lease went on")
+			}
+			if name == "alone" && restarts > 0 {
+				t.Errorf("%d restarts of a manager that has no lease to lose", restarts)
+			}
+			t.Logf("API server away %s with %d of %d objects written: %d restarts of the manager, %d lines said, Succeeded %s after its return, %d revisions",
+				away, before, n, restarts, strings.Count(said, "\n"), took.Round(time.Second), c.revisions(geese))
+		})
+	}
+}
+
+// TestEtcdRestartMidRun: the API server is there, and answers nothing.
+func TestEtcdRestartMidRun(t *testing.T) {
+	t.Parallel()
+	c := newClusterOn(t, ownPlane(t))
+	const n, away = 600, 15 * time.Second
+	geese := c.define("geese", n, optedIn)
+	manager := c.keepManaging(c.plane.Config(), c.slowly(40), electIn+"=default")
+	c.flip(geese)
+	c.awaitMiddle(geese, n)
+	if err := c.plane.StopEtcd(); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(away)
+	if err := c.plane.StartEtcd(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before, back := c.stored(geese, "v2"), time.Now()
+	if before >= n {
+		t.Fatal("nothing was left to do when etcd was back")
+	}
+	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.mustBeMigratedOnce(geese, n)
+	took := time.Since(back)
+	restarts, said := manager.end()
+	t.Logf("etcd away %s with %d of %d objects written: %d restarts of the manager, %d lines said, Succeeded %s after its return, %d revisions",
+		away, before, n, restarts, strings.Count(said, "\n"), took.Round(time.Second), c.revisions(geese))
+}

@@ -42,10 +42,7 @@ func (w *work) newMigrator() (*crdmigrator.Migrator, error) {
 	o := options(w.spec)
 	o.Journal = journal{work: w, reader: w.Reader}
 	o.BeforePage = w.wanted
-	o.Limiter = w.Limiter
-	if own := ownLimits(w.spec); own != (walk.Limits{}) {
-		o.Limiter = w.Limiter.Narrow(own)
-	}
+	o.Limiter = w.Limiter.Narrow(ownLimits(w.spec)) // also without bounds of its own: its objects' webhook may be away
 	m, err := crdmigrator.New(w.Config, o)
 	if err != nil {
 		return nil, fmt.Errorf("make a migrator for crdmigration %s: %w", w.name, err)

@@ -26,9 +26,10 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// concurrent is how many migrations go on at once. Most wait for servers to
-// settle; those that write share one limiter.
-const concurrent = 8
+// concurrent is how many passes go on at once. They share one limiter, so that it is
+// no matter of load: a pass whose webhook hangs lasts, and an operator has one webhook
+// for many definitions.
+const concurrent = 32
 
 // A reconcile that failed, as all do while the API server is away, is tried again
 // after these, doubling: who comes back is noticed within maxBackoff.

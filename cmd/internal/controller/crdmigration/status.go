@@ -90,8 +90,15 @@ func (s *status) send(ctx context.Context) error {
 	if err := s.client.Status().Patch(ctx, next, patch, client.FieldOwner(fieldManager)); err != nil {
 		return err
 	}
-	s.written = next
+	s.know(next)
 	return nil
+}
+
+// know takes in what the cluster holds, but for the generation: what is written is
+// about the spec that the work began with, also where that has changed meanwhile.
+func (s *status) know(m *v1alpha1.CRDMigration) {
+	m.Generation = s.written.Generation
+	s.written = m
 }
 
 // reread: one that was made anew under the same name is not the one we are about.
@@ -103,7 +110,7 @@ func (s *status) reread(ctx context.Context) error {
 	if now.UID != s.written.UID {
 		return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("crdmigrations").GroupResource(), now.Name)
 	}
-	s.written = now
+	s.know(now)
 	return nil
 }
 

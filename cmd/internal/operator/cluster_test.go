@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -36,10 +37,13 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// plane is shared by the tests, each of which has a group and a manager of its own,
-// and which follow each other: a manager takes every CRDMigration for its own. Tests
-// that run beside them, or hurt the control plane, start another.
-var plane *controlplane.ControlPlane
+// plane is shared by the tests, each of which has a group and a manager of its own.
+// They take turns, since a manager takes every CRDMigration for its own. Tests that
+// last, or hurt the control plane, start another and run beside them.
+var (
+	plane *controlplane.ControlPlane
+	turn  sync.Mutex
+)
 
 // beTheManager in the environment makes a manager of the test's binary: a process
 // of its own is what a cluster runs, and what can be killed.
@@ -54,7 +58,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runManager(file))
 	}
 	if !parallelSet() {
-		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
+		_ = flag.Set("test.parallel", "32") // those that wait for their turn or for a place run, too
 	}
 	log.SetLogger(logr.Discard()) // managers are processes of their own, and say what they say there
 	os.Exit(func() int {
@@ -121,8 +125,12 @@ type cluster struct {
 
 var corners atomic.Int64
 
+// newCluster waits for the test's turn on the shared plane.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	t.Parallel()
+	turn.Lock()
+	t.Cleanup(turn.Unlock)
 	return newClusterOn(t, plane)
 }
 

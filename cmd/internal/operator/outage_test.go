@@ -16,7 +16,7 @@ func TestAPIServerAwayTwoMinutes(t *testing.T) {
 	for name, env := range map[string][]string{"elected": {electIn + "=default"}, "alone": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newClusterOn(t, ownPlane(t))
+			c := newClusterOn(t, startPlane(t)) // what lasts longest waits for nothing
 			const n, away = 600, 2 * time.Minute
 			geese := c.define("geese", n, optedIn)
 			manager := c.keepManaging(c.plane.Config(), c.slowly(40), env...)

@@ -14,11 +14,22 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// ownPlane starts a control plane for a test that hurts it, or that runs beside
-// others.
-func ownPlane(t *testing.T, flags ...string) *controlplane.ControlPlane {
+// places bounds the control planes at once to what two cores carry beside the shared
+// one, and those that are stopped most of the time.
+var places = make(chan struct{}, 3)
+
+// ownPlane starts a control plane for a test alone, once there is a place for it.
+func ownPlane(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
-	own, err := controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: flags})
+	places <- struct{}{}
+	t.Cleanup(func() { <-places })
+	return startPlane(t)
+}
+
+// startPlane starts one at once.
+func startPlane(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
+	own, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -338,10 +338,14 @@ func checkChanges(f Facts, _ Policy) []godwit.Blocker {
 	if f.Checkpoint.CRDUID != f.CRD.UID || recent < maxRestarts { // another definition's are not this one's
 		return nil
 	}
+	remedy := "let these managers agree on one spec; it goes on within an hour of the last of these changes"
+	if _, ok := f.CRD.Annotations[CheckpointAnnotation]; ok { // another journal is not a user's to edit
+		remedy = fmt.Sprintf("let these managers agree on one spec, then: kubectl annotate crd %s %s-", f.CRD.Name, CheckpointAnnotation)
+	}
 	return blocker(ReasonCRDKeepsChanging,
 		fmt.Sprintf("%s changed under %d runs within an hour; its spec is written by %s",
 			f.CRD.Name, recent, orElse(strings.Join(specManagers(f.CRD), ", "), "managers that managedFields do not name")),
-		fmt.Sprintf("let these managers agree on one spec, then: kubectl annotate crd %s %s-", f.CRD.Name, CheckpointAnnotation))
+		remedy)
 }
 
 func checkServers(f Facts, p Policy) []godwit.Blocker {

@@ -595,3 +595,19 @@ func TestWithoutTheRewriteNothingBlocks(t *testing.T) {
 		t.Errorf("plan is %s, blocked by %+v, though only managedFields are to be cleaned", plan.State, plan.Blockers)
 	}
 }
+
+// TestRemedyForAFightIsOneThatHelps: where the checkpoint is not in an annotation,
+// as the manager's is not, removing one helps nobody.
+func TestRemedyForAFightIsOneThatHelps(t *testing.T) {
+	later := time.Date(2026, 3, 1, 13, 0, 0, 0, time.UTC)
+	for annotated, want := range map[bool]bool{false: false, true: true} {
+		f := Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, 50*time.Minute, 20*time.Minute, time.Minute)}
+		if annotated {
+			f.CRD.Annotations = map[string]string{CheckpointAnnotation: "{}"}
+		}
+		blockers := PlanFor(f, Policy{}).Blockers
+		if len(blockers) != 1 || strings.Contains(blockers[0].Remedy, "kubectl annotate") != want {
+			t.Errorf("annotated %v: %+v", annotated, blockers)
+		}
+	}
+}

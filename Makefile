@@ -53,6 +53,8 @@ test: controlplane build ## Test everything, with the race detector where there 
 	@GOWORK=off go test $(RACE) $(TEST_FLAGS) ./...
 	@echo "test: the workspace, what needs no control plane"
 	@packages=$$($(without_servers)) && go test $(RACE) $(TEST_FLAGS) $$packages
+	@echo "test: helm, which renders the chart (compiled first, if it is not yet)"
+	@GOWORK=off go tool -modfile=tools/helm/go.mod -n helm >/dev/null
 	@echo "test: the workspace, against real control planes, one package at a time"
 	@packages=$$($(with_servers)) && go test $(RACE) -count=1 -timeout 30m $(TEST_FLAGS) -p 1 $$packages
 
@@ -61,6 +63,12 @@ lint: ## Lint every module of the workspace; LINT_FLAGS=--fix repairs what it ca
 	@echo "lint: golangci-lint on every module of the workspace (compiled first, if it is not yet)"
 	@lint=$$(GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint) && modules=$$(go list -m -f '{{.Dir}}/...') && \
 		$$lint run $(LINT_FLAGS) $$modules
+
+# TEST_FLAGS="-args -update" writes the rendered files anew.
+.PHONY: chart
+chart: ## Lint the chart, and compare what it renders with what it did before.
+	@echo "chart: helm lint and template (helm is compiled first, if it is not yet)"
+	@go test -count=1 -run '^TestChart' ./cmd/internal/chart $(TEST_FLAGS)
 
 .PHONY: generate
 generate: ## Run every generator (go:generate) of the workspace.

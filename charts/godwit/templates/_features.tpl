@@ -1,0 +1,68 @@
+{{/*
+The table of features. One of them is a controller of the binary, and has a Deployment, a ServiceAccount, roles and a
+configuration of its own. A line here, a file in files/roles and a key in the values is all that another one needs.
+
+  component  names its objects
+  variable   switches it on and off
+  rules      is a template that prints the rules which values decide, besides those in files/roles
+*/}}
+{{- define "godwit.features" -}}
+storageVersionMigrator: {component: storage-version-migrator, variable: ENABLE_STORAGE_VERSION_MIGRATOR, rules: godwit.migratedRules}
+{{- end -}}
+
+{{/* The lines of those that are on, with what their objects have in common: key, name, selector, labels. */}}
+{{- define "godwit.enabled" -}}
+{{- $enabled := list -}}
+{{- range $key, $feature := include "godwit.features" . | fromYaml -}}
+{{- if index $.Values.operator.features $key -}}
+{{- $name := printf "%s-%s" (include "godwit.fullname" $) $feature.component -}}
+{{- $selector := dict "app.kubernetes.io/name" $.Chart.Name "app.kubernetes.io/instance" $.Release.Name "app.kubernetes.io/component" $feature.component -}}
+{{- $labels := merge (dict) $selector (include "godwit.labels" $ | fromYaml) -}}
+{{- $enabled = append $enabled (merge (dict "key" $key "name" $name "selector" $selector "labels" $labels) $feature) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $enabled -}}
+{{- end -}}
+
+{{/* Names of components are up to 25 characters long, and labels up to 63. */}}
+{{- define "godwit.fullname" -}}
+{{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) (contains .Chart.Name .Release.Name) -}}
+{{- .Values.fullnameOverride | default $name | trunc 37 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "godwit.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: godwit
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "godwit.image" -}}
+{{- $tag := .Values.image.tag | default (empty .Values.image.digest | ternary .Chart.AppVersion "") -}}
+{{- .Values.image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with .Values.image.digest }}@{{ . }}{{ end -}}
+{{- end -}}
+
+{{/*
+The environment of a feature's container: it is on, and every other one off, since all are the same binary. What
+operator.env names is left to it: server-side apply refuses two entries of one name.
+*/}}
+{{- define "godwit.env" -}}
+{{- $theirs := list -}}
+{{- range .root.Values.operator.env -}}{{- $theirs = append $theirs .name -}}{{- end -}}
+{{- $env := list -}}
+{{- range $key, $feature := include "godwit.features" .root | fromYaml -}}
+{{- if not (has $feature.variable $theirs) -}}
+{{- $env = append $env (dict "name" $feature.variable "value" (eq $key $.feature.key | toString)) -}}
+{{- end -}}
+{{- end -}}
+{{- concat $env .root.Values.operator.env | toYaml -}}
+{{- end -}}
+
+{{/* A feature's ManagerConfiguration: its own section of the values, and the limits. */}}
+{{- define "godwit.config" -}}
+apiVersion: config.godwit.dev/v1alpha1
+kind: ManagerConfiguration
+{{ dict .feature.key (omit (index .root.Values .feature.key) "rbac") "limits" .root.Values.limits | toYaml }}
+{{- end -}}

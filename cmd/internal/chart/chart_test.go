@@ -1,0 +1,229 @@
+package chart_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/internal/operator"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+var update = flag.Bool("update", false, "write what is rendered to testdata")
+
+func TestChartLint(t *testing.T) {
+	if out, err := helm(t, "lint", "--strict", chartDir); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestChartRendersAsBefore for each testdata/NAME.values.yaml. The definitions are
+// left out: they are compared with those of the API below.
+func TestChartRendersAsBefore(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.values.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files with values, want some: %v", len(files), err)
+	}
+	for _, file := range files {
+		prefix := strings.TrimSuffix(file, ".values.yaml")
+		t.Run(filepath.Base(prefix), func(t *testing.T) {
+			got := mustHelm(t, "template", "godwit", chartDir, "--namespace=godwit", "--values="+file, "--set=crds.enabled=false")
+			decode(t, got)
+			golden := prefix + ".golden.yaml"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (-want +got), or make chart TEST_FLAGS=\"-args -update\":\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+func TestChartHasTheDefinitionsOfTheAPI(t *testing.T) {
+	var want []*unstructured.Unstructured
+	files, err := filepath.Glob(root + "/api/v1alpha1/crd/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d definitions, want some: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, decode(t, string(text))...)
+	}
+	const nothingElse = "operator: {features: {storageVersionMigrator: false}}\n"
+	for keep, values := range map[bool]string{true: "", false: "crds: {keep: false}\n"} {
+		got := render(t, "godwit", nothingElse+values)
+		for _, o := range got {
+			annotations := o.GetAnnotations()
+			if kept := annotations["helm.sh/resource-policy"] == "keep"; kept != keep {
+				t.Errorf("%s: %v, want it kept: %v", name(o), annotations, keep)
+			}
+			delete(annotations, "helm.sh/resource-policy")
+			o.SetAnnotations(annotations)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: (-api +chart):\n%s", values, diff)
+		}
+	}
+	if got := render(t, "godwit", nothingElse+"crds: {enabled: false}\n"); len(got) > 0 {
+		t.Errorf("with nothing enabled there are %v", got)
+	}
+}
+
+// TestChartRefusesBadValues with a sentence for whoever wrote them.
+func TestChartRefusesBadValues(t *testing.T) {
+	for values, want := range map[string]string{
+		"operator: {featurs: {}}":                                                         "at '/operator': additional properties 'featurs' not allowed",
+		"operator: {features: {storageVersionMigrater: true}}":                            "at '/operator/features': additional properties 'storageVersionMigrater' not allowed",
+		"operator: {features: {storageVersionMigrator: maybe}}":                           "at '/operator/features/storageVersionMigrator': got string, want boolean",
+		"operator: {env: [{name: A, value: true}]}":                                       "at '/operator/env/0/value': got boolean, want string",
+		"operator: {env: [{name: A, value: a}, {name: A, value: b}]}":                     "operator.env: two entries are named A: leave one out",
+		"operator: {replicas: -1}":                                                        "at '/operator/replicas': minimum: got -1, want 0",
+		"storageVersionMigrator: {defaults: {write: put}}":                                "at '/storageVersionMigrator/defaults/write': value must be one of 'patch', 'status-patch', 'update', 'apply', 'status-apply'",
+		"storageVersionMigrator: {defaults: {suspend: true}}":                             "at '/storageVersionMigrator/defaults': additional properties 'suspend' not allowed",
+		"storageVersionMigrator: {defaults: {phases: [Cleanup]}}":                         "value must be one of 'StorageVersionMigration', 'CleanupManagedFields'",
+		"storageVersionMigrator: {defaults: {settle: -5s}}":                               `storageVersionMigrator.defaults.settle: "-5s" is no duration: write it as in 75s or 2m`,
+		"storageVersionMigrator: {scopes: [{}]}":                                          "storageVersionMigrator.scopes[0]: an empty scope would mean every definition of the cluster: name a group, labels or both",
+		"storageVersionMigrator: {scopes: [{group: a.example.com}, {labelSelector: {}}]}": "storageVersionMigrator.scopes[1]: an empty scope",
+		"storageVersionMigrator: {scopes: [{labelSelector: {matchLabels: {}}}]}":          "storageVersionMigrator.scopes[0]: an empty scope",
+		"storageVersionMigrator: {scopes: [{group: example.com, labels: {a: b}}]}":        "at '/storageVersionMigrator/scopes/0': additional properties 'labels' not allowed",
+		"storageVersionMigrator: {scopes: [{group: Widgets}]}":                            `"Widgets" is no API group of custom resources: write it as in example.com`,
+		"storageVersionMigrator: {rbac: {groups: ['*']}}":                                 `"*" is no API group of custom resources: write it as in example.com; every group is rbac.allGroups: true`,
+		"storageVersionMigrator:":                                                         "missing property 'storageVersionMigrator'",
+		"limits: {maxInFlight: -1}":                                                       "at '/limits/maxInFlight': minimum: got -1, want 0",
+		"limits: {maxBytesPerFiveMinutes: lots}":                                          `limits.maxBytesPerFiveMinutes: "lots" is no amount of bytes: write it as in 512Mi, or 0 for no limit`,
+		"limits: {maxBytesPerFiveMinutes: -1}":                                            "at '/limits/maxBytesPerFiveMinutes': minimum: got -1, want 0",
+		"metrics: {podMonitor: {enabled: 'true'}}":                                        "at '/metrics/podMonitor/enabled': got string, want boolean",
+	} {
+		t.Run(values, func(t *testing.T) {
+			_, err := helm(t, "template", "godwit", chartDir, valuesFile(t, values))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it said %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+// TestChartConfigurationIsUnderstood by the binary, which is strict.
+func TestChartConfigurationIsUnderstood(t *testing.T) {
+	for _, values := range []string{
+		"",
+		"limits: {maxInFlight: 2000000, maxWritesPerSecond: 0.5, maxBytesPerFiveMinutes: 536870912}",
+		"limits: {maxBytesPerFiveMinutes: 1.5Gi}",
+		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], write: update, settle: 1m30s, trim: false, maxInFlight: 3, maxRequestsPerSecond: 100000}}",
+		"storageVersionMigrator: {scopes: [{group: example.com, labelSelector: {}}, {labelSelector: {matchExpressions: [{key: a, operator: Exists}]}}]}",
+	} {
+		file := configuration(t, render(t, "godwit", values))
+		if _, err := operator.ReadConfiguration(file); err != nil {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// TestChartRolesAreThoseOfTheBinary: what `godwit rbac` prints for the same groups
+// and writes.
+func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
+	for _, test := range []struct {
+		values    string
+		namespace string
+		groups    []string
+		writes    []crdmigrator.Write
+	}{
+		{},
+		{namespace: "kube-system"},
+		{namespace: "default"},
+		{values: "storageVersionMigrator: {rbac: {groups: [b.example.com, a.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
+		{values: "storageVersionMigrator: {scopes: [{group: b.example.com}, {labelSelector: {matchLabels: {c: d}}}], rbac: {groups: [a.example.com, b.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
+		{values: "storageVersionMigrator: {scopes: [{group: example.com}], rbac: {allGroups: true}}", groups: []string{"*"}},
+		{values: "storageVersionMigrator: {defaults: {write: update}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []crdmigrator.Write{crdmigrator.WriteUpdate}},
+		{values: "storageVersionMigrator: {defaults: {write: status-patch}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []crdmigrator.Write{crdmigrator.WriteStatusPatch}},
+		{values: "storageVersionMigrator: {defaults: {write: apply}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []crdmigrator.Write{crdmigrator.WriteApply}},
+		{
+			values: "storageVersionMigrator: {rbac: {groups: [example.com], writes: [status-apply, update]}}", groups: []string{"example.com"},
+			writes: []crdmigrator.Write{crdmigrator.WriteUpdate, crdmigrator.WriteStatusApply},
+		},
+	} {
+		namespace := test.namespace
+		if namespace == "" {
+			namespace = "godwit"
+		}
+		objects := render(t, namespace, test.values)
+		account := find[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Spec.ServiceAccountName
+		got := map[string]any{}
+		for _, o := range objects {
+			if o.GroupVersionKind().Group == rbacv1.GroupName && o.GetName() == account {
+				o.SetLabels(nil)
+				got[name(o)] = o.Object
+			}
+		}
+		rights := operator.Rights{Namespace: namespace, ServiceAccount: account, Groups: test.groups, Writes: test.writes}
+		if diff := cmp.Diff(asMaps(t, rights.Objects()), got); diff != "" {
+			t.Errorf("%s in %s: (-binary +chart):\n%s", test.values, namespace, diff)
+		}
+	}
+}
+
+func asMaps(t *testing.T, objects []client.Object) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for _, o := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{Object: content}
+		all[name(u)] = u.Object
+	}
+	return all
+}
+
+// TestChartEnvironment: server-side apply refuses two entries of one name.
+func TestChartEnvironment(t *testing.T) {
+	for values, want := range map[string][]string{
+		"": {operator.EnableVariable + "=true"},
+		"operator: {env: [{name: GOMAXPROCS, value: '2'}]}":                       {operator.EnableVariable + "=true", "GOMAXPROCS=2"},
+		"operator: {env: [{name: " + operator.EnableVariable + ", value: 'no'}]}": {operator.EnableVariable + "=no"},
+	} {
+		var got []string
+		for _, e := range find[appsv1.Deployment](t, render(t, "godwit", values), "Deployment").Spec.Template.Spec.Containers[0].Env {
+			got = append(got, e.Name+"="+e.Value)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", values, got, want)
+		}
+	}
+}
+
+func TestChartNotes(t *testing.T) {
+	for values, want := range map[string]string{
+		"": "MISSING: it may not write custom resources yet, but for those of godwit.dev.",
+		"storageVersionMigrator: {scopes: [{group: example.com}]}":              "It may write custom resources of example.com and godwit.dev.",
+		"storageVersionMigrator: {rbac: {allGroups: true}}":                     "It may list and patch every object of the cluster.",
+		"operator: {features: {storageVersionMigrator: false}}":                 "The storage version migrator is off.",
+		"storageVersionMigrator: {scopes: [{group: e.org, labelSelector: {}}]}": "of group e.org with labels that match {}",
+	} {
+		out := mustHelm(t, "install", "godwit", chartDir, "--dry-run=client", valuesFile(t, values))
+		if _, notes, _ := strings.Cut(out, "\nNOTES:\n"); !strings.Contains(notes, want) {
+			t.Errorf("%s: want %q in\n%s", values, want, notes)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+// Package chart tests what an installation is made of: the chart in charts/godwit
+// and the image of the Dockerfile. It has no code of its own.
+//
+// The chart is rendered by Helm itself, which is compiled from its module, and
+// what it renders is given to a real API server. The binary is started as the
+// Deployment says, with the rights of its ServiceAccount and no others. There is
+// no container engine in it: the image is what its Dockerfile compiles, started
+// in a folder where nothing else is.
+//
+// Read chart_test.go for what is rendered, install_test.go for what an API server
+// makes of it, run_test.go for how it works, and image_test.go.
+package chart

@@ -1,0 +1,124 @@
+package chart_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	root     = "../../.."
+	chartDir = root + "/charts/godwit"
+)
+
+// helmPath compiles Helm, unless Go has it in its cache.
+var helmPath = sync.OnceValues(func() (string, error) {
+	command := exec.Command("go", "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
+	command.Dir = root
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=") // -race and the like are not for tools
+	out, err := command.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return "", fmt.Errorf("compile helm: %w: %s", err, failed.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+})
+
+// helm runs a command on a machine where nobody has used Helm before.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	path, err := helmPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), path, args...)
+	command.Env = []string{"HOME=" + t.TempDir(), "KUBECONFIG=/dev/null"}
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("helm %s: %w: %s", args[0], err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+func mustHelm(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := helm(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// valuesFile writes values down, and is their flag, in which a comma would separate
+// two files: hence no folder that is named after the test.
+func valuesFile(t *testing.T, values string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "chart") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file := filepath.Join(dir, "values.yaml")
+	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "--values=" + file
+}
+
+// render is a release named godwit, in a namespace, with some values.
+func render(t *testing.T, namespace, values string) []*unstructured.Unstructured {
+	t.Helper()
+	return decode(t, mustHelm(t, "template", "godwit", chartDir, "--namespace="+namespace, valuesFile(t, values)))
+}
+
+func decode(t *testing.T, manifest string) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	for document := range strings.SplitSeq(manifest, "\n---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict([]byte(document), &o.Object); err != nil {
+			t.Fatalf("%v in:\n%s", err, document)
+		}
+		if len(o.Object) > 0 {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
+// name is how a test speaks of an object.
+func name(o *unstructured.Unstructured) string {
+	return strings.Trim(o.GetKind()+"/"+o.GetNamespace()+"/"+o.GetName(), "/")
+}
+
+// find decodes the one object of T's kind.
+func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) *T {
+	t.Helper()
+	var found *T
+	for _, o := range objects {
+		if o.GetKind() != kind {
+			continue
+		}
+		if found != nil {
+			t.Fatalf("there are two objects of kind %s", kind)
+		}
+		found = new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, found, true); err != nil {
+			t.Fatalf("%s: %v", name(o), err)
+		}
+	}
+	if found == nil {
+		t.Fatalf("there is no object of kind %s", kind)
+	}
+	return found
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -132,8 +133,9 @@ func TestChartConfigurationIsUnderstood(t *testing.T) {
 		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], write: update, settle: 1m30s, trim: false, maxInFlight: 3, maxRequestsPerSecond: 100000}}",
 		"storageVersionMigrator: {scopes: [{group: example.com, labelSelector: {}}, {labelSelector: {matchExpressions: [{key: a, operator: Exists}]}}]}",
 	} {
-		file := configuration(t, render(t, "godwit", values))
-		if _, err := operator.ReadConfiguration(file); err != nil {
+		dir := t.TempDir()
+		mount(t, find[corev1.ConfigMap](t, render(t, "godwit", values), "ConfigMap"), dir)
+		if _, err := operator.ReadConfiguration(filepath.Join(dir, "config.yaml")); err != nil {
 			t.Errorf("%s: %v", values, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -63,16 +64,15 @@ func mustHelm(t *testing.T, args ...string) string {
 // two files: hence no folder that is named after the test.
 func valuesFile(t *testing.T, values string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chart") //nolint:usetesting // see above
+	file, err := os.CreateTemp(scratch(t), "values-*.yaml") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	file := filepath.Join(dir, "values.yaml")
-	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+	defer func() { _ = file.Close() }()
+	if _, err := file.WriteString(values); err != nil {
 		t.Fatal(err)
 	}
-	return "--values=" + file
+	return "--values=" + file.Name()
 }
 
 // render is a release named godwit, in a namespace, with some values.
@@ -121,4 +121,17 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind string
 		t.Fatalf("there is no object of kind %s", kind)
 	}
 	return found
+}
+
+// mount writes a ConfigMap as its volume has it.
+func mount(t *testing.T, from *corev1.ConfigMap, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for key, text := range from.Data {
+		if err := os.WriteFile(filepath.Join(dir, key), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -64,8 +64,9 @@ func TestHelmInstallsUpgradesAndUninstalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustHelm(t, append(release, "uninstall", "godwit")...)
-	if err := c.Get(t.Context(), client.ObjectKey{Name: crd}, &apiextensionsv1.CustomResourceDefinition{}); err != nil {
-		t.Error(err)
+	there := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: crd}, there); err != nil || there.DeletionTimestamp != nil {
+		t.Errorf("the definition is deleted at %v: %v", there.DeletionTimestamp, err)
 	}
 	if err := c.Delete(t.Context(), mine); err != nil {
 		t.Errorf("it did not stay: %v", err)

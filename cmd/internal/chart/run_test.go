@@ -1,3 +1,5 @@
+//go:build linux
+
 package chart_test
 
 import (
@@ -91,9 +93,10 @@ type manager struct {
 	ended     chan error
 }
 
-// start starts what the Deployment has for its only container. Three things are as
-// they are outside a cluster: the file is not in /etc, every port is a free one of
-// the loopback device, and a kubeconfig holds the ServiceAccount's token.
+// start starts what the Deployment has for its only container, in the image, with
+// the ConfigMap where its volume is. Two things are as they are outside a cluster:
+// every port is a free one of the loopback device, and a kubeconfig beside the
+// program holds the ServiceAccount's token.
 func (c *cluster) start(namespace string, rendered []*unstructured.Unstructured) *manager {
 	c.t.Helper()
 	pod := find[appsv1.Deployment](c.t, rendered, "Deployment").Spec.Template.Spec
@@ -102,21 +105,17 @@ func (c *cluster) start(namespace string, rendered []*unstructured.Unstructured)
 		t: c.t, account: pod.ServiceAccountName, addresses: map[string]string{}, ready: container.ReadinessProbe.HTTPGet.Path,
 		stderr: &bytes.Buffer{}, ended: make(chan error, 1),
 	}
-	file := configuration(c.t, rendered)
-	args := strings.Join(container.Args, "\n")
-	for from, to := range m.replacements(container, filepath.Dir(file)) {
-		if !strings.Contains(args, from) {
-			c.t.Fatalf("%s is in no argument of:\n%s", from, args)
-		}
-		args = strings.ReplaceAll(args, from, to)
-	}
-	kubeconfig := filepath.Join(c.t.TempDir(), "kubeconfig")
-	if err := controlplane.WriteKubeconfig(kubeconfig, c.as(namespace, m.account)); err != nil {
+	image := newImage(c.t)
+	mount(c.t, find[corev1.ConfigMap](c.t, rendered, "ConfigMap"), filepath.Join(image, container.VolumeMounts[0].MountPath))
+	kubeconfig, err := controlplane.Kubeconfig(c.as(namespace, m.account))
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	m.command = exec.Command(godwit(c.t), strings.Split(args, "\n")...)
-	m.command.Dir = c.t.TempDir()
-	m.command.Env = []string{"KUBECONFIG=" + kubeconfig}
+	if err := os.WriteFile(filepath.Join(image, "kubeconfig"), kubeconfig, 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+	m.command = inside(image, m.onLoopback(container)...)
+	m.command.Env = []string{"KUBECONFIG=/kubeconfig"}
 	for _, e := range container.Env {
 		m.command.Env = append(m.command.Env, e.Name+"="+e.Value)
 	}
@@ -129,14 +128,19 @@ func (c *cluster) start(namespace string, rendered []*unstructured.Unstructured)
 	return m
 }
 
-func (m *manager) replacements(container corev1.Container, dir string) map[string]string {
+// onLoopback are the arguments with other addresses.
+func (m *manager) onLoopback(container corev1.Container) []string {
 	m.t.Helper()
-	by := map[string]string{"=" + container.VolumeMounts[0].MountPath + "/": "=" + dir + "/"}
+	args := strings.Join(container.Args, "\n")
 	for _, port := range container.Ports {
 		m.addresses[port.Name] = freeAddress(m.t)
-		by[fmt.Sprintf("=:%d", port.ContainerPort)] = "=" + m.addresses[port.Name]
+		there := fmt.Sprintf("=:%d", port.ContainerPort)
+		if !strings.Contains(args, there) {
+			m.t.Fatalf("no argument has the port %s:\n%s", there, args)
+		}
+		args = strings.ReplaceAll(args, there, "="+m.addresses[port.Name])
 	}
-	return by
+	return strings.Split(args, "\n")
 }
 
 // end ends it as a kubelet does. Again, it does nothing.
@@ -153,35 +157,6 @@ func (m *manager) end() {
 	if m.t.Failed() {
 		m.t.Log(m.stderr.String())
 	}
-}
-
-// godwit compiles the binary.
-func godwit(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "godwit")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/godwit-dev/godwit/cmd/godwit").CombinedOutput(); err != nil {
-		t.Fatalf("build godwit: %v\n%s", err, out)
-	}
-	return file
-}
-
-// configuration writes the ConfigMap as its volume has it, and is the file that an
-// argument names.
-func configuration(t *testing.T, rendered []*unstructured.Unstructured) string {
-	t.Helper()
-	dir := t.TempDir()
-	for key, text := range find[corev1.ConfigMap](t, rendered, "ConfigMap").Data {
-		if err := os.WriteFile(filepath.Join(dir, key), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, arg := range find[appsv1.Deployment](t, rendered, "Deployment").Spec.Template.Spec.Containers[0].Args {
-		if path, ok := strings.CutPrefix(arg, "--config="); ok {
-			return filepath.Join(dir, filepath.Base(path))
-		}
-	}
-	t.Fatal("no argument names the configuration")
-	return ""
 }
 
 func named(objects []*unstructured.Unstructured, name string) []*unstructured.Unstructured {

@@ -57,9 +57,24 @@ var startPlane = sync.OnceValue(func() error {
 	return controlplane.InstallCRDs(ctx, started.Config(), crds...)
 })
 
+// scratchDir lasts as long as all tests together.
+var scratchDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "godwit-chart-") })
+
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := scratchDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
+	if dir, err := scratchDir(); err == nil {
+		_ = os.RemoveAll(dir)
+	}
 	if started != nil {
 		if err := started.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/godwit-dev/godwit/cmd/internal/demo"
 )
 
 // app is one invocation of the program.
@@ -97,8 +95,9 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	a.cluster.AddFlags(root.PersistentFlags())
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.crdCommand(), a.lintCommand(), demo.Command(a.program, a.streams), a.managerCommand(), a.rbacCommand(),
-		a.versionCommand(), a.completionCommand(), a.optionsCommand())
+	root.AddCommand(a.crdCommand(), a.lintCommand())
+	root.AddCommand(a.demoCommands()...)
+	root.AddCommand(a.managerCommand(), a.rbacCommand(), a.versionCommand(), a.completionCommand(), a.optionsCommand())
 	a.completeClusterFlags(root)
 	setHelp(root)
 	return root

@@ -113,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	v, pause := w.advance(ctx, m)
 	if ctx.Err() != nil {
 		w.status.leave(ctx)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, nil //nolint:nilerr // the manager stops: the evidence is saved, and the next one goes on from it
 	}
 	if err := w.status.write(ctx, v.apply); err != nil {
 		return reconcile.Result{}, err

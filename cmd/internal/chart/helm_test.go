@@ -64,7 +64,7 @@ func mustHelm(t *testing.T, args ...string) string {
 // two files: hence no folder that is named after the test.
 func valuesFile(t *testing.T, values string) string {
 	t.Helper()
-	file, err := os.CreateTemp(scratch(t), "values-*.yaml") //nolint:usetesting // see above
+	file, err := os.CreateTemp(scratch(t), "values-*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func TestManagerWorksAsRendered(t *testing.T) {
 	}
 	reader := find[rbacv1.ClusterRoleBinding](t, named(rendered, "godwit-metrics-reader"), "ClusterRoleBinding").Subjects[0]
 	code, text := get(metrics, c.as(reader.Namespace, reader.Name).BearerToken)
-	if want := fmt.Sprintf(`godwit_crd_objects_total{crd="%s",outcome="migrated"} %d`, crd, objects); code != http.StatusOK || !strings.Contains(text, want) {
+	if want := fmt.Sprintf(`godwit_crd_objects_total{crd=%q,outcome="migrated"} %d`, crd, objects); code != http.StatusOK || !strings.Contains(text, want) {
 		t.Errorf("metrics for their reader: %d, want %s in\n%s", code, want, text)
 	}
 

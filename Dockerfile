@@ -6,7 +6,7 @@ ARG TARGETOS TARGETARCH
 # As released, v1.2.3.
 ARG VERSION
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -tags=nodemo -trimpath -ldflags="-s -w -X github.com/godwit-dev/godwit/cmd/internal/cli.version=$VERSION" \
+    go build -tags=nodemo -ldflags="-s -w -X github.com/godwit-dev/godwit/cmd/internal/cli.version=$VERSION" \
     -o /godwit ./cmd/godwit
 
 # No authorities to trust: what signs the API server's certificate is mounted with the ServiceAccount's token.

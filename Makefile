@@ -10,8 +10,10 @@ DEMO_FLAGS ?=
 TEST_FLAGS ?=
 LINT_FLAGS ?=
 
-# The race detector needs a C compiler, which a fresh machine may lack; go says so itself.
-RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# Programs are static, and everything is compiled once: but for tests under the race detector, which needs a C compiler. A
+# fresh machine may lack one; go says so itself.
+GO_TEST := $(if $(filter 1,$(shell go env CGO_ENABLED)),CGO_ENABLED=1 go test -race,go test)
+export CGO_ENABLED := 0
 
 # The packages that start a control plane, here or in their tests, and the others. Go calls all modules of go.work `work`.
 with_servers    = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' work | awk '/godwit\/test\/controlplane/ {print $$1}'
@@ -48,15 +50,15 @@ controlplane: ## Compile etcd, kube-apiserver and kube-controller-manager: minut
 # What a server decides is not cached: go test does not watch the binaries in bin.
 .PHONY: test
 test: controlplane build ## Test everything, with the race detector where there is a C compiler.
-	@[ -n "$(RACE)" ] || echo "test: no C compiler, so without the race detector"
+	@[[ "$(GO_TEST)" == *-race ]] || echo "test: no C compiler, so without the race detector"
 	@echo "test: module 1 alone, at its floor"
-	@GOWORK=off go test $(RACE) $(TEST_FLAGS) ./...
+	@GOWORK=off $(GO_TEST) $(TEST_FLAGS) ./...
 	@echo "test: the workspace, what needs no control plane"
-	@packages=$$($(without_servers)) && go test $(RACE) $(TEST_FLAGS) $$packages
+	@packages=$$($(without_servers)) && $(GO_TEST) $(TEST_FLAGS) $$packages
 	@echo "test: helm, which renders the chart (compiled first, if it is not yet)"
 	@GOWORK=off go tool -modfile=tools/helm/go.mod -n helm >/dev/null
 	@echo "test: the workspace, against real control planes, one package at a time"
-	@packages=$$($(with_servers)) && go test $(RACE) -count=1 -timeout 30m $(TEST_FLAGS) -p 1 $$packages
+	@packages=$$($(with_servers)) && $(GO_TEST) -count=1 -timeout 30m $(TEST_FLAGS) -p 1 $$packages
 
 .PHONY: lint
 lint: ## Lint every module of the workspace; LINT_FLAGS=--fix repairs what it can.

@@ -85,6 +85,7 @@ func (w *widgets) mustBeWrittenOnce() {
 var buildGodwit = sync.OnceValues(func() (string, error) {
 	binary := filepath.Join(shared.Dir(), "godwit") // goes when the control plane goes
 	build := exec.Command("go", "build", "-o", binary, "github.com/godwit-dev/godwit/cmd/godwit")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}

@@ -80,7 +80,7 @@ func (m module) run(name string, args ...string) []byte {
 	m.t.Helper()
 	cmd := exec.CommandContext(m.t.Context(), name, args...)
 	cmd.Dir = m.dir
-	cmd.Env = append(cmd.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	cmd.Env = append(cmd.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -40,7 +40,7 @@ func (p *play) startOperator(ctx context.Context) (*operator, error) {
 		return nil, err
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir, build.Env = p.dir, append(os.Environ(), "GOWORK=off")
+	build.Dir, build.Env = p.dir, append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compile %s: %w\n%s", p.dir, err, out)
 	}

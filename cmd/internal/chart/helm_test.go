@@ -26,7 +26,7 @@ const (
 var helmPath = sync.OnceValues(func() (string, error) {
 	command := exec.Command("go", "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
 	command.Dir = root
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=") // -race and the like are not for tools
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0") // -race and the like are not for tools
 	out, err := command.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		return "", fmt.Errorf("compile helm: %w: %s", err, failed.Stderr)

@@ -32,7 +32,9 @@ var godwit = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "godwit")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/godwit-dev/godwit/cmd/godwit").CombinedOutput()
+	build := exec.Command("go", "build", "-o", path, "github.com/godwit-dev/godwit/cmd/godwit")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
+	out, err := build.CombinedOutput()
 	if err != nil {
 		err = &exec.Error{Name: string(out), Err: err}
 	}

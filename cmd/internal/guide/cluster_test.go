@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// cluster is the one that the guides speak of: it has one API server, lost
-// another one this morning, and its etcd wants certificates.
+// cluster is the one that the guides speak of: it has one API server, and its etcd
+// wants certificates.
 type cluster struct {
 	t     *testing.T
 	plane *controlplane.ControlPlane
@@ -54,12 +55,13 @@ func newCluster(t *testing.T) *cluster {
 		"ETCD=" + c.secureEtcd(pki),
 		"PORT=" + c.freePort(),
 	}
-	api, err := filepath.Abs(filepath.Join(root, "api"))
-	if err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"api", "charts"} { // the reader is in a clone of the repository
+		there, err := filepath.Abs(filepath.Join(root, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.link(there, filepath.Join(c.dir, folder))
 	}
-	c.link(api, filepath.Join(c.dir, "api")) // the reader is in a clone of the repository
-	c.loseServer()
 	return c
 }
 
@@ -78,12 +80,14 @@ func (c *cluster) freePort() string {
 	return port
 }
 
-// programs is a folder with godwit, as it is now, and kubectl.
+// programs is a folder with godwit, as it is now, kubectl and Helm.
 func (c *cluster) programs() string {
 	c.t.Helper()
 	bin := c.t.TempDir()
 	godwit := filepath.Join(bin, "godwit")
-	out, err := exec.CommandContext(c.t.Context(), "go", "build", "-o", godwit, "github.com/godwit-dev/godwit/cmd/godwit").CombinedOutput()
+	build := exec.CommandContext(c.t.Context(), "go", "build", "-o", godwit, "github.com/godwit-dev/godwit/cmd/godwit")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
+	out, err := build.CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("build godwit: %v\n%s", err, out)
 	}
@@ -100,7 +104,21 @@ func (c *cluster) programs() string {
 		c.t.Fatalf("find kubectl beside kube-apiserver: %v: run `make controlplane`, or put it there", err)
 	}
 	c.link(kubectl, filepath.Join(bin, "kubectl"))
+	c.link(c.helm(), filepath.Join(bin, "helm"))
 	return bin
+}
+
+// helm compiles Helm, unless Go has it in its cache.
+func (c *cluster) helm() string {
+	c.t.Helper()
+	command := exec.CommandContext(c.t.Context(), "go", "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
+	command.Dir = root
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
+	out, err := command.Output()
+	if err != nil {
+		c.t.Fatalf("compile helm: %v", err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 func (c *cluster) link(target, name string) {
@@ -179,6 +197,10 @@ func (c *cluster) forward(listener net.Listener) {
 	}
 }
 
+// lostServer is an API server that a cluster lost this morning, if its guide speaks
+// of it.
+const lostServer = "apiserver-lost"
+
 // loseServer leaves what an API server leaves that was taken away without a
 // word: a lease that is still valid.
 func (c *cluster) loseServer() {
@@ -191,7 +213,7 @@ func (c *cluster) loseServer() {
 	renewed := metav1.NewMicroTime(time.Now().Add(-25 * time.Minute))
 	_, err = clients.CoordinationV1().Leases(metav1.NamespaceSystem).Create(c.t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "apiserver-lost",
+			Name: lostServer,
 			Labels: map[string]string{
 				"apiserver.kubernetes.io/identity": "kube-apiserver",
 				"kubernetes.io/hostname":           "control-plane-3",

@@ -42,6 +42,9 @@ func run(t *testing.T, file string) {
 		return
 	}
 	c := newCluster(t)
+	if strings.Contains(string(text), lostServer) {
+		c.loseServer()
+	}
 	shell := startShell(t, c.dir, c.env)
 	for i, s := range steps {
 		if s.source != "" {

@@ -3,6 +3,7 @@ package operator
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,8 +17,8 @@ import (
 const toolHive = "github.com/stacklok/toolhive@v0.47.0"
 
 // TestToolHivesDefinitionsAreTakenInByTheirOwnLabel: the real definitions, as they
-// were when v1alpha1 was stored and as they are, under a configuration that names
-// ToolHive's group and label.
+// were when v1alpha1 was stored, as they are, and without v1alpha1, under a
+// configuration that names ToolHive's group and label.
 func TestToolHivesDefinitionsAreTakenInByTheirOwnLabel(t *testing.T) {
 	c := newCluster(t)
 	released := toolHivesDefinitions(t)
@@ -59,6 +60,13 @@ func TestToolHivesDefinitionsAreTakenInByTheirOwnLabel(t *testing.T) {
 		c.awaitReason(crd.Name, v1alpha1.ReasonSucceeded)
 		if got := c.storedVersions(crd.Name); got != "v1beta1" {
 			t.Errorf("storedVersions of %s is %s", crd.Name, got)
+		}
+		// The release after the next, without v1alpha1: the API server takes it now.
+		_, err := controlplane.UpdateCRD(t.Context(), plane.Config(), crd.Name, func(there *apiextensionsv1.CustomResourceDefinition) {
+			there.Spec.Versions = slices.DeleteFunc(there.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1alpha1" })
+		})
+		if err != nil {
+			t.Errorf("drop v1alpha1 of %s: %v", crd.Name, err)
 		}
 	}
 	c.mustBeStored("mcpgroups.toolhive.stacklok.dev", map[string]int{"v1beta1": 1, "v1alpha1": 0})

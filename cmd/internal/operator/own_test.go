@@ -23,29 +23,12 @@ const (
 	oldVersion    = "v1alpha0" // which there never was
 )
 
-// onItsOwnPlane spares the other tests what this one does to what they share.
-func onItsOwnPlane(t *testing.T) {
-	t.Helper()
-	shared := plane
-	own, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plane = own
-	t.Cleanup(func() {
-		plane = shared
-		if err := own.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestManagerMigratesItsOwnKind through a whole life of a version of it: stored,
 // followed by another one, unserved, removed. The migration of the kind is one of
 // the objects that it migrates.
 func TestManagerMigratesItsOwnKind(t *testing.T) {
-	onItsOwnPlane(t)
-	c := newCluster(t)
+	t.Parallel()
+	c := newClusterOn(t, emptyPlane(t))
 	c.installOlderRelease()
 	const n = 20
 	for i := range n {
@@ -99,14 +82,14 @@ func (c *cluster) installOlderRelease() {
 	old.Name = oldVersion
 	crds[0].Spec.Versions[0].Storage = false
 	crds[0].Spec.Versions = append([]apiextensionsv1.CustomResourceDefinitionVersion{*old}, crds[0].Spec.Versions...)
-	if err := controlplane.InstallCRDs(c.t.Context(), plane.Config(), crds...); err != nil {
+	if err := controlplane.InstallCRDs(c.t.Context(), c.plane.Config(), crds...); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 func (c *cluster) changeOwn(change func(old, now *apiextensionsv1.CustomResourceDefinitionVersion)) {
 	c.t.Helper()
-	_, err := controlplane.UpdateCRD(c.t.Context(), plane.Config(), ownDefinition, func(crd *apiextensionsv1.CustomResourceDefinition) {
+	_, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), ownDefinition, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		change(&crd.Spec.Versions[0], &crd.Spec.Versions[1])
 	})
 	if err != nil {
@@ -115,7 +98,7 @@ func (c *cluster) changeOwn(change func(old, now *apiextensionsv1.CustomResource
 }
 
 func (c *cluster) removeOldVersion() error {
-	_, err := controlplane.UpdateCRD(c.t.Context(), plane.Config(), ownDefinition, func(crd *apiextensionsv1.CustomResourceDefinition) {
+	_, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), ownDefinition, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == oldVersion })
 	})
 	return err

@@ -30,7 +30,7 @@ func TestToolHivesDefinitionsAreTakenInByTheirOwnLabel(t *testing.T) {
 		for i := range before.Spec.Versions {
 			before.Spec.Versions[i].Storage = before.Spec.Versions[i].Name == "v1alpha1"
 		}
-		if err := controlplane.InstallCRDs(t.Context(), plane.Config(), before); err != nil {
+		if err := controlplane.InstallCRDs(t.Context(), c.plane.Config(), before); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +42,7 @@ func TestToolHivesDefinitionsAreTakenInByTheirOwnLabel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, crd := range released {
-		_, err := controlplane.UpdateCRD(t.Context(), plane.Config(), crd.Name, func(there *apiextensionsv1.CustomResourceDefinition) {
+		_, err := controlplane.UpdateCRD(t.Context(), c.plane.Config(), crd.Name, func(there *apiextensionsv1.CustomResourceDefinition) {
 			there.Spec.Versions = crd.Spec.Versions
 		})
 		if err != nil {
@@ -62,7 +62,7 @@ func TestToolHivesDefinitionsAreTakenInByTheirOwnLabel(t *testing.T) {
 			t.Errorf("storedVersions of %s is %s", crd.Name, got)
 		}
 		// The release after the next, without v1alpha1: the API server takes it now.
-		_, err := controlplane.UpdateCRD(t.Context(), plane.Config(), crd.Name, func(there *apiextensionsv1.CustomResourceDefinition) {
+		_, err := controlplane.UpdateCRD(t.Context(), c.plane.Config(), crd.Name, func(there *apiextensionsv1.CustomResourceDefinition) {
 			there.Spec.Versions = slices.DeleteFunc(there.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1alpha1" })
 		})
 		if err != nil {

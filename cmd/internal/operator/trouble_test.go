@@ -21,13 +21,32 @@ var places = make(chan struct{}, 3)
 // ownPlane starts a control plane for a test alone, once there is a place for it.
 func ownPlane(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
+	own := emptyPlane(t)
+	if err := installOwnKinds(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+// emptyPlane is one without our kinds.
+func emptyPlane(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
 	places <- struct{}{}
 	t.Cleanup(func() { <-places })
-	return startPlane(t)
+	return startEmptyPlane(t)
 }
 
 // startPlane starts one at once.
 func startPlane(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
+	own := startEmptyPlane(t)
+	if err := installOwnKinds(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+func startEmptyPlane(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
 	own, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {
@@ -38,9 +57,6 @@ func startPlane(t *testing.T) *controlplane.ControlPlane {
 			t.Error(err)
 		}
 	})
-	if err := installOwnKinds(t.Context(), own); err != nil {
-		t.Fatal(err)
-	}
 	return own
 }
 

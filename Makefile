@@ -3,8 +3,12 @@
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
-# Objects for `make bench-crd`, time per target for `make fuzz`, and what else to say to the demo, the tests and the linter.
+# Objects for `make bench-crd`, sizes for `make bench-manager`, time per target for `make fuzz`, and what else to say to the demo, the tests and the linter.
 N          ?= 3000
+CRDS       ?= 50
+OBJECTS    ?= 1000
+IDLE       ?= 10m
+IDLE_CRDS  ?= 200
 FUZZTIME   ?= 20s
 DEMO_FLAGS ?=
 TEST_FLAGS ?=
@@ -97,6 +101,10 @@ bench: ## Run the micro-benchmarks of module 1.
 .PHONY: bench-crd
 bench-crd: controlplane build ## Measure `godwit crd run` against the API server's ceiling with N=3000 objects.
 	@go -C bench run ./crd -n $(N)
+
+.PHONY: bench-manager
+bench-manager: controlplane build ## Measure `godwit manager`: CRDS=50 with OBJECTS=1000 each, a second client, IDLE=10m over IDLE_CRDS=200.
+	@go -C bench run ./manager -crds $(CRDS) -objects $(OBJECTS) -idle $(IDLE) -idle-crds $(IDLE_CRDS)
 
 ##@ Leave
 

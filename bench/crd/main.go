@@ -11,17 +11,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"syscall"
-	"time"
 
+	"github.com/godwit-dev/godwit/bench/internal/crdrun"
+	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/widget"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -75,15 +74,15 @@ func run(ctx context.Context, binary, out string, n, rounds int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
-	w, err := newWidgets(ctx, plane, "speed", n)
+	w, err := widget.New(ctx, plane, "speed", n)
 	if err != nil {
 		return err
 	}
-	c, err := newCommand(binary, w)
+	c, err := crdrun.New(binary, w)
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 
 	r := result{Objects: n, Rounds: rounds, PeakRSS: map[int]int64{}}
 	if err := r.measureSpeed(ctx, w, c); err != nil {
@@ -103,29 +102,29 @@ func run(ctx context.Context, binary, out string, n, rounds int) (err error) {
 
 // measureSpeed lets godwit and the raw loop take turns. Each turn begins with
 // every object at the other version.
-func (r *result) measureSpeed(ctx context.Context, w *widgets, c *command) error {
+func (r *result) measureSpeed(ctx context.Context, w *widget.Resource, c *crdrun.Command) error {
 	for i := range r.Rounds {
 		turn := round{Raw: map[int]float64{}}
 		for _, width := range inFlight {
-			if err := w.flip(ctx); err != nil {
+			if err := w.FlipAndProbe(ctx); err != nil {
 				return err
 			}
-			took, err := w.patchAll(ctx, width)
+			took, err := w.PatchAll(ctx, width)
 			if err != nil {
 				return err
 			}
-			turn.Raw[width] = w.perSecond(took)
-			say("round %d: raw loop, %2d in flight: %.0f objects/s", i+1, width, turn.Raw[width])
+			turn.Raw[width] = w.PerSecond(took)
+			measure.Say("round %d: raw loop, %2d in flight: %.0f objects/s", i+1, width, turn.Raw[width])
 		}
-		if err := w.flipAndAge(ctx); err != nil {
+		if err := w.FlipAndAge(ctx); err != nil {
 			return err
 		}
-		report, err := c.run(ctx)
+		report, err := c.Run(ctx)
 		if err != nil {
 			return err
 		}
-		turn.Godwit = w.perSecond(report.took)
-		say("round %d: godwit crd run: %.0f objects/s", i+1, turn.Godwit)
+		turn.Godwit = w.PerSecond(report.Took)
+		measure.Say("round %d: godwit crd run: %.0f objects/s", i+1, turn.Godwit)
 		r.Runs = append(r.Runs, turn)
 	}
 	r.rate()
@@ -135,7 +134,7 @@ func (r *result) measureSpeed(ctx context.Context, w *widgets, c *command) error
 // rate picks the ceiling's width by its median and compares round by round.
 func (r *result) rate() {
 	for _, width := range inFlight {
-		speed := median(r.Runs, func(t round) float64 { return t.Raw[width] })
+		speed := measure.Median(r.Runs, func(t round) float64 { return t.Raw[width] })
 		if speed > r.Ceiling.ObjectsPerSecond {
 			r.Ceiling = ceiling{InFlight: width, ObjectsPerSecond: speed}
 		}
@@ -143,34 +142,21 @@ func (r *result) rate() {
 	for _, t := range r.Runs {
 		r.RatioPerRound = append(r.RatioPerRound, t.Godwit/t.Raw[r.Ceiling.InFlight])
 	}
-	r.ObjectsPerSecond = median(r.Runs, func(t round) float64 { return t.Godwit })
-	r.RatioToCeiling = median(r.RatioPerRound, func(f float64) float64 { return f })
-}
-
-func median[T any](of []T, value func(T) float64) float64 {
-	values := make([]float64, len(of))
-	for i, v := range of {
-		values[i] = value(v)
-	}
-	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 1 {
-		return values[middle]
-	}
-	return (values[middle-1] + values[middle]) / 2
+	r.ObjectsPerSecond = measure.Median(r.Runs, func(t round) float64 { return t.Godwit })
+	r.RatioToCeiling = measure.Median(r.RatioPerRound, func(f float64) float64 { return f })
 }
 
 // measureRequests counts what a migration sends, and what a run sends that finds
 // everything done.
-func (r *result) measureRequests(ctx context.Context, w *widgets, c *command) error {
-	if err := w.flipAndAge(ctx); err != nil {
+func (r *result) measureRequests(ctx context.Context, w *widget.Resource, c *crdrun.Command) error {
+	if err := w.FlipAndAge(ctx); err != nil {
 		return err
 	}
-	first, err := c.run(ctx, "--no-trim")
+	first, err := c.Run(ctx, "--no-trim")
 	if err != nil {
 		return err
 	}
-	resumed, err := c.run(ctx)
+	resumed, err := c.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,24 +165,24 @@ func (r *result) measureRequests(ctx context.Context, w *widgets, c *command) er
 	}
 	r.RequestsPerObject = float64(first.Requests) / float64(r.Objects)
 	r.RequestsResumed = float64(resumed.Requests) / float64(r.Objects)
-	say("requests per object: %.4f migrated, %.4f resumed", r.RequestsPerObject, r.RequestsResumed)
+	measure.Say("requests per object: %.4f migrated, %.4f resumed", r.RequestsPerObject, r.RequestsResumed)
 	return nil
 }
 
-func (r *result) measureBytes(ctx context.Context, w *widgets, c *command) error {
-	if err := w.flipAndAge(ctx); err != nil {
+func (r *result) measureBytes(ctx context.Context, w *widget.Resource, c *crdrun.Command) error {
+	if err := w.FlipAndAge(ctx); err != nil {
 		return err
 	}
-	wire, err := newForwarder(ctx, w.config.Host)
+	wire, err := newForwarder(ctx, w.Config().Host)
 	if err != nil {
 		return err
 	}
 	defer wire.close()
-	if _, err := c.run(ctx, "--server=https://"+wire.address()); err != nil {
+	if _, err := c.Run(ctx, "--server=https://"+wire.address()); err != nil {
 		return err
 	}
 	r.BytesPerObject = float64(wire.bytes.Load()) / float64(r.Objects)
-	say("bytes on the wire per object, both ways: %.0f", r.BytesPerObject)
+	measure.Say("bytes on the wire per object, both ways: %.0f", r.BytesPerObject)
 	return nil
 }
 
@@ -208,46 +194,34 @@ func (r *result) measureMemory(ctx context.Context, plane *controlplane.ControlP
 			return err
 		}
 		r.PeakRSS[n] = peak
-		say("peak RSS at %d objects: %.1f MiB", n, float64(peak)/(1<<20))
+		measure.Say("peak RSS at %d objects: %.1f MiB", n, float64(peak)/(1<<20))
 	}
 	r.RSSSlope = float64(r.PeakRSS[10*r.Objects]-r.PeakRSS[r.Objects]) / float64(9*r.Objects)
 	return nil
 }
 
 func peakRSS(ctx context.Context, plane *controlplane.ControlPlane, binary string, n int) (int64, error) {
-	w, err := newWidgets(ctx, plane, fmt.Sprintf("memory%d", n), n)
+	w, err := widget.New(ctx, plane, fmt.Sprintf("memory%d", n), n)
 	if err != nil {
 		return 0, err
 	}
-	c, err := newCommand(binary, w)
+	c, err := crdrun.New(binary, w)
 	if err != nil {
 		return 0, err
 	}
-	defer c.close()
-	if err := w.flipAndAge(ctx); err != nil {
+	defer c.Close()
+	if err := w.FlipAndAge(ctx); err != nil {
 		return 0, err
 	}
-	report, err := c.run(ctx)
-	return report.peakRSS, err
+	report, err := c.Run(ctx)
+	return report.PeakRSS, err
 }
 
 func (r *result) write(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+	if err := measure.Write(path, r); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	fmt.Printf("%s\n", text)
 	fmt.Printf("crd: ratio_to_ceiling=%.2f requests_per_object=%.4f rss_slope_bytes=%.0f\n",
 		r.RatioToCeiling, r.RequestsPerObject, r.RSSSlope)
 	return nil
-}
-
-func say(format string, args ...any) {
-	fmt.Printf("%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }

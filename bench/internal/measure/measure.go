@@ -1,0 +1,61 @@
+// Package measure has what every measurement needs: numbers that stand for many,
+// and a place for the result.
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Median is the middle value, or the mean of the two in the middle; 0 of none.
+func Median[T any](of []T, value func(T) float64) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	values := make([]float64, len(of))
+	for i, v := range of {
+		values[i] = value(v)
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle]
+	}
+	return (values[middle-1] + values[middle]) / 2
+}
+
+// Percentile is the least value such that share of all values, above 0 and up to
+// 1, are no greater: one that was measured, never one in between. It is 0 of none.
+func Percentile(of []time.Duration, share float64) time.Duration {
+	if len(of) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
+}
+
+// Write writes a result as JSON, to a file and to stdout.
+func Write(path string, result any) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(result, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	fmt.Printf("%s\n", text)
+	return nil
+}
+
+// Say tells on stderr how far a measurement is.
+func Say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,288 @@
+// Package widget makes custom resources that are there to be migrated, from one
+// version to the other and back, and counts in etcd what became of their objects.
+package widget
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+const (
+	// objectBytes is the size of an object's payload: that of a middling
+	// custom resource, and what our earlier measurements used.
+	objectBytes = 2000
+
+	// fillers create objects in parallel.
+	fillers = 16
+
+	// leaseRenewal is a little more than the 10 s at which API servers renew
+	// their identity leases: a flip that old is adopted as far as godwit can
+	// tell, and it does not wait.
+	leaseRenewal = 12 * time.Second
+)
+
+// Resource is a custom resource made for a measurement.
+type Resource struct {
+	plane   *controlplane.ControlPlane
+	config  *rest.Config
+	group   string
+	names   []string
+	storage string
+}
+
+// New makes one resource of n objects.
+func New(ctx context.Context, plane *controlplane.ControlPlane, name string, n int) (*Resource, error) {
+	resources, err := Define(ctx, plane, name)
+	if err != nil {
+		return nil, err
+	}
+	measure.Say("creating %d objects of %s", n, resources[0].Definition())
+	return resources[0], resources[0].Fill(ctx, n)
+}
+
+// Define makes resources without objects, one for each name. They carry the label
+// that a manager looks for; whoever is told which to migrate does not.
+func Define(ctx context.Context, plane *controlplane.ControlPlane, names ...string) ([]*Resource, error) {
+	resources := make([]*Resource, len(names))
+	crds := make([]*apiextensionsv1.CustomResourceDefinition, len(names))
+	for i, name := range names {
+		r := &Resource{plane: plane, config: plane.Config(), group: name + ".bench.example.com", storage: "v1"}
+		resources[i] = r
+		crds[i] = &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   r.Definition(),
+				Labels: map[string]string{"godwit.dev/auto-migrate-storage-version": "true"},
+			},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: r.group, Scope: apiextensionsv1.NamespaceScoped,
+				Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget"},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{r.version("v1"), r.version("v2")},
+			},
+		}
+	}
+	return resources, controlplane.InstallCRDs(ctx, plane.Config(), crds...)
+}
+
+func (r *Resource) version(name string) apiextensionsv1.CustomResourceDefinitionVersion {
+	return apiextensionsv1.CustomResourceDefinitionVersion{
+		Name: name, Served: true, Storage: name == r.storage,
+		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+			Type: "object", XPreserveUnknownFields: new(true),
+		}},
+	}
+}
+
+// Fill creates n objects.
+func (r *Resource) Fill(ctx context.Context, n int) error {
+	for i := range n {
+		r.names = append(r.names, fmt.Sprintf("w-%06d", i))
+	}
+	return r.each(fillers, r.create(ctx))
+}
+
+// Config is the administrator's, for the API server that has the resource.
+func (r *Resource) Config() *rest.Config { return rest.CopyConfig(r.config) }
+
+// Definition is the name of the CustomResourceDefinition.
+func (r *Resource) Definition() string { return "widgets." + r.group }
+
+// Storage is the version that objects are to be stored at.
+func (r *Resource) Storage() string { return r.storage }
+
+// PerSecond is the speed of a pass over all objects.
+func (r *Resource) PerSecond(took time.Duration) float64 {
+	return float64(len(r.names)) / took.Seconds()
+}
+
+// each calls do for every name, width at a time.
+func (r *Resource) each(width int, do func(name string) error) error {
+	next := make(chan string)
+	failed := make(chan error, width)
+	var workers sync.WaitGroup
+	for range width {
+		workers.Go(func() {
+			for name := range next {
+				if err := do(name); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	var err error
+feed:
+	for _, name := range r.names {
+		select {
+		case next <- name:
+		case err = <-failed:
+			break feed
+		}
+	}
+	close(next)
+	workers.Wait()
+	select {
+	case late := <-failed:
+		return late
+	default:
+		return err
+	}
+}
+
+func (r *Resource) client() (*rest.RESTClient, error) {
+	config := rest.CopyConfig(r.config)
+	config.APIPath, config.GroupVersion = "/apis", &schema.GroupVersion{Group: r.group, Version: "v1"}
+	config.NegotiatedSerializer = metadata.ConfigFor(config).NegotiatedSerializer
+	config.ContentType = "application/json"
+	return rest.RESTClientFor(config)
+}
+
+func (r *Resource) create(ctx context.Context) func(string) error {
+	client, err := r.client()
+	payload := strings.Repeat("x", objectBytes)
+	return func(name string) error {
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(map[string]any{
+			"apiVersion": r.group + "/v1", "kind": "Widget",
+			"metadata": map[string]any{"name": name},
+			"spec":     map[string]any{"payload": payload},
+		})
+		if err != nil {
+			return err
+		}
+		return client.Post().Namespace("default").Resource("widgets").Body(body).Do(ctx).Error()
+	}
+}
+
+// Flip makes the other version the storage version. The API server may go on
+// storing the one before for some moments.
+func (r *Resource) Flip(ctx context.Context) error {
+	r.storage = map[string]string{"v1": "v2", "v2": "v1"}[r.storage]
+	_, err := controlplane.UpdateCRD(ctx, r.config, r.Definition(), func(crd *apiextensionsv1.CustomResourceDefinition) {
+		for i := range crd.Spec.Versions {
+			crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == r.storage
+		}
+	})
+	return err
+}
+
+// FlipAndProbe flips and returns once the version is stored, as a write shows.
+func (r *Resource) FlipAndProbe(ctx context.Context) error {
+	if err := r.Flip(ctx); err != nil {
+		return err
+	}
+	probe := *r
+	create := probe.create(ctx)
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("probe-%s-%d", r.storage, i)
+		if err := create(name); err != nil {
+			return err
+		}
+		counts, err := r.plane.CountStored(ctx, r.group, "widgets")
+		if err != nil {
+			return err
+		}
+		if err := r.remove(ctx, name); err != nil {
+			return err
+		}
+		if counts[r.group+"/"+r.storage] > 0 {
+			return nil
+		}
+		if i == 100 {
+			return fmt.Errorf("the server does not store %s", r.storage)
+		}
+	}
+}
+
+func (r *Resource) remove(ctx context.Context, name string) error {
+	client, err := r.client()
+	if err != nil {
+		return err
+	}
+	return client.Delete().Namespace("default").Resource("widgets").Name(name).Do(ctx).Error()
+}
+
+// FlipAndAge flips and waits until godwit has no reason to.
+func (r *Resource) FlipAndAge(ctx context.Context) error {
+	if err := r.FlipAndProbe(ctx); err != nil {
+		return err
+	}
+	return Age(ctx)
+}
+
+// Age waits until godwit has no reason to wait after a flip.
+func Age(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(leaseRenewal):
+		return nil
+	}
+}
+
+// PatchAll is the ceiling: an empty merge patch for each name, width at a time,
+// at the storage version, with the smallest answer there is.
+func (r *Resource) PatchAll(ctx context.Context, width int) (time.Duration, error) {
+	config := metadata.ConfigFor(r.config)
+	config.QPS = -1
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return 0, err
+	}
+	objects := client.Resource(schema.GroupVersionResource{Group: r.group, Version: r.storage, Resource: "widgets"}).Namespace("default")
+	begun := time.Now()
+	err = r.each(width, func(name string) error {
+		_, err := objects.Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{FieldValidation: metav1.FieldValidationIgnore})
+		return err
+	})
+	took := time.Since(begun)
+	if err != nil {
+		return 0, err
+	}
+	return took, r.MustBeMigrated(ctx)
+}
+
+// MustBeMigrated keeps the measurement honest: what is timed has to be work.
+func (r *Resource) MustBeMigrated(ctx context.Context) error {
+	counts, err := r.plane.CountStored(ctx, r.group, "widgets")
+	if err != nil {
+		return err
+	}
+	if counts[r.group+"/"+r.storage] != len(r.names) {
+		return fmt.Errorf("etcd holds %v, want %d objects at %s", counts, len(r.names), r.storage)
+	}
+	return nil
+}
+
+// MustBeTrimmed is the end of a migration.
+func (r *Resource) MustBeTrimmed(ctx context.Context) error {
+	clients, err := clientset.NewForConfig(r.config)
+	if err != nil {
+		return err
+	}
+	crd, err := clients.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, r.Definition(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(crd.Status.StoredVersions, []string{r.storage}) {
+		return fmt.Errorf("%s: storedVersions are %v, want %s alone", crd.Name, crd.Status.StoredVersions, r.storage)
+	}
+	return nil
+}

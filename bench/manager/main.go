@@ -1,0 +1,165 @@
+// Command manager measures `godwit manager`: how long it takes for many
+// definitions, what it takes away from others meanwhile, and what it costs while
+// there is nothing to do.
+//
+// The manager is a process of its own, with the rights and the priority of a
+// ServiceAccount. Whatever is compared takes turns against the same control plane,
+// since a machine that is shared is never equally fast twice: what counts are
+// ratios within one run of this command. Read wall.go, neighbour.go and idle.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/widget"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// settings are what the flags say.
+type settings struct {
+	binary   string
+	crds     int
+	objects  int           // of each
+	singles  int           // runs of `godwit crd run`, before and after the manager's
+	rounds   int           // of neighbours
+	window   time.Duration // of a neighbour's round, idle and loaded
+	idle     time.Duration
+	idleCRDs int
+	limits   string
+}
+
+// result is what is written to bench/out/manager.json.
+type result struct {
+	CRDs          int             `json:"crds"`
+	ObjectsPerCRD int             `json:"objectsPerCRD"`
+	Limits        string          `json:"limits"` // of the manager; empty: its defaults
+	Wall          wall            `json:"wall"`
+	Neighbour     neighbourResult `json:"neighbour"`
+	Idle          idle            `json:"idle"`
+}
+
+func main() {
+	var s settings
+	flag.IntVar(&s.crds, "crds", 50, "definitions to migrate")
+	flag.IntVar(&s.objects, "objects", 1000, "objects of each")
+	flag.IntVar(&s.singles, "singles", 4, "single runs to compare with, before and after the manager's")
+	flag.IntVar(&s.rounds, "rounds", 5, "turns of the measurement of the second client; 0 for none")
+	flag.DurationVar(&s.window, "window", 30*time.Second, "how long the second client is measured in each half of a turn")
+	flag.DurationVar(&s.idle, "idle", 10*time.Minute, "how long the manager is measured with nothing to do; 0 for not at all")
+	flag.IntVar(&s.idleCRDs, "idle-crds", 200, "definitions that it watches then")
+	flag.StringVar(&s.limits, "limits", "", "the limits of the manager's configuration, as YAML in one line (default: its own)")
+	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
+	out := flag.String("out", "out/manager.json", "where the result goes")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1) //nolint:gocritic // the deferred stop frees nothing that the exit does not
+	}
+}
+
+func run(ctx context.Context, s settings, out string) (err error) {
+	plane, err := controlplane.Start(ctx, controlplane.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	b, err := newBench(ctx, plane, s)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+
+	r := result{CRDs: s.crds, ObjectsPerCRD: s.objects, Limits: s.limits}
+	if r.Wall, err = b.measureWall(ctx); err != nil {
+		return fmt.Errorf("measure the wall time: %w", err)
+	}
+	if r.Neighbour, err = b.measureNeighbour(ctx, r.Wall.Manager.ObjectsPerSecond); err != nil {
+		return fmt.Errorf("measure the second client: %w", err)
+	}
+	if r.Idle, err = b.measureIdle(ctx); err != nil {
+		return fmt.Errorf("measure an idle manager: %w", err)
+	}
+	if err := measure.Write(out, r); err != nil {
+		return err
+	}
+	fmt.Printf("manager: wall_ratio=%.2f p99_ratio=%.2f rss_mib=%.0f requests=%d idle_requests_per_minute=%.1f idle_cpu_seconds=%.2f\n",
+		r.Wall.Ratio, r.Neighbour.Ratio, r.Wall.Manager.PeakRSSMiB, r.Wall.Manager.Requests.total(), r.Idle.RequestsPerMinute, r.Idle.CPUSeconds)
+	return nil
+}
+
+// bench is what the three measurements share.
+type bench struct {
+	settings
+	plane      *controlplane.ControlPlane
+	requests   *requests
+	migrations *migrations
+	resources  []*widget.Resource
+	dir        string
+}
+
+func newBench(ctx context.Context, plane *controlplane.ControlPlane, s settings) (*bench, error) {
+	b := &bench{settings: s, plane: plane}
+	var err error
+	if b.dir, err = os.MkdirTemp("", "godwit-bench-"); err != nil {
+		return nil, err
+	}
+	if err := b.installManager(ctx); err != nil {
+		return nil, err
+	}
+	if b.requests, err = countRequests(ctx, plane.Config()); err != nil {
+		return nil, err
+	}
+	if b.migrations, err = watchMigrations(ctx, plane.Config()); err != nil {
+		return nil, err
+	}
+	if b.resources, err = widget.Define(ctx, plane, names("wall", s.crds)...); err != nil {
+		return nil, err
+	}
+	measure.Say("creating %d objects of each of %d definitions", s.objects, s.crds)
+	for _, r := range b.resources {
+		if err := r.Fill(ctx, s.objects); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (b *bench) close() { _ = os.RemoveAll(b.dir) }
+
+func names(prefix string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%03d", prefix, i)
+	}
+	return all
+}
+
+// flip makes the other version the storage version of every resource.
+func flip(ctx context.Context, resources []*widget.Resource) error {
+	for _, r := range resources {
+		if err := r.Flip(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mustBeMigrated keeps the measurement honest: what is timed has to be work.
+func mustBeMigrated(ctx context.Context, resources []*widget.Resource) error {
+	for _, r := range resources {
+		if err := errors.Join(r.MustBeMigrated(ctx), r.MustBeTrimmed(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+const (
+	// managerUser is a ServiceAccount's name: those have a priority level that
+	// an administrator is exempt from.
+	managerUser = "system:serviceaccount:default:godwit"
+
+	// crdFile is relative to the folder of this module, as the defaults of the
+	// flags are.
+	crdFile = "../api/v1alpha1/crd/godwit.dev_crdmigrations.yaml"
+
+	startTimeout = 2 * time.Minute
+)
+
+// installManager prepares the cluster and the files that every process needs.
+func (b *bench) installManager(ctx context.Context) error {
+	var err error
+	if b.binary, err = filepath.Abs(b.binary); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(crdFile)
+	if err != nil {
+		return err
+	}
+	crds, err := controlplane.DecodeCRDs(text)
+	if err != nil {
+		return err
+	}
+	if err := controlplane.InstallCRDs(ctx, b.plane.Config(), crds...); err != nil {
+		return err
+	}
+	user, err := b.addUser(ctx, "godwit", managerUser)
+	if err != nil {
+		return err
+	}
+	if err := controlplane.WriteKubeconfig(b.file("kubeconfig"), user); err != nil {
+		return err
+	}
+	limits := b.limits
+	if limits == "" {
+		limits = "{}"
+	}
+	return os.WriteFile(b.file("config.yaml"), []byte("apiVersion: config.godwit.dev/v1alpha1\nkind: ManagerConfiguration\n"+
+		"storageVersionMigrator: {defaults: {settle: 0s}}\nlimits: "+limits+"\n"), 0o600)
+}
+
+func (b *bench) file(name string) string { return filepath.Join(b.dir, name) }
+
+// process is a manager under way.
+type process struct {
+	*exec.Cmd
+	log   *os.File
+	ended chan error
+}
+
+// start starts the manager as a Deployment does, and returns when it is ready.
+func (b *bench) start(ctx context.Context) (*process, error) {
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(b.file("manager.log"))
+	if err != nil {
+		return nil, err
+	}
+	p := &process{ended: make(chan error, 1), log: log}
+	p.Cmd = exec.CommandContext(ctx, b.binary, "manager", "--config="+b.file("config.yaml"), //nolint:gosec // the command that is measured
+		"--metrics-bind-address=0", "--health-probe-bind-address="+address, "--leader-elect-namespace=default")
+	p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) }
+	p.Env = append(os.Environ(), "KUBECONFIG="+b.file("kubeconfig"))
+	p.Stderr = log
+	if err := p.Start(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	go func() { p.ended <- p.Wait() }()
+	if err := p.awaitReady(ctx, address); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+func (p *process) awaitReady(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the manager to be ready: %w", ctx.Err())
+		case err := <-p.ended:
+			p.ended <- err
+			return fmt.Errorf("the manager ended before it was ready: %w", err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// stop ends the manager. What it had said is part of the error of one that failed.
+func (p *process) stop() error {
+	_ = p.Process.Signal(syscall.SIGTERM) // one that has ended says why below
+	err := <-p.ended
+	p.ended <- nil // stopped again, there is nothing left to say
+	defer func() { _ = p.log.Close() }()
+	if err == nil {
+		return nil
+	}
+	said, _ := os.ReadFile(p.log.Name())
+	return fmt.Errorf("the manager ended with %w:\n%s", err, said[max(0, len(said)-2000):])
+}
+
+// usage is what a process has cost so far.
+type usage struct {
+	cpu     float64 // seconds
+	rss     int64   // bytes
+	peakRSS int64   // bytes
+}
+
+// clockTicks per second are 100 on every architecture that Linux runs Go on.
+const clockTicks = 100
+
+func (p *process) usage() (usage, error) {
+	folder := fmt.Sprintf("/proc/%d/", p.Process.Pid)
+	stat, err := os.ReadFile(folder + "stat")
+	if err != nil {
+		return usage{}, err
+	}
+	status, err := os.ReadFile(folder + "status")
+	if err != nil {
+		return usage{}, err
+	}
+	return parseUsage(string(stat), string(status))
+}
+
+// parseUsage reads /proc/PID/stat and /proc/PID/status, as proc(5) describes them.
+func parseUsage(stat, status string) (usage, error) {
+	var u usage
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // the program's name comes before
+	if len(fields) < 13 {
+		return u, fmt.Errorf("read /proc/PID/stat: %q", stat)
+	}
+	for _, ticks := range fields[11:13] { // utime, stime
+		n, err := strconv.ParseFloat(ticks, 64)
+		if err != nil {
+			return u, fmt.Errorf("read /proc/PID/stat: %w", err)
+		}
+		u.cpu += n / clockTicks
+	}
+	for name, into := range map[string]*int64{"VmRSS:": &u.rss, "VmHWM:": &u.peakRSS} {
+		_, after, found := strings.Cut(status, name)
+		if !found {
+			return u, fmt.Errorf("read /proc/PID/status: it has no %s", name)
+		}
+		if _, err := fmt.Sscanf(after, "%d kB", into); err != nil {
+			return u, fmt.Errorf("read /proc/PID/status: %s %w", name, err)
+		}
+		*into *= 1024
+	}
+	return u, nil
+}
+
+// loadAverage is the machine's over one minute; 0 where it is not told.
+func loadAverage() float64 {
+	var average float64
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(text), &average)
+	}
+	return average
+}
+
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}

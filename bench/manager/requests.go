@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// flowSchema is the prefix of the schemas that count.
+const flowSchema = "bench-manager-"
+
+// requests counts what the manager asks of the API server, by verb, in the server
+// itself: a flow schema for each verb of that one user changes nothing of how a
+// request is served, where a proxy would take its share of each.
+type requests struct{ client rest.Interface }
+
+// verbs of the API; "other" is discovery.
+var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+
+func countRequests(ctx context.Context, admin *rest.Config) (*requests, error) {
+	clients, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return nil, err
+	}
+	schemas := clients.FlowcontrolV1().FlowSchemas()
+	for _, verb := range verbs {
+		rule := flowcontrolv1.PolicyRulesWithSubjects{ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
+			Verbs: []string{verb}, APIGroups: []string{"*"}, Resources: []string{"*"}, ClusterScope: true, Namespaces: []string{"*"},
+		}}}
+		if _, err := schemas.Create(ctx, schemaFor(verb, rule), metav1.CreateOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	rule := flowcontrolv1.PolicyRulesWithSubjects{NonResourceRules: []flowcontrolv1.NonResourcePolicyRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}}
+	if _, err := schemas.Create(ctx, schemaFor("other", rule), metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	return &requests{client: clients.Discovery().RESTClient()}, nil
+}
+
+func schemaFor(name string, rule flowcontrolv1.PolicyRulesWithSubjects) *flowcontrolv1.FlowSchema {
+	rule.Subjects = []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: managerUser}}}
+	return &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: flowSchema + name},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			// Where service accounts are by default, and before the schema that puts them there, which has 9000.
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "workload-low"},
+			MatchingPrecedence:         500,
+			DistinguisherMethod:        &flowcontrolv1.FlowDistinguisherMethod{Type: flowcontrolv1.FlowDistinguisherMethodByUserType},
+			Rules:                      []flowcontrolv1.PolicyRulesWithSubjects{rule},
+		},
+	}
+}
+
+// count is a number of requests by verb.
+type count map[string]int64
+
+func (c count) total() int64 {
+	var n int64
+	for _, of := range c {
+		n += of
+	}
+	return n
+}
+
+// since is what came after an earlier count.
+func (c count) since(earlier count) count {
+	later := maps.Clone(c)
+	for verb, n := range earlier {
+		later[verb] -= n
+	}
+	maps.DeleteFunc(later, func(_ string, n int64) bool { return n == 0 })
+	return later
+}
+
+// read returns what was counted so far.
+func (r *requests) read(ctx context.Context) (count, error) {
+	body, err := r.client.Get().AbsPath("/metrics").Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the API server's metrics: %w", err)
+	}
+	defer func() { _ = body.Close() }()
+	return parseRequests(body)
+}
+
+// dispatched is the API server's counter of requests that it began to serve.
+const dispatched = "apiserver_flowcontrol_dispatched_requests_total"
+
+func parseRequests(metrics io.Reader) (count, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(metrics)
+	if err != nil {
+		return nil, fmt.Errorf("parse the API server's metrics: %w", err)
+	}
+	c := count{}
+	for _, m := range families[dispatched].GetMetric() {
+		if verb, ours := strings.CutPrefix(label(m, "flow_schema"), flowSchema); ours {
+			c[verb] += int64(m.GetCounter().GetValue())
+		}
+	}
+	return c, nil
+}
+
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/godwit-dev/godwit/bench/internal/crdrun"
+	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/widget"
+)
+
+// wall compares the manager with the same work done by one command after another.
+type wall struct {
+	// Settle is the settle time of both. A flip is adopted once the API server has
+	// renewed its lease, for which the manager waits up to 10 s within its wall
+	// time; single runs begin when it has.
+	Settle  string  `json:"settle"`
+	Manager managed `json:"manager"`
+	// Singles are measured, on definitions of the same size, one after another,
+	// before and after the manager's turn.
+	Singles []single `json:"singles"`
+	// SumOfSingles is extrapolated: their median times the number of definitions.
+	SumOfSingles float64 `json:"sumOfSinglesSecondsExtrapolated"`
+	Ratio        float64 `json:"ratio"`            // of the manager's wall time to the sum
+	RatioWriting float64 `json:"ratioFromWriting"` // the same, from the manager's first checkpoint
+}
+
+// managed is the manager's turn.
+type managed struct {
+	FlipSeconds    float64 `json:"flipSeconds"` // until every definition was changed; part of the wall time
+	SecondsToWrite float64 `json:"secondsToFirstCheckpoint"`
+	WallSeconds    float64 `json:"wallSeconds"` // from the first flip to the last Succeeded
+	// ObjectsPerSecond are those of the time from the first checkpoint on.
+	ObjectsPerSecond float64 `json:"objectsPerSecond"`
+	Requests         count   `json:"requests"`
+	CPUSeconds       float64 `json:"cpuSeconds"`
+	PeakRSSMiB       float64 `json:"peakRSSMiB"`
+}
+
+// single is one run of `godwit crd run`.
+type single struct {
+	Seconds    float64 `json:"seconds"`
+	Requests   int64   `json:"requests"`
+	PeakRSSMiB float64 `json:"peakRSSMiB"`
+}
+
+const mib = 1 << 20
+
+func (b *bench) measureWall(ctx context.Context) (wall, error) {
+	w := wall{Settle: "0s"}
+	var err error
+	if err := b.runSingles(ctx, &w); err != nil {
+		return w, err
+	}
+	if w.Manager, err = b.runManager(ctx); err != nil {
+		return w, err
+	}
+	if err := b.runSingles(ctx, &w); err != nil {
+		return w, err
+	}
+	w.SumOfSingles = float64(b.crds) * measure.Median(w.Singles, func(s single) float64 { return s.Seconds })
+	w.Ratio = w.Manager.WallSeconds / w.SumOfSingles
+	w.RatioWriting = (w.Manager.WallSeconds - w.Manager.SecondsToWrite) / w.SumOfSingles
+	return w, nil
+}
+
+// runSingles migrates some of the definitions one after another.
+func (b *bench) runSingles(ctx context.Context, w *wall) error {
+	sample := b.resources[:min(b.singles, len(b.resources))]
+	for _, r := range sample {
+		if err := r.FlipAndProbe(ctx); err != nil {
+			return err
+		}
+	}
+	if err := widget.Age(ctx); err != nil {
+		return err
+	}
+	for _, r := range sample {
+		s, err := runSingle(ctx, b.binary, r)
+		if err != nil {
+			return err
+		}
+		measure.Say("godwit crd run: %d objects in %.2f s", b.objects, s.Seconds)
+		w.Singles = append(w.Singles, s)
+	}
+	return nil
+}
+
+func runSingle(ctx context.Context, binary string, r *widget.Resource) (single, error) {
+	c, err := crdrun.New(binary, r)
+	if err != nil {
+		return single{}, err
+	}
+	defer c.Close()
+	report, err := c.Run(ctx)
+	if err != nil {
+		return single{}, err
+	}
+	return single{Seconds: report.Took.Seconds(), Requests: report.Requests, PeakRSSMiB: float64(report.PeakRSS) / mib}, nil
+}
+
+// runManager lets a manager that has nothing to do yet see every definition change.
+func (b *bench) runManager(ctx context.Context) (m managed, err error) {
+	p, err := b.start(ctx)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	if err := b.awaitQuiet(ctx); err != nil {
+		return m, err
+	}
+	before, err := b.requests.read(ctx)
+	if err != nil {
+		return m, err
+	}
+	cost, err := p.usage()
+	if err != nil {
+		return m, err
+	}
+	measure.Say("the manager watches %d definitions; flipping all", b.crds)
+	begun := time.Now()
+	if err := flip(ctx, b.resources); err != nil {
+		return m, err
+	}
+	m.FlipSeconds = time.Since(begun).Seconds()
+	if err := b.awaitWriting(ctx, b.resources); err != nil {
+		return m, err
+	}
+	m.SecondsToWrite = time.Since(begun).Seconds()
+	if err := b.awaitSuccess(ctx, b.resources); err != nil {
+		return m, err
+	}
+	m.WallSeconds = time.Since(begun).Seconds()
+	m.ObjectsPerSecond = float64(b.crds*b.objects) / (m.WallSeconds - m.SecondsToWrite)
+	measure.Say("manager: %d definitions of %d objects in %.1f s", b.crds, b.objects, m.WallSeconds)
+	after, err := b.requests.read(ctx)
+	if err != nil {
+		return m, err
+	}
+	spent, err := p.usage()
+	if err != nil {
+		return m, err
+	}
+	m.Requests, m.CPUSeconds, m.PeakRSSMiB = after.since(before), spent.cpu-cost.cpu, float64(spent.peakRSS)/mib
+	return m, mustBeMigrated(ctx, b.resources)
+}

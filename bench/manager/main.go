@@ -73,11 +73,15 @@ func run(ctx context.Context, s settings, out string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
-	b, err := newBench(ctx, plane, s)
+	dir, err := os.MkdirTemp("", "godwit-bench-")
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer func() { _ = os.RemoveAll(dir) }()
+	b, err := newBench(ctx, plane, s, dir)
+	if err != nil {
+		return err
+	}
 
 	r := result{CRDs: s.crds, ObjectsPerCRD: s.objects, Limits: s.limits}
 	if r.Wall, err = b.measureWall(ctx); err != nil {
@@ -104,16 +108,13 @@ type bench struct {
 	requests   *requests
 	migrations *migrations
 	resources  []*widget.Resource
-	dir        string
+	dir        string // for files of the manager
 }
 
-func newBench(ctx context.Context, plane *controlplane.ControlPlane, s settings) (*bench, error) {
-	b := &bench{settings: s, plane: plane}
-	var err error
-	if b.dir, err = os.MkdirTemp("", "godwit-bench-"); err != nil {
-		return nil, err
-	}
-	if err := b.installManager(ctx); err != nil {
+func newBench(ctx context.Context, plane *controlplane.ControlPlane, s settings, dir string) (*bench, error) {
+	b := &bench{settings: s, plane: plane, dir: dir}
+	err := b.installManager(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if b.requests, err = countRequests(ctx, plane.Config()); err != nil {
@@ -133,8 +134,6 @@ func newBench(ctx context.Context, plane *controlplane.ControlPlane, s settings)
 	}
 	return b, nil
 }
-
-func (b *bench) close() { _ = os.RemoveAll(b.dir) }
 
 func names(prefix string, n int) []string {
 	all := make([]string, n)

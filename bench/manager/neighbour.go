@@ -110,7 +110,7 @@ func (r *neighbourResult) rate() {
 	for _, t := range r.Rounds {
 		idle, load = append(idle, t.Idle.took...), append(load, t.Load.took...)
 	}
-	r.Pooled = float64(measure.Percentile(load, 0.99)) / float64(measure.Percentile(idle, 0.99))
+	r.Pooled = measure.Ratio(windowOf(load).P99, windowOf(idle).P99)
 }
 
 // turn measures one round.
@@ -139,7 +139,7 @@ func (b *bench) turn(ctx context.Context, n *neighbour, resources []*widget.Reso
 		return t, err
 	}
 	t.rate()
-	t.WritesPerSecond = float64(after.since(before)["patch"]) / loaded.Seconds()
+	t.WritesPerSecond = measure.Ratio(float64(after.since(before)["patch"]), loaded.Seconds())
 	if err := b.awaitSuccess(ctx, resources); err != nil {
 		return t, err
 	}
@@ -173,10 +173,10 @@ func (b *bench) alternate(ctx context.Context, n *neighbour, p *process, resourc
 		if err != nil {
 			return 0, err
 		}
+		loaded += time.Since(begun)
 		if b.migrations.all(resources, succeeded) {
 			return loaded, nil // the manager was at rest for a part of it
 		}
-		loaded += time.Since(begun)
 		t.Idle.took, t.Load.took = append(t.Idle.took, idle...), append(t.Load.took, load...)
 	}
 	return loaded, nil
@@ -184,7 +184,7 @@ func (b *bench) alternate(ctx context.Context, n *neighbour, p *process, resourc
 
 func (t *turn) rate() {
 	t.Idle, t.Load = windowOf(t.Idle.took), windowOf(t.Load.took)
-	t.Ratio, t.RatioP50 = t.Load.P99/t.Idle.P99, t.Load.P50/t.Idle.P50
+	t.Ratio, t.RatioP50 = measure.Ratio(t.Load.P99, t.Idle.P99), measure.Ratio(t.Load.P50, t.Idle.P50)
 }
 
 // neighbour is the second client.

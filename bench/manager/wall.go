@@ -60,8 +60,8 @@ func (b *bench) measureWall(ctx context.Context) (wall, error) {
 		return w, err
 	}
 	w.SumOfSingles = float64(b.crds) * measure.Median(w.Singles, func(s single) float64 { return s.Seconds })
-	w.Ratio = w.Manager.WallSeconds / w.SumOfSingles
-	w.RatioWriting = (w.Manager.WallSeconds - w.Manager.SecondsToWrite) / w.SumOfSingles
+	w.Ratio = measure.Ratio(w.Manager.WallSeconds, w.SumOfSingles)
+	w.RatioWriting = measure.Ratio(w.Manager.WallSeconds-w.Manager.SecondsToWrite, w.SumOfSingles)
 	return w, nil
 }
 
@@ -132,7 +132,7 @@ func (b *bench) runManager(ctx context.Context) (m managed, err error) {
 		return m, err
 	}
 	m.WallSeconds = time.Since(begun).Seconds()
-	m.ObjectsPerSecond = float64(b.crds*b.objects) / (m.WallSeconds - m.SecondsToWrite)
+	m.ObjectsPerSecond = measure.Ratio(float64(b.crds*b.objects), m.WallSeconds-m.SecondsToWrite)
 	measure.Say("manager: %d definitions of %d objects in %.1f s", b.crds, b.objects, m.WallSeconds)
 	after, err := b.requests.read(ctx)
 	if err != nil {

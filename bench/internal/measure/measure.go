@@ -39,6 +39,14 @@ func Percentile(of []time.Duration, share float64) time.Duration {
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
 }
 
+// Ratio is 0 where there is nothing to compare with, which JSON has a word for.
+func Ratio(of, to float64) float64 {
+	if to == 0 {
+		return 0
+	}
+	return of / to
+}
+
 // Write writes a result as JSON, to a file and to stdout.
 func Write(path string, result any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {

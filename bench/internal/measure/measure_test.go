@@ -54,3 +54,12 @@ func TestMedian(t *testing.T) {
 		})
 	}
 }
+
+func TestRatio(t *testing.T) {
+	if got := Ratio(3, 2); got != 1.5 {
+		t.Errorf("got %v, want 1.5", got)
+	}
+	if got := Ratio(0, 0); got != 0 {
+		t.Errorf("got %v of nothing, want 0, which can be written as JSON", got)
+	}
+}

@@ -218,7 +218,7 @@ func peakRSS(ctx context.Context, plane *controlplane.ControlPlane, binary strin
 }
 
 func (r *result) write(path string) error {
-	if err := measure.Write(path, r); err != nil {
+	if err := measure.Write(os.Stdout, path, r); err != nil {
 		return err
 	}
 	fmt.Printf("crd: ratio_to_ceiling=%.2f requests_per_object=%.4f rss_slope_bytes=%.0f\n",

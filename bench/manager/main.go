@@ -93,7 +93,7 @@ func run(ctx context.Context, s settings, out string) (err error) {
 	if r.Idle, err = b.measureIdle(ctx); err != nil {
 		return fmt.Errorf("measure an idle manager: %w", err)
 	}
-	if err := measure.Write(out, r); err != nil {
+	if err := measure.Write(os.Stdout, out, r); err != nil {
 		return err
 	}
 	fmt.Printf("manager: wall_ratio=%.2f p99_ratio=%.2f rss_mib=%.0f requests=%d idle_requests_per_minute=%.1f idle_cpu_seconds=%.2f\n",

@@ -5,6 +5,7 @@ package measure
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,8 +48,8 @@ func Ratio(of, to float64) float64 {
 	return of / to
 }
 
-// Write writes a result as JSON, to a file and to stdout.
-func Write(path string, result any) error {
+// Write writes a result as JSON, to a file and to whoever reads along.
+func Write(out io.Writer, path string, result any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err
 	}
@@ -59,8 +60,8 @@ func Write(path string, result any) error {
 	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
 		return err
 	}
-	fmt.Printf("%s\n", text)
-	return nil
+	_, err = fmt.Fprintf(out, "%s\n", text)
+	return err
 }
 
 // Say tells on stderr how far a measurement is.

@@ -115,7 +115,7 @@ func (r *neighbourResult) rate() {
 
 // turn measures one round.
 func (b *bench) turn(ctx context.Context, n *neighbour, resources []*widget.Resource) (t turn, err error) {
-	p, err := b.start(ctx)
+	ctx, p, err := b.start(ctx, "--leader-elect=false") // one that is stopped can't renew its lease
 	if err != nil {
 		return t, err
 	}

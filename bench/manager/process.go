@@ -70,30 +70,38 @@ type process struct {
 	ended chan error
 }
 
-// start starts the manager as a Deployment does, and returns when it is ready.
-func (b *bench) start(ctx context.Context) (*process, error) {
+// start starts the manager as a Deployment does, but for more flags, and returns
+// when it is ready. The context that it returns ends with the manager: whoever
+// waits for its work must not wait for one that has given up.
+func (b *bench) start(ctx context.Context, flags ...string) (context.Context, *process, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	log, err := os.Create(b.file("manager.log"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := &process{ended: make(chan error, 1), log: log}
-	p.Cmd = exec.CommandContext(ctx, b.binary, "manager", "--config="+b.file("config.yaml"),
-		"--metrics-bind-address=0", "--health-probe-bind-address="+address, "--leader-elect-namespace=default")
+	flags = append([]string{"manager", "--config=" + b.file("config.yaml"), "--metrics-bind-address=0",
+		"--health-probe-bind-address=" + address, "--leader-elect-namespace=default"}, flags...)
+	p.Cmd = exec.CommandContext(ctx, b.binary, flags...)
 	p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) }
 	p.Env = append(os.Environ(), "KUBECONFIG="+b.file("kubeconfig"))
 	p.Stderr = log
 	if err := p.Start(); err != nil {
-		return nil, errors.Join(err, log.Close())
+		return nil, nil, errors.Join(err, log.Close())
 	}
-	go func() { p.ended <- p.Wait() }()
-	if err := p.awaitReady(ctx, address); err != nil {
-		return nil, errors.Join(err, p.stop())
+	alive, end := context.WithCancelCause(ctx)
+	go func() {
+		err := p.Wait()
+		end(errors.New("the manager ended"))
+		p.ended <- err
+	}()
+	if err := p.awaitReady(alive, address); err != nil {
+		return nil, nil, errors.Join(err, p.stop())
 	}
-	return p, nil
+	return alive, p, nil
 }
 
 func (p *process) awaitReady(ctx context.Context, address string) error {
@@ -112,10 +120,7 @@ func (p *process) awaitReady(ctx context.Context, address string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the manager to be ready: %w", ctx.Err())
-		case err := <-p.ended:
-			p.ended <- err
-			return fmt.Errorf("the manager ended before it was ready: %w", err)
+			return fmt.Errorf("wait for the manager to be ready: %w", context.Cause(ctx))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

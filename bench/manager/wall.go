@@ -102,7 +102,7 @@ func runSingle(ctx context.Context, binary string, r *widget.Resource) (single, 
 
 // runManager lets a manager that has nothing to do yet see every definition change.
 func (b *bench) runManager(ctx context.Context) (m managed, err error) {
-	p, err := b.start(ctx)
+	ctx, p, err := b.start(ctx)
 	if err != nil {
 		return m, err
 	}

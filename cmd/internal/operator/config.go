@@ -32,6 +32,16 @@ const (
 	EnableVariable = "ENABLE_STORAGE_VERSION_MIGRATOR"
 )
 
+const (
+	// DefaultMaxInFlight and DefaultMaxWritesPerSecond keep what others notice of
+	// the manager small on an API server of two cores; docs/adr/0014 has the
+	// measurements.
+	DefaultMaxInFlight = 4
+	// DefaultMaxWritesPerSecond is a busy controller's rate: 180,000 objects in an
+	// hour.
+	DefaultMaxWritesPerSecond = 50
+)
+
 // Controllers are all there are.
 var Controllers = []string{StorageVersionMigrator}
 
@@ -63,12 +73,14 @@ type ScopeConfiguration struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
-// Limits bound what all migrations together ask of the API server.
+// Limits bound what all migrations together ask of the API server. By default they
+// leave it to others: nobody waits for a manager, as somebody does for a command.
 type Limits struct {
-	// MaxInFlight requests at once; 0 means 16.
+	// MaxInFlight requests at once; 0 means DefaultMaxInFlight.
 	MaxInFlight int `json:"maxInFlight,omitempty"`
-	// MaxWritesPerSecond that start; 0 means no limit.
-	MaxWritesPerSecond float64 `json:"maxWritesPerSecond,omitempty"`
+	// MaxWritesPerSecond that start; unset means DefaultMaxWritesPerSecond, and 0
+	// no limit.
+	MaxWritesPerSecond *float64 `json:"maxWritesPerSecond,omitempty"`
 	// MaxBytesPerFiveMinutes that etcd has to take; unset means 512Mi, and 0 no
 	// limit.
 	MaxBytesPerFiveMinutes *resource.Quantity `json:"maxBytesPerFiveMinutes,omitempty"`
@@ -76,7 +88,13 @@ type Limits struct {
 
 // walk is what these limits are to a limiter.
 func (l Limits) walk() walk.Limits {
-	w := walk.Limits{MaxInFlight: l.MaxInFlight, MaxWritesPerSecond: l.MaxWritesPerSecond}
+	w := walk.Limits{MaxInFlight: l.MaxInFlight, MaxWritesPerSecond: DefaultMaxWritesPerSecond}
+	if w.MaxInFlight == 0 {
+		w.MaxInFlight = DefaultMaxInFlight
+	}
+	if l.MaxWritesPerSecond != nil {
+		w.MaxWritesPerSecond = *l.MaxWritesPerSecond
+	}
 	if q := l.MaxBytesPerFiveMinutes; q != nil {
 		if w.MaxBytesPerFiveMinutes = q.Value(); w.MaxBytesPerFiveMinutes == 0 {
 			w.MaxBytesPerFiveMinutes = -1
@@ -118,8 +136,10 @@ func (c Configuration) validate() error {
 		return fmt.Errorf("storageVersionMigrator.defaults.write: no such write: %q; there are %v", defaults.Write, crdmigrator.Writes)
 	case defaults.Settle != nil && defaults.Settle.Duration < 0:
 		return fmt.Errorf("storageVersionMigrator.defaults.settle: %s is below 0s", defaults.Settle.Duration)
-	case c.Limits.MaxInFlight < 0 || c.Limits.MaxWritesPerSecond < 0:
-		return errors.New("limits: a limit is above zero")
+	case c.Limits.MaxInFlight < 0:
+		return errors.New("limits.maxInFlight: it is below zero")
+	case c.Limits.MaxWritesPerSecond != nil && *c.Limits.MaxWritesPerSecond < 0:
+		return errors.New("limits.maxWritesPerSecond: it is below zero")
 	case c.Limits.MaxBytesPerFiveMinutes != nil && c.Limits.MaxBytesPerFiveMinutes.Sign() < 0:
 		return errors.New("limits.maxBytesPerFiveMinutes: it is below zero")
 	}

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 func TestReadConfiguration(t *testing.T) {
@@ -28,7 +30,8 @@ func TestReadConfiguration(t *testing.T) {
 		"no phase of that name":  {text: head + "storageVersionMigrator: {defaults: {phases: [Migrate]}}\n", says: "no such phase"},
 		"suspended for all":      {text: head + "storageVersionMigrator: {defaults: {suspend: true}}\n", says: "--controllers"},
 		"below no time":          {text: head + "storageVersionMigrator: {defaults: {settle: -1s}}\n", says: "settle"},
-		"a limit below zero":     {text: head + "limits: {maxInFlight: -1}\n", says: "limits"},
+		"requests below zero":    {text: head + "limits: {maxInFlight: -1}\n", says: "limits.maxInFlight"},
+		"writes below zero":      {text: head + "limits: {maxWritesPerSecond: -1}\n", says: "limits.maxWritesPerSecond"},
 		"bytes below zero":       {text: head + "limits: {maxBytesPerFiveMinutes: -1}\n", says: "maxBytesPerFiveMinutes"},
 		"a bad selector":         {text: head + "storageVersionMigrator: {scopes: [{labelSelector: {matchExpressions: [{key: a, operator: Is}]}}]}\n", says: "scopes[0].labelSelector"},
 		"every definition there is, by an empty selector": {text: head + "storageVersionMigrator: {scopes: [{labelSelector: {}}]}\n", says: "name a group or a label"},
@@ -43,6 +46,27 @@ func TestReadConfiguration(t *testing.T) {
 			t.Errorf("%s: %v", reason, err)
 		case test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), path)):
 			t.Errorf("%s: %v, want an error that names the file and says %q", reason, err, test.says)
+		}
+	}
+}
+
+func TestLimitsOfConfiguration(t *testing.T) {
+	for reason, test := range map[string]struct {
+		text string
+		want walk.Limits
+	}{
+		"gentle by default":         {"{}", walk.Limits{MaxInFlight: DefaultMaxInFlight, MaxWritesPerSecond: DefaultMaxWritesPerSecond}},
+		"a rate alone":              {"{maxWritesPerSecond: 7.5}", walk.Limits{MaxInFlight: DefaultMaxInFlight, MaxWritesPerSecond: 7.5}},
+		"requests at once alone":    {"{maxInFlight: 16}", walk.Limits{MaxInFlight: 16, MaxWritesPerSecond: DefaultMaxWritesPerSecond}},
+		"as fast as the command is": {"{maxInFlight: 16, maxWritesPerSecond: 0}", walk.Limits{MaxInFlight: 16}},
+		"without a byte budget":     {"{maxInFlight: 1, maxWritesPerSecond: 1, maxBytesPerFiveMinutes: 0}", walk.Limits{MaxInFlight: 1, MaxWritesPerSecond: 1, MaxBytesPerFiveMinutes: -1}},
+	} {
+		var l Limits
+		if err := yaml.UnmarshalStrict([]byte(test.text), &l); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.walk(); got != test.want {
+			t.Errorf("%s: %+v, want %+v", reason, got, test.want)
 		}
 	}
 }

@@ -32,15 +32,10 @@ const (
 	EnableVariable = "ENABLE_STORAGE_VERSION_MIGRATOR"
 )
 
-const (
-	// DefaultMaxInFlight and DefaultMaxWritesPerSecond keep what others notice of
-	// the manager small on an API server of two cores; docs/adr/0014 has the
-	// measurements.
-	DefaultMaxInFlight = 4
-	// DefaultMaxWritesPerSecond is a busy controller's rate: 180,000 objects in an
-	// hour.
-	DefaultMaxWritesPerSecond = 50
-)
+// DefaultMaxWritesPerSecond keeps what others notice of the manager small on an API
+// server of two cores; docs/adr/0014 has the measurements. It is a busy controller's
+// rate: 180,000 objects in an hour.
+const DefaultMaxWritesPerSecond = 50
 
 // Controllers are all there are.
 var Controllers = []string{StorageVersionMigrator}
@@ -76,10 +71,9 @@ type ScopeConfiguration struct {
 // Limits bound what all migrations together ask of the API server. By default they
 // leave it to others: nobody waits for a manager, as somebody does for a command.
 type Limits struct {
-	// MaxInFlight requests at once; 0 means DefaultMaxInFlight.
+	// MaxInFlight requests at once; 0 means 16.
 	MaxInFlight int `json:"maxInFlight,omitempty"`
-	// MaxWritesPerSecond that start; unset means DefaultMaxWritesPerSecond, and 0
-	// no limit.
+	// MaxWritesPerSecond that start; unset means 50, and 0 no limit.
 	MaxWritesPerSecond *float64 `json:"maxWritesPerSecond,omitempty"`
 	// MaxBytesPerFiveMinutes that etcd has to take; unset means 512Mi, and 0 no
 	// limit.
@@ -89,9 +83,6 @@ type Limits struct {
 // walk is what these limits are to a limiter.
 func (l Limits) walk() walk.Limits {
 	w := walk.Limits{MaxInFlight: l.MaxInFlight, MaxWritesPerSecond: DefaultMaxWritesPerSecond}
-	if w.MaxInFlight == 0 {
-		w.MaxInFlight = DefaultMaxInFlight
-	}
 	if l.MaxWritesPerSecond != nil {
 		w.MaxWritesPerSecond = *l.MaxWritesPerSecond
 	}

@@ -55,10 +55,10 @@ func TestLimitsOfConfiguration(t *testing.T) {
 		text string
 		want walk.Limits
 	}{
-		"gentle by default":         {"{}", walk.Limits{MaxInFlight: DefaultMaxInFlight, MaxWritesPerSecond: DefaultMaxWritesPerSecond}},
-		"a rate alone":              {"{maxWritesPerSecond: 7.5}", walk.Limits{MaxInFlight: DefaultMaxInFlight, MaxWritesPerSecond: 7.5}},
-		"requests at once alone":    {"{maxInFlight: 16}", walk.Limits{MaxInFlight: 16, MaxWritesPerSecond: DefaultMaxWritesPerSecond}},
-		"as fast as the command is": {"{maxInFlight: 16, maxWritesPerSecond: 0}", walk.Limits{MaxInFlight: 16}},
+		"gentle by default":         {"{}", walk.Limits{MaxWritesPerSecond: DefaultMaxWritesPerSecond}},
+		"a rate alone":              {"{maxWritesPerSecond: 7.5}", walk.Limits{MaxWritesPerSecond: 7.5}},
+		"requests at once alone":    {"{maxInFlight: 8}", walk.Limits{MaxInFlight: 8, MaxWritesPerSecond: DefaultMaxWritesPerSecond}},
+		"as fast as the command is": {"{maxWritesPerSecond: 0}", walk.Limits{}},
 		"without a byte budget":     {"{maxInFlight: 1, maxWritesPerSecond: 1, maxBytesPerFiveMinutes: 0}", walk.Limits{MaxInFlight: 1, MaxWritesPerSecond: 1, MaxBytesPerFiveMinutes: -1}},
 	} {
 		var l Limits

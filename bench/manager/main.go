@@ -61,39 +61,47 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, s, *out); err != nil {
+	r, err := run(ctx, s)
+	if err == nil {
+		err = r.write(*out) // once the servers are gone, and nothing says more
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1) //nolint:gocritic // the deferred stop frees nothing that the exit does not
 	}
 }
 
-func run(ctx context.Context, s settings, out string) (err error) {
+func run(ctx context.Context, s settings) (r result, err error) {
 	plane, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
 	dir, err := os.MkdirTemp("", "godwit-bench-")
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	b, err := newBench(ctx, plane, s, dir)
 	if err != nil {
-		return err
+		return r, err
 	}
 
-	r := result{CRDs: s.crds, ObjectsPerCRD: s.objects, Limits: s.limits}
+	r = result{CRDs: s.crds, ObjectsPerCRD: s.objects, Limits: s.limits}
 	if r.Wall, err = b.measureWall(ctx); err != nil {
-		return fmt.Errorf("measure the wall time: %w", err)
+		return r, fmt.Errorf("measure the wall time: %w", err)
 	}
 	if r.Neighbour, err = b.measureNeighbour(ctx, r.Wall.Manager.ObjectsPerSecond); err != nil {
-		return fmt.Errorf("measure the second client: %w", err)
+		return r, fmt.Errorf("measure the second client: %w", err)
 	}
 	if r.Idle, err = b.measureIdle(ctx); err != nil {
-		return fmt.Errorf("measure an idle manager: %w", err)
+		return r, fmt.Errorf("measure an idle manager: %w", err)
 	}
-	if err := measure.Write(os.Stdout, out, r); err != nil {
+	return r, nil
+}
+
+func (r result) write(path string) error {
+	if err := measure.Write(os.Stdout, path, r); err != nil {
 		return err
 	}
 	fmt.Printf("manager: wall_ratio=%.2f p99_ratio=%.2f rss_mib=%.0f requests=%d idle_requests_per_minute=%.1f idle_cpu_seconds=%.2f\n",

@@ -22,6 +22,11 @@ var (
 	errLeftScope   = errors.New("the definition left the manager's scope")
 )
 
+// pageObjects is a fifth of what a command reads at once: a suspended migration stops
+// before its next page, which at the default rate is two seconds away, and a small
+// page holds up nobody else's request. It costs one request in a hundred objects.
+const pageObjects = 100
+
 // work is what the manager remembers of one CRDMigration while it runs. Losing it
 // costs requests: the checkpoint is in the status.
 type work struct {
@@ -42,6 +47,7 @@ func (w *work) newMigrator() (*crdmigrator.Migrator, error) {
 	o := options(w.spec)
 	o.Journal = journal{work: w, reader: w.Reader}
 	o.BeforePage = w.wanted
+	o.PageObjects = pageObjects
 	o.Limiter = w.Limiter.Narrow(ownLimits(w.spec)) // also without bounds of its own: its objects' webhook may be away
 	m, err := crdmigrator.New(w.Config, o)
 	if err != nil {

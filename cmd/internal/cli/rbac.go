@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
@@ -37,6 +39,12 @@ func (a *app) rbacCommand() *cobra.Command {
 				rights.Groups = []string{everyGroup}
 			case len(rights.Groups) == 0:
 				return usagef("say which API groups: --group=GROUP, several times, or --all-groups")
+			}
+			for _, group := range rights.Groups {
+				// "" would be the core group, every Secret in it.
+				if !all && (!strings.Contains(group, ".") || len(validation.IsDNS1123Subdomain(group)) > 0) {
+					return usagef("%q is no API group of custom resources: write it as in example.com; every group is --all-groups", group)
+				}
 			}
 			rights.Writes = []crdmigrator.Write{crdmigrator.Write(write.value)}
 			for _, o := range rights.Objects() {

@@ -124,3 +124,18 @@ func TestLabelRemovedTakesTheMigrationAway(t *testing.T) {
 		t.Errorf("storedVersions is %s: trimmed although it was no longer asked for", got)
 	}
 }
+
+// TestDeletedMigrationIsMadeAgain where there is something to migrate: the
+// definition is as it was, and nothing else happens to it that would tell.
+func TestDeletedMigrationIsMadeAgain(t *testing.T) {
+	c := newCluster(t)
+	geese := c.define("geese", 3, optedIn)
+	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 1h}}")
+	c.flip(geese)
+	first := c.awaitReason(geese, v1alpha1.ReasonSettling)
+	if err := c.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	c.await("another crdmigration", func() bool { m := c.migration(geese); return m != nil && m.UID != first.UID })
+	c.awaitReason(geese, v1alpha1.ReasonSettling)
+}

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -52,10 +54,19 @@ type Reconciler struct {
 	scanned map[types.UID]int64 // generation whose managedFields were found clean
 }
 
+// deleted: a CRDMigration that is gone, by whomever, is made again where there is
+// something to migrate. Nothing else would tell, since the definition is as it was.
+var deleted = predicate.Funcs{
+	CreateFunc:  func(event.CreateEvent) bool { return false },
+	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&apiextensionsv1.CustomResourceDefinition{}, builder.OnlyMetadata, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&v1alpha1.CRDMigration{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(deleted)).
 		Named("crdscope").
 		WithOptions(controller.Options{RateLimiter: crdmigration.Backoff()}).
 		Complete(r)

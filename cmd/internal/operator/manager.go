@@ -125,11 +125,12 @@ func addStorageVersionMigrator(mgr manager.Manager, c Configuration) error {
 	}
 	cfg := rest.CopyConfig(mgr.GetConfig())
 	cfg.Wrap(counted.RoundTripper)
-	planner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: limiter})
+	looking := limiter.Narrow(walk.Limits{}) // where a conversion webhook is away, looking slows down alone
+	planner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: looking})
 	if err != nil {
 		return err
 	}
-	scanner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: limiter, Scan: true})
+	scanner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: looking, Scan: true})
 	if err != nil {
 		return err
 	}

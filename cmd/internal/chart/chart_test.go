@@ -114,6 +114,8 @@ func TestChartRefusesBadValues(t *testing.T) {
 		"limits: {maxBytesPerFiveMinutes: lots}":                                          `limits.maxBytesPerFiveMinutes: "lots" is no amount of bytes: write it as in 512Mi, or 0 for no limit`,
 		"limits: {maxBytesPerFiveMinutes: -1}":                                            "at '/limits/maxBytesPerFiveMinutes': minimum: got -1, want 0",
 		"metrics: {podMonitor: {enabled: 'true'}}":                                        "at '/metrics/podMonitor/enabled': got string, want boolean",
+
+		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], trim: true}}": "storageVersionMigrator.defaults.trim: true needs the phase StorageVersionMigration",
 	} {
 		t.Run(values, func(t *testing.T) {
 			_, err := helm(t, "template", "godwit", chartDir, valuesFile(t, values))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,14 +120,7 @@ func ReadConfiguration(path string) (Configuration, error) {
 }
 
 func (c Configuration) validate() error {
-	defaults := c.StorageVersionMigrator.Defaults
 	switch {
-	case defaults.Suspend:
-		return errors.New("storageVersionMigrator.defaults.suspend: nothing would ever be migrated; leave storageVersionMigrator out of --controllers instead")
-	case defaults.Write != "" && !slices.Contains(crdmigrator.Writes, crdmigrator.Write(defaults.Write)):
-		return fmt.Errorf("storageVersionMigrator.defaults.write: no such write: %q; there are %v", defaults.Write, crdmigrator.Writes)
-	case defaults.Settle != nil && defaults.Settle.Duration < 0:
-		return fmt.Errorf("storageVersionMigrator.defaults.settle: %s is below 0s", defaults.Settle.Duration)
 	case c.Limits.MaxInFlight < 0:
 		return errors.New("limits.maxInFlight: it is below zero")
 	case c.Limits.MaxWritesPerSecond != nil && *c.Limits.MaxWritesPerSecond < 0:
@@ -134,13 +128,39 @@ func (c Configuration) validate() error {
 	case c.Limits.MaxBytesPerFiveMinutes != nil && c.Limits.MaxBytesPerFiveMinutes.Sign() < 0:
 		return errors.New("limits.maxBytesPerFiveMinutes: it is below zero")
 	}
-	for _, phase := range defaults.Phases {
-		if !slices.Contains(crdmigrator.Phases, crdmigrator.Phase(phase)) {
-			return fmt.Errorf("storageVersionMigrator.defaults.phases: no such phase: %q", phase)
-		}
+	if err := validateDefaults(c.StorageVersionMigrator.Defaults); err != nil {
+		return fmt.Errorf("storageVersionMigrator.defaults.%w", err)
 	}
 	_, err := c.StorageVersionMigrator.scope()
 	return err
+}
+
+// maxSettle is what the kind allows.
+const maxSettle = 24 * time.Hour
+
+// validateDefaults refuses what the API server refuses in a CRDMigration, which is
+// where it reads the same spec.
+func validateDefaults(spec v1alpha1.CRDMigrationSpec) error {
+	for _, phase := range spec.Phases {
+		if !slices.Contains(crdmigrator.Phases, crdmigrator.Phase(phase)) {
+			return fmt.Errorf("phases: no such phase: %q", phase)
+		}
+	}
+	switch {
+	case spec.Suspend:
+		return errors.New("suspend: nothing would ever be migrated; leave storageVersionMigrator out of --controllers instead")
+	case spec.Write != "" && !slices.Contains(crdmigrator.Writes, crdmigrator.Write(spec.Write)):
+		return fmt.Errorf("write: no such write: %q; there are %v", spec.Write, crdmigrator.Writes)
+	case spec.Settle != nil && (spec.Settle.Duration < 0 || spec.Settle.Duration > maxSettle):
+		return fmt.Errorf("settle: %s is not from 0s to %s", spec.Settle.Duration, maxSettle)
+	case spec.Trim != nil && *spec.Trim && len(spec.Phases) > 0 && !slices.Contains(spec.Phases, v1alpha1.Phase(crdmigrator.StorageVersionMigrationPhase)):
+		return errors.New("trim: true needs the phase StorageVersionMigration: without it nobody knows at which version objects are stored")
+	case spec.MaxInFlight != nil && *spec.MaxInFlight < 1:
+		return fmt.Errorf("maxInFlight: %d is below 1; leave it out for no bound but that of limits", *spec.MaxInFlight)
+	case spec.MaxRequestsPerSecond != nil && *spec.MaxRequestsPerSecond < 1:
+		return fmt.Errorf("maxRequestsPerSecond: %d is below 1; leave it out for no bound but that of limits", *spec.MaxRequestsPerSecond)
+	}
+	return nil
 }
 
 // scope is what the migrator takes care of by itself. Its own kinds are always in

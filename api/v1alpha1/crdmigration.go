@@ -195,8 +195,8 @@ const (
 	// ReasonSucceeded: every object is stored at the storage version, and the
 	// definition says so.
 	ReasonSucceeded = "Succeeded"
-	// ReasonNotTrimmed: the same, but the old versions stay in storedVersions, as
-	// spec.trim asks for.
+	// ReasonNotTrimmed: nothing is left to do, but the old versions stay in
+	// storedVersions, as spec.trim asks for, or spec.phases without the rewrite.
 	ReasonNotTrimmed = "NotTrimmed"
 	// ReasonSettling: API servers may still write the old version.
 	ReasonSettling = "Settling"

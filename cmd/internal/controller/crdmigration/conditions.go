@@ -60,6 +60,9 @@ func judge(spec v1alpha1.CRDMigrationSpec, report crdmigrator.Report, err error,
 }
 
 func succeeded(spec v1alpha1.CRDMigrationSpec) verdict {
+	if !runs(spec, crdmigrator.StorageVersionMigrationPhase) {
+		return verdict{ready: true, reason: v1alpha1.ReasonNotTrimmed, message: "managedFields are clean; spec.phases leaves objects, and status.storedVersions, as they are stored"}
+	}
 	if !trims(spec) {
 		return verdict{ready: true, reason: v1alpha1.ReasonNotTrimmed, message: "every object is stored at the storage version; spec.trim leaves the old versions in status.storedVersions"}
 	}
@@ -70,7 +73,10 @@ func migrating() verdict {
 	return verdict{working: true, reason: v1alpha1.ReasonMigrating, message: "objects are being written"}
 }
 
-func trims(spec v1alpha1.CRDMigrationSpec) bool { return spec.Trim == nil || *spec.Trim }
+// trims: without the rewrite nobody knows at which version objects are stored.
+func trims(spec v1alpha1.CRDMigrationSpec) bool {
+	return (spec.Trim == nil || *spec.Trim) && runs(spec, crdmigrator.StorageVersionMigrationPhase)
+}
 
 func suspended() verdict {
 	return verdict{reason: v1alpha1.ReasonSuspended, message: "spec.suspend is set; it goes on where it stopped once that is removed"}

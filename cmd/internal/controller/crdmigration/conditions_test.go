@@ -40,6 +40,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"nothing is left":                 {report: counted(godwit.Counts{Migrated: 3}), want: v1alpha1.ReasonSucceeded, is: "Ready"},
 		"and nothing was to be trimmed":   {spec: v1alpha1.CRDMigrationSpec{Trim: new(false)}, report: counted(godwit.Counts{Migrated: 3}), want: v1alpha1.ReasonNotTrimmed, is: "Ready"},
+		"objects were not to be written":  {spec: v1alpha1.CRDMigrationSpec{Phases: []v1alpha1.Phase{"CleanupManagedFields"}}, report: counted(godwit.Counts{Skipped: 3}), want: v1alpha1.ReasonNotTrimmed, is: "Ready"},
 		"servers adopt":                   {err: &crdmigrator.NotSettledError{Servers: []crdmigrator.Server{silent}}, want: v1alpha1.ReasonSettling, is: "Reconciling"},
 		"a server is silent":              {err: &crdmigrator.NotSettledError{Servers: []crdmigrator.Server{silent}, Silent: []crdmigrator.Server{silent}}, want: v1alpha1.ReasonSettling, is: "Reconciling", blocked: 1},
 		"a right is missing":              {err: blockedBy(crdmigrator.ReasonForbidden), want: v1alpha1.ReasonBlocked, is: "Stalled", blocked: 1},
@@ -107,6 +108,7 @@ func TestPause(t *testing.T) {
 		"servers settle":                    {err: &crdmigrator.NotSettledError{Wait: time.Minute}, want: lookAgain},
 		"servers have almost settled":       {err: &crdmigrator.NotSettledError{Wait: time.Millisecond}, want: time.Second},
 		"changed":                           {err: crdmigrator.ErrChanged, v: verdict{reason: v1alpha1.ReasonRetrying}, unsettled: 1, want: time.Second},
+		"changed, and does not end":         {err: crdmigrator.ErrChanged, v: verdict{reason: v1alpha1.ReasonRetrying}, unsettled: 100, want: waitForOthers},
 		"conflicts":                         {v: verdict{reason: v1alpha1.ReasonRetrying}, unsettled: 1, want: waitForOthers},
 		"failed once":                       {v: verdict{reason: v1alpha1.ReasonFailed}, unsettled: 1, want: firstRetry},
 		"failed three times":                {v: verdict{reason: v1alpha1.ReasonFailed}, unsettled: 3, want: 4 * firstRetry},

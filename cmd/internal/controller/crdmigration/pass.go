@@ -143,7 +143,8 @@ func (w *work) done(m *v1alpha1.CRDMigration, p crdmigrator.Plan) bool {
 
 // describe writes down what a plan says about the definition. Another definition,
 // or another state of it, begins a new story. What was Ready is so no longer, or
-// whoever waits for it would go on before the work is done.
+// whoever waits for it would go on before the work is done; nor is it complete, or
+// a pass for another spec that is killed would be taken for done.
 func describe(m *v1alpha1.CRDMigration, p crdmigrator.Plan) {
 	s := &m.Status
 	if s.CRDUID != p.UID || s.CRDGeneration != p.Generation {
@@ -152,6 +153,7 @@ func describe(m *v1alpha1.CRDMigration, p crdmigrator.Plan) {
 	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) {
 		migrating().apply(m)
 	}
+	s.CompletionTime = nil
 	s.CRDUID, s.CRDGeneration = p.UID, p.Generation
 	s.StorageVersion, s.StoredVersions = p.StorageVersion, p.StoredVersions
 }
@@ -162,13 +164,11 @@ func complete(m *v1alpha1.CRDMigration, report crdmigrator.Report, v verdict, no
 		m.Status.StoredVersions = []string{m.Status.StorageVersion}
 	}
 	if !v.ready {
-		m.Status.CompletionTime = nil
+		m.Status.CompletionTime = nil // another manager's, by mistake
 		return
 	}
 	m.Status.EstimatedCompletion = nil
-	if m.Status.CompletionTime == nil {
-		m.Status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
-	}
+	m.Status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
 }
 
 // conclude turns the end of a pass into a verdict and a time to look again.
@@ -203,9 +203,14 @@ func (w *work) pause(v verdict, err error) time.Duration {
 	case v.ready, v.reason == v1alpha1.ReasonSuspended, v.reason == v1alpha1.ReasonCRDNotFound:
 		return 0
 	case errors.Is(err, crdmigrator.ErrChanged), errors.Is(err, errSpecChanged):
-		return time.Second
+		return w.backOff(time.Second, waitForOthers) // a definition that is being deleted may hang there for days
 	case v.reason == v1alpha1.ReasonRetrying, v.reason == v1alpha1.ReasonNotConverging, v.reason == v1alpha1.ReasonBlocked && v.working:
 		return waitForOthers
 	}
-	return min(firstRetry<<min(max(w.unsettled-1, 0), 10), maxRetry)
+	return w.backOff(firstRetry, maxRetry)
+}
+
+// backOff doubles with each pass in a row that left something behind.
+func (w *work) backOff(first, most time.Duration) time.Duration {
+	return min(first<<min(max(w.unsettled-1, 0), 10), most)
 }

@@ -53,7 +53,7 @@ func TestAnotherStateOfTheDefinitionIsAnotherStory(t *testing.T) {
 		Checkpoint: &v1alpha1.Checkpoint{Cursor: "x"},
 	}}
 	describe(m, crdmigrator.Plan{UID: "a", Generation: 2, StorageVersion: "v2"})
-	if m.Status.Progress != "5/5" || m.Status.CompletionTime == nil {
+	if m.Status.Progress != "5/5" {
 		t.Errorf("the same state, and yet: %+v", m.Status)
 	}
 	for _, next := range []crdmigrator.Plan{{UID: "a", Generation: 3}, {UID: types.UID("b"), Generation: 2}} {
@@ -65,6 +65,31 @@ func TestAnotherStateOfTheDefinitionIsAnotherStory(t *testing.T) {
 		if other.Status.Checkpoint == nil {
 			t.Error("the checkpoint is void or not by its own rules, and was thrown away")
 		}
+	}
+}
+
+// TestKilledPassForAnotherSpecIsNotDone: the definition is as the pass before has
+// left it, and progress of the one under way is written. Whoever goes on must not
+// take the end of the first for the end of the second.
+func TestKilledPassForAnotherSpecIsNotDone(t *testing.T) {
+	plan := crdmigrator.Plan{UID: "a", Generation: 2, State: crdmigrator.Clean}
+	m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+	w := &work{}
+	describe(m, plan)
+	ready := succeeded(w.spec)
+	complete(m, crdmigrator.Report{}, ready, time.Now())
+	ready.apply(m)
+	if !w.done(m, plan) {
+		t.Fatalf("a pass that ended well is not done: %+v", m.Status)
+	}
+	m.Generation = 2
+	if w.done(m, plan) {
+		t.Error("another spec is done before a pass")
+	}
+	describe(m, plan)
+	migrating().apply(m)
+	if w.done(m, plan) {
+		t.Errorf("a pass under way is done: %+v", m.Status)
 	}
 }
 

@@ -61,6 +61,6 @@ func (a *app) logger(verbose int) logr.Logger {
 	for range min(verbose, maxVerbose) {
 		level--
 	}
-	return zap.New(zap.WriteTo(a.streams.ErrOut), zap.Level(level),
+	return zap.New(zap.WriteTo(a.streams.ErrOut), zap.Level(level), zap.StacktraceLevel(zapcore.PanicLevel),
 		zap.JSONEncoder(func(e *zapcore.EncoderConfig) { e.EncodeTime = zapcore.RFC3339TimeEncoder }))
 }

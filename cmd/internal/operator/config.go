@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -106,11 +107,14 @@ func ReadConfiguration(path string) (Configuration, error) {
 	if err != nil {
 		return c, fmt.Errorf("read the configuration: %w", err)
 	}
+	if first, _, more := bytes.Cut(text, []byte("\n---")); more && len(bytes.TrimSpace(first)) > 0 {
+		return c, fmt.Errorf("read the configuration %s: it has more than one document, of which one would be read", path)
+	}
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
 		return c, fmt.Errorf("read the configuration %s: %w", path, err)
 	}
 	if c.APIVersion != ConfigurationVersion || c.Kind != ConfigurationKind {
-		return c, fmt.Errorf("read the configuration %s: it is %s, kind %q; this godwit understands %s, kind %q",
+		return c, fmt.Errorf("read the configuration %s: apiVersion is %q and kind %q; this godwit understands %q and %q",
 			path, c.APIVersion, c.Kind, ConfigurationVersion, ConfigurationKind)
 	}
 	if err := c.validate(); err != nil {

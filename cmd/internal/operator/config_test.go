@@ -27,6 +27,7 @@ func TestReadConfiguration(t *testing.T) {
 		"another version":        {text: "apiVersion: config.godwit.dev/v1\nkind: ManagerConfiguration\n", says: "config.godwit.dev/v1alpha1"},
 		"a file of another kind": {text: "apiVersion: v1\nkind: ConfigMap\n", says: "ManagerConfiguration"},
 		"no write of that name":  {text: head + "storageVersionMigrator: {defaults: {write: put}}\n", says: "no such write"},
+		"two documents":          {text: head + "---\n" + head, says: "more than one document"},
 		"no phase of that name":  {text: head + "storageVersionMigrator: {defaults: {phases: [Migrate]}}\n", says: "no such phase"},
 		"suspended for all":      {text: head + "storageVersionMigrator: {defaults: {suspend: true}}\n", says: "--controllers"},
 		"below no time":          {text: head + "storageVersionMigrator: {defaults: {settle: -1s}}\n", says: "settle"},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -63,6 +64,9 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 			return err
 		}
 	}
+	if o.LeaderElection && o.namespace() == "" {
+		return errors.New("where is the lease of the leader? Outside a cluster say --leader-elect-namespace=NAMESPACE, or --leader-elect=false where this is the only manager")
+	}
 	mgr, err := manager.New(cfg, o.manager(scheme))
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
@@ -77,11 +81,26 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		if err := installed(mgr.GetRESTMapper()); err != nil {
 			return err
 		}
-		if err := addStorageVersionMigrator(mgr, configuration); err != nil {
+		if err := addStorageVersionMigrator(mgr, configuration, crdmigration.Maker(o.namespace())); err != nil {
 			return fmt.Errorf("set up %s: %w", StorageVersionMigrator, err)
 		}
 	}
 	return mgr.Start(ctx)
+}
+
+// namespaceFile is where a ServiceAccount's volume says which namespace a pod is in.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// namespace is the manager's own; empty outside a cluster, unless it is given.
+func (o Options) namespace() string {
+	if o.Namespace != "" {
+		return o.Namespace
+	}
+	text, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // installed names a kind that is missing, which controller-runtime would wait for
@@ -89,7 +108,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 func installed(mapper meta.RESTMapper) error {
 	kind := v1alpha1.GroupVersion.WithKind("CRDMigration")
 	if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
-		return fmt.Errorf("the kind %s of %s is not installed: kubectl apply -f api/v1alpha1/crd/", kind.Kind, kind.GroupVersion())
+		return fmt.Errorf("the kind %s of %s is not installed: kubectl apply -f api/v1alpha1/crd/, or install the chart with crds.enabled=true", kind.Kind, kind.GroupVersion())
 	}
 	return nil
 }
@@ -113,7 +132,7 @@ func (o Options) manager(scheme *runtime.Scheme) manager.Options {
 }
 
 // addStorageVersionMigrator registers both of its reconcilers.
-func addStorageVersionMigrator(mgr manager.Manager, c Configuration) error {
+func addStorageVersionMigrator(mgr manager.Manager, c Configuration, maker crdmigration.Maker) error {
 	scope, err := c.StorageVersionMigrator.scope()
 	if err != nil {
 		return err
@@ -137,13 +156,13 @@ func addStorageVersionMigrator(mgr manager.Manager, c Configuration) error {
 	err = (&crdmigration.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Config: cfg, Recorder: mgr.GetEventRecorder("godwit"),
 		Defaults: c.StorageVersionMigrator.Defaults, Limiter: limiter, Metrics: counted,
-		InScope: func(crd metav1.Object) bool { return scope.Holds(crd) },
+		Maker: maker, InScope: func(crd metav1.Object) bool { return scope.Holds(crd) },
 	}).SetupWithManager(mgr)
 	if err != nil {
 		return err
 	}
 	return (&crdscope.Reconciler{
-		Client: mgr.GetClient(), Scope: scope, Planner: planner, Scanner: scanner,
+		Client: mgr.GetClient(), Scope: scope, Maker: maker, Planner: planner, Scanner: scanner,
 	}).SetupWithManager(mgr)
 }
 

@@ -121,7 +121,7 @@ func (v verdict) apply(m *v1alpha1.CRDMigration) {
 	status := map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}
 	set := func(kind string, is bool, reason, message string) {
 		meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
-			Type: kind, Status: status[is], Reason: reason, Message: message, ObservedGeneration: m.Generation,
+			Type: kind, Status: status[is], Reason: reason, Message: strings.ToValidUTF8(message[:min(len(message), maxMessage)], ""), ObservedGeneration: m.Generation,
 		})
 	}
 	set(v1alpha1.ConditionReady, v.ready, v.reason, v.message)
@@ -135,6 +135,10 @@ func (v verdict) apply(m *v1alpha1.CRDMigration) {
 	m.Status.ObservedGeneration = m.Generation
 	m.Status.Blockers = v.blocked[:min(len(v.blocked), maxSamples)]
 }
+
+// maxMessage is what a condition takes; a longer one would have the API server refuse
+// the status.
+const maxMessage = 32768
 
 // maxSamples is what the kind allows for failures and for blockers.
 const maxSamples = 20

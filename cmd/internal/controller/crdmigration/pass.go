@@ -80,7 +80,7 @@ func (w *work) wanted(ctx context.Context, crd *metav1.PartialObjectMetadata) er
 		return errSuspended
 	case m.Generation > w.generation:
 		return errSpecChanged
-	case MadeByManager(m) && !w.InScope(crd):
+	case w.Maker.Made(m) && !w.InScope(crd):
 		return errLeftScope
 	}
 	return nil

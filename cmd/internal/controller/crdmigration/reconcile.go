@@ -65,6 +65,8 @@ type Reconciler struct {
 	Defaults v1alpha1.CRDMigrationSpec
 	// Limiter paces all migrations together.
 	Limiter *walk.Limiter
+	// Maker is this manager.
+	Maker Maker
 	// InScope tells whether a definition is still one that the manager chose; only
 	// migrations that the manager made are asked about.
 	InScope func(crd metav1.Object) bool

@@ -46,13 +46,24 @@ func (s Scope) Holds(crd metav1.Object) bool {
 type Reconciler struct {
 	Client client.Client
 	Scope  Scope
+	Maker  crdmigration.Maker
 	// Planner reads storedVersions; Scanner reads managedFields of all objects, too,
 	// which is done once for each state of a definition.
 	Planner, Scanner *crdmigrator.Migrator
 
 	mu      sync.Mutex
-	scanned map[types.UID]int64 // generation whose managedFields were found clean
+	scanned map[string]state // whose managedFields were found clean, by name
 }
+
+// state of a definition.
+type state struct {
+	uid        types.UID
+	generation int64
+}
+
+// atOnce is how many definitions are looked at, most of them at the start: one whose
+// conversion webhook hangs holds up no other.
+const atOnce = 8
 
 // deleted: a CRDMigration that is gone, by whomever, is made again where there is
 // something to migrate. Nothing else would tell, since the definition is as it was.
@@ -68,7 +79,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		For(&apiextensionsv1.CustomResourceDefinition{}, builder.OnlyMetadata, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.CRDMigration{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(deleted)).
 		Named("crdscope").
-		WithOptions(controller.Options{RateLimiter: crdmigration.Backoff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: atOnce, RateLimiter: crdmigration.Backoff()}).
 		Complete(r)
 }
 
@@ -79,6 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	if err := r.Client.Get(ctx, req.NamespacedName, crd); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	m := &v1alpha1.CRDMigration{}
@@ -89,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case crd.DeletionTimestamp != nil:
 		return reconcile.Result{}, nil
 	case !r.Scope.Holds(crd):
-		if exists && crdmigration.MadeByManager(m) {
+		if exists && r.Maker.Made(m) {
 			log.FromContext(ctx).Info("The definition left the scope: its CRDMigration goes")
 			return reconcile.Result{}, client.IgnoreNotFound(r.Client.Delete(ctx, m, client.Preconditions{UID: &m.UID}))
 		}
@@ -101,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil || !due {
 		return reconcile.Result{}, err
 	}
-	if err := r.Client.Create(ctx, crdmigration.For(crd)); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := r.Client.Create(ctx, r.Maker.For(crd)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return reconcile.Result{}, fmt.Errorf("create crdmigration %s: %w", crd.Name, err)
 	}
 	return reconcile.Result{}, nil
@@ -114,7 +128,7 @@ func (r *Reconciler) due(ctx context.Context, crd *metav1.PartialObjectMetadata)
 		return err == nil, err
 	}
 	r.mu.Lock()
-	known := r.scanned[crd.UID] == crd.Generation
+	known := r.scanned[crd.Name] == state{crd.UID, crd.Generation}
 	r.mu.Unlock()
 	if known {
 		return false, nil
@@ -126,8 +140,14 @@ func (r *Reconciler) due(ctx context.Context, crd *metav1.PartialObjectMetadata)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scanned == nil {
-		r.scanned = map[types.UID]int64{}
+		r.scanned = map[string]state{}
 	}
-	r.scanned[crd.UID] = plan.Generation
+	r.scanned[crd.Name] = state{plan.UID, plan.Generation}
 	return false, nil
+}
+
+func (r *Reconciler) forget(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.scanned, name)
 }

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -159,4 +161,31 @@ func (c *cluster) leader() string {
 	}
 	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
 	return holder
+}
+
+// TestManagersOfOtherScopesLeaveEachOtherAlone: what one has made is not the other's
+// to take away, though its definition is in nobody else's scope.
+func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
+	c := newCluster(t)
+	geese := c.define("geese", 20, optedIn)
+	c.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceDefault)
+	c.flip(geese)
+	made := c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+
+	c.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: other.example.com}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceSystem)
+	lease := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: leaderElectionID}
+	c.await("the other manager to work", func() bool { return c.Get(t.Context(), lease, &coordinationv1.Lease{}) == nil })
+	c.unlabel(geese) // both look at it now, and the one that made the migration takes it away
+	c.await("the crdmigration to go", func() bool { return c.migration(geese) == nil })
+
+	ducks := c.define("ducks", 20, optedIn)
+	c.flip(ducks)
+	first := c.awaitReason(ducks, v1alpha1.ReasonSucceeded)
+	time.Sleep(3 * time.Second) // that it is not taken away can only be waited for
+	if now := c.migration(ducks); now == nil || now.UID != first.UID {
+		t.Errorf("the migration that one manager made is gone, or was made again: %v", now)
+	}
+	if made.Labels["app.kubernetes.io/instance"] != metav1.NamespaceDefault {
+		t.Errorf("labels %v", made.Labels)
+	}
 }

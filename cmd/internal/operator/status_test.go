@@ -56,8 +56,8 @@ func TestStatusIsLeftAloneForFiveSeconds(t *testing.T) {
 func TestProgressIsAboutTheSpecThatItWasMadeFor(t *testing.T) {
 	t.Parallel()
 	c := newClusterOn(t, ownPlane(t))
-	geese := c.define("geese", 600, optedIn) // the second page comes after 12 s
-	c.manage(c.slowly(40))
+	geese := c.define("geese", 150, optedIn) // the second page comes after 12 s
+	c.manage(c.slowly(8))
 	c.flip(geese)
 	c.awaitReason(geese, v1alpha1.ReasonMigrating)
 	c.suspend(geese, true)

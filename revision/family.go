@@ -1,0 +1,98 @@
+package revision
+
+import (
+	"errors"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ErrForeign: a revision holds something of another family, or of none: a
+// StatefulSet's patch, the specification that a virtual machine was started with.
+var ErrForeign = errors.New("the revision is none of this family")
+
+// Family is one kind of stashed objects: who refers to them, how their data is
+// read and converted, and how their revisions are called. It does no I/O and
+// decides nothing about upgrades.
+type Family interface {
+	// Name is what specs and flags call it.
+	Name() string
+	// Referrers are the resources whose objects refer to revisions, all of them: a
+	// reference that is not looked for can be lost.
+	Referrers() []Referrer
+	// Decode reads a revision. Where its data does not say what it is, claim does,
+	// which is what a reference takes it for; it is empty for a revision that nobody
+	// refers to. ErrForeign where it is none of the family's; any other error where
+	// it is, and can't be read.
+	Decode(r *appsv1.ControllerRevision, claim Claim) (Stash, error)
+	// Convert carries a stash to a version. What that version does not know is
+	// carried through and is among the losses. The stash that is given is not changed.
+	Convert(s Stash, version string) (Stash, error)
+	// Compose is the revision that holds a stash in place of old: its name, labels
+	// and data as the software that the family belongs to writes them, and nothing
+	// else. Its name begins with the name of old's controller, as old's does.
+	Compose(old *appsv1.ControllerRevision, s Stash) (*appsv1.ControllerRevision, error)
+}
+
+// Referrer is a resource whose objects refer to revisions of their own namespace.
+type Referrer struct {
+	Resource schema.GroupVersionResource
+	// Read finds the references that an object holds. Their Holder is left empty.
+	Read func(*unstructured.Unstructured) Holding
+}
+
+// Holding is what one object holds.
+type Holding struct {
+	References []Reference
+	// Running: something runs by what the references say, and may read it again.
+	Running bool
+}
+
+// Reference is one place that names a revision.
+type Reference struct {
+	Holder Holder
+	// Path is a JSON pointer to the name.
+	Path string
+	// Subresource that the place is written through: "status" or nothing.
+	Subresource string
+	// Revision is the name.
+	Revision string
+	Claim    Claim
+	// Fixed: the place can't be written.
+	Fixed bool
+}
+
+// Holder is an object that refers to a revision.
+type Holder struct {
+	Resource        schema.GroupVersionResource
+	Kind            string
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+	Running         bool
+}
+
+// Claim is what a reference takes a revision for.
+type Claim struct {
+	// Kind of the stashed object. Two claims of different kinds on one revision can't
+	// both be true.
+	Kind string
+	// Name of the stashed object, which may be empty.
+	Name string
+}
+
+// Stash is an object in a revision.
+type Stash struct {
+	// Form is how the data is laid out, in the family's words.
+	Form string
+	// Version of the API that the object speaks, without its group.
+	Version string
+	// Definition is the object's resource, whose storage version upgrades aim at.
+	Definition schema.GroupResource
+	// Object is all of it, with apiVersion and kind, as decoded JSON.
+	Object map[string]any
+	// Losses are the paths of what Version does not know.
+	Losses []string
+}

@@ -17,15 +17,12 @@ var ErrForeign = errors.New("the revision is none of this family")
 // read and converted, and how their revisions are called. It does no I/O and
 // decides nothing about upgrades.
 type Family interface {
-	// Name is what specs and flags call it.
-	Name() string
-	// Referrers are the resources whose objects refer to revisions, all of them: a
-	// reference that is not looked for can be lost.
-	Referrers() []Referrer
+	// Describe says what is known without looking at a cluster.
+	Describe() Description
 	// Decode reads a revision. Where its data does not say what it is, claim does,
 	// which is what a reference takes it for; it is empty for a revision that nobody
-	// refers to. ErrForeign where it is none of the family's; any other error where
-	// it is, and can't be read.
+	// refers to, and the object may be without a kind then. ErrForeign where it is
+	// none of the family's; any other error where it is, and can't be read.
 	Decode(r *appsv1.ControllerRevision, claim Claim) (Stash, error)
 	// Convert carries a stash to a version. What that version does not know is
 	// carried through and is among the losses. The stash that is given is not changed.
@@ -36,9 +33,22 @@ type Family interface {
 	Compose(old *appsv1.ControllerRevision, s Stash) (*appsv1.ControllerRevision, error)
 }
 
+// Description is what a family is.
+type Description struct {
+	// Name is what specs and flags call it.
+	Name string
+	// Versions that a stash may speak, oldest first.
+	Versions []string
+	// Referrers are the resources whose objects refer to revisions, all of them: a
+	// reference that is not looked for can be lost.
+	Referrers []Referrer
+}
+
 // Referrer is a resource whose objects refer to revisions of their own namespace.
 type Referrer struct {
-	Resource schema.GroupVersionResource
+	Resource schema.GroupResource
+	// Versions of the resource that Read understands, the best one first.
+	Versions []string
 	// Read finds the references that an object holds. Their Holder is left empty.
 	Read func(*unstructured.Unstructured) Holding
 }
@@ -48,11 +58,13 @@ type Holding struct {
 	References []Reference
 	// Running: something runs by what the references say, and may read it again.
 	Running bool
+	// Unready says why the object is to be left alone for now; empty if it is not.
+	Unready string
 }
 
 // Reference is one place that names a revision.
 type Reference struct {
-	Holder Holder
+	Holder *Holder
 	// Path is a JSON pointer to the name.
 	Path string
 	// Subresource that the place is written through: "status" or nothing.
@@ -60,19 +72,32 @@ type Reference struct {
 	// Revision is the name.
 	Revision string
 	Claim    Claim
-	// Fixed: the place can't be written.
+	// Fixed: the place can't be written. It counts for as long as the holder is
+	// there or, where the holder is a revision that a virtual machine or the like
+	// was started with, for as long as its controller runs.
 	Fixed bool
 }
 
-// Holder is an object that refers to a revision.
+// Holder is an object that refers to revisions.
 type Holder struct {
 	Resource        schema.GroupVersionResource
 	Kind            string
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
-	Running         bool
+	// Controller is the UID of the object's controller, if it has one.
+	Controller types.UID
+	Running    bool
+	Unready    string
+	// Selected: it is among those that were asked for.
+	Selected bool
 }
+
+// GetNamespace and GetName make a holder what a walk can visit.
+func (h *Holder) GetNamespace() string { return h.Namespace }
+
+// GetName is the holder's name.
+func (h *Holder) GetName() string { return h.Name }
 
 // Claim is what a reference takes a revision for.
 type Claim struct {

@@ -1,0 +1,251 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Census is who refers to which revision in one namespace, as one scan found it.
+// It is complete: a list that the API server refuses makes no census.
+type Census struct {
+	Namespace string
+	// references by the name of the revision, those that don't count among them.
+	references map[string][]Reference
+	holders    map[types.UID]*Holder
+	selective  bool // not every holder was asked for
+}
+
+func newCensus(namespace string) *Census {
+	return &Census{Namespace: namespace, references: map[string][]Reference{}, holders: map[types.UID]*Holder{}}
+}
+
+// Of are the references to a revision that count. What a fixed place of a revision
+// says counts while the controller of that revision runs.
+func (c *Census) Of(revision string) []Reference {
+	var all []Reference
+	for _, r := range c.references[revision] {
+		if by := c.holders[r.Holder.Controller]; r.Fixed && by != nil && !by.Running {
+			continue
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// selected tells whether a revision is in scope: one of those that refer to it is
+// or, where none does, its controller.
+func (c *Census) selected(r metav1.Object, references []Reference) bool {
+	if len(references) > 0 {
+		return slices.ContainsFunc(references, func(r Reference) bool { return r.Holder.Selected })
+	}
+	owner := metav1.GetControllerOfNoCopy(r)
+	if owner == nil || c.holders[owner.UID] == nil {
+		return !c.selective
+	}
+	return c.holders[owner.UID].Selected
+}
+
+func (c *Census) add(h *Holder, references []Reference) {
+	if h.UID != "" {
+		c.holders[h.UID] = h
+	}
+	for _, r := range references {
+		r.Holder = h
+		c.references[r.Revision] = append(c.references[r.Revision], r)
+	}
+}
+
+// source is a referrer at the version that the cluster serves.
+type source struct {
+	Referrer
+	resource schema.GroupVersionResource
+}
+
+// sources leaves out what the cluster does not have.
+func (c *client) sources(ctx context.Context, referrers []Referrer) ([]source, error) {
+	var all []source
+	for _, r := range referrers {
+		version, err := c.served(ctx, r.Resource, r.Versions)
+		if err != nil {
+			return nil, err
+		}
+		if version != "" {
+			all = append(all, source{Referrer: r, resource: r.Resource.WithVersion(version)})
+		}
+	}
+	return all, nil
+}
+
+// read finds what an object holds.
+func (s source) read(u *unstructured.Unstructured) (*Holder, []Reference) {
+	holding := s.Read(u)
+	h := &Holder{
+		Resource: s.resource, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Running: holding.Running, Unready: holding.Unready,
+	}
+	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
+		h.Controller = owner.UID
+	}
+	return h, holding.References
+}
+
+// censuses scans a namespace, or all of them, and yields one census for each
+// namespace that has something in it. All lists are read side by side: each is in
+// the order of the namespaces, so that one namespace is in memory at a time,
+// however many there are, and each list is read once. Every revision is shown to
+// see, after all references of its namespace are known; its data is kept by nobody
+// else.
+func (c *client) censuses(ctx context.Context, s scan, see func(*Census, *appsv1.ControllerRevision)) iter.Seq2[*Census, error] {
+	return func(yield func(*Census, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		streams := s.streams(ctx, c, see)
+		defer func() {
+			for _, s := range streams {
+				s.stop()
+			}
+		}()
+		for last := ""; ; {
+			next, found := earliest(streams)
+			census := newCensus(next)
+			census.selective = s.selector != nil
+			for _, one := range streams {
+				if err := one.take(census); err != nil {
+					yield(nil, err)
+					return
+				}
+			}
+			switch {
+			case !found:
+				return
+			case last != "" && order(next) <= order(last):
+				yield(nil, fmt.Errorf("the API server lists namespace %s after %s: its lists can't be read side by side", next, last))
+				return
+			case !yield(census, nil):
+				return
+			}
+			last = next
+		}
+	}
+}
+
+// scan is what to look at.
+type scan struct {
+	sources   []source
+	namespace string          // empty: all
+	selector  labels.Selector // of holders that are asked for; nil: all
+}
+
+// streams end with the revisions, if anybody wants to see them.
+func (s scan) streams(ctx context.Context, c *client, see func(*Census, *appsv1.ControllerRevision)) []*stream {
+	var all []*stream
+	for _, one := range s.sources {
+		all = append(all, holdersOf(one, s.selector, pages[map[string]any](ctx, c, one.resource, s.namespace)))
+	}
+	if see == nil {
+		return all
+	}
+	return append(all, objectsOf(pages[*appsv1.ControllerRevision](ctx, c, controllerRevisions, s.namespace), func(r *appsv1.ControllerRevision) object {
+		return object{r.Namespace, func(c *Census) { see(c, r) }}
+	}))
+}
+
+func earliest(streams []*stream) (namespace string, found bool) {
+	for _, s := range streams {
+		if n, ok := s.namespace(); ok && (!found || order(n) < order(namespace)) {
+			namespace, found = n, true
+		}
+	}
+	return namespace, found
+}
+
+// order is how namespaces follow each other in the API server's lists: as parts of
+// keys, where a slash ends them.
+func order(namespace string) string { return namespace + "/" }
+
+// stream is one list, object by object.
+type stream struct {
+	pull func() (object, error, bool)
+	stop func()
+	head object
+	err  error
+	ok   bool // head is one
+}
+
+// object is what a list yields: where it is, and what it adds to a census.
+type object struct {
+	namespace string
+	add       func(*Census)
+}
+
+func newStream(objects iter.Seq2[object, error]) *stream {
+	s := &stream{}
+	s.pull, s.stop = iter.Pull2(objects)
+	s.advance()
+	return s
+}
+
+func (s *stream) advance() {
+	s.head, s.err, s.ok = s.pull()
+}
+
+// namespace of the next object, if there is one.
+func (s *stream) namespace() (string, bool) { return s.head.namespace, s.ok && s.err == nil }
+
+// take adds every object of the census's namespace.
+func (s *stream) take(c *Census) error {
+	for s.ok && s.err == nil && s.head.namespace == c.Namespace {
+		s.head.add(c)
+		s.advance()
+	}
+	return s.err
+}
+
+func objectsOf[T any](pages walk.Source[T], read func(T) object) *stream {
+	return newStream(func(yield func(object, error) bool) {
+		for page, err := range pages {
+			if err != nil {
+				yield(object{}, err)
+				return
+			}
+			for _, item := range page.Items {
+				if !yield(read(item), nil) {
+					return
+				}
+			}
+		}
+	})
+}
+
+func holdersOf(s source, selector labels.Selector, pages walk.Source[map[string]any]) *stream {
+	return objectsOf(pages, func(content map[string]any) object {
+		u := &unstructured.Unstructured{Object: content}
+		if u.GetKind() == "" { // items of a list of a built-in kind don't say
+			u.SetKind(kindOf(s.resource.Resource))
+		}
+		h, references := s.read(u)
+		h.Selected = selector == nil || selector.Matches(labels.Set(u.GetLabels()))
+		return object{h.Namespace, func(c *Census) { c.add(h, references) }}
+	})
+}
+
+// kindOf is for messages alone, and only of ControllerRevisions, which are the one
+// built-in kind that refers to revisions.
+func kindOf(resource string) string {
+	if resource == controllerRevisions.Resource {
+		return "ControllerRevision"
+	}
+	return strings.TrimSuffix(resource, "s")
+}

@@ -1,0 +1,233 @@
+package revision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// fieldManager names our writes where the server records them.
+	fieldManager = "godwit"
+
+	// requestTimeout is above the API server's own 60 s, so that a timeout is
+	// reported by whoever knows more about it.
+	requestTimeout = 70 * time.Second
+)
+
+var controllerRevisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
+
+// client is every request this package makes. It decides nothing and never
+// retries.
+type client struct{ rest rest.Interface }
+
+func newClient(cfg *rest.Config, limiter *walk.Limiter) (*client, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1 // the limiter is the only brake
+	cfg.RateLimiter = nil
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	cfg.ContentType = runtime.ContentTypeJSON
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = "godwit"
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = requestTimeout
+	}
+	cfg.Wrap(limiter.RoundTripper)
+	r, err := rest.UnversionedRESTClientFor(cfg)
+	return &client{rest: r}, err
+}
+
+func path(r schema.GroupVersionResource, namespace string, more ...string) []string {
+	all := []string{"apis", r.Group, r.Version}
+	if namespace != "" {
+		all = append(all, "namespaces", namespace)
+	}
+	return append(append(all, r.Resource), more...)
+}
+
+// ask sends a request without client-go's hidden retries, and decodes the answer.
+func ask(ctx context.Context, r *rest.Request, into any) error {
+	result := r.SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil {
+		return err
+	}
+	if into == nil {
+		return nil
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+// list is a page of objects of any kind.
+type list[T any] struct {
+	metav1.ListMeta `json:"metadata"`
+	Items           []T `json:"items"`
+}
+
+// pages lists a resource, in one namespace or in all of them.
+func pages[T any](ctx context.Context, c *client, r schema.GroupVersionResource, namespace string) walk.Source[T] {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[T], string, error) {
+		req := c.rest.Get().AbsPath(path(r, namespace)...).Param("limit", strconv.FormatInt(limit, 10))
+		if token != "" {
+			req.Param("continue", token)
+		}
+		var l list[T]
+		if err := ask(ctx, req, &l); err != nil {
+			return walk.Page[T]{}, "", fmt.Errorf("list %s: %w", r.GroupResource(), err)
+		}
+		return walk.Page[T]{Items: l.Items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
+	}
+	return walk.List(ctx, fetch, walk.ListOptions{})
+}
+
+// served finds the version at which a resource is to be read; empty where the
+// cluster has no such resource.
+func (c *client) served(ctx context.Context, r schema.GroupResource, versions []string) (string, error) {
+	var group metav1.APIGroup
+	err := ask(ctx, c.rest.Get().AbsPath("apis", r.Group), &group)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read discovery of group %s: %w", r.Group, err)
+	}
+	for _, v := range versions {
+		if !slices.ContainsFunc(group.Versions, func(g metav1.GroupVersionForDiscovery) bool { return g.Version == v }) {
+			continue
+		}
+		var resources metav1.APIResourceList
+		if err := ask(ctx, c.rest.Get().AbsPath("apis", r.Group, v), &resources); err != nil {
+			return "", fmt.Errorf("read discovery of %s/%s: %w", r.Group, v, err)
+		}
+		if slices.ContainsFunc(resources.APIResources, func(one metav1.APIResource) bool { return one.Name == r.Resource }) {
+			return v, nil
+		}
+	}
+	return "", nil
+}
+
+func (c *client) definition(ctx context.Context, r schema.GroupResource) (Definition, error) {
+	var crd apiextensionsv1.CustomResourceDefinition
+	err := ask(ctx, c.rest.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions", r.String()), &crd)
+	if apierrors.IsNotFound(err) {
+		return Definition{}, nil
+	}
+	if err != nil {
+		return Definition{}, fmt.Errorf("read customresourcedefinition %s: %w", r, err)
+	}
+	d := Definition{Found: true, Stored: crd.Status.StoredVersions}
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			d.Storage = v.Name
+		}
+		if v.Served {
+			d.Served = append(d.Served, v.Name)
+		}
+	}
+	return d, nil
+}
+
+// revision reads one, live; nil if there is none.
+func (c *client) revision(ctx context.Context, namespace, name string) (*appsv1.ControllerRevision, error) {
+	r := &appsv1.ControllerRevision{}
+	err := ask(ctx, c.rest.Get().AbsPath(path(controllerRevisions, namespace, name)...), r)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read controllerrevision %s/%s: %w", namespace, name, err)
+	}
+	return r, nil
+}
+
+func (c *client) create(ctx context.Context, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	created := &appsv1.ControllerRevision{}
+	err = ask(ctx, c.rest.Post().AbsPath(path(controllerRevisions, r.Namespace)...).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Param("fieldManager", fieldManager).Body(body), created)
+	return created, err
+}
+
+// metadata changes labels and annotations of a revision as it was read; a null
+// removes one.
+func (c *client) metadata(ctx context.Context, r *appsv1.ControllerRevision, labels, annotations map[string]*string) (*appsv1.ControllerRevision, error) {
+	type meta struct {
+		ResourceVersion string             `json:"resourceVersion"`
+		Labels          map[string]*string `json:"labels,omitempty"`
+		Annotations     map[string]*string `json:"annotations,omitempty"`
+	}
+	body, err := json.Marshal(map[string]meta{"metadata": {r.ResourceVersion, labels, annotations}})
+	if err != nil {
+		return nil, err
+	}
+	patched := &appsv1.ControllerRevision{}
+	err = ask(ctx, c.rest.Patch(types.MergePatchType).AbsPath(path(controllerRevisions, r.Namespace, r.Name)...).
+		Param("fieldManager", fieldManager).Body(body), patched)
+	return patched, err
+}
+
+// remove deletes a revision if it still is the very one that was read.
+func (c *client) remove(ctx context.Context, r *appsv1.ControllerRevision) error {
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion},
+	})
+	if err != nil {
+		return err
+	}
+	return ask(ctx, c.rest.Delete().AbsPath(path(controllerRevisions, r.Namespace, r.Name)...).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body), nil)
+}
+
+// holder reads one object that refers to revisions, live; nil if there is none.
+func (c *client) holder(ctx context.Context, h *Holder) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	err := ask(ctx, c.rest.Get().AbsPath(path(h.Resource, h.Namespace, h.Name)...), u)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s/%s: %w", h.Resource.GroupResource(), h.Namespace, h.Name, err)
+	}
+	return u, nil
+}
+
+// patch writes an object that refers to revisions, as it was read, and returns its
+// resourceVersion. A merge patch that carries the resourceVersion is answered with
+// a conflict whenever the object moved; a JSON patch would be refused as invalid
+// where a place is gone, which is no different from an object that is invalid.
+func (c *client) patch(ctx context.Context, h *Holder, subresource string, body []byte) (string, error) {
+	target := path(h.Resource, h.Namespace, h.Name)
+	if subresource != "" {
+		target = append(target, subresource)
+	}
+	var patched metav1.PartialObjectMetadata
+	err := ask(ctx, c.rest.Patch(types.MergePatchType).AbsPath(target...).Param("fieldManager", fieldManager).Body(body), &patched)
+	return patched.ResourceVersion, err
+}
+
+// moved reports whether an error says that an object is not as it was read.
+func moved(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }

@@ -1,0 +1,53 @@
+package revision
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Annotations are how an upgrade remembers itself: on the revisions, where every
+// process that goes on with it reads them, the manager and the command line alike.
+const (
+	// FromAnnotation and FromUIDAnnotation name, on a successor, its source.
+	FromAnnotation    = "godwit.dev/upgraded-from"
+	FromUIDAnnotation = "godwit.dev/upgraded-from-uid"
+	// ToAnnotation names, on a source that nobody refers to any more, its successor.
+	ToAnnotation = "godwit.dev/upgraded-to"
+	// UnreferencedAnnotation is since when nobody does, in RFC 3339.
+	UnreferencedAnnotation = "godwit.dev/unreferenced-since"
+)
+
+// successorOf names the successor of a source that nobody refers to.
+func successorOf(r *appsv1.ControllerRevision) string { return r.Annotations[ToAnnotation] }
+
+// unreferencedSince is when the last reference was found gone; zero if that was
+// never written down, or not by us.
+func unreferencedSince(r *appsv1.ControllerRevision) time.Time {
+	t, err := time.Parse(time.RFC3339, r.Annotations[UnreferencedAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// ancestry is a successor's source.
+func ancestry(r *appsv1.ControllerRevision) (name string, uid types.UID) {
+	return r.Annotations[FromAnnotation], types.UID(r.Annotations[FromUIDAnnotation])
+}
+
+// descend completes what a family composed: the source's namespace and owners, so
+// that it goes with them, and where it comes from.
+func descend(composed, from *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	r := composed.DeepCopy()
+	r.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
+	r.Namespace, r.Revision = from.Namespace, from.Revision
+	r.OwnerReferences = from.OwnerReferences
+	if r.Annotations == nil {
+		r.Annotations = map[string]string{}
+	}
+	r.Annotations[FromAnnotation], r.Annotations[FromUIDAnnotation] = from.Name, string(from.UID)
+	return r
+}

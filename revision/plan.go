@@ -1,0 +1,337 @@
+package revision
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Action is what is to be done about one revision.
+type Action string
+
+const (
+	// UpToDate: it is at the target version, and labelled so.
+	UpToDate Action = "UpToDate"
+	// Relabel: its data is at the target version, its labels say something else.
+	Relabel Action = "Relabel"
+	// Upgrade: a revision at the target version is to take its place, or has taken
+	// it and this one is kept for a while.
+	Upgrade Action = "Upgrade"
+	// Deferred: not now; time or somebody's doing cures it.
+	Deferred Action = "Deferred"
+	// Blocked: somebody has to decide or to repair something.
+	Blocked Action = "Blocked"
+	// Orphan: nobody refers to it.
+	Orphan Action = "Orphan"
+	// NotMine: it is none of the family.
+	NotMine Action = "NotMine"
+)
+
+// Reasons of items.
+const (
+	// ReasonRunning: something runs by it, and the policy is to wait.
+	ReasonRunning = "Running"
+	// ReasonUnready: a holder is not to be touched yet, as a snapshot being taken.
+	ReasonUnready = "HolderUnready"
+	// ReasonConflictingClaims: holders take it for different kinds.
+	ReasonConflictingClaims = "ConflictingClaims"
+	// ReasonUndecodable: the data can't be read.
+	ReasonUndecodable = "Undecodable"
+	// ReasonUnconvertible: the data can be read, but not carried to the target.
+	ReasonUnconvertible = "Unconvertible"
+	// ReasonLossy: the target version does not know some of its fields.
+	ReasonLossy = "Lossy"
+	// ReasonTargetNotServed: the API server does not serve the target version.
+	ReasonTargetNotServed = "TargetNotServed"
+	// ReasonDefinitionNotFound: the stashed object's kind is not installed.
+	ReasonDefinitionNotFound = "DefinitionNotFound"
+	// ReasonRetained: another has taken its place, and it is kept for a while.
+	ReasonRetained = "Retained"
+	// ReasonTerminating: it is being deleted.
+	ReasonTerminating = "Terminating"
+	// ReasonSourceGone: references name it, and there is no such revision.
+	ReasonSourceGone = "SourceGone"
+	// ReasonSuccessorGone: what took its place is gone.
+	ReasonSuccessorGone = "SuccessorGone"
+	// ReasonReplaced: another revision has its name now.
+	ReasonReplaced = "Replaced"
+	// ReasonNameTaken: a revision of the successor's name holds something else.
+	ReasonNameTaken = "NameTaken"
+	// ReasonChanged: something was written by somebody else in between.
+	ReasonChanged = "Changed"
+	// ReasonReferenced: somebody refers to the source.
+	ReasonReferenced = "Referenced"
+	// ReasonRefused: the API server refuses to write a reference.
+	ReasonRefused = "Refused"
+	// ReasonUnanswered: the API server could not be asked.
+	ReasonUnanswered = "Unanswered"
+	// ReasonKept: the policy is to keep sources.
+	ReasonKept = "Kept"
+	// ReasonIrreversible: the source is gone, so that nothing can be rolled back.
+	ReasonIrreversible = "Irreversible"
+	// ReasonNoController: nobody owns it, so that nobody would own its successor.
+	ReasonNoController = "NoController"
+)
+
+// OnRunning says what becomes of a revision that something runs by.
+type OnRunning string
+
+const (
+	// Defer leaves it as it is until nothing runs by it.
+	Defer OnRunning = "Defer"
+	// Hold upgrades it, and keeps the source until nothing runs by it.
+	Hold OnRunning = "Hold"
+)
+
+// MinRetention is the least time that a source is kept after the last reference to
+// it is gone: what a controller's stale cache may still want.
+const MinRetention = 10 * time.Minute
+
+// DefaultRetention is how long a source is kept unless a policy says otherwise.
+const DefaultRetention = time.Hour
+
+// Policy is what people decide about upgrades. The zero value works.
+type Policy struct {
+	// Target is a version; empty means the storage version of the definition.
+	Target string
+	// OnRunning defaults to [Defer].
+	OnRunning OnRunning
+	// AllowLosses goes on where the target version does not know some fields. They
+	// are carried through, but nothing reads them there.
+	AllowLosses bool
+	// Retain keeps sources for good.
+	Retain bool
+	// Retention is how long sources are kept otherwise; 0 means DefaultRetention, and
+	// less than MinRetention means that.
+	Retention time.Duration
+}
+
+func (p Policy) retention() time.Duration {
+	if p.Retention == 0 {
+		return DefaultRetention
+	}
+	return max(p.Retention, MinRetention)
+}
+
+// Definition is what the API server says about a stashed object's resource.
+type Definition struct {
+	Found   bool
+	Storage string
+	Served  []string
+	Stored  []string // status.storedVersions
+}
+
+// Owner is a revision's controller.
+type Owner struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// Place is a reference, for people.
+type Place struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	// State is Old where the place names the source, New where it names the
+	// successor, Fixed where it can't be written.
+	State string `json:"state"`
+}
+
+// States of places.
+const (
+	PlaceOld   = "Old"
+	PlaceNew   = "New"
+	PlaceFixed = "Fixed"
+)
+
+// Item is what is to be done about one revision, and why.
+type Item struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	Owner     Owner     `json:"owner"`
+	Version   string    `json:"version,omitempty"`
+	Form      string    `json:"form,omitempty"`
+	Target    string    `json:"target,omitempty"`
+	Action    Action    `json:"action"`
+	Referrers []Place   `json:"referrers,omitempty"`
+	Losses    []string  `json:"losses,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Message   string    `json:"message,omitempty"`
+}
+
+// facts are all that decide about one revision.
+type facts struct {
+	family     Family
+	policy     Policy
+	definition func(schema.GroupResource) Definition
+	revision   *appsv1.ControllerRevision
+	// references to it that count.
+	references []Reference
+	// successor that says it comes from this revision; empty if there is none.
+	successor string
+}
+
+// judgement is an item with what an upgrade needs to go on.
+type judgement struct {
+	Item
+	converted Stash
+	successor *appsv1.ControllerRevision // as it is to be created, or as labels are to be
+}
+
+// judge decides about one revision. It asks nobody and changes nothing.
+func judge(f facts) judgement {
+	r := f.revision
+	j := judgement{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, Referrers: places(f.references, r.Name)}}
+	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
+		j.Owner = Owner{Kind: owner.Kind, Name: owner.Name}
+	}
+	claim, contradiction := claimOf(f.references)
+	stash, err := f.family.Decode(r, claim)
+	switch {
+	case errors.Is(err, ErrForeign):
+		return j.as(NotMine, "", "")
+	case contradiction != "":
+		return j.as(Blocked, ReasonConflictingClaims, contradiction)
+	case err != nil:
+		return j.as(Blocked, ReasonUndecodable, err.Error())
+	}
+	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
+	if j = j.aim(f.definition(stash.Definition), stash, f.policy); j.Action != "" {
+		return j
+	}
+	return j.convert(f, stash)
+}
+
+func (j judgement) as(a Action, reason, message string) judgement {
+	j.Action, j.Reason, j.Message = a, reason, message
+	return j
+}
+
+// aim finds the target version.
+func (j judgement) aim(d Definition, s Stash, p Policy) judgement {
+	if !d.Found {
+		return j.as(Blocked, ReasonDefinitionNotFound, fmt.Sprintf("there is no customresourcedefinition %s to read a target version from", s.Definition))
+	}
+	if j.Target = p.Target; j.Target == "" {
+		j.Target = d.Storage
+	}
+	if !slices.Contains(d.Served, j.Target) {
+		return j.as(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s serves %v, and not %s", s.Definition, d.Served, j.Target))
+	}
+	return j
+}
+
+// convert compares what is there with what is to be there.
+func (j judgement) convert(f facts, s Stash) judgement {
+	var err error
+	if j.converted, err = f.family.Convert(s, j.Target); err != nil {
+		return j.as(Blocked, ReasonUnconvertible, err.Error())
+	}
+	atTarget := s.Version == j.Target
+	switch {
+	case len(f.references) == 0 && f.successor != "":
+		return j.retained(f.successor)
+	case len(f.references) == 0 && !atTarget:
+		return j.as(Orphan, "", "nobody refers to it, so that nobody misses it, and yet it speaks "+s.Version+": delete it if nobody is to restore it")
+	case len(f.references) == 0:
+		return j.as(Orphan, "", "nobody refers to it")
+	}
+	if j.successor, err = f.family.Compose(f.revision, j.converted); err != nil {
+		return j.as(Blocked, ReasonUnconvertible, err.Error())
+	}
+	if atTarget {
+		if labelled(f.revision, j.successor.Labels) {
+			return j.as(UpToDate, "", "")
+		}
+		return j.as(Relabel, "", "its data is at "+j.Target+", its labels say something else")
+	}
+	return j.allow(f)
+}
+
+// retained: an upgrade of which only the end is left.
+func (j judgement) retained(successor string) judgement {
+	j.successor = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: successor}}
+	return j.as(Upgrade, ReasonRetained, "nobody refers to it any more; "+successor+" has taken its place")
+}
+
+// allow says whether an upgrade may begin now.
+func (j judgement) allow(f facts) judgement {
+	j.Losses = j.converted.Losses
+	switch running, unready := busy(f.references); {
+	case f.revision.DeletionTimestamp != nil:
+		return j.as(Deferred, ReasonTerminating, "it is being deleted")
+	case j.Owner == (Owner{}):
+		return j.as(Blocked, ReasonNoController, "no controller owns it: its successor would belong to nobody")
+	case len(j.Losses) > 0 && !f.policy.AllowLosses:
+		return j.as(Blocked, ReasonLossy, fmt.Sprintf("%s does not know %v; they would be carried along unread", j.Target, j.Losses))
+	case unready != "":
+		return j.as(Deferred, ReasonUnready, unready)
+	case running != "" && f.policy.OnRunning != Hold:
+		return j.as(Deferred, ReasonRunning, running+" runs by it: stop it first, or upgrade with Hold")
+	}
+	return j.as(Upgrade, "", "")
+}
+
+// claimOf is what all references take a revision for, and the contradiction if
+// they don't agree.
+func claimOf(references []Reference) (Claim, string) {
+	var claim Claim
+	var by *Holder
+	for _, r := range references {
+		switch {
+		case r.Claim.Kind == "":
+		case claim.Kind == "":
+			claim, by = r.Claim, r.Holder
+		case claim.Kind != r.Claim.Kind:
+			return claim, fmt.Sprintf("%s %s takes it for a %s, %s %s for a %s",
+				by.Kind, by.Name, claim.Kind, r.Holder.Kind, r.Holder.Name, r.Claim.Kind)
+		}
+	}
+	return claim, ""
+}
+
+func busy(references []Reference) (running, unready string) {
+	for _, r := range references {
+		if r.Holder.Running && running == "" {
+			running = r.Holder.Kind + " " + r.Holder.Name
+		}
+		if r.Holder.Unready != "" && unready == "" {
+			unready = r.Holder.Kind + " " + r.Holder.Name + ": " + r.Holder.Unready
+		}
+	}
+	return running, unready
+}
+
+func places(references []Reference, source string) []Place {
+	var all []Place
+	for _, r := range references {
+		state := PlaceOld
+		switch {
+		case r.Fixed:
+			state = PlaceFixed
+		case r.Revision != source:
+			state = PlaceNew
+		}
+		all = append(all, Place{Kind: r.Holder.Kind, Namespace: r.Holder.Namespace, Name: r.Holder.Name, Path: r.Path, State: state})
+	}
+	return all
+}
+
+// labelled reports whether a revision has all of these labels.
+func labelled(r *appsv1.ControllerRevision, want map[string]string) bool {
+	for k, v := range maps.All(want) {
+		if r.Labels[k] != v {
+			return false
+		}
+	}
+	return true
+}

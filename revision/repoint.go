@@ -1,0 +1,145 @@
+package revision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// maxMoves bounds the tries on a holder that others write, too. The next round
+// tries again.
+const maxMoves = 3
+
+// repoint leads every reference to a source to its successor, holder by holder, so
+// that a holder of several is written once.
+func (r *round) repoint(ctx context.Context) error {
+	sources, err := r.client.sources(ctx, r.family.Describe().Referrers)
+	if err != nil {
+		return err
+	}
+	moves := map[string]*task{}
+	for _, t := range r.tasks {
+		if t.underWay() {
+			from, _ := t.names()
+			moves[from] = t
+		}
+	}
+	byHolder := map[*Holder][]Reference{}
+	var holders []*Holder
+	for name := range moves {
+		for _, ref := range r.Of(name) {
+			if ref.Fixed {
+				continue
+			}
+			if byHolder[ref.Holder] == nil {
+				holders = append(holders, ref.Holder)
+			}
+			byHolder[ref.Holder] = append(byHolder[ref.Holder], ref)
+		}
+	}
+	return each(ctx, r.Upgrader, holders, func(ctx context.Context, h *Holder) error {
+		m := mover{client: r.client, sources: sources, moves: moves}
+		if err := m.move(ctx, h, byHolder[h]); err != nil {
+			if _, transient := walk.Transient(err); transient {
+				return err
+			}
+			m.refuse(byHolder[h], err)
+		}
+		return nil
+	})
+}
+
+// mover writes the references of one holder.
+type mover struct {
+	client  *client
+	sources []source
+	moves   map[string]*task // by the name that a reference is to lose
+}
+
+// refuse notes why; the task says so if the reference is still there in the end.
+func (m mover) refuse(references []Reference, err error) {
+	for _, ref := range references {
+		m.moves[ref.Revision].refuse(fmt.Sprintf("write %s of %s %s: %v", ref.Path, ref.Holder.Kind, ref.Holder.Name, err))
+	}
+}
+
+// move writes what is a user's before what is a controller's: a status follows its
+// spec, and never runs ahead of it.
+func (m mover) move(ctx context.Context, h *Holder, references []Reference) error {
+	for try := 0; ; try++ {
+		err := m.write(ctx, h, references)
+		if !moved(err) || try == maxMoves {
+			return err
+		}
+		if h, references, err = m.again(ctx, h); err != nil || h == nil {
+			return err
+		}
+	}
+}
+
+// again reads a holder that was written by somebody else.
+func (m mover) again(ctx context.Context, h *Holder) (*Holder, []Reference, error) {
+	u, err := m.client.holder(ctx, h)
+	if err != nil || u == nil || u.GetUID() != h.UID {
+		return nil, nil, err
+	}
+	for _, s := range m.sources {
+		if s.resource != h.Resource {
+			continue
+		}
+		now, all := s.read(u)
+		var left []Reference
+		for _, ref := range all {
+			if m.moves[ref.Revision] != nil && !ref.Fixed {
+				ref.Holder = now
+				left = append(left, ref)
+			}
+		}
+		return now, left, nil
+	}
+	return nil, nil, nil
+}
+
+func (m mover) write(ctx context.Context, h *Holder, references []Reference) error {
+	version := h.ResourceVersion
+	for _, subresource := range []string{"", "status"} {
+		content := map[string]any{}
+		for _, ref := range references {
+			t := m.moves[ref.Revision]
+			if ref.Subresource != subresource || !t.mayTouch(h) {
+				continue
+			}
+			_, to := t.names()
+			put(content, ref.Path, to)
+		}
+		if len(content) == 0 {
+			continue
+		}
+		put(content, "/metadata/resourceVersion", version)
+		body, err := json.Marshal(content)
+		if err != nil {
+			return err
+		}
+		if version, err = m.client.patch(ctx, h, subresource, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put sets a value in nested objects, by a JSON pointer. No place is in a list.
+func put(content map[string]any, pointer string, value any) {
+	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for _, key := range keys[:len(keys)-1] {
+		next, ok := content[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			content[key] = next
+		}
+		content = next
+	}
+	content[keys[len(keys)-1]] = value
+}

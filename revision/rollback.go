@@ -1,0 +1,48 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+)
+
+// beginRollback finds the successor that references are to be led away from.
+func (r *round) beginRollback(ctx context.Context, t *task) error {
+	if t.source == nil {
+		t.ended(Failed, ReasonIrreversible, fmt.Sprintf(
+			"the revision was removed %s after nobody referred to it: there is nothing to go back to", t.policy.retention()))
+		return nil
+	}
+	name := r.successorOf(t.source)
+	if name == "" {
+		t.ended(Skipped, "", "it was not upgraded")
+		return nil
+	}
+	successor, err := r.client.revision(ctx, t.GetNamespace(), name)
+	if err != nil {
+		return err
+	}
+	if successor == nil {
+		t.ended(Failed, ReasonSuccessorGone, name+" took its place, and is gone")
+		return nil
+	}
+	t.succeededBy(successor)
+	if running, unready := busy(r.Of(name)); unready != "" || running != "" && t.policy.OnRunning != Hold {
+		t.ended(Pending, ReasonRunning, running+unready+" is to be left alone for now")
+		return nil
+	}
+	t.ended(Created, "", "")
+	return nil
+}
+
+// endRollback removes what nobody refers to any more.
+func (r *round) endRollback(ctx context.Context, t *task) error {
+	var err error
+	if t.source, err = r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil}); err != nil {
+		return r.changed(t, err)
+	}
+	if err := r.client.remove(ctx, t.successor); err != nil {
+		return r.changed(t, err)
+	}
+	t.ended(RolledBack, "", "")
+	return nil
+}

@@ -1,0 +1,318 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Phase is how far one upgrade is.
+type Phase string
+
+const (
+	// Pending: nothing is written, and nothing keeps it from being so later.
+	Pending Phase = "Pending"
+	// Created: the successor is there, and not everybody refers to it yet.
+	Created Phase = "Created"
+	// Held: somebody still refers to the source.
+	Held Phase = "Held"
+	// Retained: nobody refers to the source, which is kept for a while.
+	Retained Phase = "Retained"
+	// Succeeded: the source is gone, or was at the target already.
+	Succeeded Phase = "Succeeded"
+	// Skipped: there is nothing to upgrade.
+	Skipped Phase = "Skipped"
+	// Failed: somebody has to do something.
+	Failed Phase = "Failed"
+	// RolledBack: everybody refers to the source again.
+	RolledBack Phase = "RolledBack"
+)
+
+// Wish is one upgrade that is asked for.
+type Wish struct {
+	Name string
+	// UID of the revision; empty means whichever has the name.
+	UID types.UID
+	// Policy; nil means the upgrader's.
+	Policy *Policy
+	// Rollback has everybody refer to the source again.
+	Rollback bool
+}
+
+// Result is how far one upgrade is, and why not further.
+type Result struct {
+	Item
+	Phase Phase `json:"result"`
+	// Successor is the name of the revision that takes its place.
+	Successor    string    `json:"newName,omitempty"`
+	SuccessorUID types.UID `json:"newUID,omitempty"`
+	// Until is when a source that is retained may go.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// task is one wish under way.
+type task struct {
+	wish      Wish
+	policy    Policy
+	result    Result
+	source    *appsv1.ControllerRevision
+	successor *appsv1.ControllerRevision
+
+	mu      sync.Mutex
+	refused string
+}
+
+// GetNamespace and GetName make a task what a walk can visit.
+func (t *task) GetNamespace() string { return t.result.Namespace }
+
+// GetName is the source's name.
+func (t *task) GetName() string { return t.wish.Name }
+
+// ended notes an end, or where it stands.
+func (t *task) ended(p Phase, reason, message string) {
+	t.result.Phase, t.result.Reason, t.result.Message = p, reason, message
+}
+
+// underWay reports whether references are to be led from one revision to the
+// other, or the source to be given up.
+func (t *task) underWay() bool { return t.result.Phase == Created }
+
+// refuse notes why a reference could not be written. A revision that is shared is
+// one task to several holders at once.
+func (t *task) refuse(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refused = why
+}
+
+// mayTouch: a holder that began to run meanwhile is left alone, as the policy says.
+func (t *task) mayTouch(h *Holder) bool {
+	return h.Unready == "" && (!h.Running || t.policy.OnRunning == Hold)
+}
+
+// names of the revision that references lead away from, and of the one they lead
+// to.
+func (t *task) names() (from, to string) {
+	if t.wish.Rollback {
+		return t.successor.Name, t.source.Name
+	}
+	return t.wish.Name, t.successor.Name
+}
+
+// Advance takes the upgrades of one namespace as far as they can go now. Every
+// step begins with what the cluster says, so that it may be called again at any
+// time, by anybody, after any end.
+func (u *Upgrader) Advance(ctx context.Context, name string, wishes []Wish) ([]Result, error) {
+	n := &namespace{Census: newCensus(name)}
+	for found, err := range u.namespaces(ctx, Scope{Namespace: name}) {
+		if err != nil {
+			return nil, err
+		}
+		n = found
+	}
+	return u.round(ctx, n, wishes)
+}
+
+// round is what both Run and Advance do with one namespace: make successors, lead
+// references to them, and give up the sources that nobody refers to.
+func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Result, error) {
+	r := &round{Upgrader: u, namespace: n}
+	for _, w := range wishes {
+		t := &task{wish: w, policy: u.options.Policy, result: Result{Item: Item{Namespace: n.Namespace, Name: w.Name, UID: w.UID}, Phase: Pending}}
+		if w.Policy != nil {
+			t.policy = *w.Policy
+		}
+		r.tasks = append(r.tasks, t)
+	}
+	err := r.prepare(ctx)
+	if err == nil {
+		err = r.repoint(ctx)
+	}
+	if err == nil {
+		err = r.settle(ctx)
+	}
+	results := make([]Result, len(r.tasks))
+	for i, t := range r.tasks {
+		results[i] = t.result
+	}
+	return results, err
+}
+
+type round struct {
+	*Upgrader
+	*namespace
+	tasks []*task
+}
+
+// each visits objects, several at once.
+func each[T walk.Object](ctx context.Context, u *Upgrader, objects []T, act func(context.Context, T) error) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	page := func(yield func(walk.Page[T], error) bool) { yield(walk.Page[T]{Items: objects}, nil) }
+	_, err := walk.Run(ctx, page, func(ctx context.Context, o T) (godwit.Outcome, error) {
+		if err := act(ctx, o); err != nil {
+			return godwit.Failed, err
+		}
+		return godwit.Migrated, nil
+	}, walk.Options{Limiter: u.options.Limiter})
+	return err
+}
+
+// visit takes tasks a step further. One that fails stays where it is, and says why.
+func (r *round) visit(ctx context.Context, tasks []*task, step func(context.Context, *task) error) error {
+	return each(ctx, r.Upgrader, tasks, func(ctx context.Context, t *task) error {
+		err := step(ctx, t)
+		if err != nil {
+			t.ended(t.result.Phase, ReasonUnanswered, err.Error())
+		}
+		return err
+	})
+}
+
+// prepare makes every successor that is to be.
+func (r *round) prepare(ctx context.Context) error { return r.visit(ctx, r.tasks, r.begin) }
+
+// begin looks at the source again, live, and makes its successor.
+func (r *round) begin(ctx context.Context, t *task) (err error) {
+	if t.source, err = r.client.revision(ctx, t.GetNamespace(), t.GetName()); err != nil {
+		return err
+	}
+	switch {
+	case t.source != nil && t.wish.UID != "" && t.source.UID != t.wish.UID:
+		t.ended(Skipped, ReasonReplaced, "the revision of this name is another one now")
+		return nil
+	case t.wish.Rollback:
+		return r.beginRollback(ctx, t)
+	case t.source == nil:
+		return r.beginWithoutSource(ctx, t)
+	}
+	l := &look{Upgrader: r.Upgrader, ctx: ctx, definitions: map[schema.GroupResource]Definition{}}
+	j := judge(facts{family: r.family, policy: t.policy, definition: l.definition, revision: t.source, references: r.Of(t.GetName()),
+		successor: r.successorOf(t.source)})
+	t.result.Item = j.Item
+	if l.err != nil {
+		return l.err
+	}
+	switch j.Action {
+	case Upgrade:
+		return r.ensure(ctx, t, j)
+	case Relabel:
+		return r.relabel(ctx, t, j)
+	case UpToDate:
+		t.ended(Succeeded, j.Reason, j.Message)
+	case Orphan, NotMine:
+		t.ended(Skipped, j.Reason, j.Message)
+	case Deferred:
+		t.ended(Pending, j.Reason, j.Message)
+	default:
+		t.ended(Failed, j.Reason, j.Message)
+	}
+	return nil
+}
+
+// beginWithoutSource: somebody deleted it, or this is a second look at an upgrade
+// that came to its end.
+func (r *round) beginWithoutSource(ctx context.Context, t *task) error {
+	heirs := r.successors[t.GetName()]
+	references := r.Of(t.GetName())
+	switch {
+	case len(heirs) == 1:
+		successor, err := r.client.revision(ctx, t.GetNamespace(), heirs[0].name)
+		if err != nil {
+			return err
+		}
+		if successor != nil {
+			t.succeededBy(successor)
+			t.ended(Created, "", "")
+			return nil
+		}
+	case len(references) == 0:
+		t.ended(Skipped, ReasonSourceGone, "there is no such revision, and nobody refers to it")
+		return nil
+	}
+	i := missing(t.GetNamespace(), t.GetName(), references, nil)
+	t.ended(Failed, i.Reason, i.Message)
+	return nil
+}
+
+func (t *task) succeededBy(r *appsv1.ControllerRevision) {
+	t.successor, t.result.Successor, t.result.SuccessorUID = r, r.Name, r.UID
+}
+
+// ensure makes the successor, or finds the one that is there.
+func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
+	if j.Reason == ReasonRetained {
+		successor, err := r.client.revision(ctx, t.GetNamespace(), j.successor.Name)
+		switch {
+		case err != nil:
+			return err
+		case successor == nil:
+			t.ended(Skipped, ReasonSuccessorGone, j.successor.Name+" took its place, and is gone: this revision is kept")
+		default:
+			t.succeededBy(successor)
+			t.ended(Created, "", "")
+		}
+		return nil
+	}
+	want := descend(j.successor, t.source)
+	for _, name := range []string{want.Name, suffixed(want)} {
+		want.Name = name
+		successor, err := r.client.create(ctx, want)
+		if apierrors.IsAlreadyExists(err) {
+			successor, err = r.adopt(ctx, want)
+		}
+		if err != nil {
+			return fmt.Errorf("create controllerrevision %s/%s: %w", want.Namespace, name, err)
+		}
+		if successor != nil {
+			t.succeededBy(successor)
+			t.ended(Created, "", "")
+			return nil
+		}
+	}
+	t.ended(Failed, ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
+	return nil
+}
+
+// adopt takes what is there for what was to be made, if it is the same: made
+// before an end that nobody noticed, or by the family's own software meanwhile.
+func (r *round) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	there, err := r.client.revision(ctx, want.Namespace, want.Name)
+	if err != nil || there == nil || !same(there, want) {
+		return nil, err
+	}
+	if from, uid := ancestry(there); from != "" && string(uid) != "" {
+		return there, nil
+	}
+	return r.client.metadata(ctx, there, nil, pointers(want.Annotations))
+}
+
+func (r *round) relabel(ctx context.Context, t *task, j judgement) error {
+	_, err := r.client.metadata(ctx, t.source, pointers(j.successor.Labels), nil)
+	if moved(err) {
+		t.ended(Pending, ReasonChanged, "the revision changed meanwhile")
+		return nil
+	}
+	if err == nil {
+		t.ended(Succeeded, "", "")
+	}
+	return err
+}
+
+func pointers(m map[string]string) map[string]*string {
+	all := make(map[string]*string, len(m))
+	for k, v := range m {
+		all[k] = &v
+	}
+	return all
+}

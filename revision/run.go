@@ -1,0 +1,149 @@
+package revision
+
+import (
+	"context"
+	"slices"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// Counts is an exact tally of the revisions of a scope.
+type Counts struct {
+	Discovered int64 `json:"discovered"`
+	UpToDate   int64 `json:"upToDate"`
+	Relabelled int64 `json:"relabelled"`
+	Pending    int64 `json:"pending"`
+	Deferred   int64 `json:"deferred"`
+	Held       int64 `json:"held"`
+	Retained   int64 `json:"retained"`
+	Blocked    int64 `json:"blocked"`
+	Orphaned   int64 `json:"orphaned"`
+	Failed     int64 `json:"failed"`
+	Succeeded  int64 `json:"succeeded"`
+}
+
+// VersionCount is how many stashes speak a version, in one form.
+type VersionCount struct {
+	Version string `json:"version"`
+	Form    string `json:"form"`
+	Count   int64  `json:"count"`
+}
+
+// Report is what became of a scope. It is a value.
+type Report struct {
+	Counts Counts
+	// Census counts the stashes that are there now, by version and form.
+	Census []VersionCount
+	// Failures are the first that need somebody, with the reason.
+	Failures []godwit.Failure
+	// Complete: every revision of the scope was looked at.
+	Complete bool
+}
+
+// maxFailures that a report names.
+const maxFailures = 20
+
+// Run upgrades what can be upgraded now, and reports what was found and what
+// became of it. Each, if given, is called with every revision that was not at the
+// target.
+func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report, error) {
+	var report Report
+	for n, err := range u.namespaces(ctx, s) {
+		if err != nil {
+			return report, err
+		}
+		results, err := u.round(ctx, n, n.wishes())
+		report.add(n.items, results)
+		if each != nil {
+			for _, r := range results {
+				each(r)
+			}
+		}
+		if err != nil {
+			return report, err
+		}
+	}
+	report.Complete = true
+	return report, nil
+}
+
+// wishes are for what a plan would upgrade.
+func (n *namespace) wishes() []Wish {
+	var all []Wish
+	for _, i := range n.items {
+		if i.Action == Upgrade || i.Action == Relabel {
+			all = append(all, Wish{Name: i.Name, UID: i.UID})
+		}
+	}
+	return all
+}
+
+// add counts one namespace: what was found, and what became of those upgraded.
+func (r *Report) add(items []Item, results []Result) {
+	became := make(map[string]Result, len(results))
+	for _, one := range results {
+		became[one.Name] = one
+	}
+	for _, i := range items {
+		r.Counts.Discovered++
+		one, tried := became[i.Name]
+		if !tried {
+			one = Result{Item: i}
+		}
+		r.Counts.add(i.Action, one.Phase)
+		r.stand(i, one)
+		if i.Action == Blocked || one.Phase == Failed {
+			r.fail(one.Item)
+		}
+	}
+}
+
+func (c *Counts) add(a Action, p Phase) {
+	switch {
+	case a == UpToDate:
+		c.UpToDate++
+	case a == Relabel && p == Succeeded:
+		c.Relabelled++
+	case a == Deferred:
+		c.Deferred++
+	case a == Blocked:
+		c.Blocked++
+	case a == Orphan, p == Skipped:
+		c.Orphaned++
+	case p == Held:
+		c.Held++
+	case p == Retained:
+		c.Retained++
+	case p == Failed:
+		c.Failed++
+	case p == Succeeded:
+		c.Succeeded++
+	default:
+		c.Pending++
+	}
+}
+
+// stand counts the stash that is there after a round: the source's, until it is
+// gone.
+func (r *Report) stand(i Item, became Result) {
+	if became.Phase != Succeeded || i.Action == Relabel {
+		r.count(i.Version, i.Form, 1)
+	}
+	if i.Action == Upgrade && became.Successor != "" {
+		r.count(i.Target, "", 1)
+	}
+}
+
+func (r *Report) count(version, form string, n int64) {
+	at := slices.IndexFunc(r.Census, func(v VersionCount) bool { return v.Version == version && v.Form == form })
+	if at < 0 {
+		at, r.Census = len(r.Census), append(r.Census, VersionCount{Version: version, Form: form})
+	}
+	r.Census[at].Count += n
+}
+
+func (r *Report) fail(i Item) {
+	if len(r.Failures) < maxFailures {
+		r.Failures = append(r.Failures, godwit.Failure{Namespace: i.Namespace, Name: i.Name, Reason: i.Reason + ": " + i.Message})
+	}
+}

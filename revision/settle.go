@@ -1,0 +1,116 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// settle looks once more who refers to what, and gives up the sources that nobody
+// has referred to for long enough. Between a reference that is found gone and the
+// source that goes there are always two looks and the retention.
+func (r *round) settle(ctx context.Context) error {
+	var open []*task
+	for _, t := range r.tasks {
+		if t.underWay() {
+			open = append(open, t)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	after, err := r.references(ctx)
+	if err != nil {
+		return err
+	}
+	return r.visit(ctx, open, func(ctx context.Context, t *task) error {
+		from, _ := t.names()
+		references := after.Of(from)
+		switch {
+		case len(references) > 0:
+			return r.hold(ctx, t, references)
+		case t.wish.Rollback:
+			return r.endRollback(ctx, t)
+		case t.source == nil:
+			t.ended(Succeeded, "", "")
+			return nil
+		}
+		return r.release(ctx, t)
+	})
+}
+
+// references scans the namespace again, for references alone.
+func (r *round) references(ctx context.Context) (*Census, error) {
+	sources, err := r.client.sources(ctx, r.family.Describe().Referrers)
+	if err != nil {
+		return nil, err
+	}
+	for census, err := range r.client.censuses(ctx, scan{sources: sources, namespace: r.Namespace}, nil) {
+		return census, err
+	}
+	return newCensus(r.Namespace), nil
+}
+
+// hold keeps a source that somebody refers to, and forgets that nobody did.
+func (r *round) hold(ctx context.Context, t *task, references []Reference) error {
+	first := references[0]
+	message := fmt.Sprintf("%s %s refers to %s at %s", first.Holder.Kind, first.Holder.Name, first.Revision, first.Path)
+	if len(references) > 1 {
+		message += fmt.Sprintf(", and %d more", len(references)-1)
+	}
+	if first.Fixed {
+		message += ": it can't be written, and goes when what runs by it ends"
+	}
+	t.result.Referrers = places(references, first.Revision)
+	reason := ReasonReferenced
+	if t.refused != "" {
+		reason, message = ReasonRefused, t.refused
+	}
+	t.ended(Held, reason, message)
+	if t.source == nil || t.wish.Rollback || unreferencedSince(t.source).IsZero() {
+		return nil
+	}
+	_, err := r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})
+	if moved(err) {
+		return nil // the next round sees it
+	}
+	return err
+}
+
+// release notes that nobody refers to a source and, when that has been so for
+// long enough, removes it.
+func (r *round) release(ctx context.Context, t *task) error {
+	now := r.options.Clock.Now()
+	since := unreferencedSince(t.source)
+	if since.IsZero() {
+		since = now
+		noted := now.UTC().Format(time.RFC3339)
+		var err error
+		if t.source, err = r.client.metadata(ctx, t.source, nil, map[string]*string{ToAnnotation: &t.successor.Name, UnreferencedAnnotation: &noted}); err != nil {
+			return r.changed(t, err)
+		}
+	}
+	t.result.Until = since.Add(t.policy.retention())
+	switch {
+	case t.policy.Retain:
+		t.result.Until = time.Time{}
+		t.ended(Retained, ReasonKept, "nobody refers to it, and it is kept for good")
+	case now.Before(t.result.Until):
+		t.ended(Retained, ReasonRetained, "nobody refers to it; it is kept for "+t.policy.retention().String())
+	default:
+		if err := r.client.remove(ctx, t.source); err != nil {
+			return r.changed(t, err)
+		}
+		t.ended(Succeeded, "", "")
+	}
+	return nil
+}
+
+// changed leaves a revision that somebody else wrote to the next round.
+func (r *round) changed(t *task, err error) error {
+	if !moved(err) {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.GetName(), err)
+	}
+	t.ended(Held, ReasonChanged, "the revision changed meanwhile")
+	return nil
+}

@@ -1,0 +1,209 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Options tune an [Upgrader]. The zero value works.
+type Options struct {
+	Policy
+	// Limiter paces all requests; nil means one of its own with default limits.
+	Limiter *walk.Limiter
+	// Clock tells since when a source is kept; nil means the real one.
+	Clock clock.PassiveClock
+}
+
+// Upgrader upgrades the stashed objects of one family in one cluster.
+type Upgrader struct {
+	family  Family
+	options Options
+	client  *client
+}
+
+// New makes an upgrader. It sends nothing.
+func New(cfg *rest.Config, family Family, o Options) (*Upgrader, error) {
+	if o.Limiter == nil {
+		o.Limiter = walk.NewLimiter(walk.Limits{})
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	c, err := newClient(cfg, o.Limiter)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return &Upgrader{family: family, options: o, client: c}, nil
+}
+
+// Scope is which revisions are asked about.
+type Scope struct {
+	// Namespace; empty means all.
+	Namespace string
+	// Selector of the objects that refer to revisions; nil means all. A revision is
+	// in scope if one of them is.
+	Selector labels.Selector
+}
+
+// Plan yields what is to be done about every revision in scope, namespace by
+// namespace. Nothing is written.
+func (u *Upgrader) Plan(ctx context.Context, s Scope) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for n, err := range u.namespaces(ctx, s) {
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			for _, i := range n.items {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// namespace is what one scan found in one namespace.
+type namespace struct {
+	*Census
+	items      []Item
+	successors map[string][]heir // by the name of the source
+}
+
+// heir is a revision that says where it comes from.
+type heir struct {
+	name string
+	from types.UID
+}
+
+// successorOf a source; empty if there is none, or nobody can tell which.
+func (n *namespace) successorOf(source *appsv1.ControllerRevision) string {
+	return n.heirOf(source.Name, source.UID, successorOf(source))
+}
+
+func (n *namespace) heirOf(name string, uid types.UID, noted string) string {
+	if noted != "" {
+		return noted
+	}
+	var found string
+	for _, h := range n.successors[name] {
+		if h.from != uid {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = h.name
+	}
+	return found
+}
+
+// namespaces scans a scope.
+func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace, error] {
+	return func(yield func(*namespace, error) bool) {
+		sources, err := u.client.sources(ctx, u.family.Describe().Referrers)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		look := &look{Upgrader: u, ctx: ctx, definitions: map[schema.GroupResource]Definition{}}
+		look.begin()
+		for census, err := range u.client.censuses(ctx, scan{sources: sources, namespace: s.Namespace, selector: s.Selector}, look.see) {
+			if err = errors.Join(err, look.err); err != nil {
+				yield(nil, err)
+				return
+			}
+			n := look.end(census)
+			if !yield(n, nil) {
+				return
+			}
+			look.begin()
+		}
+	}
+}
+
+// look gathers what a scan of one namespace shows.
+type look struct {
+	*Upgrader
+	ctx         context.Context //nolint:containedctx // it lives as long as one scan, whose callbacks take none
+	definitions map[schema.GroupResource]Definition
+	found       *namespace
+	seen        map[string]bool
+	err         error
+}
+
+func (l *look) begin() {
+	l.found, l.seen = &namespace{successors: map[string][]heir{}}, map[string]bool{}
+}
+
+// see judges one revision, and keeps what there is to tell of it.
+func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
+	l.seen[r.Name] = true
+	references := c.Of(r.Name)
+	if from, uid := ancestry(r); from != "" {
+		l.found.successors[from] = append(l.found.successors[from], heir{r.Name, uid})
+	}
+	i := judge(facts{family: l.family, policy: l.options.Policy, definition: l.definition, revision: r, references: references, successor: successorOf(r)}).Item
+	if i.Action == NotMine || !c.selected(r, references) {
+		return
+	}
+	l.found.items = append(l.found.items, i)
+}
+
+// definition asks once per scan.
+func (l *look) definition(r schema.GroupResource) Definition {
+	d, known := l.definitions[r]
+	if known {
+		return d
+	}
+	err := walk.Retry(l.ctx, walk.DefaultAttempts, func(ctx context.Context) (err error) {
+		d, err = l.client.definition(ctx, r)
+		return err
+	})
+	l.err = errors.Join(l.err, err)
+	l.definitions[r] = d
+	return d
+}
+
+// end adds the references that lead nowhere.
+func (l *look) end(c *Census) *namespace {
+	l.found.Census = c
+	for i, item := range l.found.items {
+		if heir := l.found.heirOf(item.Name, item.UID, ""); item.Action == Orphan && heir != "" {
+			l.found.items[i] = judgement{Item: item}.retained(heir).Item
+		}
+	}
+	for name := range c.references {
+		if references := c.Of(name); !l.seen[name] && len(references) > 0 && c.selected(&metav1.ObjectMeta{}, references) {
+			l.found.items = append(l.found.items, missing(c.Namespace, name, references, l.found.successors[name]))
+		}
+	}
+	slices.SortFunc(l.found.items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
+	return l.found
+}
+
+// missing is a revision that is referred to and is not there.
+func missing(namespace, name string, references []Reference, successors []heir) Item {
+	i := Item{Namespace: namespace, Name: name, Referrers: places(references, name)}
+	if len(successors) == 1 {
+		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+successors[0].name+" has taken its place"
+		return i
+	}
+	i.Action, i.Reason = Blocked, ReasonSourceGone
+	i.Message = "it is gone, and nothing says what it held: restore it from a backup, or have its holders refer to something else"
+	return i
+}

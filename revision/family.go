@@ -39,6 +39,8 @@ type Description struct {
 	Name string
 	// Versions that a stash may speak, oldest first.
 	Versions []string
+	// Definitions of the kinds that are stashed.
+	Definitions []schema.GroupResource
 	// Referrers are the resources whose objects refer to revisions, all of them: a
 	// reference that is not looked for can be lost.
 	Referrers []Referrer

@@ -125,7 +125,8 @@ type Definition struct {
 	Found   bool
 	Storage string
 	Served  []string
-	Stored  []string // status.storedVersions
+	// Stored are status.storedVersions.
+	Stored []string
 }
 
 // Owner is a revision's controller.
@@ -170,10 +171,10 @@ type Item struct {
 
 // facts are all that decide about one revision.
 type facts struct {
-	family     Family
-	policy     Policy
-	definition func(schema.GroupResource) Definition
-	revision   *appsv1.ControllerRevision
+	family      Family
+	policy      Policy
+	definitions map[schema.GroupResource]Definition
+	revision    *appsv1.ControllerRevision
 	// references to it that count.
 	references []Reference
 	// successor that says it comes from this revision; empty if there is none.
@@ -205,7 +206,7 @@ func judge(f facts) judgement {
 		return j.as(Blocked, ReasonUndecodable, err.Error())
 	}
 	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
-	if j = j.aim(f.definition(stash.Definition), stash, f.policy); j.Action != "" {
+	if j = j.aim(f.definitions[stash.Definition], stash, f.policy); j.Action != "" {
 		return j
 	}
 	return j.convert(f, stash)

@@ -2,13 +2,13 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
@@ -196,13 +196,9 @@ func (r *round) begin(ctx context.Context, t *task) (err error) {
 	case t.source == nil:
 		return r.beginWithoutSource(ctx, t)
 	}
-	l := &look{Upgrader: r.Upgrader, ctx: ctx, definitions: map[schema.GroupResource]Definition{}}
-	j := judge(facts{family: r.family, policy: t.policy, definition: l.definition, revision: t.source, references: r.Of(t.GetName()),
-		successor: r.successorOf(t.source)})
+	j := judge(facts{family: r.family, policy: t.policy, definitions: r.definitions, revision: t.source,
+		references: r.Of(t.GetName()), successor: r.successorOf(t.source)})
 	t.result.Item = j.Item
-	if l.err != nil {
-		return l.err
-	}
 	switch j.Action {
 	case Upgrade:
 		return r.ensure(ctx, t, j)
@@ -284,12 +280,19 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 	return nil
 }
 
+var errGoneAgain = errors.New("it existed a moment ago, and does not any more")
+
 // adopt takes what is there for what was to be made, if it is the same: made
 // before an end that nobody noticed, or by the family's own software meanwhile.
 func (r *round) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	there, err := r.client.revision(ctx, want.Namespace, want.Name)
-	if err != nil || there == nil || !same(there, want) {
+	switch {
+	case err != nil:
 		return nil, err
+	case there == nil:
+		return nil, errGoneAgain // a suffix would make two successors of one source
+	case !same(there, want):
+		return nil, nil
 	}
 	if from, uid := ancestry(there); from != "" && string(uid) != "" {
 		return there, nil

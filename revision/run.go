@@ -2,7 +2,6 @@ package revision
 
 import (
 	"context"
-	"slices"
 
 	"github.com/godwit-dev/godwit"
 )
@@ -22,18 +21,9 @@ type Counts struct {
 	Succeeded  int64 `json:"succeeded"`
 }
 
-// VersionCount is how many stashes speak a version, in one form.
-type VersionCount struct {
-	Version string `json:"version"`
-	Form    string `json:"form"`
-	Count   int64  `json:"count"`
-}
-
-// Report is what became of a scope. It is a value.
+// Report is what became of a scope.
 type Report struct {
 	Counts Counts
-	// Census counts the stashes that are there now, by version and form.
-	Census []VersionCount
 	// Failures are the first that need somebody, with the reason.
 	Failures []godwit.Failure
 	// Complete: every revision of the scope was looked at.
@@ -91,7 +81,6 @@ func (r *Report) add(items []Item, results []Result) {
 			one = Result{Item: i}
 		}
 		r.Counts.add(i.Action, one.Phase)
-		r.stand(i, one)
 		if i.Action == Blocked || one.Phase == Failed {
 			r.fail(one.Item)
 		}
@@ -121,25 +110,6 @@ func (c *Counts) add(a Action, p Phase) {
 	default:
 		c.Pending++
 	}
-}
-
-// stand counts the stash that is there after a round: the source's, until it is
-// gone.
-func (r *Report) stand(i Item, became Result) {
-	if became.Phase != Succeeded || i.Action == Relabel {
-		r.count(i.Version, i.Form, 1)
-	}
-	if i.Action == Upgrade && became.Successor != "" {
-		r.count(i.Target, "", 1)
-	}
-}
-
-func (r *Report) count(version, form string, n int64) {
-	at := slices.IndexFunc(r.Census, func(v VersionCount) bool { return v.Version == version && v.Form == form })
-	if at < 0 {
-		at, r.Census = len(r.Census), append(r.Census, VersionCount{Version: version, Form: form})
-	}
-	r.Census[at].Count += n
 }
 
 func (r *Report) fail(i Item) {

@@ -2,7 +2,6 @@ package revision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -80,8 +79,9 @@ func (u *Upgrader) Plan(ctx context.Context, s Scope) iter.Seq2[Item, error] {
 // namespace is what one scan found in one namespace.
 type namespace struct {
 	*Census
-	items      []Item
-	successors map[string][]heir // by the name of the source
+	items       []Item
+	definitions map[schema.GroupResource]Definition
+	successors  map[string][]heir // by the name of the source
 }
 
 // heir is a revision that says where it comes from.
@@ -120,15 +120,19 @@ func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace
 			yield(nil, err)
 			return
 		}
-		look := &look{Upgrader: u, ctx: ctx, definitions: map[schema.GroupResource]Definition{}}
+		definitions, err := u.readDefinitions(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		look := &look{Upgrader: u, definitions: definitions}
 		look.begin()
 		for census, err := range u.client.censuses(ctx, scan{sources: sources, namespace: s.Namespace, selector: s.Selector}, look.see) {
-			if err = errors.Join(err, look.err); err != nil {
+			if err != nil {
 				yield(nil, err)
 				return
 			}
-			n := look.end(census)
-			if !yield(n, nil) {
+			if !yield(look.end(census), nil) {
 				return
 			}
 			look.begin()
@@ -136,18 +140,32 @@ func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace
 	}
 }
 
+// readDefinitions of all kinds that are stashed.
+func (u *Upgrader) readDefinitions(ctx context.Context) (map[schema.GroupResource]Definition, error) {
+	all := map[schema.GroupResource]Definition{}
+	for _, r := range u.family.Describe().Definitions {
+		err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+			d, err := u.client.definition(ctx, r)
+			all[r] = d
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // look gathers what a scan of one namespace shows.
 type look struct {
 	*Upgrader
-	ctx         context.Context //nolint:containedctx // it lives as long as one scan, whose callbacks take none
 	definitions map[schema.GroupResource]Definition
 	found       *namespace
 	seen        map[string]bool
-	err         error
 }
 
 func (l *look) begin() {
-	l.found, l.seen = &namespace{successors: map[string][]heir{}}, map[string]bool{}
+	l.found, l.seen = &namespace{definitions: l.definitions, successors: map[string][]heir{}}, map[string]bool{}
 }
 
 // see judges one revision, and keeps what there is to tell of it.
@@ -157,26 +175,11 @@ func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
 	if from, uid := ancestry(r); from != "" {
 		l.found.successors[from] = append(l.found.successors[from], heir{r.Name, uid})
 	}
-	i := judge(facts{family: l.family, policy: l.options.Policy, definition: l.definition, revision: r, references: references, successor: successorOf(r)}).Item
+	i := judge(facts{family: l.family, policy: l.options.Policy, definitions: l.definitions, revision: r, references: references, successor: successorOf(r)}).Item
 	if i.Action == NotMine || !c.selected(r, references) {
 		return
 	}
 	l.found.items = append(l.found.items, i)
-}
-
-// definition asks once per scan.
-func (l *look) definition(r schema.GroupResource) Definition {
-	d, known := l.definitions[r]
-	if known {
-		return d
-	}
-	err := walk.Retry(l.ctx, walk.DefaultAttempts, func(ctx context.Context) (err error) {
-		d, err = l.client.definition(ctx, r)
-		return err
-	})
-	l.err = errors.Join(l.err, err)
-	l.definitions[r] = d
-	return d
 }
 
 // end adds the references that lead nowhere.

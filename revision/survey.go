@@ -1,0 +1,139 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// VersionCount is how many stashes speak a version, in one form.
+type VersionCount struct {
+	Version string `json:"version"`
+	Form    string `json:"form"`
+	Count   int64  `json:"count"`
+}
+
+// Survey is at which versions anything is left in a whole cluster.
+type Survey struct {
+	// Census counts every stash, also those that nobody refers to.
+	Census []VersionCount `json:"census"`
+	// Droppable are the versions of the family at which nothing is left, but for
+	// those that upgrades aim at.
+	Droppable []string `json:"droppableVersions"`
+	// Held says of the others what holds them, oldest version first.
+	Held []HeldVersion `json:"held,omitempty"`
+}
+
+// HeldVersion is a version that can't be dropped.
+type HeldVersion struct {
+	Version string `json:"version"`
+	// By names the first that hold it.
+	By    []string `json:"by"`
+	Count int64    `json:"count"`
+}
+
+// maxHolders that a held version names.
+const maxHolders = 5
+
+// Survey reads all stashes of the cluster, and the definitions' storedVersions. A
+// list that the API server refuses is an error: a version that nobody could look
+// for is not droppable.
+func (u *Upgrader) Survey(ctx context.Context) (Survey, error) {
+	s := newSurveyor(u.family.Describe().Versions)
+	for n, err := range u.namespaces(ctx, Scope{}) {
+		if err != nil {
+			return Survey{}, err
+		}
+		for _, i := range n.items {
+			s.item(i)
+		}
+	}
+	definitions, err := u.readDefinitions(ctx)
+	if err != nil {
+		return Survey{}, err
+	}
+	for r, d := range definitions {
+		s.definition(r.String(), d)
+	}
+	return s.end(), nil
+}
+
+// surveyor counts.
+type surveyor struct {
+	versions []string
+	census   map[VersionCount]int64
+	held     map[string]*HeldVersion
+	targets  map[string]bool
+}
+
+func newSurveyor(versions []string) *surveyor {
+	return &surveyor{versions: versions, census: map[VersionCount]int64{}, held: map[string]*HeldVersion{}, targets: map[string]bool{}}
+}
+
+// item counts a stash. One that nobody can read may speak any version.
+func (s *surveyor) item(i Item) {
+	name := "controllerrevision " + i.Namespace + "/" + i.Name
+	if i.Version == "" {
+		if i.Reason == ReasonSourceGone {
+			return // nothing is stashed there
+		}
+		for _, v := range s.versions {
+			s.hold(v, name+" (which can't be read)")
+		}
+		return
+	}
+	s.census[VersionCount{Version: i.Version, Form: i.Form}]++
+	s.hold(i.Version, name)
+}
+
+func (s *surveyor) definition(name string, d Definition) {
+	if d.Storage != "" {
+		s.targets[d.Storage] = true
+	}
+	for _, v := range d.Stored {
+		s.hold(v, fmt.Sprintf("status.storedVersions of customresourcedefinition %s: see godwit crd run", name))
+	}
+}
+
+func (s *surveyor) hold(version, by string) {
+	h := s.held[version]
+	if h == nil {
+		h = &HeldVersion{Version: version}
+		s.held[version] = h
+	}
+	if h.Count++; len(h.By) < maxHolders {
+		h.By = append(h.By, by)
+	}
+}
+
+func (s *surveyor) end() Survey {
+	survey := Survey{Droppable: []string{}}
+	for key, n := range s.census {
+		key.Count = n
+		survey.Census = append(survey.Census, key)
+	}
+	slices.SortFunc(survey.Census, func(a, b VersionCount) int {
+		if by := strings.Compare(a.Version, b.Version); by != 0 {
+			return by
+		}
+		return strings.Compare(a.Form, b.Form)
+	})
+	for _, v := range s.versions {
+		switch h := s.held[v]; {
+		case s.targets[v]:
+		case h == nil:
+			survey.Droppable = append(survey.Droppable, v)
+		default:
+			survey.Held = append(survey.Held, *h)
+			delete(s.held, v)
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(s.held)) {
+		if !s.targets[v] && !slices.Contains(s.versions, v) {
+			survey.Held = append(survey.Held, *s.held[v])
+		}
+	}
+	return survey
+}

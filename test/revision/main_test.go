@@ -1,0 +1,56 @@
+// Package revision_test shows on a real API server that an upgrade of stashed
+// objects loses no reference, wherever it is interrupted.
+package revision_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// shared is the control plane; each test has a namespace of its own.
+var shared *controlplane.ControlPlane
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		ctx := context.Background()
+		var err error
+		if shared, err = controlplane.Start(ctx, controlplane.Options{}); err == nil {
+			defer func() { _ = shared.Stop() }()
+			err = controlplane.InstallCRDs(ctx, shared.Config(),
+				define("recipes", "Recipe", "v2", "v1"), define("sauces", "Sauce", "v2", "v1"), define("meals", "Meal", "v1"))
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// define is a definition that stores the first version.
+func define(plural, kind string, versions ...string) *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kitchenGroup},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kitchenGroup, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+		},
+	}
+	for i, v := range versions {
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: v, Served: true, Storage: i == 0,
+			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+			Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}},
+		})
+	}
+	return crd
+}

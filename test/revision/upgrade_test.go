@@ -1,0 +1,64 @@
+package revision_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// TestUpgradeLeadsEveryReference to a successor, keeps the source for the
+// retention, and removes it then.
+func TestUpgradeLeadsEveryReference(t *testing.T) {
+	c := newCorner(t)
+	c.soup()
+	for name, r := range c.run(revision.Policy{}) {
+		if r.Phase != revision.Retained {
+			t.Errorf("%s is %s: %s", name, r.Phase, r.Message)
+		}
+	}
+	want := map[string]string{
+		"/spec/recipe/revision": "soup-recipe-v2", "/spec/sauce/revision": "soup-sauce-v2",
+		"/status/recipe/revision": "soup-recipe-v2", "/status/sauce/revision": "soup-sauce-v2",
+	}
+	if diff := cmp.Diff(want, c.refers("soup")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]any{"duration": "30m"}, c.data("soup-recipe-v2")["spec"]); diff != "" {
+		t.Error(diff)
+	}
+	if got := c.revisions(); len(got) != 4 {
+		t.Errorf("revisions %v: a source is kept for an hour", got)
+	}
+	for _, i := range c.plan(revision.Policy{}) {
+		if i.Version == "v1" && (i.Action != revision.Upgrade || i.Reason != revision.ReasonRetained) {
+			t.Errorf("%s: %s %s", i.Name, i.Action, i.Reason)
+		}
+	}
+
+	c.clock.SetTime(c.clock.Now().Add(revision.DefaultRetention - time.Second))
+	c.run(revision.Policy{})
+	if got := c.revisions(); len(got) != 4 {
+		t.Errorf("revisions %v a second before the retention ends", got)
+	}
+	c.clock.SetTime(c.clock.Now().Add(time.Second))
+	for name, r := range c.run(revision.Policy{}) {
+		if r.Phase != revision.Succeeded {
+			t.Errorf("%s is %s: %s", name, r.Phase, r.Message)
+		}
+	}
+	if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe-v2", "soup-sauce-v2"}) {
+		t.Errorf("revisions %v in the end", got)
+	}
+	if err := c.unresolved(); err != nil {
+		t.Error(err)
+	}
+	for _, i := range c.plan(revision.Policy{}) {
+		if i.Action != revision.UpToDate {
+			t.Errorf("%s: %s %s", i.Name, i.Action, i.Message)
+		}
+	}
+}

@@ -260,6 +260,9 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 		}
 		return nil
 	}
+	if err := r.referredAgain(ctx, t); err != nil {
+		return err
+	}
 	want := descend(j.successor, t.source)
 	for _, name := range []string{want.Name, suffixed(want)} {
 		want.Name = name
@@ -277,6 +280,20 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 		}
 	}
 	t.ended(Failed, ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
+	return nil
+}
+
+// referredAgain forgets, before anything else is done, since when nobody referred
+// to a source: somebody does again.
+func (r *round) referredAgain(ctx context.Context, t *task) error {
+	if unreferencedSince(t.source).IsZero() {
+		return nil
+	}
+	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})
+	if err != nil {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.GetName(), err)
+	}
+	t.source = source
 	return nil
 }
 

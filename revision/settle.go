@@ -67,14 +67,13 @@ func (r *round) hold(ctx context.Context, t *task, references []Reference) error
 		reason, message = ReasonRefused, t.refused
 	}
 	t.ended(Held, reason, message)
-	if t.source == nil || t.wish.Rollback || unreferencedSince(t.source).IsZero() {
+	if t.source == nil || t.wish.Rollback {
 		return nil
 	}
-	_, err := r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})
-	if moved(err) {
-		return nil // the next round sees it
+	if err := r.referredAgain(ctx, t); !moved(err) {
+		return err
 	}
-	return err
+	return nil // the next round sees it
 }
 
 // release notes that nobody refers to a source and, when that has been so for

@@ -1,0 +1,347 @@
+package revision_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// both refers to one recipe in specification and status.
+func both(name string) map[string]string {
+	return map[string]string{"spec.recipe": name, "status.recipe": name}
+}
+
+func (c *corner) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason string) {
+	c.t.Helper()
+	r, ok := results[name]
+	if !ok {
+		c.t.Fatalf("nothing became of %s: %v", name, results)
+	}
+	if r.Phase != want || r.Reason != reason {
+		c.t.Errorf("%s is %s (%s: %s), want %s (%s)", name, r.Phase, r.Reason, r.Message, want, reason)
+	}
+}
+
+func (c *corner) mustPlan(p revision.Policy, name string, want revision.Action, reason string) revision.Item {
+	c.t.Helper()
+	i, ok := c.plan(p)[name]
+	if !ok {
+		c.t.Fatalf("the plan has no %s", name)
+	}
+	if i.Action != want || i.Reason != reason {
+		c.t.Errorf("the plan for %s is %s (%s: %s), want %s (%s)", name, i.Action, i.Reason, i.Message, want, reason)
+	}
+	return i
+}
+
+func (c *corner) mustRefer(meal string, want map[string]string) {
+	c.t.Helper()
+	got := c.refers(meal)
+	for path, name := range want {
+		if key := "/" + strings.ReplaceAll(path, ".", "/") + "/revision"; got[key] != name {
+			c.t.Errorf("%s of %s is %q, want %q", key, meal, got[key], name)
+		}
+	}
+	if len(got) != len(want) {
+		c.t.Errorf("%s refers to %v, want %v", meal, got, want)
+	}
+}
+
+func (c *corner) later(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
+
+func TestStatusAloneIsWritten(t *testing.T) {
+	c := newCorner(t)
+	only := map[string]string{"status.recipe": "soup-recipe"}
+	m := c.meal("soup", only)
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	generation := m.GetGeneration()
+	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	c.mustRefer("soup", map[string]string{"status.recipe": "soup-recipe-v2"})
+	m, err := c.dynamic.Resource(meals).Namespace(c.namespace).Get(t.Context(), "soup", metav1.GetOptions{})
+	c.must(m, err)
+	if m.GetGeneration() != generation {
+		t.Error("a specification was written that says nothing")
+	}
+}
+
+func TestSharedRevisionIsLeftByBoth(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.meal("stew", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	c.mustRefer("soup", both("soup-recipe-v2"))
+	c.mustRefer("stew", both("soup-recipe-v2"))
+}
+
+func TestRunningHolderIsLeftAlone(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.cook("soup", true)
+	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Deferred, revision.ReasonRunning)
+	if !strings.Contains(i.Message, "Meal soup") {
+		t.Errorf("%q does not say what runs", i.Message)
+	}
+	if results := c.run(revision.Policy{}); len(results) != 0 || len(c.revisions()) != 1 {
+		t.Errorf("%v, revisions %v", results, c.revisions())
+	}
+	c.cook("soup", false)
+	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
+}
+
+func (c *corner) cook(meal string, cooking bool) {
+	c.t.Helper()
+	c.change(meal, "status", func(o map[string]any) { c.must(nil, unstructured.SetNestedField(o, cooking, "status", "cooking")) })
+}
+
+// started is what a meal that cooks was started with: a revision that says so in
+// data that nobody can change.
+func (c *corner) started(meal *unstructured.Unstructured, recipe string) {
+	c.t.Helper()
+	r := c.stash("start-"+meal.GetName(), "Foreign", meal, `{}`)
+	c.must(nil, c.core.AppsV1().ControllerRevisions(c.namespace).Delete(c.t.Context(), r.Name, metav1.DeleteOptions{}))
+	r.ResourceVersion, r.UID = "", ""
+	r.Data.Raw = []byte(`{"started":{"recipe":"` + recipe + `"}}`)
+	c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Create(c.t.Context(), r, metav1.CreateOptions{}))
+}
+
+// TestHoldKeepsTheSourceUntilNothingRuns: what a running meal was started with
+// can't be written, and goes with its end.
+func TestHoldKeepsTheSourceUntilNothingRuns(t *testing.T) {
+	c := newCorner(t)
+	hold := revision.Policy{OnRunning: revision.Hold}
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.cook("soup", true)
+	c.started(m, "soup-recipe")
+	results := c.run(hold)
+	c.mustBe(results, "soup-recipe", revision.Held, revision.ReasonReferenced)
+	if !strings.Contains(results["soup-recipe"].Message, "start-soup") {
+		t.Errorf("%q does not say what holds it", results["soup-recipe"].Message)
+	}
+	c.mustRefer("soup", both("soup-recipe-v2"))
+	c.later(2 * revision.DefaultRetention)
+	c.mustBe(c.run(hold), "soup-recipe", revision.Held, revision.ReasonReferenced)
+	c.cook("soup", false)
+	c.mustBe(c.run(hold), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	c.later(2 * revision.DefaultRetention)
+	c.mustBe(c.run(hold), "soup-recipe", revision.Succeeded, "")
+	if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe-v2", "start-soup"}) {
+		t.Errorf("revisions %v", got)
+	}
+}
+
+// TestRevertedReferenceKeepsTheSource, and the time it is kept begins anew.
+func TestRevertedReferenceKeepsTheSource(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.run(revision.Policy{})
+	c.later(2 * revision.DefaultRetention)
+	c.change("soup", "", func(o map[string]any) { c.must(nil, unstructured.SetNestedField(o, "soup-recipe", "spec", "recipe", "revision")) })
+	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained) // led again, and counted from now
+	c.later(revision.DefaultRetention - time.Second)
+	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	if len(c.revisions()) != 2 {
+		t.Errorf("revisions %v", c.revisions())
+	}
+}
+
+func TestRollback(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	source := c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.run(revision.Policy{})
+	back := func() revision.Result {
+		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Wish{{Name: "soup-recipe", UID: source.UID, Rollback: true}})
+		c.must(results, err)
+		return results[0]
+	}
+	if r := back(); r.Phase != revision.RolledBack {
+		t.Errorf("%s: %s", r.Phase, r.Message)
+	}
+	c.mustRefer("soup", both("soup-recipe"))
+	if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe"}) {
+		t.Errorf("revisions %v", got)
+	}
+	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, "")
+
+	c.run(revision.Policy{})
+	c.later(2 * revision.DefaultRetention)
+	c.run(revision.Policy{})
+	r := back()
+	if r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible || !strings.Contains(r.Message, revision.DefaultRetention.String()) {
+		t.Errorf("%s (%s): %s", r.Phase, r.Reason, r.Message)
+	}
+}
+
+// TestLossesAreRefused unless they are allowed; then they are carried along.
+func TestLossesAreRefused(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1,"wine":"red"}`)
+	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Blocked, revision.ReasonLossy)
+	if !slices.Equal(i.Losses, []string{"spec.wine"}) {
+		t.Errorf("losses %v", i.Losses)
+	}
+	if c.run(revision.Policy{}); len(c.revisions()) != 1 {
+		t.Errorf("revisions %v", c.revisions())
+	}
+	c.mustBe(c.run(revision.Policy{AllowLosses: true}), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	if spec := c.data("soup-recipe-v2")["spec"].(map[string]any); spec["wine"] != "red" {
+		t.Errorf("carried along: %v", spec)
+	}
+}
+
+// TestWhatCanNotBeUpgradedIsLeftAlone, and its sibling is upgraded.
+func TestWhatCanNotBeUpgradedIsLeftAlone(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", map[string]string{"spec.recipe": "soup-recipe", "spec.sauce": "soup-sauce"})
+	c.stash("soup-recipe", "Recipe", m, `"no object"`)
+	c.stash("soup-sauce", "Sauce", m, `{"minutes":1}`)
+	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Blocked, revision.ReasonUndecodable)
+	c.mustBe(c.run(revision.Policy{}), "soup-sauce", revision.Retained, revision.ReasonRetained)
+	c.mustRefer("soup", map[string]string{"spec.recipe": "soup-recipe", "spec.sauce": "soup-sauce-v2"})
+}
+
+func TestConflictingClaims(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", map[string]string{"spec.recipe": "soup-recipe"})
+	c.meal("stew", map[string]string{"spec.sauce": "soup-recipe"})
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Blocked, revision.ReasonConflictingClaims)
+	for _, word := range []string{"soup", "stew", "Recipe", "Sauce"} {
+		if !strings.Contains(i.Message, word) {
+			t.Errorf("%q does not say %s", i.Message, word)
+		}
+	}
+}
+
+func TestTargetThatIsNotServed(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.mustPlan(revision.Policy{Target: "v3"}, "soup-recipe", revision.Blocked, revision.ReasonTargetNotServed)
+}
+
+func TestOrphanIsReported(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", nil)
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Orphan, "")
+	if c.run(revision.Policy{}); len(c.revisions()) != 1 {
+		t.Errorf("revisions %v", c.revisions())
+	}
+}
+
+func TestRevisionWithoutController(t *testing.T) {
+	c := newCorner(t)
+	c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", nil, `{"minutes":1}`)
+	if i := c.plan(revision.Policy{})["soup-recipe"]; i.Action != revision.Blocked {
+		t.Errorf("%+v", i)
+	}
+}
+
+// TestReferenceToNothing is told, and led on where something says that it comes
+// from what was there: a restore that brings back an old name.
+func TestReferenceToNothing(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.run(revision.Policy{})
+	c.later(2 * revision.DefaultRetention)
+	c.run(revision.Policy{})
+	c.meal("restored", both("soup-recipe"))
+	c.meal("lost", both("nobody-knows"))
+	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, revision.ReasonSourceGone)
+	c.mustPlan(revision.Policy{}, "nobody-knows", revision.Blocked, revision.ReasonSourceGone)
+	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Succeeded, "")
+	c.mustRefer("restored", both("soup-recipe-v2"))
+	c.mustRefer("lost", both("nobody-knows"))
+}
+
+// TestNameIsTaken by a revision that holds something else, and by one that holds
+// the same: the family's own software was faster.
+func TestNameIsTaken(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec string
+		want func(name string) bool
+	}{
+		"by something else": {`{"duration":"99m"}`, func(name string) bool { return strings.HasPrefix(name, "soup-recipe-v2-") }},
+		"by the same":       {`{"duration":"1m"}`, func(name string) bool { return name == "soup-recipe-v2" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCorner(t)
+			m := c.meal("soup", both("soup-recipe"))
+			source := c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+			taken := &appsv1.ControllerRevision{
+				ObjectMeta: metav1.ObjectMeta{Name: "soup-recipe-v2", Labels: map[string]string{versionLabel: "v2"}, OwnerReferences: source.OwnerReferences},
+			}
+			taken.Data.Raw = []byte(`{"apiVersion":"kitchen.example.com/v2","kind":"Recipe","metadata":{"name":"recipe"},"spec":` + test.spec + `}`)
+			c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Create(t.Context(), taken, metav1.CreateOptions{}))
+			r := c.run(revision.Policy{})["soup-recipe"]
+			if r.Phase != revision.Retained || !test.want(r.Successor) {
+				t.Errorf("%s, successor %s", r.Phase, r.Successor)
+			}
+			c.mustRefer("soup", both(r.Successor))
+			if spec := c.data(r.Successor)["spec"].(map[string]any); spec["duration"] != "1m" {
+				t.Errorf("the successor says %v", spec)
+			}
+		})
+	}
+}
+
+func TestLabelsThatLie(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.run(revision.Policy{})
+	c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Patch(t.Context(), "soup-recipe-v2", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"`+versionLabel+`":"v1"}}}`), metav1.PatchOptions{}))
+	c.mustPlan(revision.Policy{}, "soup-recipe-v2", revision.Relabel, "")
+	c.mustBe(c.run(revision.Policy{}), "soup-recipe-v2", revision.Succeeded, "")
+	c.mustPlan(revision.Policy{}, "soup-recipe-v2", revision.UpToDate, "")
+}
+
+func TestRevisionMadeAgainIsAnother(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Wish{{Name: "soup-recipe", UID: "another"}})
+	c.must(results, err)
+	if r := results[0]; r.Phase != revision.Skipped || r.Reason != revision.ReasonReplaced {
+		t.Errorf("%s (%s)", r.Phase, r.Reason)
+	}
+}
+
+func TestKeptForGood(t *testing.T) {
+	c := newCorner(t)
+	keep := revision.Policy{Retain: true}
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c.run(keep)
+	c.later(1000 * revision.DefaultRetention)
+	c.mustBe(c.run(keep), "soup-recipe", revision.Retained, revision.ReasonKept)
+}
+
+func TestSurveySaysWhatCanBeDropped(t *testing.T) {
+	c := newCorner(t)
+	m := c.meal("soup", both("soup-recipe"))
+	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	u := c.upgrader(shared.Config(), revision.Policy{})
+	s, err := u.Survey(t.Context())
+	c.must(s, err)
+	if slices.Contains(s.Droppable, "v1") || !slices.ContainsFunc(s.Held, func(h revision.HeldVersion) bool { return h.Version == "v1" && h.Count > 0 && len(h.By) > 0 }) {
+		t.Errorf("%+v", s)
+	}
+}

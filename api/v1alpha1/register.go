@@ -11,7 +11,8 @@ var GroupVersion = schema.GroupVersion{Group: "godwit.dev", Version: "v1alpha1"}
 
 // AddToScheme registers the kinds.
 var AddToScheme = func(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &CRDMigration{}, &CRDMigrationList{})
+	s.AddKnownTypes(GroupVersion, &CRDMigration{}, &CRDMigrationList{},
+		&ControllerRevisionUpgradeTrigger{}, &ControllerRevisionUpgradeTriggerList{}, &ControllerRevisionUpgrade{}, &ControllerRevisionUpgradeList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -1,0 +1,360 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// RevisionFamily is a kind of objects that are stashed in ControllerRevisions.
+//
+// +kubebuilder:validation:Enum=kubevirt-instancetype
+type RevisionFamily string
+
+// FamilyKubeVirtInstancetype are KubeVirt's instance types and preferences.
+const FamilyKubeVirtInstancetype RevisionFamily = "kubevirt-instancetype"
+
+// UpgradeMode is how much a trigger does.
+//
+// +kubebuilder:validation:Enum=Upgrade;DryRun;Verify
+type UpgradeMode string
+
+const (
+	// ModeUpgrade makes upgrades.
+	ModeUpgrade UpgradeMode = "Upgrade"
+	// ModeDryRun counts what would be upgraded, and makes nothing.
+	ModeDryRun UpgradeMode = "DryRun"
+	// ModeVerify counts what is at which version, and is Ready when nothing is left
+	// to upgrade.
+	ModeVerify UpgradeMode = "Verify"
+)
+
+// OnRunning is what becomes of a revision that a running virtual machine uses.
+//
+// +kubebuilder:validation:Enum=Defer;Hold
+type OnRunning string
+
+// LossPolicy is what becomes of a revision with fields that the target version
+// does not know.
+//
+// +kubebuilder:validation:Enum=Fail;Allow
+type LossPolicy string
+
+// RetentionPolicy is what becomes of a source that nobody refers to any more.
+//
+// +kubebuilder:validation:Enum=Delete;Retain
+type RetentionPolicy string
+
+// RunPolicy is how often a trigger looks for revisions.
+//
+// +kubebuilder:validation:Enum=Once;Continuous
+type RunPolicy string
+
+// Policies.
+const (
+	OnRunningDefer  OnRunning       = "Defer"
+	OnRunningHold   OnRunning       = "Hold"
+	LossFail        LossPolicy      = "Fail"
+	LossAllow       LossPolicy      = "Allow"
+	RetentionDelete RetentionPolicy = "Delete"
+	RetentionRetain RetentionPolicy = "Retain"
+	RunOnce         RunPolicy       = "Once"
+	RunContinuous   RunPolicy       = "Continuous"
+)
+
+// Retention says how long a source is kept after the last reference to it is gone.
+// Until then an upgrade can be rolled back.
+type Retention struct {
+	// Policy is Delete unless set.
+	// +optional
+	Policy RetentionPolicy `json:"policy,omitempty"`
+	// TTL is 1h unless set.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m')",message="retention.ttl is at least 10m: a controller's cache may still want the source for a while"
+	TTL *metav1.Duration `json:"ttl,omitempty"`
+}
+
+// ControllerRevisionUpgradeTrigger finds the ControllerRevisions of a family that
+// hold an object at an old version of its API, and makes a
+// ControllerRevisionUpgrade for each.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=crut,categories=godwit
+// +kubebuilder:metadata:labels=godwit.dev/auto-migrate-storage-version=true
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name=Discovered,type=integer,JSONPath=`.status.counts.discovered`
+// +kubebuilder:printcolumn:name=Pending,type=integer,JSONPath=`.status.counts.pending`
+// +kubebuilder:printcolumn:name=Succeeded,type=integer,JSONPath=`.status.counts.succeeded`
+// +kubebuilder:printcolumn:name=Droppable,type=string,JSONPath=`.status.droppableVersions`
+// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+type ControllerRevisionUpgradeTrigger struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// +optional
+	Spec ControllerRevisionUpgradeTriggerSpec `json:"spec,omitzero"`
+	// +optional
+	Status ControllerRevisionUpgradeTriggerStatus `json:"status,omitzero"`
+}
+
+// ControllerRevisionUpgradeTriggerSpec says what to look for and what to do with
+// it. Nothing of it is needed. It can't be changed afterwards, but for suspend: a
+// second trigger says something else.
+//
+// +kubebuilder:validation:XValidation:rule="oldSelf.?namespace == self.?namespace && oldSelf.?labelSelector == self.?labelSelector && oldSelf.?family == self.?family && oldSelf.?targetVersion == self.?targetVersion && oldSelf.?mode == self.?mode && oldSelf.?maxConcurrent == self.?maxConcurrent && oldSelf.?onRunning == self.?onRunning && oldSelf.?lossPolicy == self.?lossPolicy && oldSelf.?retention == self.?retention && oldSelf.?run == self.?run && oldSelf.?ttlSecondsAfterFinished == self.?ttlSecondsAfterFinished",message="only suspend can be changed: make another trigger for something else"
+type ControllerRevisionUpgradeTriggerSpec struct {
+	// Namespace to look in; all unless set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// LabelSelector of the objects that refer to revisions, as virtual machines; all
+	// unless set.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	// Family of the stashed objects; kubevirt-instancetype unless set.
+	// +optional
+	Family RevisionFamily `json:"family,omitempty"`
+	// TargetVersion to upgrade to; the storage version of the installed definition
+	// unless set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	TargetVersion string `json:"targetVersion,omitempty"`
+	// Mode is Upgrade unless set.
+	// +optional
+	Mode UpgradeMode `json:"mode,omitempty"`
+	// Suspend stops before the next upgrade. Nothing is lost: it goes on where it
+	// stopped.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+	// MaxConcurrent bounds the upgrades that are under way at once; 10 unless set.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxConcurrent *int32 `json:"maxConcurrent,omitempty"`
+	// OnRunning is Defer unless set: what a running virtual machine uses is left
+	// alone. Hold upgrades it, and keeps the source until the machine stops.
+	// +optional
+	OnRunning OnRunning `json:"onRunning,omitempty"`
+	// LossPolicy is Fail unless set. Allow carries fields that the target version
+	// does not know along, where nothing reads them.
+	// +optional
+	LossPolicy LossPolicy `json:"lossPolicy,omitempty"`
+	// Retention of the sources.
+	// +optional
+	Retention *Retention `json:"retention,omitempty"`
+	// Run is Once unless set. Continuous looks again and again, as for snapshots
+	// that are restored late.
+	// +optional
+	Run RunPolicy `json:"run,omitempty"`
+	// TTLSecondsAfterFinished removes the trigger, and the upgrades that it made, so
+	// long after it is done; never unless set.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// ControllerRevisionUpgradeTriggerStatus says what was found and what became of it.
+type ControllerRevisionUpgradeTriggerStatus struct {
+	// ObservedGeneration is the generation of the spec that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Counts of the revisions in scope.
+	// +optional
+	Counts *RevisionCounts `json:"counts,omitempty"`
+	// Census counts all stashes of the cluster, by version and form.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Census []RevisionVersionCount `json:"census,omitempty"`
+	// DroppableVersions are those at which nothing is left in the whole cluster.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	DroppableVersions []string `json:"droppableVersions,omitempty"`
+	// Failures are the first revisions that need somebody.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Failures []godwit.Failure `json:"failures,omitempty"`
+	// LastScanTime is when revisions were last looked for.
+	// +optional
+	LastScanTime *metav1.Time `json:"lastScanTime,omitempty"`
+	// CompletionTime is when nothing was left to do.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// Conditions are Ready, Reconciling, Stalled, Discovered and VersionsDroppable.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// RevisionCounts is an exact tally of revisions.
+type RevisionCounts struct {
+	Discovered int64 `json:"discovered"`
+	UpToDate   int64 `json:"upToDate"`
+	Relabelled int64 `json:"relabelled"`
+	Pending    int64 `json:"pending"`
+	Deferred   int64 `json:"deferred"`
+	Held       int64 `json:"held"`
+	Blocked    int64 `json:"blocked"`
+	Failed     int64 `json:"failed"`
+	Succeeded  int64 `json:"succeeded"`
+}
+
+// RevisionVersionCount is how many stashes speak a version, in one form.
+type RevisionVersionCount struct {
+	Version string `json:"version"`
+	Form    string `json:"form"`
+	Count   int64  `json:"count"`
+}
+
+// ControllerRevisionUpgradeTriggerList is a list of triggers.
+//
+// +kubebuilder:object:root=true
+type ControllerRevisionUpgradeTriggerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	Items []ControllerRevisionUpgradeTrigger `json:"items"`
+}
+
+// ControllerRevisionUpgrade upgrades one ControllerRevision: a successor at the
+// target version takes its place, everybody who refers to it is led there, and the
+// source goes when nobody has referred to it for long enough.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=cru,categories=godwit
+// +kubebuilder:metadata:labels=godwit.dev/auto-migrate-storage-version=true
+// +kubebuilder:printcolumn:name=Revision,type=string,JSONPath=`.spec.targetName`,priority=1
+// +kubebuilder:printcolumn:name=Phase,type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name=From,type=string,JSONPath=`.status.source.version`
+// +kubebuilder:printcolumn:name=To,type=string,JSONPath=`.status.result.version`
+// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+type ControllerRevisionUpgrade struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	Spec ControllerRevisionUpgradeSpec `json:"spec"`
+	// +optional
+	Status ControllerRevisionUpgradeStatus `json:"status,omitzero"`
+}
+
+// ControllerRevisionUpgradeSpec says which revision to upgrade, and how. The name
+// alone is enough. Only suspend and rollback can be changed afterwards.
+//
+// +kubebuilder:validation:XValidation:rule="oldSelf.targetName == self.targetName && oldSelf.?targetUID == self.?targetUID && oldSelf.?family == self.?family && oldSelf.?targetVersion == self.?targetVersion && oldSelf.?onRunning == self.?onRunning && oldSelf.?lossPolicy == self.?lossPolicy && oldSelf.?retention == self.?retention",message="only suspend and rollback can be changed: make another upgrade for something else"
+type ControllerRevisionUpgradeSpec struct {
+	// TargetName is the name of the ControllerRevision to upgrade.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	TargetName string `json:"targetName"`
+	// TargetUID is its UID; whichever has the name unless set.
+	// +optional
+	TargetUID types.UID `json:"targetUID,omitempty"`
+	// Family of the stashed object; kubevirt-instancetype unless set.
+	// +optional
+	Family RevisionFamily `json:"family,omitempty"`
+	// TargetVersion to upgrade to; the storage version of the installed definition
+	// unless set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	TargetVersion string `json:"targetVersion,omitempty"`
+	// OnRunning is Defer unless set.
+	// +optional
+	OnRunning OnRunning `json:"onRunning,omitempty"`
+	// LossPolicy is Fail unless set.
+	// +optional
+	LossPolicy LossPolicy `json:"lossPolicy,omitempty"`
+	// Retention of the source.
+	// +optional
+	Retention *Retention `json:"retention,omitempty"`
+	// Suspend leaves everything as it is.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+	// Rollback leads everybody back to the source and removes the successor. It is
+	// possible until the source is removed.
+	// +optional
+	Rollback bool `json:"rollback,omitempty"`
+}
+
+// UpgradePhase is how far an upgrade is.
+//
+// +kubebuilder:validation:Enum=Pending;Analyzing;Converted;Created;Repointed;Held;Retained;Succeeded;Skipped;Failed;RolledBack
+type UpgradePhase string
+
+// ControllerRevisionUpgradeStatus says how far an upgrade is.
+type ControllerRevisionUpgradeStatus struct {
+	// ObservedGeneration is the generation of the spec that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Phase for people; the conditions are for programs.
+	// +optional
+	Phase UpgradePhase `json:"phase,omitempty"`
+	// Source is the revision that is upgraded, as it was found.
+	// +optional
+	Source *RevisionSource `json:"source,omitempty"`
+	// Result is the revision that takes its place.
+	// +optional
+	Result *RevisionResult `json:"result,omitempty"`
+	// Referrers are the first places that refer to one or the other.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Referrers []RevisionReferrer `json:"referrers,omitempty"`
+	// Losses are the first fields that the target version does not know.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Losses []string `json:"losses,omitempty"`
+	// RetainedUntil is when the source may be removed.
+	// +optional
+	RetainedUntil *metav1.Time `json:"retainedUntil,omitempty"`
+	// Conditions are Ready, Reconciling and Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// RevisionSource is a revision as it was found.
+type RevisionSource struct {
+	Version         string `json:"version,omitempty"`
+	Form            string `json:"form,omitempty"`
+	Hash            string `json:"hash,omitempty"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// RevisionResult is a revision that was made.
+type RevisionResult struct {
+	Name    string    `json:"name"`
+	UID     types.UID `json:"uid,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Hash    string    `json:"hash,omitempty"`
+}
+
+// RevisionReferrer is a place that names a revision.
+type RevisionReferrer struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	// State is Old where the place names the source, New where it names the result,
+	// Fixed where it can't be written.
+	State string `json:"state"`
+}
+
+// ControllerRevisionUpgradeList is a list of upgrades.
+//
+// +kubebuilder:object:root=true
+type ControllerRevisionUpgradeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	Items []ControllerRevisionUpgrade `json:"items"`
+}

@@ -29,6 +29,7 @@ type Options struct {
 
 // Upgrader upgrades the stashed objects of one family in one cluster.
 type Upgrader struct {
+	config  *rest.Config
 	family  Family
 	options Options
 	client  *client
@@ -46,7 +47,22 @@ func New(cfg *rest.Config, family Family, o Options) (*Upgrader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	return &Upgrader{family: family, options: o, client: c}, nil
+	return &Upgrader{config: cfg, family: family, options: o, client: c}, nil
+}
+
+// With is the same upgrader with another policy.
+func (u *Upgrader) With(p Policy) *Upgrader {
+	other := *u
+	other.options.Policy = p
+	return &other
+}
+
+// AtOnce is the same upgrader, of which all copies together write no more than n
+// revisions at once.
+func (u *Upgrader) AtOnce(n int) (*Upgrader, error) {
+	o := u.options
+	o.Limiter = o.Limiter.Narrow(walk.Limits{MaxInFlight: n})
+	return New(u.config, u.family, o)
 }
 
 // Scope is which revisions are asked about.

@@ -187,6 +187,11 @@ const (
 	// ConditionBlocked is True when something keeps the migration from starting; the
 	// blockers say what.
 	ConditionBlocked = "Blocked"
+	// ConditionDiscovered is True when a trigger has looked at every revision.
+	ConditionDiscovered = "Discovered"
+	// ConditionVersionsDroppable is True when nothing is left at an old version in the
+	// whole cluster.
+	ConditionVersionsDroppable = "VersionsDroppable"
 )
 
 // Reasons of conditions. A condition Blocked has the reason of its first blocker,

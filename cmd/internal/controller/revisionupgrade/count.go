@@ -1,0 +1,133 @@
+package revisionupgrade
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// Reasons of a trigger's conditions.
+const (
+	// ReasonUpgrading: upgrades are under way, or wait for something that will come.
+	ReasonUpgrading = "Upgrading"
+	// ReasonSucceeded: nothing is left to upgrade.
+	ReasonSucceeded = "Succeeded"
+	// ReasonUpgradesFailed: some revisions need somebody.
+	ReasonUpgradesFailed = "UpgradesFailed"
+	// ReasonPending: there is something to upgrade, and the mode is not to.
+	ReasonPending = "Pending"
+	// ReasonHeldBack: something is left at every old version.
+	ReasonHeldBack = "VersionsInUse"
+	// ReasonScanned: all revisions of the scope were looked at.
+	ReasonScanned = "Scanned"
+)
+
+// tally counts an upgrade by its phase.
+func tally(c *v1alpha1.RevisionCounts, one v1alpha1.ControllerRevisionUpgrade) {
+	switch revision.Phase(one.Status.Phase) {
+	case revision.Succeeded, revision.Retained, revision.Skipped, revision.RolledBack:
+		if one.Status.Result == nil && revision.Phase(one.Status.Phase) == revision.Succeeded {
+			c.Relabelled++
+			return
+		}
+		c.Succeeded++
+	case revision.Held:
+		c.Held++
+	case revision.Failed:
+		if ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady); ready != nil && blockedReasons[ready.Reason] {
+			c.Blocked++
+			return
+		}
+		c.Failed++
+	default:
+		if ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady); ready != nil && deferredReasons[ready.Reason] {
+			c.Deferred++
+			return
+		}
+		c.Pending++
+	}
+}
+
+// blockedReasons are about what nobody has tried yet.
+var blockedReasons = map[string]bool{
+	revision.ReasonConflictingClaims: true, revision.ReasonLossy: true, revision.ReasonTargetNotServed: true,
+	revision.ReasonDefinitionNotFound: true, revision.ReasonNoController: true,
+}
+
+// deferredReasons are what time cures.
+var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonUnready: true, revision.ReasonTerminating: true}
+
+func why(one v1alpha1.ControllerRevisionUpgrade) string {
+	ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return ""
+	}
+	return ready.Reason + ": " + ready.Message
+}
+
+// looked is the verdict of a trigger that only looks.
+func looked(m v1alpha1.UpgradeMode, c v1alpha1.RevisionCounts) verdict {
+	switch {
+	case c.Pending == 0:
+		return verdict{ready: true, reason: ReasonSucceeded, message: "nothing is left to upgrade"}
+	case m == v1alpha1.ModeVerify:
+		return verdict{stalled: true, reason: ReasonPending, message: "revisions are left at old versions: see status.census"}
+	}
+	return verdict{ready: true, reason: ReasonPending, message: "revisions are left at old versions, and the mode is to leave them"}
+}
+
+// conclude says what the counts amount to, and when to look again.
+func (t *Triggers) conclude(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, c v1alpha1.RevisionCounts) (verdict, time.Duration, error) {
+	s := &trigger.Status
+	pause := time.Duration(0)
+	if trigger.Spec.Run == v1alpha1.RunContinuous {
+		pause = max(scanEvery-t.Clock.Since(s.LastScanTime.Time), time.Second)
+	}
+	switch {
+	case c.Pending+c.Deferred+c.Held > 0:
+		s.CompletionTime = nil
+		return verdict{working: true, reason: ReasonUpgrading, message: "see status.counts, and the upgrades for what each waits for"}, sooner(pause, countEvery), nil
+	case c.Failed+c.Blocked > 0:
+		s.CompletionTime = nil
+		return verdict{stalled: true, reason: ReasonUpgradesFailed, message: "some revisions need somebody: see status.failures"}, sooner(pause, later), nil
+	}
+	if s.CompletionTime == nil {
+		if err := t.survey(ctx, trigger, t.Upgrader); err != nil {
+			return verdict{}, 0, err
+		}
+		s.CompletionTime = &metav1.Time{Time: t.Clock.Now().Truncate(time.Second)}
+	}
+	if ttl := trigger.Spec.TTLSecondsAfterFinished; ttl != nil {
+		pause = sooner(pause, max(time.Duration(*ttl)*time.Second, time.Second))
+	}
+	return verdict{ready: true, reason: ReasonSucceeded, message: "nothing is left to upgrade"}, pause, nil
+}
+
+// setSurvey says what was found, and what can be dropped.
+func setSurvey(conditions *[]metav1.Condition, generation int64, s revision.Survey) {
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: v1alpha1.ConditionDiscovered, Status: metav1.ConditionTrue, Reason: ReasonScanned,
+		Message: "every revision in scope was looked at", ObservedGeneration: generation,
+	})
+	droppable := metav1.Condition{Type: v1alpha1.ConditionVersionsDroppable, Status: metav1.ConditionTrue, Reason: ReasonSucceeded,
+		Message: "nothing is left at " + strings.Join(s.Droppable, ", "), ObservedGeneration: generation}
+	if len(s.Held) > 0 {
+		first := s.Held[0]
+		droppable.Status, droppable.Reason = metav1.ConditionFalse, ReasonHeldBack
+		droppable.Message = fmt.Sprintf("%s is held by %s", first.Version, strings.Join(first.By, ", "))
+	}
+	meta.SetStatusCondition(conditions, droppable)
+}
+
+// changed tells whether a verdict is news.
+func changed(before []metav1.Condition, v verdict) bool {
+	known := meta.FindStatusCondition(before, v1alpha1.ConditionReady)
+	return known == nil || known.Reason != v.reason
+}

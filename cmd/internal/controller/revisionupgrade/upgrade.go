@@ -1,0 +1,187 @@
+package revisionupgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// fieldManager names our writes where the server records them.
+const fieldManager = "godwit"
+
+// namespacesAtOnce share one limiter; most of their time is spent waiting for
+// answers.
+const namespacesAtOnce = 4
+
+// Upgrades advances the ControllerRevisionUpgrades of one namespace at a time.
+type Upgrades struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	Upgrader *revision.Upgrader
+	Clock    clock.PassiveClock
+}
+
+// SetupWithManager registers the reconciler. A request is a namespace.
+func (u *Upgrades) SetupWithManager(mgr manager.Manager) error {
+	ofNamespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetNamespace()}}}
+	})
+	return builder.ControllerManagedBy(mgr).
+		Named("revisionupgrade").
+		Watches(&v1alpha1.ControllerRevisionUpgrade{}, ofNamespace, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: namespacesAtOnce}).
+		Complete(u)
+}
+
+// Reconcile takes every upgrade of a namespace as far as it can go now.
+func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	open, wishes, err := u.open(ctx, req.Name)
+	if err != nil || len(open) == 0 {
+		return reconcile.Result{}, err
+	}
+	results, err := u.Upgrader.Advance(ctx, req.Name, wishes)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil //nolint:nilerr // the manager stops; whoever comes next sees in the cluster how far it is
+	}
+	pause := time.Duration(0)
+	for i, r := range results {
+		err = errors.Join(err, u.record(ctx, open[i], r))
+		pause = sooner(pause, again(r, u.Clock.Now()))
+	}
+	return reconcile.Result{RequeueAfter: pause}, err
+}
+
+// open are the upgrades of a namespace that are not at an end, and what they ask
+// for.
+func (u *Upgrades) open(ctx context.Context, namespace string) ([]*v1alpha1.ControllerRevisionUpgrade, []revision.Wish, error) {
+	list := &v1alpha1.ControllerRevisionUpgradeList{}
+	if err := u.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, nil, fmt.Errorf("list controllerrevisionupgrades of %s: %w", namespace, err)
+	}
+	var open []*v1alpha1.ControllerRevisionUpgrade
+	var wishes []revision.Wish
+	for i := range list.Items {
+		one := &list.Items[i]
+		switch {
+		case one.DeletionTimestamp != nil, ended(one):
+		case one.Spec.Suspend:
+			if err := u.suspend(ctx, one); err != nil {
+				return nil, nil, err
+			}
+		default:
+			open, wishes = append(open, one), append(wishes, wish(one.Spec))
+		}
+	}
+	return open, wishes, nil
+}
+
+// ended upgrades are left alone, but for one that is to be rolled back.
+func ended(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	if one.Status.ObservedGeneration != one.Generation {
+		return false
+	}
+	switch revision.Phase(one.Status.Phase) {
+	case revision.Succeeded, revision.Skipped, revision.RolledBack:
+		return true
+	}
+	return false
+}
+
+func wish(spec v1alpha1.ControllerRevisionUpgradeSpec) revision.Wish {
+	p := policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention)
+	return revision.Wish{Name: spec.TargetName, UID: spec.TargetUID, Policy: &p, Rollback: spec.Rollback}
+}
+
+func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolicy, r *v1alpha1.Retention) revision.Policy {
+	p := revision.Policy{Target: target, OnRunning: revision.OnRunning(running), AllowLosses: losses == v1alpha1.LossAllow}
+	if r != nil {
+		p.Retain = r.Policy == v1alpha1.RetentionRetain
+		if r.TTL != nil {
+			p.Retention = r.TTL.Duration
+		}
+	}
+	return p
+}
+
+func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
+	return u.write(ctx, one, func(s *v1alpha1.ControllerRevisionUpgradeStatus) {
+		setConditions(&s.Conditions, one.Generation, verdict{stalled: true, reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"})
+	})
+}
+
+// record writes what became of an upgrade, and tells of it if it is news.
+func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade, r revision.Result) error {
+	before := one.Status.Phase
+	v := judge(r)
+	err := u.write(ctx, one, func(s *v1alpha1.ControllerRevisionUpgradeStatus) {
+		fill(s, r)
+		setConditions(&s.Conditions, one.Generation, v)
+	})
+	if err == nil && before != one.Status.Phase {
+		v.announce(u.Recorder, one, "UpgradeRevision")
+	}
+	return err
+}
+
+// write sends what changes in the status, if anything does.
+func (u *Upgrades) write(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade, change func(*v1alpha1.ControllerRevisionUpgradeStatus)) error {
+	patch := client.MergeFrom(one.DeepCopy())
+	one.Status.ObservedGeneration = one.Generation
+	change(&one.Status)
+	if data, err := patch.Data(one); err != nil || string(data) == "{}" {
+		return err
+	}
+	err := u.Client.Status().Patch(ctx, one, patch, client.FieldOwner(fieldManager))
+	if apierrors.IsNotFound(err) {
+		return nil // nobody is left to read it
+	}
+	if err != nil {
+		return fmt.Errorf("write the status of controllerrevisionupgrade %s/%s: %w", one.Namespace, one.Name, err)
+	}
+	return nil
+}
+
+const (
+	soon  = 15 * time.Second // somebody else wrote, or a server did not answer
+	later = time.Minute      // a virtual machine is to stop, a reference to go
+	rare  = 10 * time.Minute // somebody is to repair something
+)
+
+// again is when to look at an upgrade the next time; zero is never.
+func again(r revision.Result, now time.Time) time.Duration {
+	switch {
+	case r.Phase == revision.Retained && !r.Until.IsZero():
+		return max(r.Until.Sub(now), time.Second)
+	case r.Phase == revision.Retained, r.Phase == revision.Failed:
+		return rare // a reference may come back, or a repair be made
+	case r.Reason == revision.ReasonUnanswered, r.Reason == revision.ReasonChanged:
+		return soon
+	case r.Phase == revision.Pending, r.Phase == revision.Held, r.Phase == revision.Created:
+		return later
+	}
+	return 0
+}
+
+// sooner of two pauses, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,236 @@
+package kubevirt
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// How data is laid out.
+const (
+	// FormSpecRevision: the encoded spec of a v1alpha1 object beside an apiVersion,
+	// which may be empty. Written by KubeVirt v0.56 and v0.57.
+	FormSpecRevision = "SpecRevision"
+	// FormObject: the whole object. Written by KubeVirt since v0.58.
+	FormObject = "Object"
+)
+
+// Family is the family "kubevirt-instancetype".
+type Family struct{}
+
+var _ revision.Family = Family{}
+
+// Name is "kubevirt-instancetype".
+func (Family) Name() string { return "kubevirt-instancetype" }
+
+// Decode reads a revision. The data decides what it is, whatever labels say; where it
+// does not say, as a SpecRevision does not, the claim does.
+//
+// Losses are the fields that the object's version does not know. At v1beta1 there are
+// none: KubeVirt has added fields to it in one release after the other, and data at
+// v1beta1 is never converted. An object at a version that this release does not know
+// is returned without a look into it.
+func (Family) Decode(r *appsv1.ControllerRevision, claim revision.Claim) (revision.Stash, error) {
+	fail := func(s revision.Stash, err error) (revision.Stash, error) {
+		if errors.Is(err, revision.ErrForeign) {
+			return revision.Stash{}, err
+		}
+		return s, fmt.Errorf("read the data of ControllerRevision %s/%s: %w", r.Namespace, r.Name, err)
+	}
+	owner := belongs(r)
+	asked := claim.Kind != "" || isLabelled(r)
+	if owner == others && !asked {
+		return fail(revision.Stash{}, revision.ErrForeign)
+	}
+	object, err := parseData(r.Data.Raw)
+	if err != nil {
+		if owner != ours && !asked {
+			err = revision.ErrForeign // who knows what was to be in it
+		}
+		return fail(revision.Stash{}, err)
+	}
+	form, version, err := formOf(object, owner == ours || asked)
+	if err != nil {
+		return fail(revision.Stash{}, err)
+	}
+	s := revision.Stash{Form: form, Version: version}
+	if form == FormSpecRevision {
+		object, err = unwrapSpec(r, object, claim)
+		if err != nil {
+			return fail(s, err)
+		}
+	}
+	decoded, err := stashOf(s, object, claim)
+	if err != nil {
+		return fail(s, err)
+	}
+	return decoded, nil
+}
+
+// belonging is what the owner says of a revision that nobody refers to, and that has
+// no labels of ours.
+type belonging int
+
+const (
+	// nobodys may be ours: its owner may be gone.
+	nobodys belonging = iota
+	// ours belong to a virtual machine or a snapshot of one.
+	ours
+	// others are not even read: a StatefulSet's, and what a machine was started with.
+	others
+)
+
+func belongs(r *appsv1.ControllerRevision) belonging {
+	owner := metav1.GetControllerOf(r)
+	switch {
+	case strings.HasPrefix(r.Name, startRevisionPrefix):
+		return others
+	case owner == nil:
+		return nobodys
+	}
+	switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() {
+	case schema.GroupKind{Group: "kubevirt.io", Kind: "VirtualMachine"},
+		schema.GroupKind{Group: "snapshot.kubevirt.io", Kind: "VirtualMachineSnapshot"}:
+		return ours
+	}
+	return others
+}
+
+func parseData(data []byte) (map[string]any, error) {
+	value, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("it holds no object")
+	}
+	return object, nil
+}
+
+// formOf tells ours from others by the data alone. A SpecRevision has a spec that is a
+// string. Start revisions, pools' revisions and patches of StatefulSets have no kind
+// either, but no string there. One without an apiVersion is ours only if something else
+// says so.
+func formOf(object map[string]any, likely bool) (form, version string, err error) {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	_, encoded := object["spec"].(string)
+	group, version, _ := strings.Cut(apiVersion, "/")
+	switch {
+	case kind == "" && encoded && (group == Group || apiVersion == "" && likely):
+		if apiVersion != "" && version != v1alpha1 {
+			return "", "", fmt.Errorf("a spec by itself is of v1alpha1, this one says %q", apiVersion)
+		}
+		for key := range object {
+			if key != "apiVersion" && key != "spec" {
+				return "", "", fmt.Errorf("a spec by itself has nothing beside it but an apiVersion, this one has %.100q", key)
+			}
+		}
+		return FormSpecRevision, v1alpha1, nil
+	case group != Group:
+		return "", "", revision.ErrForeign
+	case version == "":
+		return "", "", fmt.Errorf("it has an apiVersion without a version, %.100q", apiVersion)
+	case kind == "":
+		return "", "", fmt.Errorf("it is of %.100s and has no kind", apiVersion)
+	}
+	return FormObject, version, nil
+}
+
+// stashOf fills a stash with an object, if that is what it says it is.
+func stashOf(s revision.Stash, object map[string]any, claim revision.Claim) (revision.Stash, error) {
+	name, _ := object["kind"].(string)
+	k, known := kindOf(name)
+	if !known || k.name != name {
+		return revision.Stash{}, fmt.Errorf("kind %.100q of %s is neither an instance type nor a preference", name, Group)
+	}
+	if err := checkClaim(k, claim); err != nil {
+		return revision.Stash{}, err
+	}
+	if shapes().Kinds[s.Version] != nil {
+		found := checkObject(s.Version, k, object)
+		if found.err != nil {
+			return revision.Stash{}, found.err
+		}
+		if s.Version != v1beta1 {
+			s.Losses = found.unknown
+		}
+	}
+	s.Definition, s.Object = k.resource(), object
+	return s, nil
+}
+
+// checkClaim holds what data say against what a reference takes it for. KubeVirt does
+// not mind whether the kind is the cluster-wide one, only the role.
+func checkClaim(k kind, claim revision.Claim) error {
+	if claim.Kind == "" {
+		return nil
+	}
+	claimed, known := kindOf(claim.Kind)
+	if !known {
+		return fmt.Errorf("a reference takes it for a %.100q, which is neither an instance type nor a preference", claim.Kind)
+	}
+	if claimed.preference != k.preference {
+		return fmt.Errorf("a reference takes it for a %s, and it holds a %s: correct the reference", claimed.name, k.name)
+	}
+	return nil
+}
+
+// unwrapSpec makes an object of a spec by itself.
+func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim revision.Claim) (map[string]any, error) {
+	text, _ := data["spec"].(string)
+	encoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("its spec is not in base64: %w", err)
+	}
+	spec, err := parse(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("in its spec: %w", err)
+	}
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	k, err := kindOfSpec(r, spec, claim)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"apiVersion": Group + "/" + v1alpha1,
+		"kind":       k.name,
+		"metadata":   identify(r, claim.Name).metadata(),
+		"spec":       spec,
+	}, nil
+}
+
+// kindOfSpec is what a spec is of which nothing says so but a reference. Both roles
+// have specs that read as the other; one that reads as the other alone belies its
+// reference.
+func kindOfSpec(r *appsv1.ControllerRevision, spec any, claim revision.Claim) (kind, error) {
+	spelled := claim.Kind
+	if spelled == "" {
+		spelled = r.Labels[labelKind]
+	}
+	k, known := kindOf(spelled)
+	if !known && spelled != "" {
+		return kind{}, fmt.Errorf("it is taken for a %.100q, which is neither an instance type nor a preference", spelled)
+	}
+	if !known {
+		return kind{}, errors.New("it holds a spec without a kind, and nobody refers to it who would know: remove it if no backup needs it")
+	}
+	other := kinds["virtualmachinepreference"]
+	if k.preference {
+		other = kinds["virtualmachineinstancetype"]
+	}
+	if !checkSpec(v1alpha1, k, spec).clean() && checkSpec(v1alpha1, other, spec).clean() {
+		return kind{}, fmt.Errorf("it is taken for a %s, and it holds the spec of %s: correct who refers to it", k.name, other.role())
+	}
+	return k, nil
+}

@@ -1,0 +1,341 @@
+package kubevirt
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+const (
+	aUID         = "6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11"
+	instancetype = "VirtualMachineInstancetype"
+	preference   = "VirtualMachinePreference"
+)
+
+// stashed is a revision of virtual machine db-0, called as KubeVirt before v1.3
+// called it.
+func stashed(data string) *appsv1.ControllerRevision {
+	yes := true
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "db-0-u1.medium-" + aUID + "-2", Namespace: "prod",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "kubevirt.io/v1", Kind: "VirtualMachine", Name: "db-0", UID: "1", Controller: &yes}},
+		},
+		Data: runtime.RawExtension{Raw: []byte(data)},
+	}
+}
+
+// ownedBy changes the controller.
+func ownedBy(r *appsv1.ControllerRevision, apiVersion, kind, name string) *appsv1.ControllerRevision {
+	r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind, r.OwnerReferences[0].Name = apiVersion, kind, name
+	return r
+}
+
+func nobodysOwn(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	r.OwnerReferences = nil
+	return r
+}
+
+func called(r *appsv1.ControllerRevision, name string) *appsv1.ControllerRevision {
+	r.Name = name
+	return r
+}
+
+func labelled(r *appsv1.ControllerRevision, pairs ...string) *appsv1.ControllerRevision {
+	r.Labels = map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		r.Labels[Group+"/object-"+pairs[i]] = pairs[i+1]
+	}
+	return r
+}
+
+func bare(apiVersion, spec string) string {
+	return `{"apiVersion":"` + apiVersion + `","spec":"` + base64.StdEncoding.EncodeToString([]byte(spec)) + `"}`
+}
+
+func whole(version, kind, spec string) string {
+	return `{"apiVersion":"` + Group + "/" + version + `","kind":"` + kind + `","metadata":{"name":"u1.medium","uid":"` + aUID +
+		`","generation":2,"creationTimestamp":null},"spec":` + spec + `}`
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	claim := func(kind string) revision.Claim { return revision.Claim{Kind: kind, Name: "u1.medium"} }
+	tests := map[string]struct {
+		reason string
+		of     *appsv1.ControllerRevision
+		claim  revision.Claim
+		want   revision.Stash
+	}{
+		"a spec, empty apiVersion": {
+			reason: "KubeVirt v0.56 wrote it so, the kind is in nothing but the reference",
+			of:     stashed(bare("", `{"cpu":{"guest":2},"memory":{"guest":"4Gi"}}`)),
+			claim:  claim("VirtualMachineClusterInstancetype"),
+			want: revision.Stash{
+				Form: FormSpecRevision, Version: "v1alpha1", Definition: definition("virtualmachineclusterinstancetypes"),
+				Object: map[string]any{
+					"apiVersion": "instancetype.kubevirt.io/v1alpha1", "kind": "VirtualMachineClusterInstancetype",
+					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2)},
+					"spec":     map[string]any{"cpu": map[string]any{"guest": int64(2)}, "memory": map[string]any{"guest": "4Gi"}},
+				},
+			},
+		},
+		"a spec, labelled": {
+			reason: "nobody refers to it, but the label names the kind",
+			of:     labelled(stashed(bare(Group+"/v1alpha1", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), "kind", preference),
+			want: revision.Stash{
+				Form: FormSpecRevision, Version: "v1alpha1", Definition: definition("virtualmachinepreferences"),
+				Object: map[string]any{
+					"apiVersion": "instancetype.kubevirt.io/v1alpha1", "kind": preference,
+					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2)},
+					"spec":     map[string]any{"cpu": map[string]any{"preferredCPUTopology": "preferCores"}},
+				},
+			},
+		},
+		"a whole object": {
+			reason: "what it does not know is a loss, and stays in it, with its number as it was written",
+			of:     stashed(whole("v1alpha2", preference, `{"volumes":{"size":1e30},"devices":{"preferredDiskBus":"virtio"},"nodeSelector":{}}`)),
+			want: revision.Stash{
+				Form: FormObject, Version: "v1alpha2", Definition: definition("virtualmachinepreferences"),
+				Object: map[string]any{
+					"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference,
+					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2), "creationTimestamp": nil},
+					"spec": map[string]any{
+						"volumes": map[string]any{"size": json.Number("1e30")}, "devices": map[string]any{"preferredDiskBus": "virtio"}, "nodeSelector": map[string]any{},
+					},
+				},
+				Losses: []string{"spec.nodeSelector", "spec.volumes.size"},
+			},
+		},
+		"v1beta1 of a later release": {
+			reason: "v1beta1 grew, and what it grew is no loss",
+			of:     stashed(whole("v1beta1", preference, `{"preferredArchitecture":"arm64"}`)),
+			claim:  claim("VirtualMachineClusterPreference"), // another scope is no other role
+			want: revision.Stash{
+				Form: FormObject, Version: "v1beta1", Definition: definition("virtualmachinepreferences"),
+				Object: map[string]any{
+					"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": preference,
+					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2), "creationTimestamp": nil},
+					"spec":     map[string]any{"preferredArchitecture": "arm64"},
+				},
+			},
+		},
+		"nobody's": {
+			reason: "its owner is gone, and it may be restored",
+			of:     nobodysOwn(stashed(`{"apiVersion":"instancetype.kubevirt.io/v1alpha2","kind":"VirtualMachinePreference"}`)),
+			want: revision.Stash{
+				Form: FormObject, Version: "v1alpha2", Definition: definition("virtualmachinepreferences"),
+				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference},
+			},
+		},
+		"v1": {
+			reason: "a version of the future is recognised, not looked into; labels may lie",
+			of:     labelled(stashed(`{"apiVersion":"instancetype.kubevirt.io/v1","kind":"VirtualMachinePreference","spec":7}`), "version", "v1beta1"),
+			want: revision.Stash{
+				Form: FormObject, Version: "v1", Definition: definition("virtualmachinepreferences"),
+				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1", "kind": preference, "spec": int64(7)},
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Family{}.Decode(test.of, test.claim)
+			if err != nil {
+				t.Fatalf("%s: %v", test.reason, err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func definition(plural string) schema.GroupResource {
+	return schema.GroupResource{Group: "instancetype.kubevirt.io", Resource: plural}
+}
+
+// Both roles read an empty spec: the reference decides.
+func TestDecodeWhatReadsAsBoth(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{`{}`, `{"cpu":{}}`, `null`} {
+		for _, kind := range []string{instancetype, preference, "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"} {
+			s, err := Family{}.Decode(stashed(bare("", spec)), revision.Claim{Kind: kind})
+			if err != nil || s.Object["kind"] != kind {
+				t.Errorf("%s taken for a %s is a %v: %v", spec, kind, s.Object["kind"], err)
+			}
+		}
+	}
+}
+
+func TestDecodeForeign(t *testing.T) {
+	t.Parallel()
+	const vmSpec = `{"running":true,"instancetype":{"name":"u1.medium","revisionName":"db-0-u1.medium"},"template":{"spec":{"domain":{"devices":{}}}}}`
+	start := startRevisionPrefix + aUID + "-4"
+	asked := revision.Claim{Kind: instancetype}
+	tests := map[string]struct {
+		reason string
+		of     *appsv1.ControllerRevision
+		claim  revision.Claim
+	}{
+		"start revision":            {of: called(stashed(`{"spec":`+vmSpec+`}`), start), reason: "its owner is a virtual machine as well"},
+		"start revision, renamed":   {of: stashed(`{"spec":` + vmSpec + `}`), reason: "the data decides"},
+		"start revision, patch":     {of: called(stashed(`{"spec":{"$patch":"replace","template":{}}}`), start), reason: "older releases"},
+		"start revision, corrupt":   {of: called(stashed(`{"spec":`), start), reason: "by its name it is not ours"},
+		"start revision, asked for": {of: called(stashed(`{"spec":`+vmSpec+`}`), start), claim: asked, reason: "a reference does not make it ours"},
+		"start revision, labelled":  {of: labelled(stashed(`{"spec":`+vmSpec+`}`), "version", "v1alpha1"), reason: "labels lie"},
+		"pool revision": {
+			of:     ownedBy(stashed(`{"replicas":3,"virtualMachineTemplate":{"spec":`+vmSpec+`}}`), "pool.kubevirt.io/v1beta1", "VirtualMachinePool", "db"),
+			reason: "it holds the pool's spec",
+		},
+		"StatefulSet": {
+			of:     ownedBy(stashed(`{"spec":{"template":{"$patch":"replace"}}}`), "apps/v1", "StatefulSet", "web"),
+			reason: "a patch without a version",
+		},
+		"StatefulSet, corrupt":  {of: ownedBy(stashed(`{`), "apps/v1", "StatefulSet", "web"), reason: "not even read"},
+		"DaemonSet, enormous":   {of: ownedBy(stashed(strings.Repeat(" ", 1<<20)), "apps/v1", "DaemonSet", "web"), reason: "not even read"},
+		"another group":         {of: stashed(`{"apiVersion":"example.com/v1","kind":"VirtualMachinePreference"}`), claim: asked, reason: "the group decides"},
+		"a string, other group": {of: stashed(`{"apiVersion":"example.com/v1","spec":"e30="}`), reason: "spec is a string elsewhere too"},
+		"nothing":               {of: stashed(`{}`), reason: "no spec"},
+		"nobody's, corrupt":     {of: nobodysOwn(stashed(`{`)), reason: "nothing says that it is ours"},
+		"nobody's string":       {of: nobodysOwn(stashed(bare("", `{}`))), reason: "spec is a string elsewhere too"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if s, err := (Family{}).Decode(test.of, test.claim); !errors.Is(err, revision.ErrForeign) {
+				t.Errorf("%s: got %v, %v, want ErrForeign", test.reason, s, err)
+			}
+		})
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	asked := revision.Claim{Kind: instancetype}
+	deep := strings.Repeat(`{"a":`, maxDepth+1) + `1` + strings.Repeat(`}`, maxDepth+1)
+	v1beta1Spec := func(spec string) *appsv1.ControllerRevision { return stashed(whole("v1beta1", instancetype, spec)) }
+	tests := map[string]struct {
+		reason string
+		of     *appsv1.ControllerRevision
+		claim  revision.Claim
+		form   string
+		want   string
+	}{
+		"a mebibyte":           {of: stashed(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`), want: "1048584 bytes", reason: "more than any instance type has"},
+		"deep":                 {of: stashed(deep), want: "64 levels", reason: "who recurses might fall"},
+		"as deep as can be":    {of: stashed(strings.Repeat(`[`, 200_000)), want: "no JSON", reason: "the decoder has a limit of its own"},
+		"cut":                  {of: stashed(`{"apiVersion":"instancetype.kub`), want: "no JSON", reason: "the data is corrupt"},
+		"more behind":          {of: stashed(`{} {}`), want: "no JSON", reason: "which of them is it"},
+		"invalid UTF-8":        {of: stashed("{\"apiVersion\":\"\xff\"}"), want: "UTF-8", reason: "would be replaced silently"},
+		"a key twice":          {of: v1beta1Spec(`{"cpu":{"guest":1,"guest":2}}`), want: `"spec.cpu.guest" is there twice`, reason: "which of them is it"},
+		"a kind twice":         {of: stashed(`{"kind":"A","kind":"B"}`), want: `"kind" is there twice`, reason: "which of them is it"},
+		"wrong type":           {of: v1beta1Spec(`{"gpus":[{"name":"a"},{"name":1}]}`), form: FormObject, want: `"spec.gpus[1].name" is 1`, reason: "KubeVirt could not read it"},
+		"a fraction":           {of: v1beta1Spec(`{"cpu":{"guest":1.5}}`), form: FormObject, want: `"spec.cpu.guest" is 1.5`, reason: "KubeVirt could not read it"},
+		"a huge number":        {of: v1beta1Spec(`{"cpu":{"guest":4294967296}}`), form: FormObject, want: `"spec.cpu.guest"`, reason: "32 bits"},
+		"a number of megabits": {of: v1beta1Spec(`{"cpu":{"guest":` + strings.Repeat("9", 300_000) + `}}`), form: FormObject, want: `"spec.cpu.guest" is a number`, reason: "64 bits and more"},
+		"no quantity":          {of: v1beta1Spec(`{"memory":{"guest":"much"}}`), form: FormObject, want: `"spec.memory.guest" is "much"`, reason: "KubeVirt could not read it"},
+		"a spec in a list":     {of: v1beta1Spec(`[]`), form: FormObject, want: `"spec" is a list`, reason: "KubeVirt could not read it"},
+		"no kind":              {of: stashed(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","spec":{}}`), want: "has no kind", reason: "ours by its group"},
+		"no version":           {of: stashed(`{"apiVersion":"instancetype.kubevirt.io","kind":"VirtualMachinePreference"}`), want: "without a version", reason: "ours by its group"},
+		"a list of ours":       {of: stashed(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"VirtualMachinePreferenceList"}`), form: FormObject, want: "neither", reason: "one of our kinds, not one that is stashed"},
+		"kind in small letters": {
+			of: stashed(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"virtualmachinepreference"}`), form: FormObject, want: "neither",
+			reason: "references may spell it as they like, objects may not",
+		},
+		"no data":              {of: stashed(""), want: "no JSON", reason: "a virtual machine's own"},
+		"no object":            {of: stashed(`[]`), want: "no object", reason: "a virtual machine's own"},
+		"no object, asked for": {of: nobodysOwn(stashed(`"text"`)), claim: asked, want: "no object", reason: "somebody relies on it"},
+		"a StatefulSet's, asked for": {
+			of: ownedBy(stashed(`{`), "apps/v1", "StatefulSet", "web"), claim: asked, want: "no JSON", reason: "somebody relies on it",
+		},
+		"not in base64":        {of: stashed(`{"apiVersion":"","spec":"{}"}`), claim: asked, form: FormSpecRevision, want: "base64", reason: "corrupt"},
+		"cut inside":           {of: stashed(bare("", `{"cpu":`)), claim: asked, form: FormSpecRevision, want: "in its spec: it is no JSON", reason: "corrupt"},
+		"twice inside":         {of: stashed(bare("", `{"cpu":{},"cpu":{}}`)), claim: asked, form: FormSpecRevision, want: `in its spec: "cpu" is there twice`, reason: "which of them is it"},
+		"wrong type inside":    {of: stashed(bare("", `{"cpu":{"guest":"2"}}`)), claim: asked, form: FormSpecRevision, want: `"spec.cpu.guest" is "2"`, reason: "KubeVirt could not read it"},
+		"a spec of v1beta1":    {of: stashed(bare(Group+"/v1beta1", `{}`)), claim: asked, want: "is of v1alpha1", reason: "nobody has written that"},
+		"more beside the spec": {of: stashed(`{"apiVersion":"","spec":"e30=","status":{}}`), claim: asked, want: "status", reason: "nobody has written that"},
+		"nobody knows":         {of: stashed(bare("", `{}`)), form: FormSpecRevision, want: "nobody refers to it", reason: "an orphan without a kind"},
+		"belied by its spec": {
+			of: stashed(bare("", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), claim: asked, form: FormSpecRevision,
+			want: "holds the spec of a preference", reason: "the reference is wrong",
+		},
+		"belied by its kind": {
+			of: stashed(whole("v1beta1", preference, `{}`)), claim: asked, form: FormObject,
+			want: "takes it for a VirtualMachineInstancetype", reason: "the reference is wrong",
+		},
+		"taken for something else": {
+			of: stashed(whole("v1beta1", preference, `{}`)), claim: revision.Claim{Kind: "Pod"}, form: FormObject, want: `"Pod"`, reason: "the reference is wrong",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := Family{}.Decode(test.of, test.claim)
+			if err == nil || errors.Is(err, revision.ErrForeign) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: error %v, want one with %q", test.reason, err, test.want)
+			}
+			if err != nil && (len(err.Error()) > 1000 || !strings.Contains(err.Error(), "prod/db-0-u1.medium")) {
+				t.Errorf("error is too long or does not name the revision: %.1000s", err)
+			}
+			if s.Form != test.form || s.Object != nil {
+				t.Errorf("stash %+v, want nothing but form %q", s, test.form)
+			}
+		})
+	}
+}
+
+// Who looks for references must not wait for ever, or run out of memory, whatever is
+// in a revision.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(bare("", `{"cpu":{"guest":2},"memory":{"guest":"4Gi"}}`)), instancetype)
+	f.Add([]byte(bare(Group+"/v1alpha1", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), "virtualmachineclusterpreferences")
+	f.Add([]byte(whole("v1alpha2", preference, `{"volumes":{"preferredStorageClassName":"fast"}}`)), "")
+	f.Add([]byte(whole("v1beta1", instancetype, `{"cpu":{"guest":1},"memory":{"guest":1024},"gpus":[{"name":"g","deviceName":"d"}]}`)), "")
+	f.Add([]byte(`{"spec":{"running":true}}`), "")
+	f.Add([]byte(strings.Repeat(`{"spec":`, 100)), instancetype)
+	f.Add([]byte(`{"apiVersion":"instancetype.kubevirt.io/v1alpha1","apiVersion":"","spec":"AA=="}`), preference)
+	f.Fuzz(func(t *testing.T, data []byte, kind string) {
+		r := stashed("")
+		r.Data.Raw = data
+		s, err := Family{}.Decode(r, revision.Claim{Kind: kind})
+		if err != nil {
+			if s.Object != nil || len(err.Error()) > 2000 {
+				t.Errorf("stash %v with error of %d bytes", s, len(err.Error()))
+			}
+			return
+		}
+		if len(s.Losses) > maxUnknown || s.Definition.Empty() || s.Form == "" || s.Version == "" {
+			t.Errorf("incomplete stash %+v", s)
+		}
+		var start struct{ Spec map[string]any }
+		if json.Unmarshal(data, &start) == nil && s.Form == FormSpecRevision {
+			t.Errorf("what has an object for its spec was taken for a spec by itself: %s", data)
+		}
+		composed, err := Family{}.Compose(r, s)
+		if err == nil && len(data) > 0 && s.Form == FormObject && !bytes.Equal(composed.Data.Raw, data) {
+			t.Errorf("data was rewritten without being converted: %s is now %s", data, composed.Data.Raw)
+		}
+		if converted, err := (Family{}).Convert(s, v1beta1); err == nil {
+			if found := checkObject(v1beta1, mustKind(converted), converted.Object); found.err != nil {
+				t.Errorf("converted to what can't be read: %v", found.err)
+			}
+		}
+	})
+}
+
+func mustKind(s revision.Stash) kind {
+	k, _ := kindOf(s.Object["kind"].(string))
+	return k
+}

@@ -1,0 +1,47 @@
+package kubevirt_test
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
+)
+
+// KubeVirt v0.56 stashed a spec and nothing else. What it is the virtual machine
+// knows, whose object it was the revision's name tells.
+func ExampleFamily() {
+	controller := true
+	old := &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            "db-small-6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11-1",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "kubevirt.io/v1", Kind: "VirtualMachine", Name: "db", Controller: &controller}},
+		},
+		Data: runtime.RawExtension{Raw: []byte(
+			`{"apiVersion":"","spec":"eyJjcHUiOnsiZ3Vlc3QiOjJ9LCJtZW1vcnkiOnsiZ3Vlc3QiOiI0R2kifX0="}`)},
+	}
+	var family revision.Family = kubevirt.Family{}
+	stash, err := family.Decode(old, revision.Claim{Kind: "VirtualMachineInstancetype", Name: "small"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stash, err = family.Convert(stash, "v1beta1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	successor, err := family.Compose(old, stash)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(successor.Name)
+	fmt.Println(stash.Object["spec"])
+	// Output:
+	// db-small-v1beta1-6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11-1
+	// map[cpu:map[dedicatedCPUPlacement:false guest:2 isolateEmulatorThread:false model:] memory:map[guest:4Gi]]
+}

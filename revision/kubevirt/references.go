@@ -1,0 +1,157 @@
+package kubevirt
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// startRevisionPrefix begins the name of what a virtual machine was started with,
+// followed by the machine's UID and generation.
+const startRevisionPrefix = "revision-start-vm-"
+
+// Referrers are virtual machines, the copies of them in snapshots' contents, and the
+// templates of pools; and the ControllerRevisions that KubeVirt keeps of machines
+// that were started and of pools, whose references are fixed.
+//
+// What runs is told by the virtual machine. It is told to run while there is an
+// instance of it, and also while it is snapshotted or restored, since that copies its
+// references; a snapshot's content is while the snapshot is not ready to use. A
+// revision of a machine that was started does not say whether it runs still.
+func (Family) Referrers() []revision.Referrer {
+	return []revision.Referrer{
+		{Resource: schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}, Read: readVM},
+		{
+			Resource: schema.GroupVersionResource{Group: "snapshot.kubevirt.io", Version: v1beta1, Resource: "virtualmachinesnapshotcontents"},
+			Older:    []string{v1alpha1},
+			Read:     readSnapshotContent,
+		},
+		{
+			Resource: schema.GroupVersionResource{Group: "pool.kubevirt.io", Version: v1beta1, Resource: "virtualmachinepools"},
+			Older:    []string{v1alpha1},
+			Read:     readPool,
+		},
+		{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, Read: readRevision},
+	}
+}
+
+func readVM(vm *unstructured.Unstructured) revision.Holding {
+	return revision.Holding{
+		References: append(pins(vm.Object, ""), records(vm.Object, "", "status")...),
+		Running:    isRunning(object(vm.Object, "status")),
+	}
+}
+
+// isRunning takes what is created for running: from there on KubeVirt may read the
+// revisions for the instance again, until it is gone. What is printed says the same,
+// later and for people; either is enough, since to wait for a machine that stands
+// costs time, and not to wait for one that runs costs the machine.
+func isRunning(status map[string]any) bool {
+	switch status["printableStatus"] {
+	case "Starting", "Running", "Paused", "Stopping", "Terminating", "Migrating", "WaitingForReceiver", "Unknown":
+		return true
+	}
+	return truth(status, "created") || text(status, "snapshotInProgress") != "" || text(status, "restoreInProgress") != ""
+}
+
+func readSnapshotContent(content *unstructured.Unstructured) revision.Holding {
+	const path = "/spec/source/virtualMachine"
+	vm := object(content.Object, "spec", "source", "virtualMachine")
+	return revision.Holding{
+		References: append(pins(vm, path), records(vm, path, "")...),
+		Running:    !truth(object(content.Object, "status"), "readyToUse"),
+	}
+}
+
+func readPool(pool *unstructured.Unstructured) revision.Holding {
+	return revision.Holding{References: pins(object(pool.Object, "spec", "virtualMachineTemplate"), "/spec/virtualMachineTemplate")}
+}
+
+// readRevision reads what is none of this family's stashes: those have a kind, or a
+// spec that is no object.
+func readRevision(r *unstructured.Unstructured) revision.Holding {
+	data := object(r.Object, "data")
+	if _, whole := data["kind"]; whole {
+		return revision.Holding{}
+	}
+	references := append(pins(data, "/data"), pins(object(data, "virtualMachineTemplate"), "/data/virtualMachineTemplate")...)
+	for i := range references {
+		references[i].Fixed = true
+	}
+	return revision.Holding{References: references}
+}
+
+// A matcher is one of the two places in which a virtual machine says what it is made
+// by, and what its status recorded of it.
+type matcher struct {
+	field, record string
+	preference    bool
+}
+
+var matchers = []matcher{
+	{field: "instancetype", record: "instancetypeRef"},
+	{field: "preference", record: "preferenceRef", preference: true},
+}
+
+// pins are the revisions that the spec of a virtual machine names. vm is at path.
+func pins(vm map[string]any, path string) []revision.Reference {
+	var found []revision.Reference
+	for _, m := range matchers {
+		in := object(vm, "spec", m.field)
+		if name := text(in, "revisionName"); name != "" {
+			found = append(found, revision.Reference{
+				Path:     path + "/spec/" + m.field + "/revisionName",
+				Revision: name,
+				Claim:    revision.Claim{Kind: claimedKind(text(in, "kind"), m.preference), Name: text(in, "name")},
+			})
+		}
+	}
+	return found
+}
+
+// records are the revisions that the status of a virtual machine names. Where it
+// names no kind, the spec's is meant if the spec names the same object.
+func records(vm map[string]any, path, subresource string) []revision.Reference {
+	var found []revision.Reference
+	for _, m := range matchers {
+		record, in := object(vm, "status", m.record), object(vm, "spec", m.field)
+		name := text(object(record, "controllerRevisionRef"), "name")
+		if name == "" {
+			continue
+		}
+		claim := revision.Claim{Kind: text(record, "kind"), Name: text(record, "name")}
+		if claim.Name == "" || claim.Name == text(in, "name") {
+			claim.Name = text(in, "name")
+			if claim.Kind == "" {
+				claim.Kind = text(in, "kind")
+			}
+		}
+		claim.Kind = claimedKind(claim.Kind, m.preference)
+		found = append(found, revision.Reference{
+			Path:        path + "/status/" + m.record + "/controllerRevisionRef/name",
+			Subresource: subresource,
+			Revision:    name,
+			Claim:       claim,
+		})
+	}
+	return found
+}
+
+// object is the object at a path, and nil where there is none.
+func object(in map[string]any, path ...string) map[string]any {
+	for _, key := range path {
+		in, _ = in[key].(map[string]any)
+	}
+	return in
+}
+
+func text(in map[string]any, key string) string {
+	s, _ := in[key].(string)
+	return s
+}
+
+func truth(in map[string]any, key string) bool {
+	b, _ := in[key].(bool)
+	return b
+}

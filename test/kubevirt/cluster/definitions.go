@@ -1,0 +1,213 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/gomodule"
+)
+
+// sources are the packages of KubeVirt's types. A kind is stored at the first of its
+// versions here. v1.6.3 is the last release that had v1alpha1 and v1alpha2.
+var sources = []struct{ module, folder string }{
+	{"kubevirt.io/api@v1.9.0", "core/v1"},
+	{"kubevirt.io/api@v1.9.0", "snapshot/v1beta1"},
+	{"kubevirt.io/api@v1.9.0", "snapshot/v1alpha1"},
+	{"kubevirt.io/api@v1.9.0", "pool/v1beta1"},
+	{"kubevirt.io/api@v1.9.0", "pool/v1alpha1"},
+	{"kubevirt.io/api@v1.9.0", "instancetype/v1beta1"},
+	{"kubevirt.io/api@v1.6.3", "instancetype/v1alpha2"},
+	{"kubevirt.io/api@v1.6.3", "instancetype/v1alpha1"},
+}
+
+// definitions that stashed objects have to do with, and whether each has the
+// subresource status.
+var definitions = map[string]bool{
+	"virtualmachines.kubevirt.io":                                 true,
+	"virtualmachineinstances.kubevirt.io":                         false,
+	"virtualmachinesnapshots.snapshot.kubevirt.io":                true,
+	"virtualmachinesnapshotcontents.snapshot.kubevirt.io":         true,
+	"virtualmachinerestores.snapshot.kubevirt.io":                 true,
+	"virtualmachinepools.pool.kubevirt.io":                        true,
+	"virtualmachineinstancetypes.instancetype.kubevirt.io":        false,
+	"virtualmachineclusterinstancetypes.instancetype.kubevirt.io": false,
+	"virtualmachinepreferences.instancetype.kubevirt.io":          false,
+	"virtualmachineclusterpreferences.instancetype.kubevirt.io":   false,
+}
+
+// Install adds KubeVirt's definitions to a control plane, and returns when they are
+// served.
+func Install(ctx context.Context, config *rest.Config) error {
+	crds, err := Definitions(ctx)
+	if err != nil {
+		return err
+	}
+	return controlplane.InstallCRDs(ctx, config, crds...)
+}
+
+// Definitions are KubeVirt's, in order of their names. The first call on a machine
+// takes half a minute and needs the Go module proxy.
+func Definitions(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	dir, err := generated(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("generate KubeVirt's definitions: %w", err)
+	}
+	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for i := range sources {
+		if err := addFrom(folder(dir, i), byName); err != nil {
+			return nil, fmt.Errorf("read KubeVirt's definitions in %s: %w", dir, err)
+		}
+	}
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for name, hasStatus := range definitions {
+		crd := byName[name]
+		if crd == nil {
+			return nil, fmt.Errorf("generate KubeVirt's definitions: %s has no %s", dir, name)
+		}
+		complete(crd, hasStatus)
+		crds = append(crds, crd)
+	}
+	slices.SortFunc(crds, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return cmp.Compare(a.Name, b.Name) })
+	return crds, nil
+}
+
+// addFrom adds the versions that the files of one folder define.
+func addFrom(dir string, byName map[string]*apiextensionsv1.CustomResourceDefinition) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		crds, err := controlplane.DecodeCRDs(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, crd := range crds {
+			if known := byName[crd.Name]; known != nil {
+				known.Spec.Versions = append(known.Spec.Versions, crd.Spec.Versions...)
+				continue
+			}
+			byName[crd.Name] = crd
+		}
+	}
+	return nil
+}
+
+// complete adds what no marker in KubeVirt's types says.
+func complete(crd *apiextensionsv1.CustomResourceDefinition, hasStatus bool) {
+	if strings.HasPrefix(crd.Name, "virtualmachinecluster") {
+		crd.Spec.Scope = apiextensionsv1.ClusterScoped
+	}
+	for i := range crd.Spec.Versions {
+		version := &crd.Spec.Versions[i]
+		version.Storage = i == 0
+		if hasStatus {
+			version.Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+		}
+	}
+}
+
+// generated is the folder that controller-gen has written to, now or another time.
+// Whoever is first of two puts it there whole.
+func generated(ctx context.Context) (string, error) {
+	root, err := repository()
+	if err != nil {
+		return "", err
+	}
+	tool := filepath.Join(root, "tools", "controller-gen", "go.mod")
+	pinned, err := os.ReadFile(tool)
+	if err != nil {
+		return "", err
+	}
+	of := sha256.Sum256(fmt.Appendf(nil, "%s\n%v", pinned, sources))
+	dir := filepath.Join(root, "bin", "kubevirt", "crd-"+hex.EncodeToString(of[:])[:12])
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+		return "", err
+	}
+	unfinished, err := os.MkdirTemp(filepath.Dir(dir), ".unfinished-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(unfinished) }() // gone by then, when all went well
+	program, err := output(ctx, root, "go", "tool", "-modfile="+tool, "-n", "controller-gen")
+	if err != nil {
+		return "", err
+	}
+	for i := range sources {
+		if err := generate(ctx, program, i, folder(unfinished, i)); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Rename(unfinished, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
+}
+
+// generate runs controller-gen within KubeVirt's module, so that its types are read
+// with the versions of libraries that they were released with.
+func generate(ctx context.Context, program string, source int, to string) error {
+	of := sources[source]
+	module, err := gomodule.Dir(ctx, of.module)
+	if err != nil {
+		return err
+	}
+	_, err = output(ctx, module, program, "crd:allowDangerousTypes=true,maxDescLen=0", "paths=./"+of.folder, "output:crd:dir="+to)
+	return err
+}
+
+func folder(dir string, source int) string {
+	return filepath.Join(dir, strings.ReplaceAll(sources[source].folder, "/", "-"))
+}
+
+// repository is the folder above the working directory that has the tools.
+func repository() (string, error) {
+	from, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := from; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "tools", "controller-gen", "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("there is no tools/controller-gen above %s: run it within the repository", from)
+		}
+	}
+}
+
+// output runs a program outside the workspace, whose modules have no say in this.
+func output(ctx context.Context, dir, program string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, program, args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOWORK=off")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	text, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("run %s in %s: %w: %s", command, dir, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return strings.TrimSpace(string(text)), nil
+}

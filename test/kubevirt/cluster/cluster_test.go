@@ -89,6 +89,9 @@ func TestFixturesOnServer(t *testing.T) {
 	for _, f := range stash.All() {
 		t.Run(f.Name, func(t *testing.T) {
 			vm := create(t, stash.Running(stash.VirtualMachine(namespace, f.VM, stash.InSpec|stash.InStatus, f)))
+			if _, err := client.Resource(cluster.Resource(vm.GroupVersionKind())).Namespace(namespace).Get(t.Context(), f.VM, metav1.GetOptions{}, "status"); err != nil {
+				t.Errorf("a virtual machine's status is no resource of its own: %v", err)
+			}
 			snapshot := create(t, stash.Snapshot(vm, f.VM+"-nightly"))
 			create(t, stash.SnapshotContent(vm, snapshot.GetName(), stash.InSpec|stash.InStatus, f))
 			pool := stash.Pool(vm, f.VM)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrForeign: a revision holds something of another family, or of none: a
+// ErrForeign says that a revision holds something of another family, or of none: a
 // StatefulSet's patch, the specification that a virtual machine was started with.
 var ErrForeign = errors.New("the revision is none of this family")
 

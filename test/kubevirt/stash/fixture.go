@@ -67,7 +67,7 @@ func Find(name string) Fixture {
 	return all[i]
 }
 
-// Preference, or else an instance type.
+// Preference is whether the object is one, and not an instance type.
 func (f Fixture) Preference() bool { return strings.HasSuffix(f.Kind, "Preference") }
 
 // Claim is what a reference to the fixture takes it for.

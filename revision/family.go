@@ -25,7 +25,8 @@ type Family interface {
 	// none of the family's; any other error where it is, and can't be read.
 	Decode(r *appsv1.ControllerRevision, claim Claim) (Stash, error)
 	// Convert carries a stash to a version. What that version does not know is
-	// carried through and is among the losses. The stash that is given is not changed.
+	// carried through and is among the losses, beside those of the stash that is
+	// given, which is not changed.
 	Convert(s Stash, version string) (Stash, error)
 	// Compose is the revision that holds a stash in place of old: its name, labels
 	// and data as the software that the family belongs to writes them, and nothing

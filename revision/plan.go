@@ -197,6 +197,7 @@ func judge(f facts) judgement {
 	}
 	claim, contradiction := claimOf(f.references)
 	stash, err := f.family.Decode(r, claim)
+	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
 	switch {
 	case errors.Is(err, ErrForeign):
 		return j.as(NotMine, "", "")
@@ -205,7 +206,6 @@ func judge(f facts) judgement {
 	case err != nil:
 		return j.as(Blocked, ReasonUndecodable, err.Error())
 	}
-	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
 	if j = j.aim(f.definitions[stash.Definition], stash, f.policy); j.Action != "" {
 		return j
 	}

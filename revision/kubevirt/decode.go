@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,8 +29,17 @@ type Family struct{}
 
 var _ revision.Family = Family{}
 
-// Name is "kubevirt-instancetype".
-func (Family) Name() string { return "kubevirt-instancetype" }
+// Name is what specs and flags call the family.
+const Name = "kubevirt-instancetype"
+
+// Describe is what is known of it without a cluster.
+func (Family) Describe() revision.Description {
+	d := revision.Description{Name: Name, Versions: []string{v1alpha1, v1alpha2, v1beta1}, Referrers: referrers()}
+	for _, singular := range slices.Sorted(maps.Keys(kinds)) {
+		d.Definitions = append(d.Definitions, kinds[singular].resource())
+	}
+	return d
+}
 
 // Decode reads a revision. The data decides what it is, whatever labels say; where it
 // does not say, as a SpecRevision does not, the claim does.

@@ -11,36 +11,49 @@ import (
 // followed by the machine's UID and generation.
 const startRevisionPrefix = "revision-start-vm-"
 
-// Referrers are virtual machines, the copies of them in snapshots' contents, and the
+// referrers are virtual machines, the copies of them in snapshots' contents, and the
 // templates of pools; and the ControllerRevisions that KubeVirt keeps of machines
 // that were started and of pools, whose references are fixed.
 //
-// What runs is told by the virtual machine. It is told to run while there is an
-// instance of it, and also while it is snapshotted or restored, since that copies its
-// references; a snapshot's content is while the snapshot is not ready to use. A
-// revision of a machine that was started does not say whether it runs still.
-func (Family) Referrers() []revision.Referrer {
+// What runs is told by the virtual machine, which is told to run while there is an
+// instance of it. A revision of a machine that was started does not say whether it
+// runs still. While a machine is snapshotted or restored its references are being
+// copied, and the content of a snapshot is not complete before the snapshot is ready.
+func referrers() []revision.Referrer {
 	return []revision.Referrer{
-		{Resource: schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}, Read: readVM},
+		{Resource: schema.GroupResource{Group: "kubevirt.io", Resource: "virtualmachines"}, Versions: []string{"v1"}, Read: readVM},
 		{
-			Resource: schema.GroupVersionResource{Group: "snapshot.kubevirt.io", Version: v1beta1, Resource: "virtualmachinesnapshotcontents"},
-			Older:    []string{v1alpha1},
+			Resource: schema.GroupResource{Group: "snapshot.kubevirt.io", Resource: "virtualmachinesnapshotcontents"},
+			Versions: []string{v1beta1, v1alpha1},
 			Read:     readSnapshotContent,
 		},
 		{
-			Resource: schema.GroupVersionResource{Group: "pool.kubevirt.io", Version: v1beta1, Resource: "virtualmachinepools"},
-			Older:    []string{v1alpha1},
+			Resource: schema.GroupResource{Group: "pool.kubevirt.io", Resource: "virtualmachinepools"},
+			Versions: []string{v1beta1, v1alpha1},
 			Read:     readPool,
 		},
-		{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, Read: readRevision},
+		{Resource: schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, Versions: []string{"v1"}, Read: readRevision},
 	}
 }
 
 func readVM(vm *unstructured.Unstructured) revision.Holding {
+	status := object(vm.Object, "status")
 	return revision.Holding{
 		References: append(pins(vm.Object, ""), records(vm.Object, "", "status")...),
-		Running:    isRunning(object(vm.Object, "status")),
+		Running:    isRunning(status),
+		Unready:    copying(status),
 	}
+}
+
+// copying says what copies the machine's references at the moment.
+func copying(status map[string]any) string {
+	if name := text(status, "snapshotInProgress"); name != "" {
+		return "VirtualMachineSnapshot " + name + " is being taken of it"
+	}
+	if name := text(status, "restoreInProgress"); name != "" {
+		return "VirtualMachineRestore " + name + " is under way"
+	}
+	return ""
 }
 
 // isRunning takes what is created for running: from there on KubeVirt may read the
@@ -52,16 +65,17 @@ func isRunning(status map[string]any) bool {
 	case "Starting", "Running", "Paused", "Stopping", "Terminating", "Migrating", "WaitingForReceiver", "Unknown":
 		return true
 	}
-	return truth(status, "created") || text(status, "snapshotInProgress") != "" || text(status, "restoreInProgress") != ""
+	return truth(status, "created")
 }
 
 func readSnapshotContent(content *unstructured.Unstructured) revision.Holding {
 	const path = "/spec/source/virtualMachine"
 	vm := object(content.Object, "spec", "source", "virtualMachine")
-	return revision.Holding{
-		References: append(pins(vm, path), records(vm, path, "")...),
-		Running:    !truth(object(content.Object, "status"), "readyToUse"),
+	h := revision.Holding{References: append(pins(vm, path), records(vm, path, "")...)}
+	if !truth(object(content.Object, "status"), "readyToUse") {
+		h.Unready = "the snapshot is not ready to use"
 	}
+	return h
 }
 
 func readPool(pool *unstructured.Unstructured) revision.Holding {

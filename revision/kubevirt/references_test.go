@@ -69,8 +69,8 @@ func TestReferences(t *testing.T) {
 		"created":      {resource: "virtualmachines", object: `{"status":{"created":true}}`, want: revision.Holding{Running: true}, reason: "an instance exists"},
 		"paused":       {resource: "virtualmachines", object: `{"status":{"printableStatus":"Paused"}}`, want: revision.Holding{Running: true}, reason: "it is printed"},
 		"stopped":      {resource: "virtualmachines", object: `{"status":{"printableStatus":"Stopped"}}`, reason: "what every new machine has"},
-		"snapshotting": {resource: "virtualmachines", object: `{"status":{"snapshotInProgress":"nightly"}}`, want: revision.Holding{Running: true}, reason: "a copy is being made"},
-		"restoring":    {resource: "virtualmachines", object: `{"status":{"restoreInProgress":"back"}}`, want: revision.Holding{Running: true}, reason: "a copy is being read"},
+		"snapshotting": {resource: "virtualmachines", object: `{"status":{"snapshotInProgress":"nightly"}}`, want: revision.Holding{Unready: "VirtualMachineSnapshot nightly is being taken of it"}, reason: "a copy is being made"},
+		"restoring":    {resource: "virtualmachines", object: `{"status":{"restoreInProgress":"back"}}`, want: revision.Holding{Unready: "VirtualMachineRestore back is under way"}, reason: "a copy is being read"},
 		"snapshot": {
 			reason: "its copy of the status lies in a spec", resource: "virtualmachinesnapshotcontents",
 			object: `{"spec":{"source":{"virtualMachine":{"spec":` + spec + `,"status":` + status + `}}},"status":{"readyToUse":true}}`,
@@ -78,7 +78,7 @@ func TestReferences(t *testing.T) {
 		},
 		"snapshot under way": {
 			reason: "KubeVirt may still write to it", resource: "virtualmachinesnapshotcontents", object: `{"spec":{"source":{"persistentVolumeClaim":{}}}}`,
-			want: revision.Holding{Running: true},
+			want: revision.Holding{Unready: "the snapshot is not ready to use"},
 		},
 		"pool": {
 			reason: "every machine of the pool gets it", resource: "virtualmachinepools",
@@ -104,7 +104,7 @@ func TestReferences(t *testing.T) {
 			if err := json.Unmarshal([]byte(test.object), &o.Object); err != nil {
 				t.Fatal(err)
 			}
-			for _, referrer := range (Family{}).Referrers() {
+			for _, referrer := range referrers() {
 				if referrer.Resource.Resource != test.resource {
 					continue
 				}

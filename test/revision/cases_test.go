@@ -147,7 +147,9 @@ func TestRevertedReferenceKeepsTheSource(t *testing.T) {
 	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
 	c.later(2 * revision.DefaultRetention)
-	c.change("soup", "", func(o map[string]any) { c.must(nil, unstructured.SetNestedField(o, "soup-recipe", "spec", "recipe", "revision")) })
+	c.change("soup", "", func(o map[string]any) {
+		c.must(nil, unstructured.SetNestedField(o, "soup-recipe", "spec", "recipe", "revision"))
+	})
 	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained) // led again, and counted from now
 	c.later(revision.DefaultRetention - time.Second)
 	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)

@@ -67,10 +67,9 @@ func TestFixturesOnServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	readers := map[string]func(*unstructured.Unstructured) revision.Holding{}
-	for _, referrer := range (kubevirt.Family{}).Referrers() {
-		readers[referrer.Resource.String()] = referrer.Read
-		for _, version := range referrer.Older {
-			readers[referrer.Resource.GroupResource().WithVersion(version).String()] = referrer.Read
+	for _, referrer := range (kubevirt.Family{}).Describe().Referrers {
+		for _, version := range referrer.Versions {
+			readers[referrer.Resource.WithVersion(version).String()] = referrer.Read
 		}
 	}
 	create := func(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {

@@ -237,7 +237,7 @@ func TestReferrers(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			vm := stash.VirtualMachine("shop", f.VM, stash.InSpec|stash.InStatus, f)
-			for _, referrer := range (kubevirt.Family{}).Referrers() {
+			for _, referrer := range (kubevirt.Family{}).Describe().Referrers {
 				switch referrer.Resource.Resource {
 				case "virtualmachines":
 					checkHolding(t, referrer.Read(vm), f, f.RevisionName(f.VM), false)

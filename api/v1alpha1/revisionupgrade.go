@@ -71,8 +71,66 @@ type Retention struct {
 	Policy RetentionPolicy `json:"policy,omitempty"`
 	// TTL is 1h unless set.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m')",message="retention.ttl is at least 10m: a controller's cache may still want the source for a while"
 	TTL *metav1.Duration `json:"ttl,omitempty"`
+}
+
+// LabelValue is a label's value.
+//
+// +kubebuilder:validation:MaxLength=63
+type LabelValue string
+
+// Selector is a label selector, with bounds within which the API server can tell
+// whether it was changed.
+type Selector struct {
+	// MatchLabels have all of these values.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
+	// MatchExpressions are all true.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	MatchExpressions []SelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// SelectorRequirement is about the values of one label.
+type SelectorRequirement struct {
+	// Key of the label.
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+	// Operator relates it to the values.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+	// Values, of which In and NotIn have at least one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Values []LabelValue `json:"values,omitempty"`
+}
+
+// Selector is the same in the field's own terms.
+func (s *Selector) Selector() *metav1.LabelSelector {
+	if s == nil {
+		return nil
+	}
+	out := &metav1.LabelSelector{}
+	for k, v := range s.MatchLabels {
+		if out.MatchLabels == nil {
+			out.MatchLabels = map[string]string{}
+		}
+		out.MatchLabels[k] = string(v)
+	}
+	for _, r := range s.MatchExpressions {
+		one := metav1.LabelSelectorRequirement{Key: r.Key, Operator: r.Operator}
+		for _, v := range r.Values {
+			one.Values = append(one.Values, string(v))
+		}
+		out.MatchExpressions = append(out.MatchExpressions, one)
+	}
+	return out
 }
 
 // ControllerRevisionUpgradeTrigger finds the ControllerRevisions of a family that
@@ -104,26 +162,31 @@ type ControllerRevisionUpgradeTrigger struct {
 // it. Nothing of it is needed. It can't be changed afterwards, but for suspend: a
 // second trigger says something else.
 //
-// +kubebuilder:validation:XValidation:rule="oldSelf.?namespace == self.?namespace && oldSelf.?labelSelector == self.?labelSelector && oldSelf.?family == self.?family && oldSelf.?targetVersion == self.?targetVersion && oldSelf.?mode == self.?mode && oldSelf.?maxConcurrent == self.?maxConcurrent && oldSelf.?onRunning == self.?onRunning && oldSelf.?lossPolicy == self.?lossPolicy && oldSelf.?retention == self.?retention && oldSelf.?run == self.?run && oldSelf.?ttlSecondsAfterFinished == self.?ttlSecondsAfterFinished",message="only suspend can be changed: make another trigger for something else"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.namespace) == has(self.namespace) && has(oldSelf.labelSelector) == has(self.labelSelector) && has(oldSelf.family) == has(self.family) && has(oldSelf.targetVersion) == has(self.targetVersion) && has(oldSelf.mode) == has(self.mode) && has(oldSelf.maxConcurrent) == has(self.maxConcurrent) && has(oldSelf.onRunning) == has(self.onRunning) && has(oldSelf.lossPolicy) == has(self.lossPolicy) && has(oldSelf.retention) == has(self.retention) && has(oldSelf.run) == has(self.run) && has(oldSelf.ttlSecondsAfterFinished) == has(self.ttlSecondsAfterFinished)",message="only suspend can be changed: make another trigger for something else"
 type ControllerRevisionUpgradeTriggerSpec struct {
 	// Namespace to look in; all unless set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	Namespace string `json:"namespace,omitempty"`
 	// LabelSelector of the objects that refer to revisions, as virtual machines; all
 	// unless set.
 	// +optional
-	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
+	LabelSelector *Selector `json:"labelSelector,omitempty"`
 	// Family of the stashed objects; kubevirt-instancetype unless set.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	Family RevisionFamily `json:"family,omitempty"`
 	// TargetVersion to upgrade to; the storage version of the installed definition
 	// unless set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	TargetVersion string `json:"targetVersion,omitempty"`
 	// Mode is Upgrade unless set.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	Mode UpgradeMode `json:"mode,omitempty"`
 	// Suspend stops before the next upgrade. Nothing is lost: it goes on where it
 	// stopped.
@@ -133,26 +196,32 @@ type ControllerRevisionUpgradeTriggerSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	MaxConcurrent *int32 `json:"maxConcurrent,omitempty"`
 	// OnRunning is Defer unless set: what a running virtual machine uses is left
 	// alone. Hold upgrades it, and keeps the source until the machine stops.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	OnRunning OnRunning `json:"onRunning,omitempty"`
 	// LossPolicy is Fail unless set. Allow carries fields that the target version
 	// does not know along, where nothing reads them.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	LossPolicy LossPolicy `json:"lossPolicy,omitempty"`
 	// Retention of the sources.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	Retention *Retention `json:"retention,omitempty"`
 	// Run is Once unless set. Continuous looks again and again, as for snapshots
 	// that are restored late.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	Run RunPolicy `json:"run,omitempty"`
 	// TTLSecondsAfterFinished removes the trigger, and the upgrades that it made, so
 	// long after it is done; never unless set.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
@@ -248,31 +317,39 @@ type ControllerRevisionUpgrade struct {
 // ControllerRevisionUpgradeSpec says which revision to upgrade, and how. The name
 // alone is enough. Only suspend and rollback can be changed afterwards.
 //
-// +kubebuilder:validation:XValidation:rule="oldSelf.targetName == self.targetName && oldSelf.?targetUID == self.?targetUID && oldSelf.?family == self.?family && oldSelf.?targetVersion == self.?targetVersion && oldSelf.?onRunning == self.?onRunning && oldSelf.?lossPolicy == self.?lossPolicy && oldSelf.?retention == self.?retention",message="only suspend and rollback can be changed: make another upgrade for something else"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.targetUID) == has(self.targetUID) && has(oldSelf.family) == has(self.family) && has(oldSelf.targetVersion) == has(self.targetVersion) && has(oldSelf.onRunning) == has(self.onRunning) && has(oldSelf.lossPolicy) == has(self.lossPolicy) && has(oldSelf.retention) == has(self.retention)",message="only suspend and rollback can be changed: make another upgrade for something else"
 type ControllerRevisionUpgradeSpec struct {
 	// TargetName is the name of the ControllerRevision to upgrade.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
 	TargetName string `json:"targetName"`
 	// TargetUID is its UID; whichever has the name unless set.
 	// +optional
-	TargetUID types.UID `json:"targetUID,omitempty"`
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
+	TargetUID string `json:"targetUID,omitempty"`
 	// Family of the stashed object; kubevirt-instancetype unless set.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
 	Family RevisionFamily `json:"family,omitempty"`
 	// TargetVersion to upgrade to; the storage version of the installed definition
 	// unless set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
 	TargetVersion string `json:"targetVersion,omitempty"`
 	// OnRunning is Defer unless set.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
 	OnRunning OnRunning `json:"onRunning,omitempty"`
 	// LossPolicy is Fail unless set.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
 	LossPolicy LossPolicy `json:"lossPolicy,omitempty"`
 	// Retention of the source.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
 	Retention *Retention `json:"retention,omitempty"`
 	// Suspend leaves everything as it is.
 	// +optional

@@ -8,7 +8,11 @@ configuration of its own. A line here, a file in files/roles and a key in the va
 */}}
 {{- define "godwit.features" -}}
 storageVersionMigrator: {component: storage-version-migrator, variable: ENABLE_STORAGE_VERSION_MIGRATOR, rules: godwit.migratedRules}
+revisionUpgrader: {component: revision-upgrader, variable: ENABLE_REVISION_UPGRADER, rules: godwit.noRules}
 {{- end -}}
+
+{{/* For features whose roles no value decides. */}}
+{{- define "godwit.noRules" -}}{{- end -}}
 
 {{/* The lines of those that are on, with what their objects have in common: key, name, selector, labels. */}}
 {{- define "godwit.enabled" -}}

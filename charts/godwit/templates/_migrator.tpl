@@ -13,7 +13,7 @@
 {{- $update := has "update" $writes -}}
 {{- if $update }}
 - apiGroups: [godwit.dev]
-  resources: [crdmigrations]
+  resources: [controllerrevisionupgrades, controllerrevisionupgradetriggers, crdmigrations]
   verbs: [update]
 {{- end }}
 {{- range include "godwit.groups" . | fromYamlArray }}

@@ -149,11 +149,16 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 	for _, test := range []struct {
 		values    string
 		namespace string
+		feature   string
 		groups    []string
 		writes    []crdmigrator.Write
 	}{
 		{},
 		{namespace: "kube-system"},
+		{
+			values:  "operator: {features: {storageVersionMigrator: false, revisionUpgrader: true}}\nrevisionUpgrader: {scanEvery: 1h}",
+			feature: operator.RevisionUpgrader,
+		},
 		{namespace: "default"},
 		{values: "storageVersionMigrator: {rbac: {groups: [b.example.com, a.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
 		{values: "storageVersionMigrator: {scopes: [{group: b.example.com}, {labelSelector: {matchLabels: {c: d}}}], rbac: {groups: [a.example.com, b.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
@@ -179,7 +184,7 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 				got[name(o)] = o.Object
 			}
 		}
-		rights := operator.Rights{Namespace: namespace, ServiceAccount: account, Groups: test.groups, Writes: test.writes}
+		rights := operator.Rights{Namespace: namespace, ServiceAccount: account, Feature: test.feature, Groups: test.groups, Writes: test.writes}
 		if diff := cmp.Diff(asMaps(t, rights.Objects()), got); diff != "" {
 			t.Errorf("%s in %s: (-binary +chart):\n%s", test.values, namespace, diff)
 		}
@@ -202,10 +207,11 @@ func asMaps(t *testing.T, objects []client.Object) map[string]any {
 
 // TestChartEnvironment: server-side apply refuses two entries of one name.
 func TestChartEnvironment(t *testing.T) {
+	const off = operator.EnableRevisionUpgrader + "=false"
 	for values, want := range map[string][]string{
-		"": {operator.EnableVariable + "=true"},
-		"operator: {env: [{name: GOMAXPROCS, value: '2'}]}":                       {operator.EnableVariable + "=true", "GOMAXPROCS=2"},
-		"operator: {env: [{name: " + operator.EnableVariable + ", value: 'no'}]}": {operator.EnableVariable + "=no"},
+		"": {off, operator.EnableVariable + "=true"},
+		"operator: {env: [{name: GOMAXPROCS, value: '2'}]}":                       {off, operator.EnableVariable + "=true", "GOMAXPROCS=2"},
+		"operator: {env: [{name: " + operator.EnableVariable + ", value: 'no'}]}": {off, operator.EnableVariable + "=no"},
 	} {
 		var got []string
 		for _, e := range find[appsv1.Deployment](t, render(t, "godwit", values), "Deployment").Spec.Template.Spec.Containers[0].Env {

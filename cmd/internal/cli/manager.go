@@ -22,8 +22,9 @@ func (a *app) managerCommand() *cobra.Command {
 			"Definitions in scope are migrated whenever their storage version changes; a\n" +
 			"CRDMigration asks for one by name and shows how far it is.\n\n" +
 			"--config names a file of kind " + operator.ConfigurationKind + " (" + operator.ConfigurationVersion + "); a key that\n" +
-			"is not known fails the start. Without --controllers every controller runs, except\n" +
-			"that " + operator.EnableVariable + "=false leaves out " + operator.StorageVersionMigrator + ".",
+			"is not known fails the start. Without --controllers, " + operator.StorageVersionMigrator + " runs,\n" +
+			"unless " + operator.EnableVariable + " is false, and\n" +
+			operator.RevisionUpgrader + " does if " + operator.EnableRevisionUpgrader + " is true.",
 		Example: "  # On the cluster of the kubeconfig, to try it\n  " + a.program + " manager --leader-elect=false --metrics-bind-address=0\n\n" +
 			"  # What would it migrate? This changes nothing\n  " + a.program + " crd plan -l godwit.dev/auto-migrate-storage-version=true",
 		Args: noArguments,
@@ -40,7 +41,7 @@ func (a *app) managerCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringSliceVar(&o.Controllers, "controllers", nil, "which controllers run; there are: "+strings.Join(operator.Controllers, ", ")+" (default: all)")
+	flags.StringSliceVar(&o.Controllers, "controllers", nil, "which controllers run; there are: "+strings.Join(operator.Controllers, ", ")+" (default: "+operator.StorageVersionMigrator+")")
 	flags.StringVar(&o.ConfigFile, "config", "", "a file of kind "+operator.ConfigurationKind+" (default: no file, all defaults)")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served, to whom the API server lets in; 0 for nowhere")
 	flags.BoolVar(&o.InsecureMetrics, "metrics-insecure", false, "serve metrics over plain HTTP, to anybody")

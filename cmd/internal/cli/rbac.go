@@ -22,8 +22,9 @@ func (a *app) rbacCommand() *cobra.Command {
 	for _, w := range crdmigrator.Writes {
 		write.allowed = append(write.allowed, string(w))
 	}
+	controller := choice{value: operator.StorageVersionMigrator, allowed: operator.Controllers, kind: "string"}
 	c := &cobra.Command{
-		Use:   "rbac {--group GROUP... | --all-groups}",
+		Use:   "rbac {--group GROUP... | --all-groups | --controller=revisionUpgrader}",
 		Short: "Print the roles that the manager needs, and no more",
 		Long: "Print the roles and bindings that `" + a.program + " manager` needs to migrate the custom resources of\n" +
 			"some API groups, for a ServiceAccount. Nothing is sent to a cluster.\n\n" +
@@ -32,7 +33,12 @@ func (a *app) rbacCommand() *cobra.Command {
 		Example: "  " + a.program + " rbac --group=example.com --group=gateway.networking.k8s.io | kubectl apply -f -",
 		Args:    noArguments,
 		RunE: func(_ *cobra.Command, _ []string) error {
+			rights.Feature = controller.value
 			switch {
+			case rights.Feature != operator.StorageVersionMigrator:
+				if all || len(rights.Groups) > 0 {
+					return usagef("--group and --all-groups are for %s", operator.StorageVersionMigrator)
+				}
 			case all && len(rights.Groups) > 0:
 				return usagef("--group and --all-groups exclude each other")
 			case all:
@@ -63,6 +69,7 @@ func (a *app) rbacCommand() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringArrayVar(&rights.Groups, "group", nil, "an API group whose objects may be migrated; several times for several")
 	flags.BoolVar(&all, "all-groups", false, "every API group")
+	controller.addTo(c, "controller", "", "whose roles")
 	write.addTo(c, "write", "", "the write that the configuration names, if it is not the default one")
 	flags.StringVar(&rights.ServiceAccount, "service-account", rights.ServiceAccount, "whom the manager runs as; the roles are called the same")
 	flags.StringVar(&rights.Namespace, "service-account-namespace", rights.Namespace, "where it runs")

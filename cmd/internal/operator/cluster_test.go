@@ -104,15 +104,24 @@ func parallelSet() bool {
 }
 
 func installOwnKinds(ctx context.Context, plane *controlplane.ControlPlane) error {
-	file, err := os.ReadFile("../../../api/v1alpha1/crd/godwit.dev_crdmigrations.yaml")
+	files, err := filepath.Glob("../../../api/v1alpha1/crd/*.yaml")
 	if err != nil {
 		return err
 	}
-	crds, err := controlplane.DecodeCRDs(file)
-	if err != nil {
-		return err
+	for _, name := range files {
+		file, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		crds, err := controlplane.DecodeCRDs(file)
+		if err != nil {
+			return err
+		}
+		if err := controlplane.InstallCRDs(ctx, plane.Config(), crds...); err != nil {
+			return err
+		}
 	}
-	return controlplane.InstallCRDs(ctx, plane.Config(), crds...)
+	return nil
 }
 
 // cluster is a test's own corner of the control plane: a group, and what is in it.

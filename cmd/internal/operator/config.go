@@ -32,6 +32,12 @@ const (
 	StorageVersionMigrator = "storageVersionMigrator"
 	// EnableVariable switches StorageVersionMigrator off where no flag says more.
 	EnableVariable = "ENABLE_STORAGE_VERSION_MIGRATOR"
+
+	// RevisionUpgrader are the controllers of ControllerRevisionUpgrades and of their
+	// triggers.
+	RevisionUpgrader = "revisionUpgrader"
+	// EnableRevisionUpgrader switches RevisionUpgrader on where no flag says more.
+	EnableRevisionUpgrader = "ENABLE_REVISION_UPGRADER"
 )
 
 // DefaultMaxWritesPerSecond keeps what others notice of the manager small on an API
@@ -39,14 +45,43 @@ const (
 // rate: 180,000 objects in an hour.
 const DefaultMaxWritesPerSecond = 50
 
-// Controllers are all there are.
-var Controllers = []string{StorageVersionMigrator}
+// feature is a part of the manager that runs alone or beside others.
+type feature struct {
+	name, component string
+	variable        string // that switches it
+	byDefault       bool   // without flag and variable
+}
+
+// features are all there are. One that is of use to some clusters alone, and whose
+// rights a manager is not given unless asked for, is off unless asked for.
+var features = []feature{
+	{name: StorageVersionMigrator, component: "storage-version-migrator", variable: EnableVariable, byDefault: true},
+	{name: RevisionUpgrader, component: "revision-upgrader", variable: EnableRevisionUpgrader},
+}
+
+// Controllers are the names of all features.
+var Controllers = names(features)
+
+func names(features []feature) []string {
+	var all []string
+	for _, f := range features {
+		all = append(all, f.name)
+	}
+	return all
+}
+
+// component is what a feature's roles and leases are called.
+func component(name string) string {
+	return features[slices.IndexFunc(features, func(f feature) bool { return f.name == name })].component
+}
 
 // Configuration is what a file says. Its zero value is the default.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	// StorageVersionMigrator: which definitions, and how.
 	StorageVersionMigrator MigratorConfiguration `json:"storageVersionMigrator"`
+	// RevisionUpgrader: how triggers look for revisions.
+	RevisionUpgrader UpgraderConfiguration `json:"revisionUpgrader"`
 	// Limits hold for all migrations together.
 	Limits Limits `json:"limits"`
 }
@@ -59,6 +94,13 @@ type MigratorConfiguration struct {
 	Scopes []ScopeConfiguration `json:"scopes,omitempty"`
 	// Defaults of a CRDMigration's spec.
 	Defaults v1alpha1.CRDMigrationSpec `json:"defaults"`
+}
+
+// UpgraderConfiguration is how triggers look for revisions.
+type UpgraderConfiguration struct {
+	// ScanEvery is how often a continuous trigger reads every revision of its scope
+	// and whoever refers to one; 10m unless set, and at least 1m.
+	ScanEvery *metav1.Duration `json:"scanEvery,omitempty"`
 }
 
 // ScopeConfiguration is one set of definitions.
@@ -125,6 +167,8 @@ func ReadConfiguration(path string) (Configuration, error) {
 
 func (c Configuration) validate() error {
 	switch {
+	case c.RevisionUpgrader.ScanEvery != nil && c.RevisionUpgrader.ScanEvery.Duration < time.Minute:
+		return fmt.Errorf("revisionUpgrader.scanEvery: %s is below 1m", c.RevisionUpgrader.ScanEvery.Duration)
 	case c.Limits.MaxInFlight < 0:
 		return errors.New("limits.maxInFlight: it is below zero")
 	case c.Limits.MaxWritesPerSecond != nil && *c.Limits.MaxWritesPerSecond < 0:
@@ -192,8 +236,8 @@ func (c MigratorConfiguration) scope() (crdscope.Scope, error) {
 	return scope, nil
 }
 
-// enabled says which controllers run: those that a flag names, else all but what
-// the environment switches off.
+// enabled says which controllers run: those that a flag names, else those that are
+// on by default, but for what the environment switches.
 func enabled(flag []string, lookup func(string) (string, bool)) ([]string, error) {
 	for _, name := range flag {
 		if !slices.Contains(Controllers, name) {
@@ -203,16 +247,18 @@ func enabled(flag []string, lookup func(string) (string, bool)) ([]string, error
 	if len(flag) > 0 {
 		return flag, nil
 	}
-	value, ok := lookup(EnableVariable)
-	if !ok {
-		return Controllers, nil
+	var all []string
+	for _, f := range features {
+		on := f.byDefault
+		if value, ok := lookup(f.variable); ok {
+			var err error
+			if on, err = strconv.ParseBool(value); err != nil {
+				return nil, fmt.Errorf("environment variable %s is %q: set it to true or false, or leave it out", f.variable, value)
+			}
+		}
+		if on {
+			all = append(all, f.name)
+		}
 	}
-	on, err := strconv.ParseBool(value)
-	if err != nil {
-		return nil, fmt.Errorf("environment variable %s is %q: set it to true or false, or leave it out", EnableVariable, value)
-	}
-	if !on {
-		return nil, nil
-	}
-	return Controllers, nil
+	return all, nil
 }

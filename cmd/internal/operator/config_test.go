@@ -83,7 +83,7 @@ func TestEnabled(t *testing.T) {
 		want  []string
 		fails bool
 	}{
-		"nothing is said":                   {env: "-", want: Controllers},
+		"nothing is said":                   {env: "-", want: []string{StorageVersionMigrator}},
 		"the environment says yes":          {env: "true", want: Controllers},
 		"the environment says 1":            {env: "1", want: Controllers},
 		"the environment says no":           {env: "false"},

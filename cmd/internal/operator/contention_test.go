@@ -152,7 +152,7 @@ func (c *cluster) leader() string {
 	c.t.Helper()
 	lease := &unstructured.Unstructured{}
 	lease.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
-	err := c.Get(c.t.Context(), client.ObjectKey{Namespace: "default", Name: leaderElectionID}, lease)
+	err := c.Get(c.t.Context(), client.ObjectKey{Namespace: "default", Name: leaderElectionID([]string{StorageVersionMigrator})}, lease)
 	if client.IgnoreNotFound(err) != nil {
 		c.t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	made := c.awaitReason(geese, v1alpha1.ReasonSucceeded)
 
 	c.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: other.example.com}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceSystem)
-	lease := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: leaderElectionID}
+	lease := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: leaderElectionID([]string{StorageVersionMigrator})}
 	c.await("the other manager to work", func() bool { return c.Get(t.Context(), lease, &coordinationv1.Lease{}) == nil })
 	c.unlabel(geese) // both look at it now, and the one that made the migration takes it away
 	c.await("the crdmigration to go", func() bool { return c.migration(geese) == nil })

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -29,7 +29,10 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -45,8 +48,15 @@ type Options struct {
 	Namespace       string // of the leader election; empty: the pod's own
 }
 
-// leaderElectionID is the name of the lease.
-const leaderElectionID = "godwit-manager"
+// leaderElectionID is the name of the lease. Managers of other features stand by for
+// each other, and not for these.
+func leaderElectionID(controllers []string) string {
+	id := "godwit"
+	for _, name := range controllers {
+		id += "-" + component(name)
+	}
+	return id
+}
 
 // Run runs the manager until the context ends.
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
@@ -67,7 +77,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.LeaderElection && o.namespace() == "" {
 		return errors.New("where is the lease of the leader? Outside a cluster say --leader-elect-namespace=NAMESPACE, or --leader-elect=false where this is the only manager")
 	}
-	mgr, err := manager.New(cfg, o.manager(scheme))
+	mgr, err := manager.New(cfg, o.manager(scheme, controllers))
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
@@ -77,15 +87,26 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if len(controllers) == 0 {
 		log.FromContext(ctx).Info("No controller is enabled: nothing is migrated", "variable", EnableVariable)
 	}
-	if slices.Contains(controllers, StorageVersionMigrator) {
-		if err := installed(mgr.GetRESTMapper()); err != nil {
-			return err
-		}
-		if err := addStorageVersionMigrator(mgr, configuration, crdmigration.Maker(o.namespace())); err != nil {
-			return fmt.Errorf("set up %s: %w", StorageVersionMigrator, err)
+	s := setting{Configuration: configuration, limiter: walk.NewLimiter(configuration.Limits.walk()), namespace: o.namespace()}
+	for _, name := range controllers {
+		if err := add[name](mgr, s); err != nil {
+			return fmt.Errorf("set up %s: %w", name, err)
 		}
 	}
 	return mgr.Start(ctx)
+}
+
+// setting is what the controllers of every feature have in common.
+type setting struct {
+	Configuration
+	limiter   *walk.Limiter
+	namespace string // of the manager
+}
+
+// add registers the controllers of a feature.
+var add = map[string]func(manager.Manager, setting) error{
+	StorageVersionMigrator: addStorageVersionMigrator,
+	RevisionUpgrader:       addRevisionUpgrader,
 }
 
 // namespaceFile is where a ServiceAccount's volume says which namespace a pod is in.
@@ -105,21 +126,23 @@ func (o Options) namespace() string {
 
 // installed names a kind that is missing, which controller-runtime would wait for
 // in other words. Whatever else is wrong shows when the caches are filled.
-func installed(mapper meta.RESTMapper) error {
-	kind := v1alpha1.GroupVersion.WithKind("CRDMigration")
-	if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
-		return fmt.Errorf("the kind %s of %s is not installed: kubectl apply -f api/v1alpha1/crd/, or install the chart with crds.enabled=true", kind.Kind, kind.GroupVersion())
+func installed(mapper meta.RESTMapper, kinds ...string) error {
+	for _, name := range kinds {
+		kind := v1alpha1.GroupVersion.WithKind(name)
+		if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
+			return fmt.Errorf("the kind %s of %s is not installed: kubectl apply -f api/v1alpha1/crd/, or install the chart with crds.enabled=true", kind.Kind, kind.GroupVersion())
+		}
 	}
 	return nil
 }
 
-func (o Options) manager(scheme *runtime.Scheme) manager.Options {
+func (o Options) manager(scheme *runtime.Scheme, controllers []string) manager.Options {
 	m := manager.Options{
 		Scheme:                        scheme,
 		HealthProbeBindAddress:        o.HealthAddress,
 		PprofBindAddress:              o.PprofAddress,
 		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              leaderElectionID,
+		LeaderElectionID:              leaderElectionID(controllers),
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
@@ -132,19 +155,22 @@ func (o Options) manager(scheme *runtime.Scheme) manager.Options {
 }
 
 // addStorageVersionMigrator registers both of its reconcilers.
-func addStorageVersionMigrator(mgr manager.Manager, c Configuration, maker crdmigration.Maker) error {
-	scope, err := c.StorageVersionMigrator.scope()
+func addStorageVersionMigrator(mgr manager.Manager, s setting) error {
+	if err := installed(mgr.GetRESTMapper(), "CRDMigration"); err != nil {
+		return err
+	}
+	maker := crdmigration.Maker(s.namespace)
+	scope, err := s.StorageVersionMigrator.scope()
 	if err != nil {
 		return err
 	}
-	limiter := walk.NewLimiter(c.Limits.walk())
-	counted := crdmigration.NewMetrics(limiter)
+	counted := crdmigration.NewMetrics(s.limiter)
 	if err := counted.Register(metrics.Registry); err != nil {
 		return err
 	}
 	cfg := rest.CopyConfig(mgr.GetConfig())
 	cfg.Wrap(counted.RoundTripper)
-	looking := limiter.Narrow(walk.Limits{}) // where a conversion webhook is away, looking slows down alone
+	looking := s.limiter.Narrow(walk.Limits{}) // where a conversion webhook is away, looking slows down alone
 	planner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: looking})
 	if err != nil {
 		return err
@@ -155,7 +181,7 @@ func addStorageVersionMigrator(mgr manager.Manager, c Configuration, maker crdmi
 	}
 	err = (&crdmigration.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Config: cfg, Recorder: mgr.GetEventRecorder("godwit"),
-		Defaults: c.StorageVersionMigrator.Defaults, Limiter: limiter, Metrics: counted,
+		Defaults: s.StorageVersionMigrator.Defaults, Limiter: s.limiter, Metrics: counted,
 		Maker: maker, InScope: func(crd metav1.Object) bool { return scope.Holds(crd) },
 	}).SetupWithManager(mgr)
 	if err != nil {
@@ -164,6 +190,24 @@ func addStorageVersionMigrator(mgr manager.Manager, c Configuration, maker crdmi
 	return (&crdscope.Reconciler{
 		Client: mgr.GetClient(), Scope: scope, Maker: maker, Planner: planner, Scanner: scanner,
 	}).SetupWithManager(mgr)
+}
+
+// addRevisionUpgrader registers both of its reconcilers, for the one family there is.
+func addRevisionUpgrader(mgr manager.Manager, s setting) error {
+	if err := installed(mgr.GetRESTMapper(), "ControllerRevisionUpgrade", "ControllerRevisionUpgradeTrigger"); err != nil {
+		return err
+	}
+	upgrader, err := revision.New(mgr.GetConfig(), kubevirt.Family{}, revision.Options{Limiter: s.limiter})
+	if err != nil {
+		return err
+	}
+	recorder := mgr.GetEventRecorder("godwit")
+	triggers := &revisionupgrade.Triggers{Client: mgr.GetClient(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{}}
+	if every := s.RevisionUpgrader.ScanEvery; every != nil {
+		triggers.ScanEvery = every.Duration
+	}
+	upgrades := &revisionupgrade.Upgrades{Client: mgr.GetClient(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{}}
+	return errors.Join(triggers.SetupWithManager(mgr), upgrades.SetupWithManager(mgr))
 }
 
 // synced is ready once the caches are: before that a reconciler knows nothing.

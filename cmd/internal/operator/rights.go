@@ -16,6 +16,9 @@ import (
 type Rights struct {
 	// Namespace and ServiceAccount are the manager's own.
 	Namespace, ServiceAccount string
+	// Feature that it runs; empty means StorageVersionMigrator, which alone asks for
+	// Groups and Writes.
+	Feature string
 	// Groups are the API groups whose objects it may migrate; "*" is every one.
 	Groups []string
 	// Writes that its configuration or a CRDMigration may name; none means
@@ -26,7 +29,10 @@ type Rights struct {
 // Objects are the roles and their bindings, and no right that is not used.
 func (r Rights) Objects() []client.Object {
 	var objects []client.Object
-	for _, role := range grant(roles(r.Namespace), "", r.migrated()...) {
+	if r.Feature == "" {
+		r.Feature = StorageVersionMigrator
+	}
+	for _, role := range grant(roles(r.Feature, r.Namespace), "", r.migrated()...) {
 		if role.namespace == "" {
 			objects = append(objects,
 				&rbacv1.ClusterRole{ObjectMeta: r.meta(""), Rules: role.rules},
@@ -44,12 +50,17 @@ func (r Rights) Objects() []client.Object {
 	return objects
 }
 
+// ownKinds are migrated like any other.
+var ownKinds = []string{"controllerrevisionupgrades", "controllerrevisionupgradetriggers", "crdmigrations"}
+
 // migrated are the rules about the objects that are migrated, those of the
 // manager's own kind among them: it has its patch by a marker.
 func (r Rights) migrated() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	if slices.Contains(r.Writes, crdmigrator.WriteUpdate) {
-		rules = append(rules, rule(v1alpha1.GroupVersion.Group, "crdmigrations", "update"))
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: ownKinds, Verbs: []string{"update"},
+		})
 	}
 	verbs, status := r.verbs()
 	for _, group := range r.Groups {

@@ -20,11 +20,17 @@ import (
 // the rights that `godwit rbac` prints, but for those that drop says.
 func (c *cluster) serviceAccount(drop func(rbacv1.PolicyRule) bool) (namespace string, user *rest.Config) {
 	c.t.Helper()
+	return c.serviceAccountOf(StorageVersionMigrator, drop)
+}
+
+// serviceAccountOf does so for a feature.
+func (c *cluster) serviceAccountOf(feature string, drop func(rbacv1.PolicyRule) bool) (namespace string, user *rest.Config) {
+	c.t.Helper()
 	namespace = strings.ReplaceAll(c.group, ".", "-")
 	if err := c.Create(c.t.Context(), &corev1.Namespace{ObjectMeta: objectMeta(namespace)}); err != nil {
 		c.t.Fatal(err)
 	}
-	for _, o := range (Rights{Namespace: namespace, ServiceAccount: namespace, Groups: []string{c.group}}).Objects() {
+	for _, o := range (Rights{Namespace: namespace, ServiceAccount: namespace, Feature: feature, Groups: []string{c.group}}).Objects() {
 		if role, ok := o.(*rbacv1.ClusterRole); ok {
 			role.Rules = slices.DeleteFunc(role.Rules, drop)
 		}

@@ -3,7 +3,7 @@ package operator
 import (
 	"bufio"
 	"bytes"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -24,14 +24,15 @@ import (
 // The chart can't read beyond its folder, and go:embed not beyond a package's:
 // hence one file twice.
 //go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen rbac:roleName=storage-version-migrator,fileName=storage-version-migrator.yaml paths=. paths=../controller/crdmigration paths=../controller/crdscope output:rbac:dir=roles
-//go:generate cp roles/storage-version-migrator.yaml ../../../charts/godwit/files/roles/
+//go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen rbac:roleName=revision-upgrader,fileName=revision-upgrader.yaml paths=. paths=../controller/revisionupgrade output:rbac:dir=roles
+//go:generate sh -c "cp roles/*.yaml ../../../charts/godwit/files/roles/"
 
 // ownNamespace stands in the generated roles for wherever the manager is. No
 // namespace can have this name, so that a role is never applied as it stands.
 const ownNamespace = "OWN"
 
-//go:embed roles/storage-version-migrator.yaml
-var generatedRoles []byte
+//go:embed roles/*.yaml
+var generatedRoles embed.FS
 
 // role is what the manager may do in a namespace; everywhere if that is empty.
 type role struct {
@@ -39,10 +40,14 @@ type role struct {
 	rules     []rbacv1.PolicyRule
 }
 
-// roles are what the markers ask for, of a manager in a namespace. The cluster's
-// comes first.
-func roles(namespace string) []role {
-	all, err := decodeRoles(generatedRoles, namespace)
+// roles are what the markers of a feature ask for, of a manager in a namespace. The
+// cluster's comes first.
+func roles(feature, namespace string) []role {
+	file, err := generatedRoles.ReadFile("roles/" + component(feature) + ".yaml")
+	if err != nil {
+		panic(err) // it is compiled in
+	}
+	all, err := decodeRoles(file, namespace)
 	if err != nil {
 		panic(err) // the file is compiled in
 	}

@@ -47,6 +47,7 @@ func Backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 // only an installation knows; package operator adds their rules, and for its own
 // kind, which it migrates like any other, the verb is here.
 // +kubebuilder:rbac:groups=godwit.dev,resources=crdmigrations,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades;controllerrevisionupgradetriggers,verbs=list;patch
 // +kubebuilder:rbac:groups=godwit.dev,resources=crdmigrations/status,verbs=patch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=patch

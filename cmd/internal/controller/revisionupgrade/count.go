@@ -88,7 +88,7 @@ func (t *Triggers) conclude(ctx context.Context, trigger *v1alpha1.ControllerRev
 	s := &trigger.Status
 	pause := time.Duration(0)
 	if trigger.Spec.Run == v1alpha1.RunContinuous {
-		pause = max(scanEvery-t.Clock.Since(s.LastScanTime.Time), time.Second)
+		pause = max(t.scanEvery()-t.Clock.Since(s.LastScanTime.Time), time.Second)
 	}
 	switch {
 	case c.Pending+c.Deferred+c.Held > 0:

@@ -27,9 +27,9 @@ import (
 // TriggerLabel holds, on an upgrade, the UID of the trigger that made it.
 const TriggerLabel = "godwit.dev/trigger-uid"
 
-// scanEvery is how often a continuous trigger looks for revisions. A look reads
-// every virtual machine and revision of its scope.
-const scanEvery = 10 * time.Minute
+// defaultScanEvery is how often a continuous trigger looks for revisions. A look
+// reads every virtual machine and revision of its scope.
+const defaultScanEvery = 10 * time.Minute
 
 // countEvery bounds how often a trigger counts its upgrades: each count is a write
 // to whoever watches.
@@ -41,7 +41,24 @@ type Triggers struct {
 	Recorder events.EventRecorder
 	Upgrader *revision.Upgrader
 	Clock    clock.PassiveClock
+	// ScanEvery is how often a continuous trigger looks; 0 means ten minutes.
+	ScanEvery time.Duration
 }
+
+func (t *Triggers) scanEvery() time.Duration {
+	if t.ScanEvery > 0 {
+		return t.ScanEvery
+	}
+	return defaultScanEvery
+}
+
+// What it needs to look, and to make upgrades and remove what is done.
+// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgradetriggers,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgradetriggers/status,verbs=patch
+// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades,verbs=get;list;watch;create
+// Clusters that guard owner references ask for this of whoever names an owner.
+// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgradetriggers/finalizers,verbs=update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=default
 
 // SetupWithManager registers the reconciler. What happens to an upgrade is counted
 // by its trigger.
@@ -86,7 +103,7 @@ func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevi
 	if s.CompletionTime != nil && trigger.Spec.Run != v1alpha1.RunContinuous {
 		return t.finished(ctx, trigger)
 	}
-	if s.LastScanTime == nil || t.Clock.Since(s.LastScanTime.Time) >= scanEvery {
+	if s.LastScanTime == nil || t.Clock.Since(s.LastScanTime.Time) >= t.scanEvery() {
 		if err := t.scan(ctx, trigger); err != nil {
 			return verdict{}, 0, err
 		}
@@ -116,7 +133,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	spec := trigger.Spec
 	scope := revision.Scope{Namespace: spec.Namespace}
 	if spec.LabelSelector != nil {
-		selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector)
+		selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector.Selector())
 		if err != nil {
 			return fmt.Errorf("read spec.labelSelector: %w", err)
 		}
@@ -173,7 +190,7 @@ func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(trigger, v1alpha1.GroupVersion.WithKind("ControllerRevisionUpgradeTrigger"))},
 		},
 		Spec: v1alpha1.ControllerRevisionUpgradeSpec{
-			TargetName: i.Name, TargetUID: i.UID, Family: spec.Family, TargetVersion: spec.TargetVersion,
+			TargetName: i.Name, TargetUID: string(i.UID), Family: spec.Family, TargetVersion: spec.TargetVersion,
 			OnRunning: spec.OnRunning, LossPolicy: spec.LossPolicy, Retention: spec.Retention,
 		},
 	}

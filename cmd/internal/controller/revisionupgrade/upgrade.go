@@ -29,6 +29,22 @@ const fieldManager = "godwit"
 // answers.
 const namespacesAtOnce = 4
 
+// What it needs to know who refers to revisions, to make and remove them, and to
+// lead references from one to the other.
+// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades,verbs=get;list;watch
+// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades/status,verbs=patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;create;patch;delete
+// +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines,verbs=get;list;patch
+// +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines/status,verbs=patch
+// +kubebuilder:rbac:groups=snapshot.kubevirt.io,resources=virtualmachinesnapshotcontents,verbs=get;list;patch
+// +kubebuilder:rbac:groups=pool.kubevirt.io,resources=virtualmachinepools,verbs=get;list;patch
+// Clusters that guard owner references ask for this of whoever names an owner.
+// +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines/finalizers,verbs=update
+// +kubebuilder:rbac:groups=snapshot.kubevirt.io,resources=virtualmachinesnapshots/finalizers,verbs=update
+// Events about upgrades are in their namespaces.
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
 // Upgrades advances the ControllerRevisionUpgrades of one namespace at a time.
 type Upgrades struct {
 	Client   client.Client
@@ -105,7 +121,7 @@ func ended(one *v1alpha1.ControllerRevisionUpgrade) bool {
 
 func wish(spec v1alpha1.ControllerRevisionUpgradeSpec) revision.Wish {
 	p := policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention)
-	return revision.Wish{Name: spec.TargetName, UID: spec.TargetUID, Policy: &p, Rollback: spec.Rollback}
+	return revision.Wish{Name: spec.TargetName, UID: types.UID(spec.TargetUID), Policy: &p, Rollback: spec.Rollback}
 }
 
 func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolicy, r *v1alpha1.Retention) revision.Policy {

@@ -203,6 +203,8 @@ func judge(f facts) judgement {
 		return j.as(NotMine, "", "")
 	case contradiction != "":
 		return j.as(Blocked, ReasonConflictingClaims, contradiction)
+	case err != nil && len(f.references) == 0 && f.successor != "":
+		return j.retained(f.successor) // it took a reference to tell what it is, and all lead to its successor now
 	case err != nil:
 		return j.as(Blocked, ReasonUndecodable, err.Error())
 	}

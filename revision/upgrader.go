@@ -202,7 +202,8 @@ func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
 func (l *look) end(c *Census) *namespace {
 	l.found.Census = c
 	for i, item := range l.found.items {
-		if heir := l.found.heirOf(item.Name, item.UID, ""); item.Action == Orphan && heir != "" {
+		unreferenced := item.Action == Orphan || item.Reason == ReasonUndecodable && len(item.Referrers) == 0
+		if heir := l.found.heirOf(item.Name, item.UID, ""); unreferenced && heir != "" {
 			l.found.items[i] = judgement{Item: item}.retained(heir).Item
 		}
 	}

@@ -1,0 +1,196 @@
+package upgrade_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
+)
+
+var controllerRevisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
+
+// ledger knows who refers to what in one namespace, and which references lead nowhere
+// or to what can't be read. It looks again at whatever a write may have changed, so
+// that it can look after every write.
+type ledger struct {
+	client    dynamic.Interface
+	namespace string
+
+	mu      sync.Mutex
+	entries map[string]entry  // by resource and name
+	broken  map[string]string // why, by holder and place
+	wrong   []string          // what our own writes broke
+}
+
+// entry is an object that refers to revisions.
+type entry struct {
+	uid        types.UID
+	controller types.UID
+	running    bool
+	references []revision.Reference
+}
+
+func newLedger(client dynamic.Interface, namespace string) *ledger {
+	return &ledger{client: client, namespace: namespace, entries: map[string]entry{}, broken: map[string]string{}}
+}
+
+// readers of what refers to revisions, by resource.
+var readers = func() map[string]revision.Referrer {
+	all := map[string]revision.Referrer{}
+	for _, r := range (kubevirt.Family{}).Describe().Referrers {
+		all[r.Resource.Resource] = r
+	}
+	return all
+}()
+
+// ours is called after each write of the upgrader's, others after everybody else's:
+// only what we break is wrong.
+func (l *ledger) ours(req *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := maps.Clone(l.broken)
+	l.look(req)
+	for place, why := range l.broken {
+		if before[place] == "" {
+			l.wrong = append(l.wrong, fmt.Sprintf("after %s %s: %s: %s", req.Method, req.URL.Path, place, why))
+		}
+	}
+}
+
+func (l *ledger) others(req *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.look(req)
+}
+
+// unresolved is what is broken now, in order.
+func (l *ledger) unresolved() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []string
+	for place, why := range l.broken {
+		all = append(all, place+": "+why)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// look at what a write may have changed: /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME.
+func (l *ledger) look(req *http.Request) {
+	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
+	if len(parts) < 6 || parts[4] != l.namespace {
+		return
+	}
+	resource := schema.GroupVersionResource{Group: parts[1], Version: parts[2], Resource: parts[5]}
+	name := createdName(req)
+	if len(parts) > 6 {
+		name = parts[6]
+	}
+	if _, refers := readers[resource.Resource]; refers {
+		l.read(resource, name)
+	}
+	for key, e := range l.entries {
+		for _, ref := range e.references {
+			// Whether a start revision counts hangs on who owns it.
+			if key == resource.Resource+"/"+name || ref.Revision == name || ref.Fixed {
+				l.check(key, e, ref)
+			}
+		}
+	}
+}
+
+func createdName(req *http.Request) string {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return ""
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(body)
+	var o metav1.PartialObjectMetadata
+	if err != nil || json.Unmarshal(text, &o) != nil {
+		return ""
+	}
+	return o.Name
+}
+
+// read finds what an object refers to now.
+func (l *ledger) read(resource schema.GroupVersionResource, name string) {
+	key := resource.Resource + "/" + name
+	maps.DeleteFunc(l.broken, func(place, _ string) bool { return strings.HasPrefix(place, key+" ") })
+	o, err := l.client.Resource(resource).Namespace(l.namespace).Get(context.Background(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		delete(l.entries, key)
+		return
+	}
+	if err != nil {
+		l.broken[key+" "] = err.Error()
+		return
+	}
+	h := readers[resource.Resource].Read(o)
+	e := entry{uid: o.GetUID(), running: h.Running, references: h.References}
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
+		e.controller = owner.UID
+	}
+	l.entries[key] = e
+}
+
+func (l *ledger) check(key string, e entry, ref revision.Reference) {
+	place := key + " " + ref.Path
+	delete(l.broken, place)
+	if ref.Fixed && !l.runs(e.controller) {
+		return
+	}
+	if err := l.resolve(ref); err != nil {
+		l.broken[place] = err.Error()
+	}
+}
+
+func (l *ledger) runs(uid types.UID) bool {
+	for _, e := range l.entries {
+		if e.uid == uid {
+			return e.running
+		}
+	}
+	return false
+}
+
+func (l *ledger) resolve(ref revision.Reference) error {
+	o, err := l.client.Resource(controllerRevisions).Namespace(l.namespace).Get(context.Background(), ref.Revision, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	r := &appsv1.ControllerRevision{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(without(o, "data").Object, r); err != nil {
+		return err
+	}
+	if r.Data.Raw, err = json.Marshal(o.Object["data"]); err != nil {
+		return err
+	}
+	_, err = (kubevirt.Family{}).Decode(r, ref.Claim)
+	return err
+}
+
+func without(o *unstructured.Unstructured, field string) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	unstructured.RemoveNestedField(o.Object, field)
+	return o
+}

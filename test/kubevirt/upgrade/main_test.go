@@ -1,0 +1,46 @@
+// Package upgrade_test upgrades what KubeVirt has stashed, on a real API server that
+// has KubeVirt's definitions. After every single write each reference must lead to a
+// revision that can be read.
+//
+// Read yard_test.go (a test's namespace) and ledger_test.go (who refers to what, and
+// whether it resolves), then matrix_test.go (each fixture, referred to in each way) and
+// virtcontroller_test.go (what KubeVirt's controllers do meanwhile).
+package upgrade_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
+)
+
+// shared is the control plane; each test has a namespace of its own.
+var shared *controlplane.ControlPlane
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx := context.Background()
+	cp, err := controlplane.Start(ctx, controlplane.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	shared = cp
+	code := 1
+	if err := cluster.Install(ctx, cp.Config()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	if err := cp.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}

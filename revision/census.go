@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,6 +26,7 @@ type Census struct {
 	references map[string][]Reference
 	holders    map[types.UID]*Holder
 	selective  bool // not every holder was asked for
+	scanned    map[schema.GroupResource]bool
 }
 
 func newCensus(namespace string) *Census {
@@ -55,6 +57,16 @@ func (c *Census) selected(r metav1.Object, references []Reference) bool {
 		return !c.selective
 	}
 	return c.holders[owner.UID].Selected
+}
+
+// ownerGone tells whether a revision's controller would have been found, and was not.
+func (c *Census) ownerGone(r metav1.Object) bool {
+	owner := metav1.GetControllerOfNoCopy(r)
+	if owner == nil || c.holders[owner.UID] != nil {
+		return false
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+	return c.scanned[resource.GroupResource()]
 }
 
 func (c *Census) add(h *Holder, references []Reference) {
@@ -117,10 +129,14 @@ func (c *client) censuses(ctx context.Context, s scan, see func(*Census, *appsv1
 				s.stop()
 			}
 		}()
+		scanned := map[schema.GroupResource]bool{}
+		for _, one := range s.sources {
+			scanned[one.Resource] = true
+		}
 		for last := ""; ; {
 			next, found := earliest(streams)
 			census := newCensus(next)
-			census.selective = s.selector != nil
+			census.selective, census.scanned = s.selector != nil, scanned
 			for _, one := range streams {
 				if err := one.take(census); err != nil {
 					yield(nil, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"reflect"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,5 +33,6 @@ func suffixed(want *appsv1.ControllerRevision) string {
 	digest.Write(want.Data.Raw)
 	digest.Write([]byte(want.Annotations[FromUIDAnnotation]))
 	tail := "-" + hex.EncodeToString(digest.Sum(nil))[:8]
-	return want.Name[:min(len(want.Name), validation.DNS1123SubdomainMaxLength-len(tail))] + tail
+	head := want.Name[:min(len(want.Name), validation.DNS1123SubdomainMaxLength-len(tail))]
+	return strings.TrimRight(head, "-.") + tail
 }

@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,12 +40,17 @@ func ancestry(r *appsv1.ControllerRevision) (name string, uid types.UID) {
 }
 
 // descend completes what a family composed: the source's namespace and owners, so
-// that it goes with them, and where it comes from.
-func descend(composed, from *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+// that it goes with them, and where it comes from. Who adopts it, if anybody does, is
+// its controller.
+func descend(composed, from *appsv1.ControllerRevision, adopter *Holder) *appsv1.ControllerRevision {
 	r := composed.DeepCopy()
 	r.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
 	r.Namespace, r.Revision = from.Namespace, from.Revision
-	r.OwnerReferences = from.OwnerReferences
+	r.OwnerReferences = slices.Clone(from.OwnerReferences)
+	if adopter != nil {
+		r.OwnerReferences = append(r.OwnerReferences, *metav1.NewControllerRef(
+			&metav1.ObjectMeta{Name: adopter.Name, UID: adopter.UID}, adopter.Resource.GroupVersion().WithKind(adopter.Kind)))
+	}
 	if r.Annotations == nil {
 		r.Annotations = map[string]string{}
 	}

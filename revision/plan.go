@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -78,6 +79,10 @@ const (
 	ReasonIrreversible = "Irreversible"
 	// ReasonNoController: nobody owns it, so that nobody would own its successor.
 	ReasonNoController = "NoController"
+	// ReasonOwnerGone: its controller is gone, and takes it along, and its successor.
+	ReasonOwnerGone = "OwnerGone"
+	// ReasonForeign: it holds nothing of the family.
+	ReasonForeign = "Foreign"
 )
 
 // OnRunning says what becomes of a revision that something runs by.
@@ -177,6 +182,8 @@ type facts struct {
 	revision    *appsv1.ControllerRevision
 	// references to it that count.
 	references []Reference
+	// ownerGone: the revision's controller would have been found, and was not.
+	ownerGone bool
 	// successor that says it comes from this revision; empty if there is none.
 	successor string
 }
@@ -186,6 +193,7 @@ type judgement struct {
 	Item
 	converted Stash
 	successor *appsv1.ControllerRevision // as it is to be created, or as labels are to be
+	adopter   *Holder                    // who is to own the successor of a revision that nobody owns
 }
 
 // judge decides about one revision. It asks nobody and changes nothing.
@@ -199,8 +207,12 @@ func judge(f facts) judgement {
 	stash, err := f.family.Decode(r, claim)
 	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
 	switch {
+	case errors.Is(err, ErrForeign) && len(f.references) == 0:
+		return j.as(NotMine, ReasonForeign, "it holds nothing of the family "+f.family.Describe().Name)
 	case errors.Is(err, ErrForeign):
-		return j.as(NotMine, "", "")
+		by := f.references[0]
+		return j.as(Blocked, ReasonForeign, fmt.Sprintf("%s %s names it at %s, and it holds nothing of the family %s: correct the reference",
+			by.Holder.Kind, by.Holder.Name, by.Path, f.family.Describe().Name))
 	case contradiction != "":
 		return j.as(Blocked, ReasonConflictingClaims, contradiction)
 	case err != nil && len(f.references) == 0 && f.successor != "":
@@ -268,12 +280,15 @@ func (j judgement) retained(successor string) judgement {
 
 // allow says whether an upgrade may begin now.
 func (j judgement) allow(f facts) judgement {
-	j.Losses = j.converted.Losses
+	j.Losses, j.adopter = j.converted.Losses, adopter(f.revision, f.references)
 	switch running, unready := busy(f.references); {
 	case f.revision.DeletionTimestamp != nil:
 		return j.as(Deferred, ReasonTerminating, "it is being deleted")
-	case j.Owner == (Owner{}):
-		return j.as(Blocked, ReasonNoController, "no controller owns it: its successor would belong to nobody")
+	case f.ownerGone:
+		return j.as(Blocked, ReasonOwnerGone, fmt.Sprintf(
+			"its controller, %s %s, is gone, and it goes along: have %s %s refer to a revision of its own", j.Owner.Kind, j.Owner.Name, j.Referrers[0].Kind, j.Referrers[0].Name))
+	case j.Owner == (Owner{}) && j.adopter == nil:
+		return j.as(Blocked, ReasonNoController, "no controller owns it, and its name begins with that of none who refers to it: its successor would belong to nobody")
 	case len(j.Losses) > 0 && !f.policy.AllowLosses:
 		return j.as(Blocked, ReasonLossy, fmt.Sprintf("%s does not know %v; they would be carried along unread", j.Target, j.Losses))
 	case unready != "":
@@ -300,6 +315,25 @@ func claimOf(references []Reference) (Claim, string) {
 		}
 	}
 	return claim, ""
+}
+
+// adopter is who is to own the successor of a revision without a controller, as
+// backups bring them back: who refers to it and is called as its name begins.
+func adopter(r *appsv1.ControllerRevision, references []Reference) *Holder {
+	if metav1.GetControllerOfNoCopy(r) != nil {
+		return nil
+	}
+	var found *Holder
+	for _, ref := range references {
+		if ref.Fixed || ref.Holder == found || !strings.HasPrefix(r.Name, ref.Holder.Name+"-") {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = ref.Holder
+	}
+	return found
 }
 
 func busy(references []Reference) (running, unready string) {

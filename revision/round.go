@@ -197,7 +197,7 @@ func (r *round) begin(ctx context.Context, t *task) (err error) {
 		return r.beginWithoutSource(ctx, t)
 	}
 	j := judge(facts{family: r.family, policy: t.policy, definitions: r.definitions, revision: t.source,
-		references: r.Of(t.GetName()), successor: r.successorOf(t.source)})
+		references: r.Of(t.GetName()), ownerGone: r.ownerGone(t.source), successor: r.successorOf(t.source)})
 	t.result.Item = j.Item
 	switch j.Action {
 	case Upgrade:
@@ -227,7 +227,11 @@ func (r *round) beginWithoutSource(ctx context.Context, t *task) error {
 		if err != nil {
 			return err
 		}
-		if successor != nil {
+		switch {
+		case successor != nil && len(references) > 0 && r.ownerGone(successor):
+			t.ended(Failed, ReasonOwnerGone, "it is gone, and "+successor.Name+", which has taken its place, goes with a controller that is gone, too")
+			return nil
+		case successor != nil:
 			t.succeededBy(successor)
 			t.ended(Created, "", "")
 			return nil
@@ -252,6 +256,8 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 		switch {
 		case err != nil:
 			return err
+		case successor == nil && len(r.Of(j.successor.Name)) > 0:
+			return r.makeAgain(ctx, t, j.successor.Name)
 		case successor == nil:
 			t.ended(Skipped, ReasonSuccessorGone, j.successor.Name+" took its place, and is gone: this revision is kept")
 		default:
@@ -263,7 +269,7 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 	if err := r.referredAgain(ctx, t); err != nil {
 		return err
 	}
-	want := descend(j.successor, t.source)
+	want := descend(j.successor, t.source, j.adopter)
 	for _, name := range []string{want.Name, suffixed(want)} {
 		want.Name = name
 		successor, err := r.client.create(ctx, want)
@@ -276,10 +282,43 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 		if successor != nil {
 			t.succeededBy(successor)
 			t.ended(Created, "", "")
-			return nil
+			return r.remember(ctx, t)
 		}
 	}
 	t.ended(Failed, ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
+	return nil
+}
+
+// remember notes on the source what its successor can't say, which another source of
+// the same has before.
+func (r *round) remember(ctx context.Context, t *task) error {
+	if _, uid := ancestry(t.successor); uid == t.source.UID || successorOf(t.source) == t.successor.Name {
+		return nil
+	}
+	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{ToAnnotation: &t.successor.Name})
+	if err != nil {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.GetName(), err)
+	}
+	t.source = source
+	return nil
+}
+
+// makeAgain brings back a successor that somebody deleted and others refer to: its
+// source is kept for that.
+func (r *round) makeAgain(ctx context.Context, t *task, name string) error {
+	j := judge(facts{family: r.family, policy: t.policy, definitions: r.definitions, revision: t.source, references: r.Of(name)})
+	if j.successor == nil {
+		t.ended(Failed, j.Reason, name+" took its place, and is gone: "+j.Message)
+		return nil
+	}
+	want := descend(j.successor, t.source, j.adopter)
+	want.Name = name
+	successor, err := r.client.create(ctx, want)
+	if err != nil {
+		return fmt.Errorf("create controllerrevision %s/%s: %w", want.Namespace, name, err)
+	}
+	t.succeededBy(successor)
+	t.ended(Created, "", "")
 	return nil
 }
 
@@ -311,7 +350,9 @@ func (r *round) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*ap
 	case !same(there, want):
 		return nil, nil
 	}
-	if from, uid := ancestry(there); from != "" && string(uid) != "" {
+	// A source of the same name and another UID is gone: a restore brought it back.
+	from, uid := ancestry(there)
+	if source, current := ancestry(want); from != "" && (from != source || uid == current) {
 		return there, nil
 	}
 	return r.client.metadata(ctx, there, nil, pointers(want.Annotations))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // settle looks once more who refers to what, and gives up the sources that nobody
@@ -35,7 +37,7 @@ func (r *round) settle(ctx context.Context) error {
 			t.ended(Succeeded, "", "")
 			return nil
 		}
-		return r.release(ctx, t)
+		return r.release(ctx, t, after)
 	})
 }
 
@@ -77,8 +79,9 @@ func (r *round) hold(ctx context.Context, t *task, references []Reference) error
 }
 
 // release notes that nobody refers to a source and, when that has been so for
-// long enough, removes it.
-func (r *round) release(ctx context.Context, t *task) error {
+// long enough, removes it: unless its owner is being copied or restored, which may
+// be about to refer to it.
+func (r *round) release(ctx context.Context, t *task, after *Census) error {
 	now := r.options.Clock.Now()
 	since := unreferencedSince(t.source)
 	if since.IsZero() {
@@ -90,12 +93,18 @@ func (r *round) release(ctx context.Context, t *task) error {
 		}
 	}
 	t.result.Until = since.Add(t.policy.retention())
+	unready := ""
+	if owner := metav1.GetControllerOfNoCopy(t.source); owner != nil && after.holders[owner.UID] != nil {
+		unready = after.holders[owner.UID].Unready
+	}
 	switch {
 	case t.policy.Retain:
 		t.result.Until = time.Time{}
 		t.ended(Retained, ReasonKept, "nobody refers to it, and it is kept for good")
 	case now.Before(t.result.Until):
 		t.ended(Retained, ReasonRetained, "nobody refers to it; it is kept for "+t.policy.retention().String())
+	case unready != "":
+		t.ended(Retained, ReasonUnready, unready)
 	default:
 		if err := r.client.remove(ctx, t.source); err != nil {
 			return r.changed(t, err)

@@ -98,6 +98,7 @@ type namespace struct {
 	items       []Item
 	definitions map[schema.GroupResource]Definition
 	successors  map[string][]heir // by the name of the source
+	kept        map[string]string // sources, by the name of the successor that they say
 }
 
 // heir is a revision that says where it comes from.
@@ -181,7 +182,7 @@ type look struct {
 }
 
 func (l *look) begin() {
-	l.found, l.seen = &namespace{definitions: l.definitions, successors: map[string][]heir{}}, map[string]bool{}
+	l.found, l.seen = &namespace{definitions: l.definitions, successors: map[string][]heir{}, kept: map[string]string{}}, map[string]bool{}
 }
 
 // see judges one revision, and keeps what there is to tell of it.
@@ -191,7 +192,11 @@ func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
 	if from, uid := ancestry(r); from != "" {
 		l.found.successors[from] = append(l.found.successors[from], heir{r.Name, uid})
 	}
-	i := judge(facts{family: l.family, policy: l.options.Policy, definitions: l.definitions, revision: r, references: references, successor: successorOf(r)}).Item
+	if to := successorOf(r); to != "" {
+		l.found.kept[to] = r.Name
+	}
+	i := judge(facts{family: l.family, policy: l.options.Policy, definitions: l.definitions, revision: r,
+		references: references, ownerGone: c.ownerGone(r), successor: successorOf(r)}).Item
 	if i.Action == NotMine || !c.selected(r, references) {
 		return
 	}
@@ -209,7 +214,11 @@ func (l *look) end(c *Census) *namespace {
 	}
 	for name := range c.references {
 		if references := c.Of(name); !l.seen[name] && len(references) > 0 && c.selected(&metav1.ObjectMeta{}, references) {
-			l.found.items = append(l.found.items, missing(c.Namespace, name, references, l.found.successors[name]))
+			i := missing(c.Namespace, name, references, l.found.successors[name])
+			if source := l.found.kept[name]; source != "" && i.Action == Blocked {
+				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", whose place it had taken"
+			}
+			l.found.items = append(l.found.items, i)
 		}
 	}
 	slices.SortFunc(l.found.items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })

@@ -302,3 +302,20 @@ func normal(t testing.TB, o map[string]any) map[string]any {
 	}
 	return object(t, text)
 }
+
+func must(value any, _ bool, err error) any {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func (y *yard) remove(r schema.GroupVersionResource, name string) {
+	y.t.Helper()
+	y.must(nil, y.dynamic.Resource(r).Namespace(y.namespace).Delete(y.t.Context(), name, metav1.DeleteOptions{}))
+}
+
+func (y *yard) removeRevision(name string) {
+	y.t.Helper()
+	y.must(nil, y.core.AppsV1().ControllerRevisions(y.namespace).Delete(y.t.Context(), name, metav1.DeleteOptions{}))
+}

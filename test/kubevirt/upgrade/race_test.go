@@ -1,0 +1,289 @@
+package upgrade_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/test/fault"
+	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+)
+
+// TestRaceWithKubeVirt: KubeVirt takes the three steps of its own upgrade of the same
+// revision, each before any of our writes or after all of them. Whoever wins, in the
+// end the machine refers to one revision, which can be read, and no other is left. We
+// break no reference on the way; KubeVirt does, to a machine that pins its revision,
+// and the next pass leads the pin to what took the revision's place.
+func TestRaceWithKubeVirt(t *testing.T) {
+	for name, at := range map[string]stash.Place{"status alone": stash.InStatus, "pinned": both} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const ourWrites = 4
+			for first := 0; first <= ourWrites; first++ {
+				for second := first; second <= ourWrites; second++ {
+					for third := second; third <= ourWrites; third++ {
+						t.Run(fmt.Sprintf("%d-%d-%d", first, second, third), func(t *testing.T) {
+							newYard(t).race(at, []int{first, second, third})
+						})
+					}
+				}
+			}
+		})
+	}
+}
+
+// race has KubeVirt take each of its steps before our write of that number.
+func (y *yard) race(at stash.Place, before []int) {
+	y.machine("web", at, instancetype)
+	steps, taken := virtController{y}.upgrade("web", instancetype), 0
+	y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
+		for taken < len(steps) && before[taken] <= n {
+			steps[taken]()
+			taken++
+		}
+	}}, revision.Policy{}))
+	for _, step := range steps[taken:] {
+		step()
+	}
+	if at == stash.InStatus {
+		y.mustResolve() // KubeVirt's way is safe for these, and so is ours
+	}
+	y.retire()
+	y.mustResolve()
+	y.mustHave("web" + instancetypeTail)
+	want := map[string]string{inStatus: "web" + instancetypeTail}
+	if at == both {
+		want[inSpec] = "web" + instancetypeTail
+	}
+	y.mustRefer(machines, "web", want)
+}
+
+// TestKubeVirtDeletedWhatAPinNames before we ever came: nothing says what was in it,
+// and the plan says so instead of guessing. What the status says is not touched.
+func TestKubeVirtDeletedWhatAPinNames(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.machine("web", both, instancetype)
+	for _, step := range (virtController{y}).upgrade("web", instancetype) {
+		step()
+	}
+	source := instancetype.RevisionName("web")
+	y.mustPlan(revision.Policy{}, source, revision.Blocked, revision.ReasonSourceGone)
+	r := y.advance(revision.Policy{}, revision.Wish{Name: source})
+	if r.Phase != revision.Failed || r.Reason != revision.ReasonSourceGone {
+		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+	}
+	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: "web" + instancetypeTail})
+}
+
+// TestStatusFollowsSpec: KubeVirt mirrors the spec before each of our writes.
+func TestStatusFollowsSpec(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.machine("web", stash.InSpec, instancetype)
+	y.pass(y.disturbed(&fault.Transport{Before: func(int) { virtController{y}.mirror("web") }}, revision.Policy{}))
+	virtController{y}.mirror("web")
+	y.retire()
+	y.mustResolve()
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	y.mustHave("web" + instancetypeTail)
+}
+
+// TestMachineChangesMidway: what somebody does to the machine before any of our writes
+// wins, and nothing that is written leads anywhere else than before.
+func TestMachineChangesMidway(t *testing.T) {
+	newer := stash.Find("F3/VirtualMachineInstancetype/labelled")
+	for name, test := range map[string]struct {
+		reason string
+		change func(*yard)
+		want   map[string]string
+	}{
+		"expanded": {
+			reason: "the Expand policy removes the matchers, and there is nothing left to lead",
+			change: func(y *yard) {
+				y.change(machines, "web", "", set(nil, "spec", "instancetype"))
+				y.change(machines, "web", "status", set(nil, "status", "instancetypeRef"))
+			},
+			want: map[string]string{},
+		},
+		"another instance type": {
+			reason: "a user chooses another one, which KubeVirt captures",
+			change: func(y *yard) {
+				y.change(machines, "web", "", set(map[string]any{"name": newer.Object, "kind": newer.Kind}, "spec", "instancetype"))
+				virtController{y}.capture("web", newer)
+			},
+			want: map[string]string{inStatus: "web-web.medium-v1beta1-0b9c5a0e-31a4-4c52-9a43-4f0f6dfd7a01-3"},
+		},
+		"another pin": {
+			reason: "a user pins another revision",
+			change: func(y *yard) {
+				vm := y.read(machines, "web")
+				y.stash(vm, newer)
+				matcher := map[string]any{"name": newer.Object, "kind": newer.Kind, "revisionName": newer.RevisionName("web")}
+				y.change(machines, "web", "", set(matcher, "spec", "instancetype"))
+				virtController{y}.mirror("web")
+			},
+			want: map[string]string{inSpec: newer.RevisionName("web"), inStatus: newer.RevisionName("web")},
+		},
+		"labelled": {
+			reason: "a change that has nothing to do with it only costs another try",
+			change: func(y *yard) { y.change(machines, "web", "", set("a", "metadata", "labels", "zone")) },
+			want:   map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := range 4 {
+				y := newYard(t)
+				y.machine("web", both, instancetype)
+				y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
+					if n == at {
+						test.change(y)
+					}
+				}}, revision.Policy{}))
+				y.retire()
+				y.mustResolve()
+				y.mustRefer(machines, "web", test.want)
+				if t.Failed() {
+					t.Fatalf("changed before write %d: %s", at, test.reason)
+				}
+			}
+		})
+	}
+}
+
+// TestGitOpsRevertsAgainAndAgain: the source stays for as long as it is pinned anew,
+// and each time it is counted from the beginning.
+func TestGitOpsRevertsAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.machine("web", both, instancetype)
+	source := instancetype.RevisionName("web")
+	revert := func() {
+		y.change(machines, "web", "", set(source, "spec", "instancetype", "revisionName"))
+		virtController{y}.mirror("web")
+	}
+	for range 3 {
+		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+		y.later(2 * revision.DefaultRetention)
+		revert()
+		y.mustResolve()
+	}
+	// Now it is reverted at once: between our writes of spec and status and our look.
+	results := y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
+		if n == 2 {
+			revert()
+		}
+	}}, revision.Policy{}))
+	if phase := results[source].Phase; phase != revision.Held && phase != revision.Retained {
+		t.Errorf("%s (%s)", phase, results[source].Message)
+	}
+	if y.revisions()[source] == nil {
+		t.Error("the source is gone, and somebody pins it again and again")
+	}
+	y.mustResolve()
+	y.retire()
+	y.mustHave("web" + instancetypeTail)
+	y.mustResolve()
+}
+
+// TestTwoUpgradersAtOnce: the manager and the command line.
+func TestTwoUpgradersAtOnce(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.machine("web", both, instancetype, preference)
+	y.pass(y.disturbed(&fault.Transport{Before: func(int) { y.run(revision.Policy{}) }}, revision.Policy{}))
+	y.retire()
+	y.mustHave("web"+instancetypeTail, "web"+preferenceTail)
+	y.mustResolve()
+}
+
+// TestSnapshotTakenMidway, before each of our writes: it has copies of what the
+// machine referred to then, and the next pass upgrades what of it is old.
+func TestSnapshotTakenMidway(t *testing.T) {
+	t.Parallel()
+	for at := range 4 {
+		y := newYard(t)
+		y.machine("web", both, instancetype)
+		y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
+			if n == at {
+				virtController{y}.snapshot("web", "nightly")
+			}
+		}}, revision.Policy{}))
+		y.mustResolve()
+		y.retire()
+		y.mustResolve()
+		y.mustHave("web"+instancetypeTail, "nightly"+instancetypeTail)
+		pin := slices.Collect(maps.Values(y.refers(contents, "vmsnapshot-content-nightly")))
+		if !slices.Equal(pin, []string{"nightly" + instancetypeTail}) {
+			t.Errorf("taken before write %d, the content refers to %v", at, pin)
+		}
+	}
+}
+
+// TestMachineDeletedMidway and created again, which makes it another one: what was
+// stashed for the first one belongs to nobody then, and nothing is made for it.
+func TestMachineDeletedMidway(t *testing.T) {
+	t.Parallel()
+	for at := range 4 {
+		y := newYard(t)
+		old := y.machine("web", both, instancetype)
+		y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
+			if n == at {
+				y.remove(machines, "web")
+			}
+		}}, revision.Policy{}))
+		y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
+		source := instancetype.RevisionName("web")
+		r := y.advance(revision.Policy{}, revision.Wish{Name: source})
+		if r.Phase != revision.Failed || r.Reason != revision.ReasonOwnerGone {
+			t.Errorf("deleted before write %d: %s (%s: %s)", at, r.Phase, r.Reason, r.Message)
+		}
+		y.mustRefer(machines, "web", map[string]string{inSpec: source})
+		for name, r := range y.revisions() {
+			if r.OwnerReferences[0].UID != old.GetUID() {
+				t.Errorf("%s belongs to %s", name, r.OwnerReferences[0].UID)
+			}
+		}
+	}
+}
+
+// TestMachineIsCopiedMeanwhile: while KubeVirt takes or restores a snapshot, nothing is
+// written to the machine, and nothing of its own is removed.
+func TestMachineIsCopiedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, field := range []string{"snapshotInProgress", "restoreInProgress"} {
+		y := newYard(t)
+		y.machine("web", both, instancetype)
+		source := instancetype.RevisionName("web")
+		y.change(machines, "web", "status", set("nightly", "status", field))
+		y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonUnready)
+		y.run(revision.Policy{})
+		y.mustHave(source)
+		y.change(machines, "web", "status", set(nil, "status", field))
+		y.run(revision.Policy{})
+		y.later(revision.DefaultRetention)
+		y.change(machines, "web", "status", set("nightly", "status", field))
+		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonUnready)
+		y.mustHave(source, "web"+instancetypeTail)
+		y.change(machines, "web", "status", set(nil, "status", field))
+		y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
+	}
+}
+
+// TestEmptyPinIsNone: KubeVirt ≥ 1.4 leaves the spec's revisionName empty.
+func TestEmptyPinIsNone(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.machine("web", stash.InStatus, instancetype)
+	vm := y.change(machines, "web", "", set("", "spec", "instancetype", "revisionName"))
+	y.run(revision.Policy{})
+	y.mustRefer(machines, "web", map[string]string{inStatus: "web" + instancetypeTail})
+	if now := y.read(machines, "web"); now.GetGeneration() != vm.GetGeneration() {
+		t.Errorf("the spec was written: %v", must(unstructured.NestedFieldNoCopy(now.Object, "spec", "instancetype")))
+	}
+}

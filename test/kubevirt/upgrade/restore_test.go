@@ -1,0 +1,283 @@
+package upgrade_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+)
+
+const contentPin = "/spec/source/virtualMachine/spec/instancetype/revisionName"
+
+// TestSnapshotFromBeforeRestoredAfter: the snapshot was taken before the upgrade, and
+// is restored when no source is left. It was upgraded along, so that KubeVirt computes
+// the name of a revision that is there.
+func TestSnapshotFromBeforeRestoredAfter(t *testing.T) {
+	t.Parallel()
+	y, kubeVirt := snapshotted(t)
+	y.retire()
+	y.mustHave("web"+instancetypeTail, "nightly"+instancetypeTail)
+	y.mustRefer(contents, "vmsnapshot-content-nightly", map[string]string{contentPin: "nightly" + instancetypeTail})
+	kubeVirt.restore("nightly", "web")
+	y.mustResolve()
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	y.mustHave("web"+instancetypeTail, "nightly"+instancetypeTail)
+}
+
+// snapshotted is a yard with a machine and a snapshot of it, both at v1alpha2.
+func snapshotted(t *testing.T) (*yard, virtController) {
+	y := newYard(t)
+	y.machine("web", both, instancetype)
+	kubeVirt := virtController{y}
+	kubeVirt.snapshot("web", "nightly")
+	return y, kubeVirt
+}
+
+// TestSnapshotFromBeforeThatWasNotUpgraded: KubeVirt restores the old name, of another
+// UID and with old data, beside the machine's own successor. The next pass finds that
+// successor, says on it where it comes from now, and removes the old name once more.
+func TestSnapshotFromBeforeThatWasNotUpgraded(t *testing.T) {
+	t.Parallel()
+	y, kubeVirt := snapshotted(t)
+	ready := func(ready bool) {
+		y.change(contents, "vmsnapshot-content-nightly", "status", set(ready, "status", "readyToUse"))
+	}
+	ready(false)
+	source := instancetype.RevisionName("web")
+	if i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("nightly"), revision.Deferred, revision.ReasonUnready); !strings.Contains(i.Message, "vmsnapshot-content-nightly") {
+		t.Errorf("%q does not say what is to be waited for", i.Message)
+	}
+	y.retire()
+	y.mustHave("web"+instancetypeTail, instancetype.RevisionName("nightly"))
+	ready(true)
+	kubeVirt.restore("nightly", "web")
+	y.mustResolve()
+	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
+
+	restored := y.revisions()[source]
+	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+	if from := y.revisions()["web"+instancetypeTail].Annotations[revision.FromUIDAnnotation]; from != string(restored.UID) {
+		t.Errorf("the successor comes from %s, want %s", from, restored.UID)
+	}
+	y.retire()
+	y.mustHave("web"+instancetypeTail, "nightly"+instancetypeTail)
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	y.mustResolve()
+}
+
+// TestSnapshotThatNamesTheMachinesRevision, as no KubeVirt writes it, keeps that
+// revision like anybody else: it is led along.
+func TestSnapshotThatNamesTheMachinesRevision(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.machine("web", both, instancetype)
+	y.create(stash.Snapshot(vm, "nightly"))
+	content := stash.SnapshotContent(vm, "nightly", stash.InSpec)
+	set(false, "status", "readyToUse")(content.Object)
+	y.create(content)
+	y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Deferred, revision.ReasonUnready)
+	y.change(contents, "vmsnapshot-content-nightly", "status", set(true, "status", "readyToUse"))
+	y.retire()
+	y.mustHave("web" + instancetypeTail)
+	for path, name := range y.refers(contents, "vmsnapshot-content-nightly") {
+		if name != "web"+instancetypeTail {
+			t.Errorf("%s is %s", path, name)
+		}
+	}
+	y.mustResolve()
+}
+
+// TestMachineThatRefersToASnapshotsRevision: the successor belongs to the snapshot, as
+// the source does.
+func TestMachineThatRefersToASnapshotsRevision(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
+	snapshot := y.create(stash.Snapshot(vm, "nightly"))
+	y.stash(snapshot, instancetype)
+	y.change(machines, "web", "", set(instancetype.RevisionName("nightly"), "spec", "instancetype", "revisionName"))
+	y.retire()
+	y.mustRefer(machines, "web", map[string]string{inSpec: "nightly" + instancetypeTail})
+	if owner := metav1.GetControllerOf(y.revisions()["nightly"+instancetypeTail]); owner == nil || owner.UID != snapshot.GetUID() {
+		t.Errorf("it belongs to %v", owner)
+	}
+	y.mustResolve()
+}
+
+// TestLateRestoreFromABackup: a backup brings back a machine and its old revisions
+// without their owners, long after everything was upgraded. The successor belongs to
+// the machine that refers to it and whose name it begins with.
+func TestLateRestoreFromABackup(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.machine("web", both, instancetype)
+	y.retire()
+	y.remove(machines, "web")
+	y.removeRevision("web" + instancetypeTail)
+
+	vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype))
+	restored := instancetype.Revision(vm)
+	restored.OwnerReferences = nil
+	y.createRevision(restored)
+	source := instancetype.RevisionName("web")
+	y.mustPlan(revision.Policy{}, source, revision.Upgrade, "")
+	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+	want := *metav1.NewControllerRef(vm, vm.GroupVersionKind())
+	if owner := metav1.GetControllerOf(y.revisions()["web"+instancetypeTail]); owner == nil || owner.UID != want.UID || owner.Kind != want.Kind || owner.APIVersion != want.APIVersion {
+		t.Errorf("it belongs to %v, want %v", owner, want)
+	}
+	y.retire()
+	y.mustHave("web" + instancetypeTail)
+	y.mustResolve()
+}
+
+// TestRevisionThatNobodyOwns and that two refer to, neither of which it is called
+// after, has no owner to give to a successor.
+func TestRevisionThatNobodyOwns(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
+	r := instancetype.Revision(vm)
+	r.OwnerReferences, r.Name = nil, "other-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"
+	y.createRevision(r)
+	y.change(machines, "web", "", set(r.Name, "spec", "instancetype", "revisionName"))
+	y.mustPlan(revision.Policy{}, r.Name, revision.Blocked, revision.ReasonNoController)
+	y.run(revision.Policy{})
+	y.mustHave(r.Name)
+}
+
+// TestMachineThatComesBackWithAnOldName when the source is gone: the successor says
+// what it comes from, and the machine is led there.
+func TestMachineThatComesBackWithAnOldName(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.machine("web", both, instancetype)
+	y.retire()
+	source := instancetype.RevisionName("web")
+	y.change(machines, "web", "", set(source, "spec", "instancetype", "revisionName"))
+	y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonSourceGone)
+	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	y.mustResolve()
+}
+
+// TestSuccessorIsDeleted while its source is kept: it is made again, for those who
+// refer to it, and the source is not given up for what is gone.
+func TestSuccessorIsDeleted(t *testing.T) {
+	t.Parallel()
+	for _, f := range []stash.Fixture{instancetype, stash.Find("F0/VirtualMachineClusterInstancetype/empty")} {
+		y := newYard(t)
+		y.machine("web", both, f)
+		y.run(revision.Policy{})
+		y.later(2 * revision.DefaultRetention)
+		y.removeRevision("web" + instancetypeTail)
+		y.mustPlan(revision.Policy{}, "web"+instancetypeTail, revision.Deferred, revision.ReasonSourceGone)
+		y.run(revision.Policy{})
+		y.mustResolve()
+		y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	}
+}
+
+// TestTwoSourcesOfOneSuccessor: a machine's status and spec name revisions of one
+// object in two forms. Both end in the same revision, and the second source is not
+// forgotten though the successor says that it comes from the first.
+func TestTwoSourcesOfOneSuccessor(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.machine("web", both, instancetype)
+	second := instancetype.Revision(vm)
+	second.Name = "web-u1.medium-v1alpha2-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"
+	y.createRevision(second)
+	y.change(machines, "web", "status", set(second.Name, "status", "instancetypeRef", "controllerRevisionRef", "name"))
+	y.run(revision.Policy{})
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	y.retire()
+	y.mustHave("web" + instancetypeTail)
+	y.mustResolve()
+}
+
+// TestPool: the template is led like a machine's spec, and what the pool keeps of its
+// own past does not hold a source.
+func TestPool(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.machine("web", both, instancetype)
+	pool := y.create(stash.Pool(vm, "fleet"))
+	past := stash.StartRevision(vm)
+	past.Name, past.OwnerReferences = "fleet-1", []metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())}
+	past.Data.Raw = []byte(`{"virtualMachineTemplate":{"spec":{"instancetype":{"name":"u1.medium","revisionName":"` + instancetype.RevisionName("web") + `"}}}}`)
+	y.createRevision(past)
+	y.retire()
+	y.mustRefer(pools, "fleet", map[string]string{"/spec/virtualMachineTemplate/spec/instancetype/revisionName": "web" + instancetypeTail})
+	y.mustHave("web"+instancetypeTail, "fleet-1")
+	y.mustResolve()
+}
+
+// TestLongNames: the machine's name and the instance type's leave no room for a version
+// in the revision's name, and the instance type's is too long for a label.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	machine, object := strings.Repeat("m", 125)+".web", strings.Repeat("o", 74)
+	vm := stash.VirtualMachine(y.namespace, machine, stash.InStatus)
+	name := machine + "-" + object + "-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-12345678"
+	set(map[string]any{"name": object}, "spec", "instancetype")(vm.Object)
+	set(map[string]any{"name": object, "controllerRevisionRef": map[string]any{"name": name}}, "status", "instancetypeRef")(vm.Object)
+	vm = y.create(vm)
+	r := instancetype.Revision(vm)
+	r.Name, r.Labels = name, nil
+	r.Data.Raw = []byte(strings.NewReplacer(`"u1.medium"`, `"`+object+`"`, `"generation":1`, `"generation":12345678`).Replace(instancetype.Data))
+	y.createRevision(r)
+	result := y.mustBe(y.run(revision.Policy{}), name, revision.Retained, revision.ReasonRetained)
+	y.mustRefer(machines, machine, map[string]string{inStatus: result.Successor})
+	if n := len(result.Successor); n > 253 || !strings.HasPrefix(result.Successor, machine+"-"+object+"-") {
+		t.Errorf("the successor is called %s, of %d characters", result.Successor, n)
+	}
+	labels := y.revisions()[result.Successor].Labels
+	if label := labels["instancetype.kubevirt.io/object-name"]; len(label) != 63 || !strings.HasPrefix(label, strings.Repeat("o", 54)) {
+		t.Errorf("the label is %s", label)
+	}
+	y.retire()
+	y.mustHave(result.Successor)
+	y.mustResolve()
+}
+
+// TestRollback leads everybody back until the source is removed, and is refused then.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	y, _ := snapshotted(t)
+	source := instancetype.RevisionName("web")
+	y.run(revision.Policy{})
+	if r := y.advance(revision.Policy{}, revision.Wish{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
+		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+	}
+	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
+	y.mustHave(source, instancetype.RevisionName("nightly"), "nightly"+instancetypeTail)
+	y.mustResolve()
+	y.retire()
+	if r := y.advance(revision.Policy{}, revision.Wish{Name: source, Rollback: true}); r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
+		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+	}
+	y.mustResolve()
+}
+
+// TestMachineAlreadyTerminating keeps what it refers to until it is gone.
+func TestMachineAlreadyTerminating(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := stash.VirtualMachine(y.namespace, "web", both, instancetype)
+	vm.SetFinalizers([]string{"example.com/keep"})
+	vm = y.create(vm)
+	y.stash(vm, instancetype)
+	y.remove(machines, "web")
+	y.retire()
+	y.mustResolve()
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	y.must(y.dynamic.Resource(machines).Namespace(y.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))
+	y.run(revision.Policy{})
+	y.mustHave("web" + instancetypeTail) // which the garbage collector takes
+}

@@ -172,6 +172,12 @@ type Item struct {
 	Losses    []string  `json:"losses,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Message   string    `json:"message,omitempty"`
+	// Successor is the name of the revision that is to take its place, once there is
+	// one.
+	Successor string `json:"newName,omitempty"`
+	// Until is when a source that is retained may go; zero where it is not, or where
+	// nothing says since when nobody refers to it.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // facts are all that decide about one revision.
@@ -199,7 +205,7 @@ type judgement struct {
 // judge decides about one revision. It asks nobody and changes nothing.
 func judge(f facts) judgement {
 	r := f.revision
-	j := judgement{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, Referrers: places(f.references, r.Name)}}
+	j := judgement{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, Referrers: places(f.references, r.Name), Successor: f.successor}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = Owner{Kind: owner.Kind, Name: owner.Name}
 	}
@@ -215,8 +221,8 @@ func judge(f facts) judgement {
 			by.Holder.Kind, by.Holder.Name, by.Path, f.family.Describe().Name))
 	case contradiction != "":
 		return j.as(Blocked, ReasonConflictingClaims, contradiction)
-	case err != nil && len(f.references) == 0 && f.successor != "":
-		return j.retained(f.successor) // it took a reference to tell what it is, and all lead to its successor now
+	case err != nil && f.givenUp(): // perhaps only a reference told what it is
+		return j.retained(f)
 	case err != nil:
 		return j.as(Blocked, ReasonUndecodable, err.Error())
 	}
@@ -253,8 +259,8 @@ func (j judgement) convert(f facts, s Stash) judgement {
 	}
 	atTarget := s.Version == j.Target
 	switch {
-	case len(f.references) == 0 && f.successor != "":
-		return j.retained(f.successor)
+	case f.givenUp():
+		return j.retained(f)
 	case len(f.references) == 0 && !atTarget:
 		return j.as(Orphan, "", "nobody refers to it, so that nobody misses it, and yet it speaks "+s.Version+": delete it if nobody is to restore it")
 	case len(f.references) == 0:
@@ -272,10 +278,24 @@ func (j judgement) convert(f facts, s Stash) judgement {
 	return j.allow(f)
 }
 
+// givenUp: a successor has taken its place.
+func (f facts) givenUp() bool { return len(f.references) == 0 && f.successor != "" }
+
 // retained: an upgrade of which only the end is left.
-func (j judgement) retained(successor string) judgement {
-	j.successor = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: successor}}
-	return j.as(Upgrade, ReasonRetained, "nobody refers to it any more; "+successor+" has taken its place")
+func (j judgement) retained(f facts) judgement {
+	if since := unreferencedSince(f.revision); !since.IsZero() && !f.policy.Retain {
+		j.Until = since.Add(f.policy.retention())
+	}
+	j.successor = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: f.successor}}
+	j.Item = j.takenOver(f.successor)
+	return j
+}
+
+// takenOver is what there is to say of a source that nobody refers to.
+func (i Item) takenOver(successor string) Item {
+	i.Action, i.Reason, i.Successor = Upgrade, ReasonRetained, successor
+	i.Message = "nobody refers to it any more; " + successor + " has taken its place"
+	return i
 }
 
 // allow says whether an upgrade may begin now.

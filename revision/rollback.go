@@ -7,9 +7,13 @@ import (
 
 // beginRollback finds the successor that references are to be led away from.
 func (r *round) beginRollback(ctx context.Context, t *task) error {
+	if t.source == nil && len(r.successors[t.GetName()]) == 0 {
+		t.ended(Failed, ReasonSourceGone, "there is no such revision, and none that has taken its place")
+		return nil
+	}
 	if t.source == nil {
 		t.ended(Failed, ReasonIrreversible, fmt.Sprintf(
-			"the revision was removed %s after nobody referred to it: there is nothing to go back to", t.policy.retention()))
+			"the revision is gone, for its retention is over (%s, unless a run was told another): there is nothing to go back to", t.policy.retention()))
 		return nil
 	}
 	name := r.successorOf(t.source)

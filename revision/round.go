@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,12 +50,8 @@ type Wish struct {
 // Result is how far one upgrade is, and why not further.
 type Result struct {
 	Item
-	Phase Phase `json:"result"`
-	// Successor is the name of the revision that takes its place.
-	Successor    string    `json:"newName,omitempty"`
+	Phase        Phase     `json:"result"`
 	SuccessorUID types.UID `json:"newUID,omitempty"`
-	// Until is when a source that is retained may go.
-	Until time.Time `json:"until,omitzero"`
 }
 
 // task is one wish under way.
@@ -174,6 +169,9 @@ func (r *round) visit(ctx context.Context, tasks []*task, step func(context.Cont
 		err := step(ctx, t)
 		if err != nil {
 			t.ended(t.result.Phase, ReasonUnanswered, err.Error())
+		}
+		if r.options.Progress != nil {
+			r.options.Progress(t.result)
 		}
 		return err
 	})

@@ -19,6 +19,7 @@ type Counts struct {
 	Orphaned   int64 `json:"orphaned"`
 	Failed     int64 `json:"failed"`
 	Succeeded  int64 `json:"succeeded"`
+	RolledBack int64 `json:"rolledBack"`
 }
 
 // Report is what became of a scope.
@@ -75,20 +76,24 @@ func (r *Report) add(items []Item, results []Result) {
 		became[one.Name] = one
 	}
 	for _, i := range items {
-		r.Counts.Discovered++
 		one, tried := became[i.Name]
 		if !tried {
 			one = Result{Item: i}
 		}
-		r.Counts.add(i.Action, one.Phase)
+		r.Counts.Add(i.Action, one.Phase)
 		if i.Action == Blocked || one.Phase == Failed {
 			r.fail(one.Item)
 		}
 	}
 }
 
-func (c *Counts) add(a Action, p Phase) {
+// Add counts one revision: what was to be done about it, and what became of that;
+// nothing where it was not tried.
+func (c *Counts) Add(a Action, p Phase) {
+	c.Discovered++
 	switch {
+	case p == RolledBack:
+		c.RolledBack++
 	case a == UpToDate:
 		c.UpToDate++
 	case a == Relabel && p == Succeeded:

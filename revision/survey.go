@@ -40,7 +40,11 @@ const maxHolders = 5
 // Survey reads all stashes of the cluster, and the definitions' storedVersions. A
 // list that the API server refuses is an error: a version that nobody could look
 // for is not droppable.
-func (u *Upgrader) Survey(ctx context.Context) (Survey, error) {
+func (u *Upgrader) Survey(ctx context.Context) (Survey, error) { return u.SurveyEach(ctx, nil) }
+
+// SurveyEach is a survey that is a plan of the whole cluster as well: each, if given,
+// is called with every item, so that both come of one scan.
+func (u *Upgrader) SurveyEach(ctx context.Context, each func(Item)) (Survey, error) {
 	s := newSurveyor(u.family.Describe().Versions)
 	for n, err := range u.namespaces(ctx, Scope{}) {
 		if err != nil {
@@ -48,9 +52,12 @@ func (u *Upgrader) Survey(ctx context.Context) (Survey, error) {
 		}
 		for _, i := range n.items {
 			s.item(i)
+			if each != nil {
+				each(i)
+			}
 		}
 	}
-	definitions, err := u.readDefinitions(ctx)
+	definitions, err := u.Definitions(ctx)
 	if err != nil {
 		return Survey{}, err
 	}

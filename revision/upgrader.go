@@ -25,6 +25,9 @@ type Options struct {
 	Limiter *walk.Limiter
 	// Clock tells since when a source is kept; nil means the real one.
 	Clock clock.PassiveClock
+	// Progress, if given, is told how far an upgrade is after each of its steps, by
+	// several goroutines at once.
+	Progress func(Result)
 }
 
 // Upgrader upgrades the stashed objects of one family in one cluster.
@@ -137,7 +140,7 @@ func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace
 			yield(nil, err)
 			return
 		}
-		definitions, err := u.readDefinitions(ctx)
+		definitions, err := u.Definitions(ctx)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -157,8 +160,9 @@ func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace
 	}
 }
 
-// readDefinitions of all kinds that are stashed.
-func (u *Upgrader) readDefinitions(ctx context.Context) (map[schema.GroupResource]Definition, error) {
+// Definitions of all kinds that are stashed, as the API server has them. Where none
+// is found, the software that the family belongs to is not installed.
+func (u *Upgrader) Definitions(ctx context.Context) (map[schema.GroupResource]Definition, error) {
 	all := map[schema.GroupResource]Definition{}
 	for _, r := range u.family.Describe().Definitions {
 		err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
@@ -207,10 +211,12 @@ func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
 func (l *look) end(c *Census) *namespace {
 	l.found.Census = c
 	for i, item := range l.found.items {
-		unreferenced := item.Action == Orphan || item.Reason == ReasonUndecodable && len(item.Referrers) == 0
-		if heir := l.found.heirOf(item.Name, item.UID, ""); unreferenced && heir != "" {
-			l.found.items[i] = judgement{Item: item}.retained(heir).Item
+		heir := l.found.heirOf(item.Name, item.UID, item.Successor)
+		item.Successor = heir
+		if heir != "" && (item.Action == Orphan || item.Reason == ReasonUndecodable && len(item.Referrers) == 0) {
+			item = item.takenOver(heir)
 		}
+		l.found.items[i] = item
 	}
 	for name := range c.references {
 		if references := c.Of(name); !l.seen[name] && len(references) > 0 && c.selected(&metav1.ObjectMeta{}, references) {

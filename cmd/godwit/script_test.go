@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -8,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 )
 
 func TestMain(m *testing.M) {
@@ -18,26 +21,38 @@ func TestMain(m *testing.M) {
 
 // The scripts of a folder share a control plane, run in parallel, and keep to a
 // group of custom resources of their own.
-func TestScripts(t *testing.T) { runScripts(t, "script") }
+func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
 
 // What makes all API servers of a cluster look unsettled has a cluster to itself.
-func TestSilentServer(t *testing.T) { runScripts(t, "silent") }
+func TestSilentServer(t *testing.T) { runScripts(t, "silent", nil) }
 
-func runScripts(t *testing.T, folder string) {
+// The scripts of a folder share a control plane with KubeVirt's API, and keep to a
+// namespace of their own.
+func TestRevisions(t *testing.T) { runScripts(t, "revision", cluster.Install) }
+
+// What is said of a whole cluster has one to itself.
+func TestRevisionsOfCluster(t *testing.T) { runScripts(t, "revisions", cluster.Install) }
+
+func runScripts(t *testing.T, folder string, install func(context.Context, *rest.Config) error) {
 	t.Parallel()
-	cluster, err := controlplane.Start(t.Context(), controlplane.Options{})
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // after the parallel scripts
-		if err := cluster.Stop(); err != nil {
+		if err := plane.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
+	if install != nil {
+		if err := install(t.Context(), plane.Config()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", folder),
 		RequireExplicitExec: true,
-		Setup:               func(e *testscript.Env) error { return setUp(e, cluster) },
+		Setup:               func(e *testscript.Env) error { return setUp(e, plane) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"crd":      command(installCRD),
 			"objects":  command(createObjects),
@@ -52,6 +67,13 @@ func runScripts(t *testing.T, folder string) {
 			"exits":    command(exits),
 			"terminal": command(terminal),
 			"golden":   command(golden),
+
+			"machine":      command(createMachine),
+			"snapshot":     command(createSnapshot),
+			"stopped":      command(stopMachine),
+			"unreferenced": command(ageRevision),
+			"refers":       command(checkReferences),
+			"gone":         command(checkGone),
 		},
 	})
 }
@@ -75,22 +97,25 @@ func command(run func(*testscript.TestScript, []string) error) func(*testscript.
 }
 
 // setUp gives the script its group, which is also the value of the label
-// "script" on its definitions, and servers that are not what one looks for.
-func setUp(e *testscript.Env, cluster *controlplane.ControlPlane) error {
-	group := strings.ReplaceAll(filepath.Base(e.WorkDir), "script-", "") + ".example.com"
+// "script" on its definitions, its namespace, and servers that are not what one
+// looks for.
+func setUp(e *testscript.Env, plane *controlplane.ControlPlane) error {
+	name := strings.ReplaceAll(filepath.Base(e.WorkDir), "script-", "")
+	group := name + ".example.com"
 	kubeconfig := filepath.Join(e.WorkDir, "admin.kubeconfig")
-	if err := controlplane.WriteKubeconfig(kubeconfig, cluster.Config()); err != nil {
+	if err := controlplane.WriteKubeconfig(kubeconfig, plane.Config()); err != nil {
 		return err
 	}
 	web, silent, err := strangers(e)
 	if err != nil {
 		return err
 	}
-	e.Values[clusterKey{}] = cluster
+	e.Values[clusterKey{}] = plane
 	e.Setenv("GROUP", group)
 	e.Setenv("KUBECONFIG", kubeconfig)
-	e.Setenv("SERVER", cluster.Config().Host)
-	e.Setenv("ETCD", cluster.EtcdEndpoint())
+	e.Setenv("NS", name)
+	e.Setenv("SERVER", plane.Config().Host)
+	e.Setenv("ETCD", plane.EtcdEndpoint())
 	e.Setenv("WEBSERVER", web)
 	e.Setenv("SILENT", silent)
 	e.Setenv("TERM", "xterm-256color")

@@ -34,14 +34,26 @@ var _ display = &bar{}
 func (b *bar) begin(p crdmigrator.Plan) {
 	v := &view{plan: p, pace: b.pace}
 	b.view, b.waiting, b.set = v, "", time.Time{}
-	b.drawn = mpb.New(mpb.WithOutput(b.console.out), mpb.WithRefreshRate(barEvery), mpb.WithAutoRefresh())
 	_, total := v.counts()
-	b.bar = b.drawn.New(max(1, total), mpb.BarStyle().Filler("█").Tip("█").Padding("░").Lbound("").Rbound(""),
+	b.drawn, b.bar = b.console.draw(p.Name, total, func() string { return v.text(time.Now()) })
+}
+
+// draw begins a bar, which shares the console until it is erased.
+func (c *console) draw(name string, total int64, text func() string) (*mpb.Progress, *mpb.Bar) {
+	drawn := mpb.New(mpb.WithOutput(c.out), mpb.WithRefreshRate(barEvery), mpb.WithAutoRefresh())
+	bar := drawn.New(max(1, total), mpb.BarStyle().Filler("█").Tip("█").Padding("░").Lbound("").Rbound(""),
 		mpb.BarWidth(barWidth),
-		mpb.PrependDecorators(decor.Name(p.Name+" ")),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + v.text(time.Now()) })),
+		mpb.PrependDecorators(decor.Name(name+" ")),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + text() })),
 	)
-	b.console.share(b.drawn)
+	c.share(drawn)
+	return drawn, bar
+}
+
+func (c *console) erase(drawn *mpb.Progress, bar *mpb.Bar) {
+	bar.Abort(true)
+	drawn.Wait()
+	c.share(nil)
 }
 
 func (b *bar) settling(e *crdmigrator.NotSettledError) {
@@ -72,9 +84,7 @@ func (b *bar) note(text string) { b.console.printf("%s\n", text) }
 
 func (b *bar) end(r report.CRDRunReport) {
 	if b.drawn != nil {
-		b.bar.Abort(true)
-		b.drawn.Wait()
-		b.console.share(nil)
+		b.console.erase(b.drawn, b.bar)
 		b.drawn, b.view = nil, nil
 	}
 	b.console.printf("%s\n", endText(r, b.dryRun))

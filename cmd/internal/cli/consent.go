@@ -14,9 +14,9 @@ import (
 // canAsk: somebody reads the question and can answer it.
 func (a *app) canAsk() bool { return isTerminal(a.streams.In) && isTerminal(a.streams.ErrOut) }
 
-func (a *app) refuseUnasked() error {
-	return &exitError{Refused, fmt.Errorf("run changes the cluster and there is no terminal to ask on: nothing was written; "+
-		"if that is what you want: %s", a.commandLine("--yes"))}
+func (a *app) refuseUnasked(command string) error {
+	return &exitError{Refused, fmt.Errorf("%s changes the cluster and there is no terminal to ask on: nothing was written; "+
+		"if that is what you want: %s", command, a.commandLine("--yes"))}
 }
 
 // ask shows what would be done and returns an error unless the answer is yes.
@@ -36,6 +36,11 @@ func (a *app) ask(ctx context.Context, s *session, findings []finding) error {
 		a.console.printf("Every object is at its storage version. Look for managedFields that name versions which are\n"+
 			"not served, and clean them, on %s? [y/N] ", s.where())
 	}
+	return a.confirm(ctx)
+}
+
+// confirm is an error unless the answer is yes.
+func (a *app) confirm(ctx context.Context) error {
 	answer, err := a.answer(ctx)
 	if err != nil {
 		a.console.printf("\n")

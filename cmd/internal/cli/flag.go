@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/revision"
 )
 
 // settleFlag is a duration of which 0 means none at all, while the zero value
@@ -19,6 +21,9 @@ type settleFlag time.Duration
 
 // durationFlag is a duration above zero; unset means no limit.
 type durationFlag time.Duration
+
+// retentionFlag is a duration of at least revision.MinRetention.
+type retentionFlag time.Duration
 
 // countFlag is a whole number above zero.
 type countFlag int
@@ -33,6 +38,7 @@ type bytesFlag int64
 var (
 	_ pflag.Value = new(settleFlag)
 	_ pflag.Value = new(durationFlag)
+	_ pflag.Value = new(retentionFlag)
 	_ pflag.Value = new(countFlag)
 	_ pflag.Value = new(rateFlag)
 	_ pflag.Value = new(bytesFlag)
@@ -84,6 +90,39 @@ func (d *durationFlag) String() string {
 		return ""
 	}
 	return time.Duration(*d).String()
+}
+
+func (r *retentionFlag) addTo(c *cobra.Command) {
+	*r = retentionFlag(revision.DefaultRetention)
+	c.Flags().Var(r, "retention", "how long an old revision is kept after the last reference to it is gone; at least "+revision.MinRetention.String())
+}
+
+func (r *retentionFlag) duration() time.Duration { return time.Duration(*r) }
+
+func (r *retentionFlag) Set(text string) error {
+	parsed, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return errDuration
+	case parsed < revision.MinRetention:
+		return fmt.Errorf("it must be at least %s, since controllers may have seen the old revision until then", revision.MinRetention)
+	}
+	*r = retentionFlag(parsed)
+	return nil
+}
+
+func (r *retentionFlag) Type() string   { return "duration" }
+func (r *retentionFlag) String() string { return time.Duration(*r).String() }
+
+// limit ends the context after the time, as of --timeout. A deadline of the context
+// would look to the limiter like a server that does not answer.
+func (d *durationFlag) limit(ctx context.Context) (context.Context, func()) {
+	if *d == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(time.Duration(*d), func() { cancel(errTimeout) })
+	return ctx, func() { timer.Stop(); cancel(nil) }
 }
 
 func (c *countFlag) Set(text string) error {

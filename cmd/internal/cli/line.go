@@ -28,6 +28,12 @@ var _ display = &lines{}
 func (l *lines) begin(p crdmigrator.Plan) {
 	l.view, l.waiting = &view{plan: p, pace: l.pace}, ""
 	l.console.printf("%s: %s\n", p.Name, beginText(p, l.dryRun))
+	v := l.view
+	l.stop = l.console.repeat(func(now time.Time) string { return p.Name + ": " + v.text(now) })
+}
+
+// repeat says a line every now and then, until it is stopped.
+func (c *console) repeat(line func(time.Time) string) (stop func()) {
 	done := make(chan struct{})
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
@@ -38,11 +44,11 @@ func (l *lines) begin(p crdmigrator.Plan) {
 			case <-done:
 				return
 			case now := <-ticker.C:
-				l.console.printf("%s: %s\n", p.Name, l.view.text(now))
+				c.printf("%s\n", line(now))
 			}
 		}
 	})
-	l.stop = func() { close(done); ticking.Wait() }
+	return func() { close(done); ticking.Wait() }
 }
 
 func beginText(p crdmigrator.Plan, dryRun bool) string {

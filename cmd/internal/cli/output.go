@@ -52,14 +52,19 @@ func (f *format) machine() bool { return f.value == "json" || f.value == "yaml" 
 
 // write prints a list in the format asked for; people writes the table.
 func write[T report.Item](w io.Writer, f format, list report.List[T], people func(io.Writer) error) error {
+	return writeDocument(w, f, list, report.NamesOf(list.Items), people)
+}
+
+// writeDocument prints whatever programs are to get; names are of its items.
+func writeDocument(w io.Writer, f format, document any, names []string, people func(io.Writer) error) error {
 	var err error
 	switch f.value {
 	case "json":
-		err = report.Encode(w, list)
+		err = report.Encode(w, document)
 	case "yaml":
-		err = report.EncodeYAML(w, list)
+		err = report.EncodeYAML(w, document)
 	case "name":
-		err = report.Names(w, list.Items)
+		err = report.Names(w, names)
 	default:
 		err = people(w)
 	}
@@ -71,9 +76,9 @@ func write[T report.Item](w io.Writer, f format, list report.List[T], people fun
 
 // listOnError prints an empty list for programs when a command failed before
 // it printed its own.
-func listOnError[T report.Item](w io.Writer, f format, list report.List[T], cause error) error {
+func listOnError(w io.Writer, f format, list any, cause error) error {
 	if f.machine() && cause != nil && !said(cause) {
-		if err := write(w, f, list, nil); err != nil {
+		if err := writeDocument(w, f, list, nil, nil); err != nil {
 			return err
 		}
 	}
@@ -82,7 +87,7 @@ func listOnError[T report.Item](w io.Writer, f format, list report.List[T], caus
 
 // listOnFlagError does the same for a command line that can't be understood,
 // and whose flags are therefore not set.
-func listOnFlagError[T report.Item](a *app, c *cobra.Command, list report.List[T]) {
+func listOnFlagError(a *app, c *cobra.Command, list any) {
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return listOnError(a.streams.Out, outputAmong(a.args), list, &usageError{err})
 	})

@@ -59,17 +59,17 @@ func noKubeconfig(tried string) error {
 	}
 }
 
-func (s *session) notKubernetes() error {
+func (c *connection) notKubernetes() error {
 	return &problem{
 		reason:  report.ReasonUnreadable,
-		message: s.where() + " answers, but is not a Kubernetes API server: it has no /version",
+		message: c.where() + " answers, but is not a Kubernetes API server: it has no /version",
 		remedy:  "check the address with `kubectl config view --minify`",
 	}
 }
 
 // explain turns what a request met into what a person can act on. What it does
 // not know it passes on as it is.
-func (s *session) explain(ctx context.Context, err error) *problem {
+func (c *connection) explain(ctx context.Context, err error) *problem {
 	var known *problem
 	switch {
 	case ctx.Err() != nil:
@@ -81,17 +81,17 @@ func (s *session) explain(ctx context.Context, err error) *problem {
 	case apierrors.IsUnauthorized(err):
 		return &problem{
 			reason:  report.ReasonUnreadable,
-			message: fmt.Sprintf("%s does not accept the credentials: they are expired or wrong", s.where()),
+			message: fmt.Sprintf("%s does not accept the credentials: they are expired or wrong", c.where()),
 			remedy:  "renew them, and check with: kubectl auth whoami",
 			cause:   err,
 		}
 	case apierrors.IsForbidden(err):
-		return s.forbidden(ctx, err)
+		return c.forbidden(ctx, err)
 	}
 	if why, ok := unreachable(err); ok {
 		return &problem{
 			reason:  report.ReasonUnreadable,
-			message: fmt.Sprintf("%s can't be reached: %s", s.where(), why),
+			message: fmt.Sprintf("%s can't be reached: %s", c.where(), why),
 			remedy:  "check the address with `kubectl config view --minify`, or choose another cluster by --context",
 			cause:   err,
 		}
@@ -100,13 +100,13 @@ func (s *session) explain(ctx context.Context, err error) *problem {
 }
 
 // forbidden names the right that is missing and the commands that give it.
-func (s *session) forbidden(ctx context.Context, err error) *problem {
+func (c *connection) forbidden(ctx context.Context, err error) *problem {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
 	if d := status.Status().Details; d == nil || d.Kind != "customresourcedefinitions" {
 		return &problem{reason: report.ReasonForbidden, message: oneLine(err), cause: err}
 	}
-	user := s.whoAmI(ctx)
+	user := c.whoAmI(ctx)
 	return &problem{
 		reason:  report.ReasonForbidden,
 		message: fmt.Sprintf("%s may not read customresourcedefinitions.apiextensions.k8s.io", user),

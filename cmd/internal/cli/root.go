@@ -84,7 +84,8 @@ func (a *app) rootCommand() *cobra.Command {
 		Use:   strings.ReplaceAll(a.program, " ", "-"),
 		Short: "Carry Kubernetes objects across API versions, and lose none on the way",
 		Long: "Godwit migrates the objects of custom resources to the storage version of their\n" +
-			"CustomResourceDefinition, so that old API versions can be dropped.\n\n" +
+			"CustomResourceDefinition, and those stashed in ControllerRevisions to the current\n" +
+			"version, so that old API versions can be dropped.\n\n" +
 			"Begin with a look, which changes nothing and installs nothing:",
 		Example:       "  " + a.program + " crd plan",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.program},
@@ -95,7 +96,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	a.cluster.AddFlags(root.PersistentFlags())
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.crdCommand(), a.lintCommand())
+	root.AddCommand(a.crdCommand(), a.revisionCommand(), a.lintCommand())
 	root.AddCommand(a.demoCommands()...)
 	root.AddCommand(a.managerCommand(), a.rbacCommand(), a.versionCommand(), a.completionCommand(), a.optionsCommand())
 	a.completeClusterFlags(root)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -104,9 +103,9 @@ func (o *runOptions) changes() bool { return o.dryRun.value == dryRunNone }
 
 func (a *app) run(ctx context.Context, o *runOptions) error {
 	if o.changes() && !o.yes && !a.canAsk() {
-		return a.refuseUnasked()
+		return a.refuseUnasked("run")
 	}
-	ctx, cancel := o.limit(ctx)
+	ctx, cancel := o.timeout.limit(ctx)
 	defer cancel()
 	s, findings, err := a.look(ctx, o.selection, o.migratorOptions())
 	if err != nil {
@@ -135,17 +134,6 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 	}
 	a.sayProblems(findings)
 	return a.endRun(ctx, items, findings)
-}
-
-// limit ends the context after --timeout. A deadline of the context would look
-// to the limiter like a server that does not answer.
-func (o *runOptions) limit(ctx context.Context) (context.Context, func()) {
-	if o.timeout == 0 {
-		return ctx, func() {}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(time.Duration(o.timeout), func() { cancel(errTimeout) })
-	return ctx, func() { timer.Stop(); cancel(nil) }
 }
 
 // migrate carries out the plans, one after the other.

@@ -27,19 +27,36 @@ const (
 	firstAnswerTimeout = 8 * time.Second
 )
 
-// session is a cluster that has answered, as a certain user.
-type session struct {
-	*crdmigrator.Migrator
-	policy  crdmigrator.Policy
-	limiter *walk.Limiter // nil: the migrator has one of its own
+// connection is a cluster that has answered, as a certain user.
+type connection struct {
+	config  *rest.Config
 	client  *rest.RESTClient
 	server  string
 	context string // of the kubeconfig; empty in a cluster
 }
 
-// connect chooses the cluster by kubectl's rules and makes sure that it
-// answers.
+// session is a connection over which definitions are migrated.
+type session struct {
+	*connection
+	*crdmigrator.Migrator
+	policy  crdmigrator.Policy
+	limiter *walk.Limiter // nil: the migrator has one of its own
+}
+
 func (a *app) connect(ctx context.Context, o crdmigrator.Options) (*session, error) {
+	c, err := a.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{connection: c, policy: o.Policy, limiter: o.Limiter}
+	if s.Migrator, err = crdmigrator.New(c.config, o); err != nil {
+		return nil, badKubeconfig(err)
+	}
+	return s, nil
+}
+
+// dial chooses the cluster by kubectl's rules and makes sure that it answers.
+func (a *app) dial(ctx context.Context) (*connection, error) {
 	loader := a.cluster.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
 	if err != nil && !clientcmd.IsEmptyConfig(err) {
@@ -52,18 +69,15 @@ func (a *app) connect(ctx context.Context, o crdmigrator.Options) (*session, err
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	config.WarningHandler = rest.NewWarningWriter(a.console, rest.WarningWriterOptions{Deduplicate: true})
 	config.UserAgent = "godwit/" + buildInfo().Version
-	s := &session{policy: o.Policy, limiter: o.Limiter, server: config.Host, context: raw.CurrentContext}
+	c := &connection{config: config, server: config.Host, context: raw.CurrentContext}
 	if *a.cluster.Context != "" {
-		s.context = *a.cluster.Context
+		c.context = *a.cluster.Context
 	}
-	if s.client, err = plainClient(config); err != nil {
-		return nil, badKubeconfig(err)
-	}
-	if s.Migrator, err = crdmigrator.New(config, o); err != nil {
+	if c.client, err = plainClient(config); err != nil {
 		return nil, badKubeconfig(err)
 	}
 	noConfig := clientcmd.IsEmptyConfig(clientcmd.Validate(raw)) && *a.cluster.APIServer == ""
-	return s, s.greet(ctx, noConfig)
+	return c, c.greet(ctx, noConfig)
 }
 
 func plainClient(config *rest.Config) (*rest.RESTClient, error) {
@@ -74,10 +88,10 @@ func plainClient(config *rest.Config) (*rest.RESTClient, error) {
 
 // greet finds out whether anybody answers and accepts the credentials, before
 // more is asked. Who may not read /version has an answer, too.
-func (s *session) greet(ctx context.Context, noConfig bool) error {
+func (c *connection) greet(ctx context.Context, noConfig bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, firstAnswerTimeout, errNoAnswer)
 	defer cancel()
-	body, err := s.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
+	body, err := c.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	_, gone := unreachable(err)
 	switch {
 	case apierrors.IsForbidden(err):
@@ -85,21 +99,21 @@ func (s *session) greet(ctx context.Context, noConfig bool) error {
 	case err == nil && bytes.Contains(body, []byte(`"gitVersion"`)):
 		return nil
 	case errors.Is(context.Cause(ctx), errNoAnswer):
-		return s.explain(context.WithoutCancel(ctx), errNoAnswer)
+		return c.explain(context.WithoutCancel(ctx), errNoAnswer)
 	case ctx.Err() == nil && noConfig && gone:
-		return noKubeconfig(s.server)
+		return noKubeconfig(c.server)
 	case ctx.Err() == nil && (err == nil || apierrors.IsNotFound(err)):
-		return s.notKubernetes()
+		return c.notKubernetes()
 	}
-	return s.explain(ctx, err)
+	return c.explain(ctx, err)
 }
 
 // whoAmI is the name the API server knows the user by, or a placeholder.
-func (s *session) whoAmI(ctx context.Context) string {
+func (c *connection) whoAmI(ctx context.Context) string {
 	review := &authenticationv1.SelfSubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
 	}
-	err := s.client.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").Body(review).Do(ctx).Into(review)
+	err := c.client.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").Body(review).Do(ctx).Into(review)
 	if err != nil || review.Status.UserInfo.Username == "" {
 		return "USER"
 	}
@@ -107,9 +121,9 @@ func (s *session) whoAmI(ctx context.Context) string {
 }
 
 // where names the cluster to a person.
-func (s *session) where() string {
-	if s.context == "" {
-		return s.server
+func (c *connection) where() string {
+	if c.context == "" {
+		return c.server
 	}
-	return s.server + " (context " + s.context + ")"
+	return c.server + " (context " + c.context + ")"
 }

@@ -1,12 +1,13 @@
 // Package report is what the commands say: the JSON contract of their output
 // and the tables for people. It is pure: values in, text out.
 //
-// The contract is the API group cli.godwit.dev. Output is always a list, also
-// when a command fails; its fields are never left out and its arrays never
+// The contract is the API group cli.godwit.dev. Output is always an object with
+// items, also when a command fails; its fields are never left out and its arrays never
 // null. Within a version fields are added, never changed or removed.
 //
 // Read contract.go, then table.go; encode.go, style.go and the files named after
-// the commands turn the contract's kinds into text.
+// the commands turn the contract's kinds into text. What is about revisions is in
+// files of their own.
 package report
 
 import (

@@ -26,12 +26,21 @@ func EncodeYAML(w io.Writer, value any) error {
 	return err
 }
 
-// Names writes one resource name per line, as kubectl writes and reads it.
-func Names[T Item](w io.Writer, items []T) error {
-	for _, item := range items {
-		if _, err := fmt.Fprintln(w, "customresourcedefinition.apiextensions.k8s.io/"+item.name()); err != nil {
+// Names writes one resource name per line.
+func Names(w io.Writer, names []string) error {
+	for _, name := range names {
+		if _, err := fmt.Fprintln(w, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// NamesOf are the names of definitions, as kubectl writes and reads them.
+func NamesOf[T Item](items []T) []string {
+	names := make([]string, len(items))
+	for i, item := range items {
+		names[i] = "customresourcedefinition.apiextensions.k8s.io/" + item.name()
+	}
+	return names
 }

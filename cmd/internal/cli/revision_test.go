@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+func TestRevisionPlanCode(t *testing.T) {
+	held := &revision.Survey{Held: []revision.HeldVersion{{Version: "v1"}}}
+	cases := map[string]struct {
+		actions []revision.Action
+		survey  *revision.Survey
+		want    Code
+	}{
+		"nothing there":                {nil, nil, OK},
+		"nothing left":                 {[]revision.Action{revision.UpToDate}, &revision.Survey{}, OK},
+		"orphans of a namespace":       {[]revision.Action{revision.Orphan}, nil, OK},
+		"an orphan holds a version":    {[]revision.Action{revision.Orphan}, held, Pending},
+		"a machine runs":               {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, Pending},
+		"to relabel":                   {[]revision.Action{revision.Relabel}, nil, Pending},
+		"blocked outweighs what waits": {[]revision.Action{revision.Blocked, revision.Upgrade}, held, Refused},
+	}
+	for name, tc := range cases {
+		var items []revision.Item
+		for _, a := range tc.actions {
+			items = append(items, revision.Item{Action: a})
+		}
+		if got := revisionPlanCode(items, tc.survey); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestRevisionRunCode(t *testing.T) {
+	kept := revision.Result{Phase: revision.Retained}
+	waits := revision.Result{Phase: revision.Retained, Item: revision.Item{Until: time.Unix(1, 0)}}
+	unanswered := revision.Result{Phase: revision.Pending, Item: revision.Item{Reason: revision.ReasonUnanswered}}
+	cases := map[string]struct {
+		counts  revision.Counts
+		results []revision.Result
+		want    Code
+	}{
+		"nothing to do":               {revision.Counts{UpToDate: 3}, nil, OK},
+		"all gone":                    {revision.Counts{Succeeded: 3}, nil, OK},
+		"kept for good":               {revision.Counts{Retained: 1}, []revision.Result{kept}, OK},
+		"kept for a while":            {revision.Counts{Retained: 1}, []revision.Result{waits}, Pending},
+		"a machine runs":              {revision.Counts{Succeeded: 1, Deferred: 1}, nil, Pending},
+		"nothing but what is blocked": {revision.Counts{UpToDate: 1, Blocked: 1}, nil, Refused},
+		"nothing but what failed":     {revision.Counts{Failed: 1}, nil, Refused},
+		"others were upgraded":        {revision.Counts{Retained: 1, Blocked: 1}, []revision.Result{waits}, Partial},
+		"the server did not answer":   {revision.Counts{Pending: 1}, []revision.Result{unanswered}, Partial},
+	}
+	for name, tc := range cases {
+		if got := revisionRunCode(tc.counts, tc.results); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestClockTimeNamesTheDayIfItIsAnother(t *testing.T) {
+	now := time.Date(2026, 5, 6, 23, 30, 0, 0, time.Local)
+	if got := clockTime(now.Add(10*time.Minute), now); got != now.Add(10*time.Minute).Format("15:04:05 MST") {
+		t.Errorf("today: %s", got)
+	}
+	if got := clockTime(now.Add(time.Hour), now); got != "2026-05-07 00:30:00 "+now.Format("MST") {
+		t.Errorf("tomorrow: %s", got)
+	}
+}

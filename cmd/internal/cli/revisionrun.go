@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+type revisionRunOptions struct {
+	revisionScope
+	revisionPolicy
+	yes         bool
+	dryRun      choice
+	retention   retentionFlag
+	retain      bool
+	wait        bool
+	timeout     durationFlag
+	maxInFlight countFlag
+	maxRate     rateFlag
+	output      format
+}
+
+func (a *app) revisionRunCommand() *cobra.Command {
+	o := &revisionRunOptions{maxInFlight: walk.DefaultMaxInFlight}
+	c := &cobra.Command{
+		Use:   "run {-n NAMESPACE | -A} [-l SELECTOR]",
+		Short: "Have revisions at the current version take the place of old ones",
+		Long: "Make of each old revision one at the target version, lead everybody who refers to the\n" +
+			"old one to it, and remove the old one when nobody has referred to it for the retention.\n" +
+			"At any moment each reference leads to a revision that can be read.\n\n" +
+			"The retention outlasts the command: run it again after the time that it names, or let\n" +
+			"it --wait. Until then `" + a.program + " revision rollback` goes back. An interrupted run is gone\n" +
+			"on with in the same way.\n\n" +
+			"There is no dry run by the server: it would refuse references to revisions that it did\n" +
+			"not store.\n\n" +
+			"Exit codes: 0 nothing is left to do, 1 something is pending (retained, deferred or held,\n" +
+			"or a dry run found work), 3 blocked or refused and nothing written, 4 some revisions\n" +
+			"were blocked or failed, 2 error, 124 --timeout, 130 interrupted.",
+		Example: "  # One namespace; asks before it writes\n  " + a.program + " revision run -n shop\n\n" +
+			"  # Everything, in a script, and the old revisions as well\n  " + a.program + " revision run -A --yes --retention=10m --wait -o json\n\n" +
+			"  # What would be written?\n  " + a.program + " revision run -A --dry-run=client -o wide",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := o.parse(a, c)
+			if err == nil {
+				err = a.revisionRun(c.Context(), o)
+			}
+			return listOnError(a.streams.Out, o.output, report.NewRevisionRunReport(nil), err)
+		},
+	}
+	listOnFlagError(a, c, report.NewRevisionRunReport(nil))
+	o.addFlags(c)
+	return c
+}
+
+func (o *revisionRunOptions) addFlags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false // targets first, then what changes, then pace
+	o.revisionScope.addTo(c)
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	o.dryRun = choice{value: dryRunNone, allowed: []string{dryRunNone, dryRunClient}, kind: "string"}
+	o.dryRun.addTo(c, "dry-run", "", "none; client: say what there is to do, and write nothing")
+	o.revisionPolicy.addTo(c)
+	o.retention.addTo(c)
+	flags.BoolVar(&o.retain, "retain", false, "keep old revisions for good")
+	flags.BoolVar(&o.wait, "wait", false, "wait for the end of the retention, and remove the old revisions then")
+	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command goes on with it (default: no limit)")
+	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
+	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
+	o.output.addTo(c)
+}
+
+func (o *revisionRunOptions) parse(a *app, c *cobra.Command) error {
+	switch err := o.revisionScope.parse(a, c); {
+	case err != nil:
+		return err
+	case o.namespace == "" && !o.everywhere:
+		return usagef("which revisions? give --namespace or --all-namespaces; `%s plan` shows what there is", c.Parent().CommandPath())
+	case o.retain && o.wait:
+		return usagef("--retain keeps old revisions for good: there is nothing to --wait for")
+	case o.retain && c.Flags().Changed("retention"):
+		return usagef("choose --retain or --retention, one of them")
+	}
+	return nil
+}
+
+// options of the library: steps is told of progress.
+func (o *revisionRunOptions) options(steps *steps) revision.Options {
+	policy := o.policy()
+	policy.Retention, policy.Retain = o.retention.duration(), o.retain
+	return revision.Options{
+		Policy:   policy,
+		Limiter:  walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate)}),
+		Progress: steps.moved,
+	}
+}
+
+func (a *app) revisionRun(ctx context.Context, o *revisionRunOptions) error {
+	changes := o.dryRun.value == dryRunNone
+	if changes && !o.yes && !a.canAsk() {
+		return a.refuseUnasked("run")
+	}
+	ctx, cancel := o.timeout.limit(ctx)
+	defer cancel()
+	began := time.Now()
+	steps := &steps{console: a.console}
+	s, err := a.connectRevisions(ctx, &o.revisionScope, o.options(steps))
+	if err != nil {
+		return err
+	}
+	items, survey, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	todo := would(items)
+	if !changes {
+		return a.sayDryRun(o, items)
+	}
+	if len(todo) > 0 {
+		if err := s.missing(ctx, s.rightsToWrite()); err != nil {
+			return &exitError{Refused, err}
+		}
+		if !o.yes {
+			if err := a.askRevisions(ctx, s, items); err != nil {
+				return err
+			}
+		}
+	}
+	p := &revisionPass{session: s, before: items, survey: survey}
+	said := a.sayEnding(ctx)
+	steps.begin("advancing", len(todo))
+	p.run(ctx)
+	steps.end()
+	if o.wait {
+		a.waitOut(ctx, p)
+	}
+	said()
+	return a.endRevisions(ctx, o.output, p, began)
+}
+
+// sayDryRun prints what a run would report, of which nothing has happened.
+func (a *app) sayDryRun(o *revisionRunOptions, items []revision.Item) error {
+	p := &revisionPass{before: items}
+	p.tally()
+	r := p.report()
+	err := writeDocument(a.streams.Out, o.output, r, r.Names(), func(w io.Writer) error {
+		return report.WriteRevisionPlan(w, a.style(a.streams.Out, o.output), report.NewRevisionPlanList(items, nil))
+	})
+	if err != nil {
+		return err
+	}
+	return exit(revisionPlanCode(items, nil))
+}
+
+// revisionPass is a run over a scope, and what is known of it.
+type revisionPass struct {
+	session *revisionSession
+	before  []revision.Item            // as planned
+	became  map[string]revision.Result // by namespace and name
+	counts  revision.Counts
+	results []revision.Result
+	survey  *revision.Survey
+	err     error
+}
+
+// run does what can be done now.
+func (p *revisionPass) run(ctx context.Context) {
+	p.became = map[string]revision.Result{}
+	var total revision.Report
+	total, p.err = p.session.Run(ctx, p.session.scope.scope(), func(r revision.Result) { p.became[r.Namespace+"/"+r.Name] = r })
+	p.tally()
+	if p.err == nil {
+		p.counts = total.Counts // of what it saw, which is later than the plan
+	}
+	if p.err == nil && p.session.scope.whole() {
+		var after revision.Survey
+		if after, p.err = p.session.Survey(ctx); p.err == nil {
+			p.survey = &after
+		}
+	}
+}
+
+// tally says of each revision that is not at the target what became of it, or why
+// nothing did.
+func (p *revisionPass) tally() {
+	p.results, p.counts = nil, revision.Counts{}
+	planned := map[string]bool{}
+	add := func(r revision.Result) {
+		p.counts.Add(r.Action, r.Phase)
+		if r.Action != revision.UpToDate && r.Action != revision.Orphan || r.Phase == revision.Retained {
+			p.results = append(p.results, r)
+		}
+	}
+	for _, i := range p.before {
+		key := i.Namespace + "/" + i.Name
+		planned[key] = true
+		r, tried := p.became[key]
+		if !tried {
+			r = revision.Result{Item: i, Phase: untried(i)}
+		}
+		add(r)
+	}
+	for key, r := range p.became { // what came since the plan
+		if !planned[key] {
+			add(r)
+		}
+	}
+	slices.SortStableFunc(p.results, func(a, b revision.Result) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// untried is where an upgrade stands that was not begun.
+func untried(i revision.Item) revision.Phase {
+	switch i.Action {
+	case revision.Blocked:
+		return revision.Failed
+	case revision.UpToDate:
+		return revision.Succeeded
+	case revision.Orphan:
+		return revision.Skipped
+	}
+	return revision.Pending
+}
+
+func (p *revisionPass) report() report.RevisionRunReport {
+	r := report.NewRevisionRunReport(p.results)
+	r.Counts = p.counts
+	if p.survey != nil {
+		r.DroppableVersions = p.survey.Droppable
+	}
+	return r
+}
+
+// retained are the sources that a later run removes, and when it can remove the last.
+func (p *revisionPass) retained() (n int64, until time.Time) {
+	for _, r := range p.results {
+		if r.Phase == revision.Retained && !r.Until.IsZero() {
+			if n++; r.Until.After(until) {
+				until = r.Until
+			}
+		}
+	}
+	return n, until
+}
+
+// waitOut waits until nothing is retained any more.
+func (a *app) waitOut(ctx context.Context, p *revisionPass) {
+	for p.err == nil {
+		n, until := p.retained()
+		if n == 0 {
+			return
+		}
+		a.console.printf("%s retained until %s: waiting, and removing them then; the same command goes on with it if it is interrupted\n",
+			report.Count(n, "old revision is", "old revisions are"), clockTime(until, time.Now()))
+		if p.err = walk.Wait(ctx, max(time.Until(until), time.Second)); p.err == nil {
+			p.run(ctx)
+		}
+	}
+}
+
+// clockTime names the day if it is another one.
+func clockTime(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04:05 MST")
+	}
+	return t.Format("2006-01-02 15:04:05 MST")
+}

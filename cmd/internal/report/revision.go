@@ -1,0 +1,149 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// RevisionPlanList is what `revision plan` and `revision status` print.
+type RevisionPlanList struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Items      []RevisionPlan `json:"items"`
+	// Census counts what was found by version and form.
+	Census []revision.VersionCount `json:"census"`
+	// DroppableVersions is null when not the whole cluster was looked at.
+	DroppableVersions []string `json:"droppableVersions"`
+	// HeldVersions are those that can't be dropped, and what holds them; null as
+	// well.
+	HeldVersions []revision.HeldVersion `json:"heldVersions"`
+}
+
+// RevisionPlan says what is to be done about one revision.
+type RevisionPlan struct {
+	Namespace string           `json:"namespace"`
+	Name      string           `json:"name"`
+	UID       types.UID        `json:"uid"`
+	Owner     revision.Owner   `json:"owner"`
+	Version   string           `json:"version"`
+	Form      string           `json:"form"`
+	Target    string           `json:"target"`
+	Action    revision.Action  `json:"action"`
+	Referrers []revision.Place `json:"referrers"`
+	Losses    []string         `json:"losses"`
+	Reason    string           `json:"reason"`
+	Message   string           `json:"message"`
+	// NewName is the revision that is to take its place, once there is one.
+	NewName string `json:"newName"`
+	// RetainedUntil is null where nothing is retained, or for good.
+	RetainedUntil *time.Time `json:"retainedUntil"`
+}
+
+// RevisionRunReport is what `revision run` and `revision rollback` print.
+type RevisionRunReport struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Counts     revision.Counts `json:"counts"`
+	// Items are the revisions that were not at the target.
+	Items []RevisionRun `json:"items"`
+	// DroppableVersions is null when not the whole cluster was looked at.
+	DroppableVersions []string `json:"droppableVersions"`
+	DurationSeconds   float64  `json:"durationSeconds"`
+}
+
+// RevisionRun says what became of one revision.
+type RevisionRun struct {
+	Namespace     string         `json:"namespace"`
+	Name          string         `json:"name"`
+	Owner         revision.Owner `json:"owner"`
+	Result        revision.Phase `json:"result"`
+	NewName       string         `json:"newName"`
+	Reason        string         `json:"reason"`
+	Message       string         `json:"message"`
+	RetainedUntil *time.Time     `json:"retainedUntil"`
+}
+
+// NewRevisionPlanList makes the list of what was found. Without a survey nothing is
+// said about versions.
+func NewRevisionPlanList(items []revision.Item, survey *revision.Survey) RevisionPlanList {
+	l := RevisionPlanList{APIVersion: APIVersion, Kind: "RevisionPlanList", Items: []RevisionPlan{}, Census: censusOf(items)}
+	for _, i := range items {
+		l.Items = append(l.Items, RevisionPlan{
+			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
+			Action: i.Action, Referrers: present(i.Referrers), Losses: present(i.Losses), Reason: i.Reason, Message: i.Message,
+			NewName: i.Successor, RetainedUntil: orNull(i.Until),
+		})
+	}
+	if survey != nil {
+		l.DroppableVersions, l.HeldVersions = present(survey.Droppable), present(survey.Held)
+	}
+	return l
+}
+
+// NewRevisionRunReport makes the report of what was done.
+func NewRevisionRunReport(results []revision.Result) RevisionRunReport {
+	r := RevisionRunReport{APIVersion: APIVersion, Kind: "RevisionRunReport", Items: []RevisionRun{}}
+	for _, one := range results {
+		if one.Phase != revision.Retained {
+			one.Until = time.Time{} // it is gone, or was never given up
+		}
+		r.Items = append(r.Items, RevisionRun{
+			Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Result: one.Phase, NewName: one.Successor,
+			Reason: one.Reason, Message: one.Message, RetainedUntil: orNull(one.Until),
+		})
+	}
+	return r
+}
+
+// Names are those of the items, as kubectl writes and reads them.
+func (l RevisionPlanList) Names() []string {
+	names := make([]string, len(l.Items))
+	for i, item := range l.Items {
+		names[i] = revisionName(item.Name)
+	}
+	return names
+}
+
+// Names are those of the items, as kubectl writes and reads them.
+func (r RevisionRunReport) Names() []string {
+	names := make([]string, len(r.Items))
+	for i, item := range r.Items {
+		names[i] = revisionName(item.Name)
+	}
+	return names
+}
+
+func revisionName(name string) string { return "controllerrevision.apps/" + name }
+
+// censusOf counts what says at which version it is.
+func censusOf(items []revision.Item) []revision.VersionCount {
+	counts := map[revision.VersionCount]int64{}
+	for _, i := range items {
+		if i.Version != "" {
+			counts[revision.VersionCount{Version: i.Version, Form: i.Form}]++
+		}
+	}
+	census := make([]revision.VersionCount, 0, len(counts))
+	for c, n := range counts {
+		c.Count = n
+		census = append(census, c)
+	}
+	slices.SortFunc(census, func(a, b revision.VersionCount) int {
+		return strings.Compare(a.Version+"/"+a.Form, b.Version+"/"+b.Form)
+	})
+	return census
+}
+
+// orNull is in UTC and in whole seconds, as everything in Kubernetes.
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	utc := t.UTC().Truncate(time.Second)
+	return &utc
+}

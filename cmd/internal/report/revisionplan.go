@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+var revisionActions = map[revision.Action]cell{
+	revision.UpToDate: {"✓ UpToDate", good},
+	revision.Relabel:  {"● Relabel", attention},
+	revision.Upgrade:  {"● Upgrade", attention},
+	revision.Deferred: {"◐ Deferred", attention},
+	revision.Blocked:  {"✗ Blocked", bad},
+	revision.Orphan:   {"· Orphan", faint},
+}
+
+// revisionOrder is that of the table: what somebody has to look at comes first.
+var revisionOrder = []revision.Action{
+	revision.Blocked, revision.Deferred, revision.Upgrade, revision.Relabel, revision.Orphan, revision.UpToDate,
+}
+
+// revisionRemedies are by reason, where the message does not say what to do.
+var revisionRemedies = map[string]string{
+	revision.ReasonRunning:            "--on-running=Hold upgrades while it runs, and keeps the old revision until it stops",
+	revision.ReasonLossy:              "correct what is in the way where it came from, or --loss-policy=Allow carries it along",
+	revision.ReasonUnready:            "wait until it is ready, and run again",
+	revision.ReasonConflictingClaims:  "correct the reference that is wrong",
+	revision.ReasonUndecodable:        "restore the revision from a backup, or have its owner refer to another one",
+	revision.ReasonDefinitionNotFound: "install the definition",
+	revision.ReasonUnconvertible:      "choose another --target-version",
+	revision.ReasonNoController:       "give it an owner, or delete it if nobody needs it",
+}
+
+// WriteRevisionPlan writes the census, what is to be done and why, and a sum. What is
+// up to date is only counted, unless everything is asked for.
+func WriteRevisionPlan(w io.Writer, s Style, l RevisionPlanList) error {
+	census := table{header: []string{"VERSION", "FORM", "COUNT"}}
+	for _, c := range l.Census {
+		census.add(cell{text: c.Version}, cell{text: c.Form}, number(c.Count))
+	}
+	if err := census.write(w, s); err != nil {
+		return err
+	}
+	shown := slices.DeleteFunc(slices.Clone(l.Items), func(p RevisionPlan) bool { return p.Action == revision.UpToDate && !s.Wide })
+	if len(shown) > 0 && len(l.Census) > 0 {
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
+	}
+	if err := writeRevisionItems(w, s, shown); err != nil {
+		return err
+	}
+	var text strings.Builder
+	writeVersions(&text, s, l)
+	fmt.Fprintf(&text, "\n%s\n", revisionSum(l.Items))
+	said := text.String()
+	if len(l.Items) == 0 {
+		said = strings.TrimPrefix(said, "\n")
+	}
+	_, err := io.WriteString(w, said)
+	return err
+}
+
+// writeRevisionItems writes a table, and the reasons below it.
+func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
+	slices.SortStableFunc(items, func(a, b RevisionPlan) int {
+		return slices.Index(revisionOrder, a.Action) - slices.Index(revisionOrder, b.Action)
+	})
+	t := table{header: []string{"ACTION", "NAMESPACE", "OWNER", "VERSION", "TARGET", "REASON", "REVISION"}}
+	if s.Wide {
+		t.header = append(t.header, "FORM", "REFERRERS")
+	}
+	for _, p := range items {
+		row := []cell{
+			revisionActions[p.Action], {text: p.Namespace}, {text: ownerText(p.Owner)}, {text: orDash(p.Version)}, {text: orDash(p.Target)},
+			{text: orDash(p.Reason)}, {text: p.Name},
+		}
+		if s.Wide {
+			row = append(row, cell{text: orDash(p.Form)}, cell{text: words(placesText(p.Referrers))})
+		}
+		t.add(row...)
+	}
+	if err := t.write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, p := range items {
+		if p.Reason == "" || p.Reason == revision.ReasonRetained && p.RetainedUntil != nil {
+			continue
+		}
+		mark, tone := "!", attention
+		if p.Action == revision.Blocked {
+			mark, tone = "✗", bad
+		}
+		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.paint(tone, mark+" "+p.Reason+":"), p.Message)
+		if remedy := revisionRemedies[p.Reason]; remedy != "" {
+			fmt.Fprintf(&text, "    → %s\n", remedy)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// writeVersions says which can be dropped, and what holds the others.
+func writeVersions(text *strings.Builder, s Style, l RevisionPlanList) {
+	if len(l.DroppableVersions)+len(l.HeldVersions) > 0 {
+		text.WriteString("\n")
+	}
+	for _, v := range l.DroppableVersions {
+		fmt.Fprintf(text, "%s nothing is left at it, it can be dropped\n", s.paint(good, "✓ "+v+":"))
+	}
+	for _, v := range l.HeldVersions {
+		fmt.Fprintf(text, "%s %s\n", s.paint(attention, "● "+v.Version+":"), Count(v.Count, "holds it", "hold it"))
+		for _, by := range v.By {
+			fmt.Fprintf(text, "    %s\n", by)
+		}
+		if more := v.Count - int64(len(v.By)); more > 0 {
+			fmt.Fprintf(text, "    … and %s more\n", Number(more))
+		}
+	}
+}
+
+func revisionSum(items []RevisionPlan) string {
+	counts := map[revision.Action]int64{}
+	var retained int64
+	for _, p := range items {
+		if p.Reason == revision.ReasonRetained {
+			retained++
+			continue
+		}
+		counts[p.Action]++
+	}
+	sum := Count(int64(len(items)), "revision", "revisions")
+	for i, part := range []struct {
+		n    int64
+		what string
+	}{
+		{counts[revision.UpToDate], "up to date"}, {counts[revision.Upgrade], "to upgrade"}, {counts[revision.Relabel], "to relabel"},
+		{retained, "retained"}, {counts[revision.Deferred], "deferred"}, {counts[revision.Blocked], "blocked"}, {counts[revision.Orphan], "orphaned"},
+	} {
+		separator := ", "
+		if i == 0 {
+			separator = ": "
+		} else if part.n == 0 {
+			continue
+		}
+		sum += separator + Number(part.n) + " " + part.what
+	}
+	return sum
+}
+
+func ownerText(o revision.Owner) string {
+	if o == (revision.Owner{}) {
+		return "-"
+	}
+	return o.Kind + "/" + o.Name
+}
+
+func placesText(places []revision.Place) []string {
+	text := make([]string, len(places))
+	for i, p := range places {
+		text[i] = p.Kind + "/" + p.Name + p.Path
+	}
+	return text
+}

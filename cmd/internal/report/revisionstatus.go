@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// RevisionState is how far an upgrade is, as the revisions themselves tell.
+type RevisionState string
+
+const (
+	// StatePending: a run would begin with it.
+	StatePending RevisionState = "Pending"
+	// StateHeld: another revision is there to take its place, and somebody refers to
+	// it all the same.
+	StateHeld RevisionState = "Held"
+	// StateRetained: nobody refers to it any more.
+	StateRetained RevisionState = "Retained"
+	// StateDeferred and StateBlocked are as in a plan.
+	StateDeferred RevisionState = "Deferred"
+	StateBlocked  RevisionState = "Blocked"
+)
+
+var revisionStates = map[RevisionState]cell{
+	StatePending:  {"● Pending", attention},
+	StateHeld:     {"◐ Held", attention},
+	StateRetained: {"◐ Retained", faint},
+	StateDeferred: {"◐ Deferred", attention},
+	StateBlocked:  {"✗ Blocked", bad},
+}
+
+// State of an upgrade; empty where there is none.
+func (p RevisionPlan) State() RevisionState {
+	switch {
+	case p.Reason == revision.ReasonRetained:
+		return StateRetained
+	case p.Action == revision.UpToDate, p.Action == revision.Orphan:
+		return ""
+	case p.NewName != "":
+		return StateHeld
+	case p.Action == revision.Deferred:
+		return StateDeferred
+	case p.Action == revision.Blocked:
+		return StateBlocked
+	}
+	return StatePending
+}
+
+// WriteRevisionStatus writes how far each upgrade is, and what holds it. The list has
+// nothing else.
+func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
+	t := table{header: []string{"STATE", "NAMESPACE", "OWNER", "UNTIL", "REVISION", "TAKEN OVER BY"}}
+	counts := map[RevisionState]int64{}
+	for _, p := range l.Items {
+		counts[p.State()]++
+		t.add(revisionStates[p.State()], cell{text: p.Namespace}, cell{text: ownerText(p.Owner)}, cell{text: untilText(p.RetainedUntil)},
+			cell{text: p.Name}, cell{text: orDash(p.NewName)})
+	}
+	if err := t.write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, p := range l.Items {
+		switch p.State() {
+		case StateHeld:
+			fmt.Fprintf(&text, "\n%s/%s\n", p.Namespace, p.Name)
+			for _, r := range p.Referrers {
+				fmt.Fprintf(&text, "  %s %s %s refers to it at %s%s\n", s.paint(attention, "! held:"), r.Kind, r.Name, r.Path, whyFixed(r.State))
+			}
+			if p.Message != "" {
+				fmt.Fprintf(&text, "  %s %s\n", s.paint(attention, "! "+p.Reason+":"), p.Message)
+			}
+		case StateDeferred, StateBlocked:
+			fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.paint(attention, "! "+p.Reason+":"), p.Message)
+		}
+	}
+	if len(l.Items) == 0 {
+		text.WriteString("no upgrade is under way or to be begun\n")
+	} else {
+		fmt.Fprintf(&text, "\n%s: %d pending, %d held, %d retained, %d deferred, %d blocked\n", Count(int64(len(l.Items)), "upgrade", "upgrades"),
+			counts[StatePending], counts[StateHeld], counts[StateRetained], counts[StateDeferred], counts[StateBlocked])
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func whyFixed(state string) string {
+	if state == revision.PlaceFixed {
+		return ", which goes when what runs by it ends"
+	}
+	return ""
+}
+
+// untilText is for people, in the time zone they have.
+func untilText(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04 MST")
+}

@@ -17,25 +17,33 @@ import (
 // goName begins the comment of a Go type.
 var goName = regexp.MustCompile(`^\w+`)
 
-const definition = "api/v1alpha1/crd/godwit.dev_crdmigrations.yaml"
+// kindPage is about a kind, by its plural, with an example of one.
+func kindPage(plural, example string) func() (string, error) {
+	return func() (string, error) {
+		text, err := os.ReadFile(filepath.Join(root, "api", "v1alpha1", "crd", "godwit.dev_"+plural+".yaml"))
+		if err != nil {
+			return "", err
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(text, crd); err != nil {
+			return "", err
+		}
+		return aboutKind(crd, example), nil
+	}
+}
 
-func kindPage() (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(definition)))
-	if err != nil {
-		return "", err
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(text, crd); err != nil {
-		return "", err
-	}
+func aboutKind(crd *apiextensionsv1.CustomResourceDefinition, example string) string {
 	version := crd.Spec.Versions[0]
 	schema := version.Schema.OpenAPIV3Schema
 	var page strings.Builder
 	fmt.Fprintf(&page, "%s# %s\n\n%s\n\n", generated, crd.Spec.Names.Kind, schema.Description)
-	fmt.Fprintf(&page, "```yaml\napiVersion: %s/%s\nkind: %s\nmetadata:\n  name: widgets.example.com\n```\n\n",
-		crd.Spec.Group, version.Name, crd.Spec.Names.Kind)
-	fmt.Fprintf(&page, "Its scope is %s. For kubectl it is `%s` or `%s`, and in the category `%s`. %s\n",
-		crd.Spec.Scope, crd.Spec.Names.Plural, crd.Spec.Names.ShortNames[0], crd.Spec.Names.Categories[0], sentence(strings.Join(messages(schema), "; ")))
+	fmt.Fprintf(&page, "```yaml\napiVersion: %s/%s\nkind: %s\n%s```\n\n", crd.Spec.Group, version.Name, crd.Spec.Names.Kind, example)
+	fmt.Fprintf(&page, "Its scope is %s. For kubectl it is `%s` or `%s`, and in the category `%s`.",
+		crd.Spec.Scope, crd.Spec.Names.Plural, crd.Spec.Names.ShortNames[0], crd.Spec.Names.Categories[0])
+	if rules := messages(schema); len(rules) > 0 {
+		page.WriteString(" " + sentence(strings.Join(rules, "; ")))
+	}
+	page.WriteString("\n")
 	for _, part := range []string{"spec", "status"} {
 		s := schema.Properties[part]
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n", part, sentence("The "+part+goName.ReplaceAllString(s.Description, "")))
@@ -47,7 +55,7 @@ func kindPage() (string, error) {
 		fmt.Fprintf(&page, "\n%s", fields)
 	}
 	page.WriteString("\nWhat the conditions and their reasons mean is in [Events, conditions and reasons](events.md).\n")
-	return page.String(), nil
+	return page.String()
 }
 
 // addFields goes down to the leaves. A condition is the same everywhere.

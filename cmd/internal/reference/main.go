@@ -19,11 +19,13 @@ const root = "../../.." // of the repository, from here
 
 // pages are the files of docs/reference.
 var pages = map[string]func() (string, error){
-	"crdmigration.md":  kindPage,
-	"cli.md":           commandPage,
-	"configuration.md": configurationPage,
-	"metrics.md":       metricPage,
-	"events.md":        eventPage,
+	"crdmigration.md":                     kindPage("crdmigrations", "metadata:\n  name: widgets.example.com\n"),
+	"controllerrevisionupgrade.md":        kindPage("controllerrevisionupgrades", "metadata:\n  name: web-u1.medium\n  namespace: shop\nspec:\n  targetName: web-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1\n"),
+	"controllerrevisionupgradetrigger.md": kindPage("controllerrevisionupgradetriggers", "metadata:\n  name: all\nspec: {}\n"),
+	"cli.md":                              commandPage,
+	"configuration.md":                    configurationPage,
+	"metrics.md":                          metricPage,
+	"events.md":                           eventPage,
 }
 
 func main() {

@@ -120,7 +120,9 @@ func constraints(s *apiextensionsv1.JSONSchemaProps) string {
 func messages(s *apiextensionsv1.JSONSchemaProps) []string {
 	var all []string
 	for _, v := range s.XValidations {
-		all = append(all, v.Message)
+		if v.Rule != "self == oldSelf" { // that a field stays as it is, its parent says of all of them
+			all = append(all, v.Message)
+		}
 	}
 	return all
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -51,6 +54,9 @@ type Upgrades struct {
 	Recorder events.EventRecorder
 	Upgrader *revision.Upgrader
 	Clock    clock.PassiveClock
+
+	mu     sync.Mutex
+	atOnce map[int]*revision.Upgrader // by how many revisions all of its copies write at once
 }
 
 // SetupWithManager registers the reconciler. A request is a namespace.
@@ -71,7 +77,11 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if err != nil || len(open) == 0 {
 		return reconcile.Result{}, err
 	}
-	results, err := u.Upgrader.Advance(ctx, req.Name, wishes)
+	upgrader, err := u.paced(ctx, open)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	results, err := upgrader.Advance(ctx, req.Name, wishes)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // the manager stops; whoever comes next sees in the cluster how far it is
 	}
@@ -81,6 +91,43 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		pause = sooner(pause, again(r, u.Clock.Now()))
 	}
 	return reconcile.Result{RequeueAfter: pause}, err
+}
+
+// defaultAtOnce is how many revisions are upgraded at once where no trigger says.
+const defaultAtOnce = 10
+
+// paced is the upgrader that writes as many revisions at once as the most careful of
+// the upgrades' triggers allows.
+func (u *Upgrades) paced(ctx context.Context, open []*v1alpha1.ControllerRevisionUpgrade) (*revision.Upgrader, error) {
+	triggers := &v1alpha1.ControllerRevisionUpgradeTriggerList{}
+	if err := u.Client.List(ctx, triggers); err != nil {
+		return nil, fmt.Errorf("list controllerrevisionupgradetriggers: %w", err)
+	}
+	n := 0
+	for i, t := range triggers.Items {
+		said := t.Spec.MaxConcurrent != nil && slices.ContainsFunc(open, func(one *v1alpha1.ControllerRevisionUpgrade) bool {
+			return metav1.IsControlledBy(one, &triggers.Items[i])
+		})
+		if said && (n == 0 || int(*t.Spec.MaxConcurrent) < n) {
+			n = int(*t.Spec.MaxConcurrent)
+		}
+	}
+	if n == 0 {
+		n = defaultAtOnce
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.atOnce[n] == nil {
+		narrow, err := u.Upgrader.AtOnce(n)
+		if err != nil {
+			return nil, err
+		}
+		if u.atOnce == nil {
+			u.atOnce = map[int]*revision.Upgrader{}
+		}
+		u.atOnce[n] = narrow
+	}
+	return u.atOnce[n], nil
 }
 
 // open are the upgrades of a namespace that are not at an end, and what they ask

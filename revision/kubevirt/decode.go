@@ -60,6 +60,9 @@ func (Family) Decode(r *appsv1.ControllerRevision, claim revision.Claim) (revisi
 	if owner == others && !asked {
 		return fail(revision.Stash{}, revision.ErrForeign)
 	}
+	if by := metav1.GetControllerOf(r); owner == others && by != nil && !strings.HasPrefix(r.Name, startRevisionPrefix) {
+		return fail(revision.Stash{}, fmt.Errorf("it belongs to %s %s, which may remove it: refer to a revision of the virtual machine's own", by.Kind, by.Name))
+	}
 	object, err := parseData(r.Data.Raw)
 	if err != nil {
 		if owner != ours && !asked {

@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,7 +42,9 @@ func newClient(cfg *rest.Config, limiter *walk.Limiter) (*client, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1 // the limiter is the only brake
 	cfg.RateLimiter = nil
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // a refusal is a Status, and says why
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "godwit"
@@ -75,13 +78,59 @@ func ask(ctx context.Context, r *rest.Request, into any) error {
 	if err != nil {
 		return err
 	}
+	if l, ok := into.(interface{ decode([]byte) error }); ok {
+		return l.decode(body)
+	}
 	return json.Unmarshal(body, into)
 }
 
 // list is a page of objects of any kind.
 type list[T any] struct {
-	metav1.ListMeta `json:"metadata"`
-	Items           []T `json:"items"`
+	metav1.ListMeta
+	Items []T
+}
+
+// decode reads item by item. Whoever may create a revision can nest its data as deep
+// as JSON is read at all, and then a list of it, two levels deeper, can't be read as a
+// whole: one revision would hide all others.
+func (l *list[T]) decode(body []byte) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "metadata":
+			err = d.Decode(&l.ListMeta)
+		case "items":
+			err = l.decodeItems(d)
+		default:
+			err = d.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *list[T]) decodeItems(d *json.Decoder) error {
+	if begin, err := d.Token(); err != nil || begin == nil { // null is an empty list
+		return err
+	}
+	for d.More() {
+		var item T
+		if err := d.Decode(&item); err != nil {
+			return err
+		}
+		l.Items = append(l.Items, item)
+	}
+	_, err := d.Token()
+	return err
 }
 
 // pages lists a resource, in one namespace or in all of them.

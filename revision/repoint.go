@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,7 +63,7 @@ type mover struct {
 // refuse notes why; the task says so if the reference is still there in the end.
 func (m mover) refuse(references []Reference, err error) {
 	for _, ref := range references {
-		m.moves[ref.Revision].refuse(fmt.Sprintf("write %s of %s %s: %v", ref.Path, ref.Holder.Kind, ref.Holder.Name, err))
+		m.moves[ref.Revision].refuse(err.Error())
 	}
 }
 
@@ -106,7 +107,7 @@ func (m mover) again(ctx context.Context, h *Holder) (*Holder, []Reference, erro
 func (m mover) write(ctx context.Context, h *Holder, references []Reference) error {
 	version := h.ResourceVersion
 	for _, subresource := range []string{"", "status"} {
-		content := map[string]any{}
+		content, place := map[string]any{}, ""
 		for _, ref := range references {
 			t := m.moves[ref.Revision]
 			if ref.Subresource != subresource || !t.mayTouch(h) {
@@ -114,6 +115,7 @@ func (m mover) write(ctx context.Context, h *Holder, references []Reference) err
 			}
 			_, to := t.names()
 			put(content, ref.Path, to)
+			place = cmp.Or(place, ref.Path)
 		}
 		if len(content) == 0 {
 			continue
@@ -124,7 +126,7 @@ func (m mover) write(ctx context.Context, h *Holder, references []Reference) err
 			return err
 		}
 		if version, err = m.client.patch(ctx, h, subresource, body); err != nil {
-			return err
+			return fmt.Errorf("write %s of %s %s: %w", place, h.Kind, h.Name, err)
 		}
 	}
 	return nil

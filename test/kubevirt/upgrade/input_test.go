@@ -1,0 +1,174 @@
+package upgrade_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+)
+
+// TestBadInput: who asks for an upgrade that can't be is told why and what to do, and
+// the source is left as it is, byte for byte.
+func TestBadInput(t *testing.T) {
+	other := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", UID: "6f0b9a52-58a6-4a3b-8d5c-6f2d5f6f4f01", Controller: new(true)}
+	data := func(text string) func(*appsv1.ControllerRevision) {
+		return func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(text) }
+	}
+	replaced := func(old, with string) func(*appsv1.ControllerRevision) {
+		return data(strings.Replace(instancetype.Data, old, with, 1))
+	}
+	for name, test := range map[string]struct {
+		spoil   func(*appsv1.ControllerRevision)
+		policy  revision.Policy
+		reason  string
+		message []string // what it has to say
+	}{
+		"of no family":                {spoil: data(`{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonForeign, message: []string{"VirtualMachine web", inSpec, "correct the reference"}},
+		"of another owner":            {spoil: func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{other} }, reason: revision.ReasonUndecodable, message: []string{"StatefulSet web"}},
+		"of another kind":             {spoil: replaced(`"VirtualMachineClusterInstancetype"`, `"VirtualMachineClone"`), reason: revision.ReasonUndecodable, message: []string{"VirtualMachineClone"}},
+		"of the other role":           {spoil: func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(preference.Data) }, reason: revision.ReasonUndecodable, message: []string{"VirtualMachinePreference", "correct the reference"}},
+		"of a later version":          {spoil: replaced(`/v1alpha2"`, `/v2"`), reason: revision.ReasonUnconvertible, message: []string{"v2", "v1beta1"}},
+		"1 MiB":                       {spoil: replaced(`"guest":"4Gi"`, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: revision.ReasonUndecodable, message: []string{"bytes", "more than the 524288"}},
+		"deep":                        {spoil: replaced(`"guest":"4Gi"`, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: revision.ReasonUndecodable, message: []string{"64 levels deep"}},
+		"a key twice":                 {spoil: replaced(`"guest":"4Gi"`, `"guest":"4Gi","guest":"8Gi"`), reason: revision.ReasonUndecodable, message: []string{`"spec.memory.guest"`, "twice"}},
+		"a wrong type":                {spoil: replaced(`"guest":"4Gi"`, `"guest":true`), reason: revision.ReasonUndecodable, message: []string{`"spec.memory.guest"`}},
+		"an unknown field":            {spoil: replaced(`"guest":"4Gi"`, `"guest":"4Gi","ballast":"1Gi"`), reason: revision.ReasonLossy, message: []string{"spec.memory.ballast"}},
+		"a target that is not served": {policy: revision.Policy{Target: "v1"}, reason: revision.ReasonTargetNotServed, message: []string{"virtualmachineclusterinstancetypes.instancetype.kubevirt.io", "v1beta1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype))
+			r := instancetype.Revision(vm)
+			if test.spoil != nil {
+				test.spoil(r)
+			}
+			before := y.createRevision(r)
+			result := y.advance(test.policy, revision.Wish{Name: r.Name, UID: before.UID})
+			if result.Phase != revision.Failed || result.Reason != test.reason {
+				t.Errorf("%s (%s: %.300s), want Failed (%s)", result.Phase, result.Reason, result.Message, test.reason)
+			}
+			for _, want := range test.message {
+				if !strings.Contains(result.Message, want) {
+					t.Errorf("%.300q does not say %s", result.Message, want)
+				}
+			}
+			if len(result.Message) > 1000 {
+				t.Errorf("the message has %d bytes", len(result.Message))
+			}
+			y.mustRefer(machines, "web", map[string]string{inSpec: r.Name, inStatus: r.Name})
+			if diff := cmp.Diff(map[string]*appsv1.ControllerRevision{r.Name: before}, y.revisions()); diff != "" {
+				t.Errorf("it was touched: %.2000s", diff)
+			}
+		})
+	}
+}
+
+// TestAskedForWhatIsNoStash: nothing is there to upgrade, and the answer says why.
+func TestAskedForWhatIsNoStash(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.create(stash.VirtualMachine(y.namespace, "web", both))
+	start := y.createRevision(stash.StartRevision(vm))
+	for name, reason := range map[string]string{"nothing-is-called-so": revision.ReasonSourceGone, start.Name: revision.ReasonForeign} {
+		r := y.advance(revision.Policy{}, revision.Wish{Name: name})
+		if r.Phase != revision.Skipped || r.Reason != reason || r.Message == "" {
+			t.Errorf("%s: %s (%s: %s)", name, r.Phase, r.Reason, r.Message)
+		}
+	}
+	y.mustHave(start.Name)
+}
+
+// TestOneNameForBothRoles: a machine names one revision as its instance type and as its
+// preference. It can't be both, even where its spec would read as either.
+func TestOneNameForBothRoles(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	bare := stash.Find("F0/VirtualMachineClusterInstancetype/empty")
+	bare.Data = `{"apiVersion":"","spec":"e30="}`
+	y.machine("web", stash.InSpec, bare)
+	source := bare.RevisionName("web")
+	y.change(machines, "web", "", set(map[string]any{"name": bare.Object, "revisionName": source}, "spec", "preference"))
+	i := y.mustPlan(revision.Policy{}, source, revision.Blocked, revision.ReasonConflictingClaims)
+	if !strings.Contains(i.Message, "VirtualMachineClusterInstancetype") || !strings.Contains(i.Message, "VirtualMachineClusterPreference") {
+		t.Errorf("%q does not say what it is taken for", i.Message)
+	}
+	y.run(revision.Policy{})
+	y.mustHave(source)
+	// With one reference less it is clear what it is.
+	y.change(machines, "web", "", set(nil, "spec", "preference"))
+	y.retire()
+	y.mustHave("web" + instancetypeTail)
+	y.mustResolve()
+}
+
+// TestLabelsLie: the data decides, and the labels are corrected.
+func TestLabelsLie(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype))
+	r := instancetype.Revision(vm)
+	r.Labels["instancetype.kubevirt.io/object-version"] = "v1beta1"
+	y.createRevision(r)
+	y.mustPlan(revision.Policy{}, r.Name, revision.Upgrade, "")
+	y.retire()
+	y.mustHave("web" + instancetypeTail)
+	y.mustResolve()
+}
+
+// TestSiblingThatCanNotBeUpgraded does not keep the other one from it.
+func TestSiblingThatCanNotBeUpgraded(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype, preference))
+	y.stash(vm, instancetype)
+	broken := preference.Revision(vm)
+	broken.Data.Raw = []byte(strings.Replace(preference.Data, `"spec":{`, `"spec":{"cpu":7,"was":{`, 1) + "}")
+	y.createRevision(broken)
+	y.mustPlan(revision.Policy{}, broken.Name, revision.Blocked, revision.ReasonUndecodable)
+	y.retire()
+	y.mustHave("web"+instancetypeTail, broken.Name)
+	y.mustRefer(machines, "web", map[string]string{
+		inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail,
+		"/spec/preference/revisionName": broken.Name, "/status/preferenceRef/controllerRevisionRef/name": broken.Name,
+	})
+}
+
+// TestOrphanIsReportedAndKept.
+func TestOrphanIsReportedAndKept(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.stash(y.create(stash.VirtualMachine(y.namespace, "web", both)), instancetype)
+	i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Orphan, "")
+	if !strings.Contains(i.Message, "v1alpha2") {
+		t.Errorf("%q does not say which version it holds", i.Message)
+	}
+	y.retire()
+	y.mustHave(instancetype.RevisionName("web"))
+}
+
+// TestHostileRevisionDoesNotStopTheOthers: the deepest payload that an API server takes
+// is in the same list.
+func TestHostileRevisionDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.machine("web", both, instancetype)
+	hostile := preference.Revision(vm)
+	for depth := 9999; ; depth-- {
+		hostile.Data.Raw = fmt.Appendf(nil, `{"spec":%s%s}`, strings.Repeat("[", depth), strings.Repeat("]", depth))
+		if _, err := y.core.AppsV1().ControllerRevisions(y.namespace).Create(t.Context(), hostile, metav1.CreateOptions{}); err == nil {
+			t.Logf("the API server takes a depth of %d", depth)
+			break
+		}
+		if depth < 9900 {
+			t.Fatal("the API server takes no such depth")
+		}
+	}
+	y.mustBe(y.run(revision.Policy{}), instancetype.RevisionName("web"), revision.Retained, revision.ReasonRetained)
+}

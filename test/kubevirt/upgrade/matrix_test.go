@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
@@ -227,7 +228,7 @@ func containsOnly(references map[string]string, names ...string) bool {
 func (m move) converted(t *testing.T, source, successor *appsv1.ControllerRevision) {
 	t.Helper()
 	if !m.upgraded() {
-		if string(source.Data.Raw) != string(successor.Data.Raw) || source.UID != successor.UID {
+		if !bytes.Equal(source.Data.Raw, successor.Data.Raw) || source.UID != successor.UID {
 			t.Error("data at the target was written again")
 		}
 		if untouched := source.ResourceVersion == successor.ResourceVersion; untouched != m.fixture.Labelled {

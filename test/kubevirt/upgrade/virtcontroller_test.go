@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"bytes"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -75,7 +76,7 @@ func (v virtController) restore(snapshot, vm string) {
 		to := strings.Replace(source, snapshot, vm, 1)
 		pins[strings.Split(path, "/")[5]] = to
 		if there := v.revisions()[to]; there != nil {
-			if string(there.Data.Raw) == string(v.revisions()[source].Data.Raw) {
+			if bytes.Equal(there.Data.Raw, v.revisions()[source].Data.Raw) {
 				continue
 			}
 			v.must(nil, v.core.AppsV1().ControllerRevisions(v.namespace).Delete(v.t.Context(), to, metav1.DeleteOptions{}))
@@ -108,10 +109,8 @@ func (v virtController) referred(vm string) map[string]string {
 
 func (v virtController) copyRevision(from, to string, owner *unstructured.Unstructured) {
 	v.t.Helper()
-	source := v.revisions()[from]
-	if source == nil {
-		v.t.Fatalf("KubeVirt copies %s, which is not there", from)
-	}
+	source, err := v.core.AppsV1().ControllerRevisions(v.namespace).Get(v.t.Context(), from, metav1.GetOptions{})
+	v.must(source, err)
 	v.createRevision(&appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: to, Labels: source.Labels,

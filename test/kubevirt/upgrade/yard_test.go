@@ -56,7 +56,7 @@ const (
 
 // yard is a test's own namespace. What its clients write, the ledger sees.
 type yard struct {
-	t         testing.TB
+	t         *testing.T
 	namespace string
 	core      kubernetes.Interface
 	dynamic   dynamic.Interface
@@ -64,7 +64,7 @@ type yard struct {
 	ledger    *ledger
 }
 
-func newYard(t testing.TB) *yard {
+func newYard(t *testing.T) *yard {
 	t.Helper()
 	plain := shared.Config()
 	plain.QPS, plain.ContentType = -1, "application/json" // which the ledger reads
@@ -271,7 +271,7 @@ func (y *yard) mustPlan(p revision.Policy, name string, want revision.Action, re
 }
 
 // object is what a revision holds.
-func object(t testing.TB, data []byte) map[string]any {
+func object(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	var o map[string]any
 	if err := json.Unmarshal(data, &o); err != nil {
@@ -294,7 +294,7 @@ func set(value any, path ...string) func(map[string]any) {
 }
 
 // normal is an object as it is read from JSON.
-func normal(t testing.TB, o map[string]any) map[string]any {
+func normal(t *testing.T, o map[string]any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(o)
 	if err != nil {

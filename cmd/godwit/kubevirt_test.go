@@ -182,8 +182,11 @@ func checkReferences(ts *testscript.TestScript, args []string) error {
 		{"status", "instancetypeRef", "controllerRevisionRef", "name"}, {"status", "preferenceRef", "controllerRevisionRef", "name"},
 	} {
 		name, found, err := unstructured.NestedString(vm.Object, path...)
-		if err != nil || found && !want[name] {
-			return fmt.Errorf("%s refers to %q at %v, want one of %v: %v", args[0], name, path, args[1:], err)
+		if err != nil {
+			return err
+		}
+		if found && !want[name] {
+			return fmt.Errorf("%s refers to %q at %v, want one of %v", args[0], name, path, args[1:])
 		}
 	}
 	return nil
@@ -196,10 +199,13 @@ func checkGone(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	_, err = s.core.AppsV1().ControllerRevisions(s.namespace).Get(context.Background(), args[0], metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("read controllerrevision %s: %v, want none", args[0], err)
+	if err == nil {
+		return fmt.Errorf("controllerrevision %s is there, want it gone", args[0])
 	}
-	return nil
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 func (s *shop) machine(name string) (*unstructured.Unstructured, error) {

@@ -19,7 +19,7 @@ func Command(program string, streams genericiooptions.IOStreams) *cobra.Command 
 			"that one object resists, the run that finishes it, the proof from etcd, and the end of\n" +
 			"the old version. No kubeconfig is read; in the end nothing is left.\n\n" +
 			"It needs the servers, which `make controlplane` compiles, and the go command, by which\n" +
-			"it gets the definitions.",
+			"it gets the definitions. `" + program + " demo revisions` is another story, of stashed objects.",
 		Example: "  " + program + " demo\n\n" +
 			"  # Look around in the cluster afterwards\n  " + program + " demo --keep",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -31,7 +31,28 @@ func Command(program string, streams genericiooptions.IOStreams) *cobra.Command 
 	}
 	c.Flags().BoolVar(&o.Keep, "keep", false, "leave the cluster running until Ctrl-C, and write a kubeconfig for it")
 	c.Flags().StringVar(&o.Kubeconfig, "write-kubeconfig", DefaultKubeconfig, "where --keep writes the kubeconfig; removed in the end")
+	c.AddCommand(revisionsCommand(program, o))
 	return c
+}
+
+func revisionsCommand(program string, o Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revisions",
+		Short: "See an upgrade of stashed objects on a control plane of its own; touches no cluster",
+		Long: "Start etcd and kube-apiserver on this machine, install KubeVirt's definitions, create\n" +
+			"virtual machines and a snapshot as KubeVirt has left them since v0.56, and play the whole\n" +
+			"story: a plan, a run, what it held back and why, the end of the retention, and the end of\n" +
+			"the old versions. No kubeconfig is read; in the end nothing is left.\n\n" +
+			"It needs the servers, which `make controlplane` compiles, and the go command, by which\n" +
+			"it generates the definitions from KubeVirt's API types: half a minute, once.",
+		Example: "  " + program + " demo revisions",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := refuse(c, args); err != nil {
+				return err
+			}
+			return RunRevisions(c.Context(), o)
+		},
+	}
 }
 
 // refuse keeps a person from believing that this runs on the cluster that was

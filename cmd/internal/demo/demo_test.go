@@ -160,6 +160,16 @@ func TestStory(t *testing.T) {
 	t.Logf("told in %v:\n%s", time.Since(began).Round(time.Second), s.text())
 }
 
+// TestRevisionsStory is the other one.
+func TestRevisionsStory(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	s := start(t, "revisions")
+	s.mustEnd(0)
+	s.mustEndWith("demo: 26 references to 10 revisions, 0 at old versions, 0 lost")
+	t.Logf("told in %v:\n%s", time.Since(began).Round(time.Second), s.text())
+}
+
 // TestKeep uses the cluster that the story leaves, and ends it.
 func TestKeep(t *testing.T) {
 	t.Parallel()
@@ -189,14 +199,19 @@ func TestKeep(t *testing.T) {
 // TestInterrupt stops the story at moments at which something else runs.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	for moment, part := range map[string]string{
-		"objects are being created": "2. The Gateway API",
-		"godwit runs":               "gatewayclasses.gateway.networking.k8s.io: migrating",
+	for moment, c := range map[string]struct {
+		args []string
+		part string
+	}{
+		"objects are being created":    {nil, "2. The Gateway API"},
+		"godwit runs":                  {nil, "gatewayclasses.gateway.networking.k8s.io: migrating"},
+		"definitions are being served": {[]string{"revisions"}, "2. What KubeVirt left behind"},
+		"revisions are upgraded":       {[]string{"revisions"}, "advancing 6 upgrades"},
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel()
-			s := start(t)
-			s.awaitText(part)
+			s := start(t, c.args...)
+			s.awaitText(c.part)
 			s.interrupt()
 			s.mustEnd(130)
 		})
@@ -214,11 +229,12 @@ func TestMissing(t *testing.T) {
 		env, args []string
 		want      string
 	}{
-		"go command":        {env: []string{"PATH=" + t.TempDir()}, want: "install Go"},
-		"module":            {env: append(noServers, "GOMODCACHE="+filepath.Join(t.TempDir(), "none"), "GOPROXY=off"), want: "sigs.k8s.io/gateway-api@v1.0.0"},
-		"servers":           {env: noServers, want: "make controlplane"},
-		"understanding":     {args: []string{"--context=production"}, want: "--context means nothing here"},
-		"use for arguments": {args: []string{"production"}, want: "takes no arguments"},
+		"go command":         {env: []string{"PATH=" + t.TempDir()}, want: "install Go"},
+		"module":             {env: append(noServers, "GOMODCACHE="+filepath.Join(t.TempDir(), "none"), "GOPROXY=off"), want: "sigs.k8s.io/gateway-api@v1.0.0"},
+		"servers":            {env: noServers, want: "make controlplane"},
+		"understanding":      {args: []string{"--context=production"}, want: "--context means nothing here"},
+		"a cluster of yours": {args: []string{"revisions", "--context=production"}, want: "--context means nothing here"},
+		"use for arguments":  {args: []string{"production"}, want: "takes no arguments"},
 	} {
 		t.Run(missing, func(t *testing.T) {
 			command := exec.CommandContext(t.Context(), path, append([]string{"demo"}, c.args...)...)

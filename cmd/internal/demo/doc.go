@@ -8,9 +8,10 @@
 //
 // It never looks at a kubeconfig, and leaves nothing behind.
 //
-// Read demo.go, where the chapters are, then story.go for what they have to say
+// There are two stories. Read demo.go, where the chapters of the first are, then story.go for what they have to say
 // and evidence.go for what they rest on. gatewayapi.go finds the definitions,
 // population.go makes the objects, freeze.go keeps one of them from being
 // written; teller.go and program.go own the output. command.go has the flags,
-// keep.go is --keep.
+// keep.go is --keep. The other one, of stashed objects, is in revisions.go, on what
+// stashes.go makes; stage.go is what both are played on.
 package demo

@@ -29,12 +29,13 @@ func commandPage() (string, error) {
 	return page.String(), nil
 }
 
-// each visits the commands that do something.
+// each visits the commands that do something: a command with subcommands does if it
+// has flags of its own.
 func each(c *cobra.Command, visit func(*cobra.Command)) {
 	if c.Hidden {
 		return
 	}
-	if !c.HasSubCommands() {
+	if !c.HasSubCommands() || c.Flags().HasFlags() {
 		visit(c)
 	}
 	for _, sub := range c.Commands() {

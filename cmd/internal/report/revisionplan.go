@@ -134,23 +134,19 @@ func revisionSum(items []RevisionPlan) string {
 		}
 		counts[p.Action]++
 	}
-	sum := Count(int64(len(items)), "revision", "revisions")
-	for i, part := range []struct {
+	parts := []string{Number(counts[revision.UpToDate]) + " up to date"}
+	for _, part := range []struct {
 		n    int64
 		what string
 	}{
-		{counts[revision.UpToDate], "up to date"}, {counts[revision.Upgrade], "to upgrade"}, {counts[revision.Relabel], "to relabel"},
+		{counts[revision.Upgrade], "to upgrade"}, {counts[revision.Relabel], "to relabel"},
 		{retained, "retained"}, {counts[revision.Deferred], "deferred"}, {counts[revision.Blocked], "blocked"}, {counts[revision.Orphan], "orphaned"},
 	} {
-		separator := ", "
-		if i == 0 {
-			separator = ": "
-		} else if part.n == 0 {
-			continue
+		if part.n > 0 {
+			parts = append(parts, Number(part.n)+" "+part.what)
 		}
-		sum += separator + Number(part.n) + " " + part.what
 	}
-	return sum
+	return Count(int64(len(items)), "revision", "revisions") + ": " + strings.Join(parts, ", ")
 }
 
 func ownerText(o revision.Owner) string {

@@ -66,8 +66,7 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 
 func runSum(r RevisionRunReport) string {
 	c := r.Counts
-	sum := Count(c.Discovered, "revision", "revisions")
-	separator := ": "
+	var parts []string
 	for _, part := range []struct {
 		n    int64
 		what string
@@ -77,9 +76,9 @@ func runSum(r RevisionRunReport) string {
 		{c.Blocked, "blocked"}, {c.Failed, "failed"}, {c.Orphaned, "left alone"},
 	} {
 		if part.n > 0 {
-			sum += separator + Number(part.n) + " " + part.what
-			separator = ", "
+			parts = append(parts, Number(part.n)+" "+part.what)
 		}
 	}
-	return sum + ", in " + Duration(r.DurationSeconds)
+	parts = append(parts, "in "+Duration(r.DurationSeconds))
+	return Count(c.Discovered, "revision", "revisions") + ": " + strings.Join(parts, ", ")
 }

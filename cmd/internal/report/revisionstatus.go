@@ -20,9 +20,10 @@ const (
 	StateHeld RevisionState = "Held"
 	// StateRetained: nobody refers to it any more.
 	StateRetained RevisionState = "Retained"
-	// StateDeferred and StateBlocked are as in a plan.
+	// StateDeferred is as in a plan.
 	StateDeferred RevisionState = "Deferred"
-	StateBlocked  RevisionState = "Blocked"
+	// StateBlocked is as in a plan.
+	StateBlocked RevisionState = "Blocked"
 )
 
 var revisionStates = map[RevisionState]cell{

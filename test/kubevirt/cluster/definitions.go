@@ -182,20 +182,21 @@ func folder(dir string, source int) string {
 	return filepath.Join(dir, strings.ReplaceAll(sources[source].folder, "/", "-"))
 }
 
-// repository is the folder above the working directory that has the tools.
+// repository is the folder above the working directory, or above the program, that
+// has the tools.
 func repository() (string, error) {
-	from, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := from; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "tools", "controller-gen", "go.mod")); err == nil {
-			return dir, nil
+	for _, locate := range []func() (string, error){os.Getwd, os.Executable} {
+		from, err := locate()
+		if err != nil {
+			return "", err
 		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("there is no tools/controller-gen above %s: run it within the repository", from)
+		for dir := from; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, "tools", "controller-gen", "go.mod")); err == nil {
+				return dir, nil
+			}
 		}
 	}
+	return "", errors.New("there is no tools/controller-gen above the working directory or the program: run it within the repository")
 }
 
 // output runs a program outside the workspace, whose modules have no say in this.

@@ -1,0 +1,61 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// stage is what every story is played on: a control plane, and godwit in front of it.
+type stage struct {
+	teller  *teller
+	program *program
+	plane   *controlplane.ControlPlane
+	clients kubernetes.Interface
+	objects dynamic.Interface
+}
+
+// open starts the servers. Whoever opens a stage stops its plane.
+func (s *stage) open(ctx context.Context, o Options) (err error) {
+	if s.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
+		return fmt.Errorf("start a control plane for the demo: %w", err)
+	}
+	if err := s.connect(o); err != nil {
+		return errors.Join(err, s.plane.Stop())
+	}
+	return nil
+}
+
+func (s *stage) connect(o Options) error {
+	config := s.plane.Config()
+	path, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the godwit program: %w", err)
+	}
+	s.program = &program{
+		path: path, typed: o.Program, teller: s.teller, errOut: o.ErrOut,
+		kubeconfig: filepath.Join(s.plane.Dir(), "kubeconfig"),
+	}
+	if err := controlplane.WriteKubeconfig(s.program.kubeconfig, config); err != nil {
+		return err
+	}
+	if s.clients, err = kubernetes.NewForConfig(config); err != nil {
+		return fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	if s.objects, err = dynamic.NewForConfig(config); err != nil {
+		return fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	version, err := s.clients.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask %s for its version: %w", config.Host, err)
+	}
+	s.teller.say("Kubernetes %s at %s, etcd at %s", version.GitVersion, config.Host, s.plane.EtcdEndpoint())
+	return nil
+}

@@ -1,0 +1,211 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
+	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+)
+
+const (
+	stashNamespace = "shop"
+	// runs is the machine that runs, lossy the one with a field that no version knows,
+	// twin the one that shares the revisions of shares.
+	runs, lossy, twin, shares = "mail", "odd", "twin", "web"
+)
+
+// machines are what KubeVirt left behind, with the fixtures that each refers to.
+var machines = []struct {
+	name, since string
+	fixtures    []string
+}{
+	{shares, "v1alpha1 of KubeVirt v0.56: specs alone, in base64", []string{"F0/VirtualMachineClusterInstancetype/empty", "F0/VirtualMachinePreference/apiVersion"}},
+	{"search", "v1alpha1, whole objects; a snapshot, nightly, has copies of its own", []string{"F1/VirtualMachineInstancetype/labelled", "F1/VirtualMachineClusterPreference/unlabelled"}},
+	{runs, "v1alpha2; it runs", []string{"F2/VirtualMachineClusterInstancetype/labelled", "F2/VirtualMachinePreference/labelled"}},
+	{lossy, "v1alpha1, with a field that no version knows", []string{"F1/VirtualMachineInstancetype/unlabelled"}},
+	{"stock", "v1beta1, labels forgotten", []string{"F3/VirtualMachineInstancetype/unlabelled"}},
+	{"new", "v1beta1, as KubeVirt writes it now", []string{"F3/VirtualMachineClusterPreference/labelled"}},
+}
+
+// createStashes creates the machines, a twin of one, and a snapshot of another, and
+// returns how many revisions there are.
+func (d *stashDemo) createStashes(ctx context.Context) (int, error) {
+	_, err := d.clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: stashNamespace}}, metav1.CreateOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("create namespace %s: %w", stashNamespace, err)
+	}
+	count := 0
+	for _, m := range machines {
+		n, err := d.createMachine(ctx, m.name, found(m.fixtures))
+		if err != nil {
+			return 0, err
+		}
+		count += n
+	}
+	if err := d.createTwin(ctx); err != nil {
+		return 0, err
+	}
+	n, err := d.createSnapshot(ctx, "search", "nightly", found([]string{"F1/VirtualMachineInstancetype/labelled"}))
+	return count + n, err
+}
+
+func found(names []string) []stash.Fixture {
+	fixtures := make([]stash.Fixture, len(names))
+	for i, name := range names {
+		fixtures[i] = stash.Find(name)
+	}
+	return fixtures
+}
+
+func (d *stashDemo) createMachine(ctx context.Context, name string, fixtures []stash.Fixture) (int, error) {
+	vm := stash.VirtualMachine(stashNamespace, name, stash.InSpec|stash.InStatus, fixtures...)
+	if name == runs {
+		vm = stash.Running(vm)
+	}
+	vm, err := cluster.Create(ctx, d.objects, vm)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range fixtures {
+		if name == lossy {
+			f.Data = strings.Replace(f.Data, `"spec":{`, `"spec":{"experimental":true,`, 1)
+		}
+		if err := d.createRevision(ctx, f.Revision(vm)); err != nil {
+			return 0, err
+		}
+	}
+	if name == runs {
+		return len(fixtures), d.createRevision(ctx, stash.StartRevision(vm))
+	}
+	return len(fixtures), nil
+}
+
+func (d *stashDemo) createRevision(ctx context.Context, r *appsv1.ControllerRevision) error {
+	if _, err := d.clients.AppsV1().ControllerRevisions(r.Namespace).Create(ctx, r, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create controllerrevision %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// createTwin: somebody cloned a machine, with the names of its revisions.
+func (d *stashDemo) createTwin(ctx context.Context) error {
+	original, err := d.objects.Resource(virtualMachines).Namespace(stashNamespace).Get(ctx, shares, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read virtual machine %s: %w", shares, err)
+	}
+	clone := &unstructured.Unstructured{Object: map[string]any{"spec": original.Object["spec"], "status": original.Object["status"]}}
+	clone.SetGroupVersionKind(original.GroupVersionKind())
+	clone.SetNamespace(stashNamespace)
+	clone.SetName(twin)
+	_, err = cluster.Create(ctx, d.objects, clone)
+	return err
+}
+
+func (d *stashDemo) createSnapshot(ctx context.Context, of, name string, fixtures []stash.Fixture) (int, error) {
+	vm, err := d.objects.Resource(virtualMachines).Namespace(stashNamespace).Get(ctx, of, metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("read virtual machine %s: %w", of, err)
+	}
+	snapshot, err := cluster.Create(ctx, d.objects, stash.Snapshot(vm, name))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := cluster.Create(ctx, d.objects, stash.SnapshotContent(vm, name, stash.InSpec|stash.InStatus, fixtures...)); err != nil {
+		return 0, err
+	}
+	for _, f := range fixtures {
+		if err := d.createRevision(ctx, f.Revision(snapshot)); err != nil {
+			return 0, err
+		}
+	}
+	return len(fixtures), nil
+}
+
+var (
+	virtualMachines  = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
+	snapshotContents = schema.GroupVersionResource{Group: "snapshot.kubevirt.io", Version: "v1beta1", Resource: "virtualmachinesnapshotcontents"}
+)
+
+// references are how many places name a revision that is there, and how many name one
+// that is not. The demo finds them by the form of their names alone.
+func (d *stashDemo) references(ctx context.Context) (resolved, dangling int, err error) {
+	there := map[string]bool{}
+	revisions, err := d.clients.AppsV1().ControllerRevisions(stashNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, 0, fmt.Errorf("list controllerrevisions: %w", err)
+	}
+	for _, r := range revisions.Items {
+		there[r.Name] = true
+	}
+	for _, resource := range []schema.GroupVersionResource{virtualMachines, snapshotContents} {
+		list, err := d.objects.Resource(resource).Namespace(stashNamespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return 0, 0, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
+		}
+		for _, o := range list.Items {
+			for _, name := range named(o.Object) {
+				if there[name] {
+					resolved++
+				} else {
+					dangling++
+				}
+			}
+		}
+	}
+	return resolved, dangling, nil
+}
+
+// named collects every revisionName, and every name within a controllerRevisionRef.
+func named(value any) []string {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for key, inner := range object {
+		name, isText := inner.(string)
+		switch {
+		case key == "revisionName" && isText:
+			names = append(names, name)
+		case key == "controllerRevisionRef":
+			if ref, ok := inner.(map[string]any); ok {
+				names = append(names, fmt.Sprint(ref["name"]))
+			}
+		default:
+			names = append(names, named(inner)...)
+		}
+	}
+	return names
+}
+
+// stashedAt counts revisions by the version that their data say they are at.
+func (d *stashDemo) stashedAt(ctx context.Context) (current, old int, err error) {
+	revisions, err := d.clients.AppsV1().ControllerRevisions(stashNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, 0, fmt.Errorf("list controllerrevisions: %w", err)
+	}
+	for _, r := range revisions.Items {
+		if strings.HasPrefix(r.Name, "revision-start-vm-") {
+			continue
+		}
+		var data struct{ APIVersion string }
+		if err := json.Unmarshal(r.Data.Raw, &data); err != nil {
+			return 0, 0, fmt.Errorf("read controllerrevision %s: %w", r.Name, err)
+		}
+		if data.APIVersion == "instancetype.kubevirt.io/v1beta1" {
+			current++
+		} else {
+			old++
+		}
+	}
+	return current, old, nil
+}

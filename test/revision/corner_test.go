@@ -31,14 +31,14 @@ var (
 
 // corner is a test's own namespace.
 type corner struct {
-	t         testing.TB
+	t         *testing.T
 	namespace string
 	core      kubernetes.Interface
 	dynamic   dynamic.Interface
 	clock     *testclock.FakePassiveClock
 }
 
-func newCorner(t testing.TB) *corner {
+func newCorner(t *testing.T) *corner {
 	t.Helper()
 	cfg := shared.Config()
 	cfg.QPS = -1

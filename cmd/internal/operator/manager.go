@@ -51,11 +51,11 @@ type Options struct {
 // leaderElectionID is the name of the lease. Managers of other features stand by for
 // each other, and not for these.
 func leaderElectionID(controllers []string) string {
-	id := "godwit"
+	parts := []string{"godwit"}
 	for _, name := range controllers {
-		id += "-" + component(name)
+		parts = append(parts, component(name))
 	}
-	return id
+	return strings.Join(parts, "-")
 }
 
 // Run runs the manager until the context ends.

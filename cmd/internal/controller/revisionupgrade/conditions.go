@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// ReasonSuspended: the spec says to wait.
+// ReasonSuspended says that the spec says to wait.
 const ReasonSuspended = "Suspended"
 
 // verdict is what conditions say: at most one of the three is true.

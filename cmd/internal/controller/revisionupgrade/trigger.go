@@ -243,7 +243,8 @@ func (t *Triggers) write(ctx context.Context, before, after *v1alpha1.Controller
 	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
 		return err
 	}
-	if err := t.Client.Status().Patch(ctx, after, patch, client.FieldOwner(fieldManager)); client.IgnoreNotFound(err) != nil {
+	err := client.IgnoreNotFound(t.Client.Status().Patch(ctx, after, patch, client.FieldOwner(fieldManager)))
+	if err != nil {
 		return fmt.Errorf("write the status of controllerrevisionupgradetrigger %s: %w", after.Name, err)
 	}
 	return nil

@@ -20,7 +20,7 @@ func TestOracle(t *testing.T) {
 	} {
 		command := exec.CommandContext(t.Context(), "go", args...)
 		command.Dir = "testdata/oracle"
-		command.Env = append(os.Environ(), "GOWORK=off")
+		command.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 		if output, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("%s in %s: %v\n%s", command, command.Dir, err, output)
 		}

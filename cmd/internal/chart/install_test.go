@@ -90,12 +90,18 @@ func TestRestrictedNamespaceTakesTheChart(t *testing.T) {
 		objects := decode(t, mustHelm(t, "template", "godwit", chartDir, "--namespace=restricted", values))
 		c.apply(objects, metav1.DryRunAll)
 		c.apply(objects)
-		template := find[appsv1.Deployment](t, objects, "Deployment").Spec.Template
-		pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-		pod.Namespace, pod.GenerateName = "restricted", "manager-"
-		if err := c.Create(t.Context(), pod); err != nil {
-			t.Errorf("%s: the pod of the Deployment: %v", values, err)
+		for _, component := range []string{"storage-version-migrator", "revision-upgrader"} {
+			of := named(objects, "godwit-"+component)
+			if len(of) == 0 {
+				continue // by default that feature is off
+			}
+			template := find[appsv1.Deployment](t, of, "Deployment").Spec.Template
+			pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+			pod.Namespace, pod.GenerateName = "restricted", "manager-"
+			if err := c.Create(t.Context(), pod); err != nil {
+				t.Errorf("%s: the pod of %s: %v", values, component, err)
+			}
+			c.warnings.mustBeNone(t, "the pod of "+component)
 		}
-		c.warnings.mustBeNone(t, "the pod of the Deployment")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -29,11 +28,6 @@ import (
 const (
 	// fieldManager names our writes where the server records them.
 	fieldManager = "godwit"
-
-	// requestTimeout is above the API server's own 60 s, so that a timeout is
-	// reported by whoever knows more about it; it is what frees us from a
-	// server that no longer answers at all.
-	requestTimeout = 70 * time.Second
 
 	// Metadata is all a rewrite needs of an object: protobuf where the server
 	// has it, since decoding is a good part of what a pass costs the client.
@@ -64,18 +58,9 @@ type apiClient struct {
 
 func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*apiClient, error) {
 	c := &apiClient{limiter: limiter, clock: &serverClock{local: local}}
-	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = -1 // the limiter is the only brake
-	cfg.RateLimiter = nil
+	cfg = limiter.Config(cfg)
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = "godwit"
-	}
-	if cfg.Timeout == 0 {
-		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return deadline{next: next, limit: requestTimeout} })
-	}
-	cfg.Wrap(limiter.RoundTripper)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return meter{next: next, clock: c.clock} })
 
 	var err error

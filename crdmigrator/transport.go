@@ -2,7 +2,6 @@ package crdmigrator
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -56,35 +55,6 @@ type requestCount struct {
 func CountRequests(ctx context.Context, n *atomic.Int64) context.Context {
 	outer, _ := ctx.Value(requestCountKey{}).(*requestCount)
 	return context.WithValue(ctx, requestCountKey{}, &requestCount{n: n, outer: outer})
-}
-
-// deadline bounds one exchange. Unlike the timeout of an http.Client it begins
-// when the request is sent, not while it waits for its turn.
-type deadline struct {
-	next  http.RoundTripper
-	limit time.Duration
-}
-
-func (d deadline) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), d.limit)
-	resp, err := d.next.RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	resp.Body = bodyWithin{resp.Body, cancel}
-	return resp, nil
-}
-
-// bodyWithin ends the deadline's context once the answer is read.
-type bodyWithin struct {
-	io.ReadCloser
-	cancel context.CancelFunc
-}
-
-func (b bodyWithin) Close() error {
-	defer b.cancel()
-	return b.ReadCloser.Close()
 }
 
 // meter counts requests and reads the server's clock.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,14 +22,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-const (
-	// fieldManager names our writes where the server records them.
-	fieldManager = "godwit"
-
-	// requestTimeout is above the API server's own 60 s, so that a timeout is
-	// reported by whoever knows more about it.
-	requestTimeout = 70 * time.Second
-)
+// fieldManager names our writes where the server records them.
+const fieldManager = "godwit"
 
 var controllerRevisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
 
@@ -39,20 +32,11 @@ var controllerRevisions = appsv1.SchemeGroupVersion.WithResource("controllerrevi
 type client struct{ rest rest.Interface }
 
 func newClient(cfg *rest.Config, limiter *walk.Limiter) (*client, error) {
-	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = -1 // the limiter is the only brake
-	cfg.RateLimiter = nil
+	cfg = limiter.Config(cfg)
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // a refusal is a Status, and says why
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = "godwit"
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = requestTimeout
-	}
-	cfg.Wrap(limiter.RoundTripper)
 	r, err := rest.UnversionedRESTClientFor(cfg)
 	return &client{rest: r}, err
 }

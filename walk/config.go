@@ -1,0 +1,60 @@
+package walk
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// requestTimeout is above the API server's own 60 s, so that a timeout is
+// reported by whoever knows more about it; it is what frees us from a
+// server that no longer answers at all.
+const requestTimeout = 70 * time.Second
+
+// Config is a configuration for clients whose requests the limiter paces, and
+// nothing else does. It is a copy: cfg stays as it is.
+func (l *Limiter) Config(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1 // the limiter is the only brake
+	cfg.RateLimiter = nil
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = "godwit"
+	}
+	if cfg.Timeout == 0 {
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return deadline{next: next, limit: requestTimeout} })
+	}
+	cfg.Wrap(l.RoundTripper)
+	return cfg
+}
+
+// deadline bounds one exchange. Unlike the timeout of an http.Client it begins
+// when the request is sent, not while it waits for its turn.
+type deadline struct {
+	next  http.RoundTripper
+	limit time.Duration
+}
+
+func (d deadline) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), d.limit)
+	resp, err := d.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = bodyWithin{resp.Body, cancel}
+	return resp, nil
+}
+
+// bodyWithin ends the deadline's context once the answer is read.
+type bodyWithin struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b bodyWithin) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}

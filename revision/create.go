@@ -32,7 +32,13 @@ func suffixed(want *appsv1.ControllerRevision) string {
 	digest := sha256.New()
 	digest.Write(want.Data.Raw)
 	digest.Write([]byte(want.Annotations[FromUIDAnnotation]))
-	tail := "-" + hex.EncodeToString(digest.Sum(nil))[:8]
-	head := want.Name[:min(len(want.Name), validation.DNS1123SubdomainMaxLength-len(tail))]
-	return strings.TrimRight(head, "-.") + tail
+	return EndIn(want.Name, hex.EncodeToString(digest.Sum(nil))[:8], validation.DNS1123SubdomainMaxLength)
+}
+
+// EndIn is a name or a label that ends in a dash and a tail, and has most characters
+// at the most. What is cut for it does not end in a separator, which no API server
+// takes in front of another one.
+func EndIn(text, tail string, most int) string {
+	head := text[:min(len(text), most-len(tail)-1)]
+	return strings.TrimRight(head, "-._") + "-" + tail
 }

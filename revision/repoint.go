@@ -17,10 +17,6 @@ const maxMoves = 3
 // repoint leads every reference to a source to its successor, holder by holder, so
 // that a holder of several is written once.
 func (r *round) repoint(ctx context.Context) error {
-	sources, err := r.client.sources(ctx, r.family.Describe().Referrers)
-	if err != nil {
-		return err
-	}
 	moves := map[string]*task{}
 	for _, t := range r.tasks {
 		if t.underWay() {
@@ -42,7 +38,7 @@ func (r *round) repoint(ctx context.Context) error {
 		}
 	}
 	return each(ctx, r.Upgrader, holders, func(ctx context.Context, h *Holder) error {
-		m := mover{client: r.client, sources: sources, moves: moves}
+		m := mover{client: r.client, sources: r.sources, moves: moves}
 		if err := m.move(ctx, h, byHolder[h]); err != nil {
 			if _, transient := walk.Transient(err); transient {
 				return err

@@ -41,7 +41,8 @@ func (r *round) settle(ctx context.Context) error {
 	})
 }
 
-// references scans the namespace again, for references alone.
+// references scans the namespace again, for references alone: in all resources that
+// the cluster has by now, since what nobody looks into may hold one.
 func (r *round) references(ctx context.Context) (*Census, error) {
 	sources, err := r.client.sources(ctx, r.family.Describe().Referrers)
 	if err != nil {

@@ -99,6 +99,7 @@ func (u *Upgrader) Plan(ctx context.Context, s Scope) iter.Seq2[Item, error] {
 type namespace struct {
 	*Census
 	items       []Item
+	sources     []source
 	definitions map[schema.GroupResource]Definition
 	successors  map[string][]heir // by the name of the source
 	kept        map[string]string // sources, by the name of the successor that they say
@@ -145,7 +146,7 @@ func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace
 			yield(nil, err)
 			return
 		}
-		look := &look{Upgrader: u, definitions: definitions}
+		look := &look{Upgrader: u, sources: sources, definitions: definitions}
 		look.begin()
 		for census, err := range u.client.censuses(ctx, scan{sources: sources, namespace: s.Namespace, selector: s.Selector}, look.see) {
 			if err != nil {
@@ -180,13 +181,15 @@ func (u *Upgrader) Definitions(ctx context.Context) (map[schema.GroupResource]De
 // look gathers what a scan of one namespace shows.
 type look struct {
 	*Upgrader
+	sources     []source
 	definitions map[schema.GroupResource]Definition
 	found       *namespace
 	seen        map[string]bool
 }
 
 func (l *look) begin() {
-	l.found, l.seen = &namespace{definitions: l.definitions, successors: map[string][]heir{}, kept: map[string]string{}}, map[string]bool{}
+	l.found = &namespace{sources: l.sources, definitions: l.definitions, successors: map[string][]heir{}, kept: map[string]string{}}
+	l.seen = map[string]bool{}
 }
 
 // see judges one revision, and keeps what there is to tell of it.

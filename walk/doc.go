@@ -14,6 +14,6 @@
 // (the action does), it never persists anything (the stop hook before each page
 // may), and it has no opinion on what is being migrated.
 //
-// Read list.go, then run.go, then limiter.go and budget.go; retry.go says which faults are
-// worth another attempt.
+// Read list.go, then run.go, then limiter.go and budget.go; config.go makes clients that
+// the limiter paces, retry.go says which faults are worth another attempt.
 package walk

@@ -115,6 +115,5 @@ func fit(text string, most int) string {
 		return text
 	}
 	sum := sha256.Sum256([]byte(text))
-	hash := "-" + hex.EncodeToString(sum[:])[:8]
-	return strings.TrimRight(text[:most-len(hash)], "-._") + hash
+	return revision.EndIn(text, hex.EncodeToString(sum[:])[:8], most)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -204,9 +205,8 @@ func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 }
 
 // UpgradeName is the name of a revision's upgrade: one revision has one.
-func UpgradeName(revision string, uid types.UID) string {
-	tail := "-" + string(uid[:min(len(uid), 8)])
-	return revision[:min(len(revision), 253-len(tail))] + tail
+func UpgradeName(name string, uid types.UID) string {
+	return revision.EndIn(name, string(uid[:min(len(uid), 8)]), validation.DNS1123SubdomainMaxLength)
 }
 
 // count sums up what became of the upgrades.

@@ -39,7 +39,7 @@ func (b *bench) measureIdle(ctx context.Context) (i idle, err error) {
 	if err != nil {
 		return i, err
 	}
-	ctx, p, err := b.start(ctx)
+	ctx, p, err := b.start(ctx, configured)
 	if err != nil {
 		return i, err
 	}

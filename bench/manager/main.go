@@ -34,13 +34,14 @@ type settings struct {
 	idle     time.Duration
 	idleCRDs int
 	limits   string
+	rate     float64 // that is expected of a manager with these limits
 }
 
 // result is what is written to bench/out/manager.json.
 type result struct {
 	CRDs          int             `json:"crds"`
 	ObjectsPerCRD int             `json:"objectsPerCRD"`
-	Limits        string          `json:"limits"` // of the manager; empty: its defaults
+	Limits        string          `json:"limits"` // of the manager, but for the wall time; {}: its defaults
 	Wall          wall            `json:"wall"`
 	Neighbour     neighbourResult `json:"neighbour"`
 	Idle          idle            `json:"idle"`
@@ -55,7 +56,8 @@ func main() {
 	flag.DurationVar(&s.window, "window", 30*time.Second, "how long the second client is measured in each half of a turn")
 	flag.DurationVar(&s.idle, "idle", 10*time.Minute, "how long the manager is measured with nothing to do; 0 for not at all")
 	flag.IntVar(&s.idleCRDs, "idle-crds", 200, "definitions that it watches then")
-	flag.StringVar(&s.limits, "limits", "", "the limits of the manager's configuration, as YAML in one line (default: its own)")
+	flag.StringVar(&s.limits, "limits", "{}", "the limits of the manager's configuration beside a second client and when idle, as YAML in one line (default: its own)")
+	flag.Float64Var(&s.rate, "rate", 20, "objects per second that a manager with these limits migrates, as far as one knows: how many definitions it is given beside a second client")
 	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
 	out := flag.String("out", "out/manager.json", "where the result goes")
 	flag.Parse()
@@ -91,7 +93,7 @@ func run(ctx context.Context, s settings) (r result, err error) {
 	if r.Wall, err = b.measureWall(ctx); err != nil {
 		return r, fmt.Errorf("measure the wall time: %w", err)
 	}
-	if r.Neighbour, err = b.measureNeighbour(ctx, r.Wall.Manager.ObjectsPerSecond); err != nil {
+	if r.Neighbour, err = b.measureNeighbour(ctx); err != nil {
 		return r, fmt.Errorf("measure the second client: %w", err)
 	}
 	if r.Idle, err = b.measureIdle(ctx); err != nil {

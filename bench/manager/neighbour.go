@@ -73,14 +73,13 @@ func windowOf(took []time.Duration) window {
 	return window{Samples: len(took), P50: ms(0.5), P99: ms(0.99), Max: ms(1), took: took}
 }
 
-func (b *bench) measureNeighbour(ctx context.Context, speed float64) (r neighbourResult, err error) {
+func (b *bench) measureNeighbour(ctx context.Context) (r neighbourResult, err error) {
 	r.PerSecond, r.Mix = perSecond, "of ten requests: 6 GET, 1 LIST of 20, 3 PATCH, of ConfigMaps of its own"
 	n, err := b.newNeighbour(ctx)
 	if err != nil {
 		return r, err
 	}
-	// What keeps a manager of that speed busy for two windows.
-	share := int(2*speed*b.window.Seconds()/float64(b.objects)) + 1
+	share := int(2*b.rate*b.window.Seconds()/float64(b.objects)) + 1 // enough for two windows
 	for i := range b.rounds {
 		average := loadAverage()
 		t, err := b.turn(ctx, n, b.resources[:min(share, b.crds)])
@@ -115,7 +114,7 @@ func (r *neighbourResult) rate() {
 
 // turn measures one round.
 func (b *bench) turn(ctx context.Context, n *neighbour, resources []*widget.Resource) (t turn, err error) {
-	ctx, p, err := b.start(ctx, "--leader-elect=false") // one that is stopped can't renew its lease
+	ctx, p, err := b.start(ctx, configured, "--leader-elect=false") // one that is stopped can't renew its lease
 	if err != nil {
 		return t, err
 	}

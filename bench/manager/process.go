@@ -53,11 +53,17 @@ func (b *bench) installManager(ctx context.Context) error {
 	if err := controlplane.WriteKubeconfig(b.file("kubeconfig"), user); err != nil {
 		return err
 	}
-	limits := b.limits
-	if limits == "" {
-		limits = "{}"
-	}
-	return os.WriteFile(b.file("config.yaml"), []byte("apiVersion: config.godwit.dev/v1alpha1\nkind: ManagerConfiguration\n"+
+	return errors.Join(b.configure(configured, b.limits), b.configure(unpaced, "{maxWritesPerSecond: 0}"))
+}
+
+// The configurations that a manager is started with.
+const (
+	configured = "configured.yaml" // what the flags say
+	unpaced    = "unpaced.yaml"    // without a rate, as the command is that it is compared with
+)
+
+func (b *bench) configure(file, limits string) error {
+	return os.WriteFile(b.file(file), []byte("apiVersion: config.godwit.dev/v1alpha1\nkind: ManagerConfiguration\n"+
 		"storageVersionMigrator: {defaults: {settle: 0s}}\nlimits: "+limits+"\n"), 0o600)
 }
 
@@ -70,10 +76,10 @@ type process struct {
 	ended chan error
 }
 
-// start starts the manager as a Deployment does, but for more flags, and returns
-// when it is ready. The context that it returns ends with the manager: whoever
+// start starts the manager as a Deployment does, with a configuration and more
+// flags, and returns when it is ready. The context that it returns ends with the manager: whoever
 // waits for its work must not wait for one that has given up.
-func (b *bench) start(ctx context.Context, flags ...string) (context.Context, *process, error) {
+func (b *bench) start(ctx context.Context, configuration string, flags ...string) (context.Context, *process, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +89,7 @@ func (b *bench) start(ctx context.Context, flags ...string) (context.Context, *p
 		return nil, nil, err
 	}
 	p := &process{ended: make(chan error, 1), log: log}
-	flags = append([]string{"manager", "--config=" + b.file("config.yaml"), "--metrics-bind-address=0",
+	flags = append([]string{"manager", "--config=" + b.file(configuration), "--metrics-bind-address=0",
 		"--health-probe-bind-address=" + address, "--leader-elect-namespace=default"}, flags...)
 	p.Cmd = exec.CommandContext(ctx, b.binary, flags...)
 	p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) }

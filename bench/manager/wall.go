@@ -10,7 +10,8 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
-// wall compares the manager with the same work done by one command after another.
+// wall compares the manager with the same work done by one command after another,
+// both without a rate: with one, the rate is all there is to measure.
 type wall struct {
 	// Settle is the settle time of both. A flip is adopted once the API server has
 	// renewed its lease, for which the manager waits up to 10 s within its wall
@@ -102,7 +103,7 @@ func runSingle(ctx context.Context, binary string, r *widget.Resource) (single, 
 
 // runManager lets a manager that has nothing to do yet see every definition change.
 func (b *bench) runManager(ctx context.Context) (m managed, err error) {
-	ctx, p, err := b.start(ctx)
+	ctx, p, err := b.start(ctx, unpaced)
 	if err != nil {
 		return m, err
 	}

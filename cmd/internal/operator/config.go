@@ -41,9 +41,9 @@ const (
 )
 
 // DefaultMaxWritesPerSecond keeps what others notice of the manager small on an API
-// server of two cores; docs/adr/0014 has the measurements. It is a busy controller's
-// rate: 180,000 objects in an hour.
-const DefaultMaxWritesPerSecond = 50
+// server of two cores; docs/adr/0014 has the measurements. It comes to 72,000 objects
+// in an hour.
+const DefaultMaxWritesPerSecond = 20
 
 // feature is a part of the manager that runs alone or beside others.
 type feature struct {
@@ -117,7 +117,7 @@ type ScopeConfiguration struct {
 type Limits struct {
 	// MaxInFlight requests at once; 0 means 16.
 	MaxInFlight int `json:"maxInFlight,omitempty"`
-	// MaxWritesPerSecond that start; unset means 50, and 0 no limit.
+	// MaxWritesPerSecond that start; unset means 20, and 0 no limit.
 	MaxWritesPerSecond *float64 `json:"maxWritesPerSecond,omitempty"`
 	// MaxBytesPerFiveMinutes that etcd has to take; unset means 512Mi, and 0 no
 	// limit.

@@ -1,7 +1,7 @@
 package crdmigrator_test
 
 import (
-	"fmt"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/program"
 )
 
 const kills = 20
@@ -83,13 +84,7 @@ func (w *widgets) mustBeWrittenOnce() {
 
 // buildGodwit compiles the command once for all tests of this package.
 var buildGodwit = sync.OnceValues(func() (string, error) {
-	binary := filepath.Join(shared.Dir(), "godwit") // goes when the control plane goes
-	build := exec.Command("go", "build", "-o", binary, "github.com/godwit-dev/godwit/cmd/godwit")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return binary, nil
+	return program.Godwit(context.Background(), shared.Dir()) // which goes when the control plane goes
 })
 
 // commands returns a maker of godwit commands that speak to the test's control

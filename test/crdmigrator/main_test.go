@@ -4,9 +4,7 @@
 package crdmigrator_test
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 
@@ -25,20 +23,7 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
 	}
 	log.SetLogger(logr.Discard()) // what an operator of these tests says, its test reads
-	os.Exit(func() int {
-		var err error
-		shared, err = controlplane.Start(context.Background(), controlplane.Options{})
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() {
-			if err := shared.Stop(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-			}
-		}()
-		return m.Run()
-	}())
+	os.Exit(controlplane.Main(m, &shared))
 }
 
 func parallelSet() bool {

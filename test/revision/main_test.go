@@ -5,7 +5,6 @@ package revision_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 
@@ -20,20 +19,10 @@ var shared *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(func() int {
-		ctx := context.Background()
-		var err error
-		if shared, err = controlplane.Start(ctx, controlplane.Options{}); err == nil {
-			defer func() { _ = shared.Stop() }()
-			err = controlplane.InstallCRDs(ctx, shared.Config(),
-				define("recipes", "Recipe", "v2", "v1"), define("sauces", "Sauce", "v2", "v1"), define("meals", "Meal", "v1"))
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return m.Run()
-	}())
+	os.Exit(controlplane.Main(m, &shared, func(ctx context.Context, cp *controlplane.ControlPlane) error {
+		return controlplane.InstallCRDs(ctx, cp.Config(),
+			define("recipes", "Recipe", "v2", "v1"), define("sauces", "Sauce", "v2", "v1"), define("meals", "Meal", "v1"))
+	}))
 }
 
 // define is a definition that stores the first version.

@@ -2,7 +2,7 @@ package chart_test
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/test/program"
 )
 
 const (
@@ -22,17 +24,8 @@ const (
 	chartDir = root + "/charts/godwit"
 )
 
-// helmPath compiles Helm, unless Go has it in its cache.
-var helmPath = sync.OnceValues(func() (string, error) {
-	command := exec.Command("go", "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
-	command.Dir = root
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0") // -race and the like are not for tools
-	out, err := command.Output()
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-		return "", fmt.Errorf("compile helm: %w: %s", err, failed.Stderr)
-	}
-	return strings.TrimSpace(string(out)), err
-})
+// helmPath is Helm, found once for all tests.
+var helmPath = sync.OnceValues(func() (string, error) { return program.Helm(context.Background()) })
 
 // helm runs a command on a machine where nobody has used Helm before.
 func helm(t *testing.T, args ...string) (string, error) {

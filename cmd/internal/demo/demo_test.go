@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/godwit-dev/godwit/test/program"
 )
 
 const lastLine = "demo: 2000 objects, 0 at old versions, storedVersions trimmed on 3 CRDs"
@@ -31,14 +33,7 @@ var godwit = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "godwit")
-	build := exec.Command("go", "build", "-o", path, "github.com/godwit-dev/godwit/cmd/godwit")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
-	out, err := build.CombinedOutput()
-	if err != nil {
-		err = &exec.Error{Name: string(out), Err: err}
-	}
-	return path, err
+	return program.Godwit(context.Background(), dir)
 })
 
 func TestMain(m *testing.M) {

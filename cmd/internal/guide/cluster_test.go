@@ -7,9 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/program"
 )
 
 // cluster is the one that the guides speak of: it has one API server, and its etcd
@@ -84,12 +83,8 @@ func (c *cluster) freePort() string {
 func (c *cluster) programs() string {
 	c.t.Helper()
 	bin := c.t.TempDir()
-	godwit := filepath.Join(bin, "godwit")
-	build := exec.CommandContext(c.t.Context(), "go", "build", "-o", godwit, "github.com/godwit-dev/godwit/cmd/godwit")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
-	out, err := build.CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("build godwit: %v\n%s", err, out)
+	if _, err := program.Godwit(c.t.Context(), bin); err != nil {
+		c.t.Fatal(err)
 	}
 	c.link("godwit", filepath.Join(bin, "kubectl-godwit"))
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
@@ -104,21 +99,12 @@ func (c *cluster) programs() string {
 		c.t.Fatalf("find kubectl beside kube-apiserver: %v: run `make controlplane`, or put it there", err)
 	}
 	c.link(kubectl, filepath.Join(bin, "kubectl"))
-	c.link(c.helm(), filepath.Join(bin, "helm"))
-	return bin
-}
-
-// helm compiles Helm, unless Go has it in its cache.
-func (c *cluster) helm() string {
-	c.t.Helper()
-	command := exec.CommandContext(c.t.Context(), "go", "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
-	command.Dir = root
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
-	out, err := command.Output()
+	helm, err := program.Helm(c.t.Context())
 	if err != nil {
-		c.t.Fatalf("compile helm: %v", err)
+		c.t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
+	c.link(helm, filepath.Join(bin, "helm"))
+	return bin
 }
 
 func (c *cluster) link(target, name string) {

@@ -61,20 +61,7 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "32") // those that wait for their turn or for a place run, too
 	}
 	log.SetLogger(logr.Discard()) // managers are processes of their own, and say what they say there
-	os.Exit(func() int {
-		ctx := context.Background()
-		var err error
-		if plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = plane.Stop() }()
-		if err := installOwnKinds(ctx, plane); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return m.Run()
-	}())
+	os.Exit(controlplane.Main(m, &plane, installOwnKinds))
 }
 
 // runManager is the life of such a process.

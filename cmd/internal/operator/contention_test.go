@@ -172,7 +172,8 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	c.flip(geese)
 	made := c.awaitReason(geese, v1alpha1.ReasonSucceeded)
 
-	c.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: other.example.com}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceSystem)
+	other := newClusterOn(t, c.plane)
+	other.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: "+other.group+"}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceSystem)
 	lease := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: leaderElectionID([]string{StorageVersionMigrator})}
 	c.await("the other manager to work", func() bool { return c.Get(t.Context(), lease, &coordinationv1.Lease{}) == nil })
 	c.unlabel(geese) // both look at it now, and the one that made the migration takes it away
@@ -181,7 +182,9 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	ducks := c.define("ducks", 20, optedIn)
 	c.flip(ducks)
 	first := c.awaitReason(ducks, v1alpha1.ReasonSucceeded)
-	time.Sleep(3 * time.Second) // that it is not taken away can only be waited for
+	swans := other.define("swans", 1, optedIn) // what the other manager looks at next
+	other.flip(swans)
+	other.awaitReason(swans, v1alpha1.ReasonSucceeded)
 	if now := c.migration(ducks); now == nil || now.UID != first.UID {
 		t.Errorf("the migration that one manager made is gone, or was made again: %v", now)
 	}

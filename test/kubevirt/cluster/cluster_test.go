@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 
@@ -27,28 +26,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx := context.Background()
-	cp, err := controlplane.Start(ctx, controlplane.Options{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	shared = cp
-	code := 1
-	if err := cluster.Install(ctx, cp.Config()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		code = m.Run()
-	}
-	if err := cp.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	os.Exit(controlplane.Main(m, &shared, func(ctx context.Context, cp *controlplane.ControlPlane) error {
+		return cluster.Install(ctx, cp.Config())
+	}))
 }
 
 // Each fixture lives on a real API server: the server takes the objects, prunes no

@@ -1,0 +1,33 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// Main runs a package's tests against one control plane that they share: it starts it,
+// puts it into shared, prepares it, and stops it after the last test. What it returns
+// is for os.Exit.
+func Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(context.Context, *ControlPlane) error) (code int) {
+	ctx := context.Background()
+	failed := func(err error) bool {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		return err != nil
+	}
+	cp, err := Start(ctx, Options{})
+	if failed(err) {
+		return code
+	}
+	defer func() { failed(cp.Stop()) }()
+	*shared = cp
+	for _, step := range prepare {
+		if failed(step(ctx, cp)) {
+			return code
+		}
+	}
+	return tests.Run()
+}

@@ -234,8 +234,12 @@ func (r *round) beginWithoutSource(ctx context.Context, t *task) error {
 			t.ended(Created, "", "")
 			return nil
 		}
+	case len(references) == 0 && t.wish.UID == "": // nobody has ever seen it
+		t.ended(Failed, ReasonSourceGone, fmt.Sprintf("there is no controllerrevision %s/%s, and nobody refers to one: see kubectl get controllerrevisions -n %s",
+			t.GetNamespace(), t.GetName(), t.GetNamespace()))
+		return nil
 	case len(references) == 0:
-		t.ended(Skipped, ReasonSourceGone, "there is no such revision, and nobody refers to it")
+		t.ended(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
 		return nil
 	}
 	i := missing(t.GetNamespace(), t.GetName(), references, nil)

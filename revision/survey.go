@@ -43,8 +43,9 @@ const maxHolders = 5
 func (u *Upgrader) Survey(ctx context.Context) (Survey, error) { return u.SurveyEach(ctx, nil) }
 
 // SurveyEach is a survey that is a plan of the whole cluster as well: each, if given,
-// is called with every item, so that both come of one scan.
-func (u *Upgrader) SurveyEach(ctx context.Context, each func(Item)) (Survey, error) {
+// is called with every item, so that both come of one scan. Its first error ends the
+// scan.
+func (u *Upgrader) SurveyEach(ctx context.Context, each func(Item) error) (Survey, error) {
 	s := newSurveyor(u.family.Describe().Versions)
 	for n, err := range u.namespaces(ctx, Scope{}) {
 		if err != nil {
@@ -52,8 +53,11 @@ func (u *Upgrader) SurveyEach(ctx context.Context, each func(Item)) (Survey, err
 		}
 		for _, i := range n.items {
 			s.item(i)
-			if each != nil {
-				each(i)
+			if each == nil {
+				continue
+			}
+			if err := each(i); err != nil {
+				return Survey{}, err
 			}
 		}
 	}

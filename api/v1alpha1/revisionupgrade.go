@@ -154,7 +154,11 @@ type ControllerRevisionUpgradeTrigger struct {
 
 	// +optional
 	Spec ControllerRevisionUpgradeTriggerSpec `json:"spec,omitzero"`
+
+	// As with a CRDMigration: what nobody has looked at is not done.
+
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status ControllerRevisionUpgradeTriggerStatus `json:"status,omitzero"`
 }
 
@@ -227,7 +231,8 @@ type ControllerRevisionUpgradeTriggerSpec struct {
 
 // ControllerRevisionUpgradeTriggerStatus says what was found and what became of it.
 type ControllerRevisionUpgradeTriggerStatus struct {
-	// ObservedGeneration is the generation of the spec that the status is about.
+	// ObservedGeneration is the generation of the spec that the status is about; -1
+	// before anybody has looked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Counts of the revisions in scope.
@@ -263,15 +268,25 @@ type ControllerRevisionUpgradeTriggerStatus struct {
 
 // RevisionCounts is an exact tally of revisions.
 type RevisionCounts struct {
+	// Discovered are those that something in scope refers to, when it was looked for
+	// work.
 	Discovered int64 `json:"discovered"`
-	UpToDate   int64 `json:"upToDate"`
+	// UpToDate are those of them that nothing had to be done about.
+	UpToDate int64 `json:"upToDate"`
+	// Relabelled were at the target version, with labels that said something else.
 	Relabelled int64 `json:"relabelled"`
-	Pending    int64 `json:"pending"`
-	Deferred   int64 `json:"deferred"`
-	Held       int64 `json:"held"`
-	Blocked    int64 `json:"blocked"`
-	Failed     int64 `json:"failed"`
-	Succeeded  int64 `json:"succeeded"`
+	// Pending are to be upgraded.
+	Pending int64 `json:"pending"`
+	// Deferred wait for something that will come, as a virtual machine that stops.
+	Deferred int64 `json:"deferred"`
+	// Held have a successor, and somebody who still refers to them.
+	Held int64 `json:"held"`
+	// Blocked are what nobody has tried, since somebody has to decide first.
+	Blocked int64 `json:"blocked"`
+	// Failed are what somebody has to repair.
+	Failed int64 `json:"failed"`
+	// Succeeded have a successor that everybody refers to.
+	Succeeded int64 `json:"succeeded"`
 }
 
 // RevisionVersionCount is how many stashes speak a version, in one form.
@@ -310,7 +325,11 @@ type ControllerRevisionUpgrade struct {
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec ControllerRevisionUpgradeSpec `json:"spec"`
+
+	// As with a CRDMigration: what nobody has looked at is not done.
+
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status ControllerRevisionUpgradeStatus `json:"status,omitzero"`
 }
 
@@ -367,7 +386,8 @@ type UpgradePhase string
 
 // ControllerRevisionUpgradeStatus says how far an upgrade is.
 type ControllerRevisionUpgradeStatus struct {
-	// ObservedGeneration is the generation of the spec that the status is about.
+	// ObservedGeneration is the generation of the spec that the status is about; -1
+	// before anybody has looked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Phase for people; the conditions are for programs.

@@ -182,7 +182,10 @@ func (s *revisionSession) checkDefinitions(definitions map[schema.GroupResource]
 func (s *revisionSession) look(ctx context.Context) ([]revision.Item, *revision.Survey, error) {
 	var items []revision.Item
 	if s.scope.whole() {
-		survey, err := s.SurveyEach(ctx, func(i revision.Item) { items = append(items, i) })
+		survey, err := s.SurveyEach(ctx, func(i revision.Item) error {
+			items = append(items, i)
+			return nil
+		})
 		if err != nil {
 			return nil, nil, s.explain(ctx, err)
 		}

@@ -45,16 +45,33 @@ func TestKstatusFollowsAMigration(t *testing.T) {
 
 func (c *cluster) mustBeKstatus(name, when string, want status.Status) {
 	c.t.Helper()
+	if got := c.kstatus(&v1alpha1.CRDMigration{ObjectMeta: objectMeta(name)}); got.Status != want {
+		c.t.Errorf("%s: kstatus says %s (%s), want %s", when, got.Status, got.Message, want)
+	}
+}
+
+func (c *cluster) mustHaveKstatus(o client.Object, want status.Status) {
+	c.t.Helper()
+	if got := c.kstatus(o); got.Status != want {
+		c.t.Errorf("%T %s: kstatus says %s (%s), want %s", o, o.GetName(), got.Status, got.Message, want)
+	}
+}
+
+// kstatus of an object as the server has it.
+func (c *cluster) kstatus(of client.Object) *status.Result {
+	c.t.Helper()
+	kind, err := c.GroupVersionKindFor(of)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("CRDMigration"))
-	if err := c.Get(c.t.Context(), client.ObjectKey{Name: name}, o); err != nil {
+	o.SetGroupVersionKind(kind)
+	if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(of), o); err != nil {
 		c.t.Fatal(err)
 	}
 	result, err := status.Compute(o)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if result.Status != want {
-		c.t.Errorf("%s: kstatus says %s (%s), want %s", when, result.Status, result.Message, want)
-	}
+	return result
 }

@@ -201,8 +201,11 @@ func addRevisionUpgrader(mgr manager.Manager, s setting) error {
 	if err != nil {
 		return err
 	}
+	if err := revisionupgrade.NewMetrics(mgr.GetClient()).Register(metrics.Registry); err != nil {
+		return err
+	}
 	recorder := mgr.GetEventRecorder("godwit")
-	triggers := &revisionupgrade.Triggers{Client: mgr.GetClient(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{}}
+	triggers := &revisionupgrade.Triggers{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{}}
 	if every := s.RevisionUpgrader.ScanEvery; every != nil {
 		triggers.ScanEvery = every.Duration
 	}

@@ -1,27 +1,50 @@
 package operator
 
 import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
 	kubevirtcluster "github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/stash"
 )
 
-// TestTriggerHasEveryRevisionUpgraded: a trigger that says nothing finds the
-// machines' stashes in every form, has them upgraded by a manager with the rights
-// that are its own, and says what it did.
-func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
+// virtualization is a namespace of a cluster with KubeVirt's definitions.
+type virtualization struct {
+	*cluster
+	objects   dynamic.Interface
+	namespace string
+}
+
+// installKubeVirt gives the shared plane its definitions, which outlast the test.
+var installKubeVirt = sync.OnceValue(func() error { return kubevirtcluster.Install(context.Background(), plane.Config()) })
+
+func newVirtualization(t *testing.T) *virtualization {
+	t.Helper()
 	c := newCluster(t)
-	if err := kubevirtcluster.Install(t.Context(), plane.Config()); err != nil {
+	if err := installKubeVirt(); err != nil {
 		t.Fatal(err)
 	}
 	machines := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "machines-"}}
@@ -32,54 +55,425 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := 0
-	for _, f := range stash.All() {
-		vm, err := kubevirtcluster.Create(t.Context(), objects, stash.VirtualMachine(machines.Name, f.VM, stash.InSpec|stash.InStatus, f))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Create(t.Context(), f.Revision(vm)); err != nil {
-			t.Fatal(err)
-		}
-		if f.Version != "v1beta1" { // the others are relabelled, if anything
-			old++
-		}
-	}
+	return &virtualization{cluster: c, objects: objects, namespace: machines.Name}
+}
 
+// upgrade starts a manager that upgrades revisions, with the rights that are its own.
+func (c *virtualization) upgrade() *process {
+	c.t.Helper()
 	_, user := c.serviceAccountOf(RevisionUpgrader, func(rbacv1.PolicyRule) bool { return false })
-	c.manageAs(user, "", EnableVariable+"=false", EnableRevisionUpgrader+"=true")
-	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: objectMeta("all")}
-	if err := c.Create(t.Context(), trigger); err != nil {
-		t.Fatal(err)
+	return c.manageAs(user, "", EnableVariable+"=false", EnableRevisionUpgrader+"=true")
+}
+
+// machine creates a virtual machine with the revision that it refers to in its spec
+// and status.
+func (c *virtualization) machine(f stash.Fixture, change ...func(*unstructured.Unstructured) *unstructured.Unstructured) (revision string) {
+	c.t.Helper()
+	want := stash.VirtualMachine(c.namespace, f.VM, stash.InSpec|stash.InStatus, f)
+	for _, change := range change {
+		want = change(want)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("status: %+v", trigger.Status)
+	vm, err := kubevirtcluster.Create(c.t.Context(), c.objects, want)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r := f.Revision(vm)
+	if err := c.Create(c.t.Context(), r); err != nil {
+		c.t.Fatal(err)
+	}
+	return r.Name
+}
+
+// stashed is what a virtual machine's spec names.
+func (c *virtualization) stashed(f stash.Fixture) string {
+	c.t.Helper()
+	vm := c.virtualMachine(f)
+	field := "instancetype"
+	if f.Preference() {
+		field = "preference"
+	}
+	name, _, err := unstructured.NestedString(vm.Object, "spec", field, "revisionName")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return name
+}
+
+func (c *virtualization) virtualMachine(f stash.Fixture) *unstructured.Unstructured {
+	c.t.Helper()
+	vm := stash.VirtualMachine(c.namespace, f.VM, stash.InSpec)
+	if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(vm), vm); err != nil {
+		c.t.Fatal(err)
+	}
+	return vm
+}
+
+// trigger makes a trigger that looks in the test's own namespace.
+func (c *virtualization) trigger(name string, spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) *v1alpha1.ControllerRevisionUpgradeTrigger {
+	c.t.Helper()
+	spec.Namespace = c.namespace
+	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: objectMeta(c.namespace + "-" + name), Spec: spec}
+	if err := c.Create(c.t.Context(), trigger); err != nil {
+		c.t.Fatal(err)
+	}
+	return trigger
+}
+
+// awaitTrigger waits until the trigger's Ready has a reason.
+func (c *virtualization) awaitTrigger(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, reason string) {
+	c.t.Helper()
+	defer func() {
+		if c.t.Failed() {
+			c.t.Logf("status of %s: counts %+v, %+v", trigger.Name, trigger.Status.Counts, trigger.Status)
 		}
-	})
-	c.await("the trigger to be Ready", func() bool {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(trigger), trigger); err != nil {
-			t.Fatal(err)
+	}()
+	c.await("trigger "+trigger.Name+" to be "+reason, func() bool {
+		if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(trigger), trigger); err != nil {
+			c.t.Fatal(err)
 		}
-		return meta.IsStatusConditionTrue(trigger.Status.Conditions, v1alpha1.ConditionReady)
+		ready := meta.FindStatusCondition(trigger.Status.Conditions, v1alpha1.ConditionReady)
+		return ready != nil && ready.Reason == reason && ready.ObservedGeneration == trigger.Generation
 	})
-	if n := trigger.Status.Counts; n == nil || n.Discovered != int64(len(stash.All())) || n.Failed+n.Blocked+n.Pending != 0 {
-		t.Errorf("counts %+v, failures %+v", n, trigger.Status.Failures)
+}
+
+func (c *virtualization) mustCount(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, want v1alpha1.RevisionCounts) {
+	c.t.Helper()
+	if got := trigger.Status.Counts; got == nil || *got != want {
+		c.t.Errorf("trigger %s counts %+v, want %+v", trigger.Name, got, want)
 	}
-	upgrades := &v1alpha1.ControllerRevisionUpgradeList{}
-	if err := c.List(t.Context(), upgrades, client.InNamespace(machines.Name)); err != nil {
-		t.Fatal(err)
+}
+
+// upgradeByName asks for the upgrade of a revision.
+func (c *virtualization) upgradeByName(name, revision string) *v1alpha1.ControllerRevisionUpgrade {
+	c.t.Helper()
+	upgrade := &v1alpha1.ControllerRevisionUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name},
+		Spec:       v1alpha1.ControllerRevisionUpgradeSpec{TargetName: revision},
 	}
-	retained := 0
-	for _, u := range upgrades.Items {
+	if err := c.Create(c.t.Context(), upgrade); err != nil {
+		c.t.Fatal(err)
+	}
+	return upgrade
+}
+
+// upgrades of the test's namespace.
+func (c *virtualization) upgrades() []v1alpha1.ControllerRevisionUpgrade {
+	c.t.Helper()
+	list := &v1alpha1.ControllerRevisionUpgradeList{}
+	if err := c.List(c.t.Context(), list, client.InNamespace(c.namespace)); err != nil {
+		c.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// awaitUpgrade waits until an upgrade is in a phase.
+func (c *virtualization) awaitUpgrade(upgrade *v1alpha1.ControllerRevisionUpgrade, phase revision.Phase) {
+	c.t.Helper()
+	defer func() {
+		if c.t.Failed() {
+			c.t.Logf("status of %s: %+v", upgrade.Name, upgrade.Status)
+		}
+	}()
+	c.await("upgrade "+upgrade.Name+" to be "+string(phase), func() bool {
+		if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(upgrade), upgrade); err != nil {
+			c.t.Fatal(err)
+		}
+		return revision.Phase(upgrade.Status.Phase) == phase && upgrade.Status.ObservedGeneration == upgrade.Generation
+	})
+}
+
+func (c *virtualization) merge(o client.Object, patch string) {
+	c.t.Helper()
+	if err := c.Patch(c.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// TestTriggerHasEveryRevisionUpgraded: a trigger that says nothing finds the
+// machines' stashes in every form, has them upgraded by a manager with the rights
+// that are its own, and says what it did.
+func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
+	c := newVirtualization(t)
+	want := v1alpha1.RevisionCounts{}
+	for _, f := range stash.All() {
+		c.machine(f)
+		want.Discovered++
+		switch {
+		case f.Version != "v1beta1":
+			want.Succeeded++
+		case f.Labelled:
+			want.UpToDate++
+		default:
+			want.Relabelled++
+		}
+	}
+	c.upgrade()
+	trigger := c.trigger("all", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	c.mustCount(trigger, want)
+	c.mustHaveKstatus(trigger, status.CurrentStatus)
+	retained := int64(0)
+	for _, u := range c.upgrades() {
 		if revision.Phase(u.Status.Phase) == revision.Retained {
 			retained++
 		}
-		if !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionReady) {
-			t.Errorf("%s is %s: %+v", u.Name, u.Status.Phase, u.Status.Conditions)
+		c.mustHaveKstatus(&u, status.CurrentStatus)
+	}
+	if retained != want.Succeeded {
+		t.Errorf("%d sources are retained, want %d", retained, want.Succeeded)
+	}
+}
+
+// TestTriggerThatOnlyLooks counts and makes nothing; one that verifies is done when
+// nothing is left, and stalled before.
+func TestTriggerThatOnlyLooks(t *testing.T) {
+	c := newVirtualization(t)
+	old, runs := stash.Find("F1/VirtualMachineClusterInstancetype/labelled"), stash.Find("F2/VirtualMachinePreference/labelled")
+	names := map[string]string{old.VM: c.machine(old), runs.VM: c.machine(runs, stash.Running)}
+	c.upgrade()
+	found := v1alpha1.RevisionCounts{Discovered: 2, Pending: 1, Deferred: 1}
+
+	look := c.trigger("look", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeDryRun})
+	c.awaitTrigger(look, revisionupgrade.ReasonPending)
+	c.mustCount(look, found)
+	c.mustHaveKstatus(look, status.CurrentStatus)
+	verify := c.trigger("verify", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeVerify})
+	c.awaitTrigger(verify, revisionupgrade.ReasonPending)
+	c.mustCount(verify, found)
+	c.mustHaveKstatus(verify, status.FailedStatus)
+	if made := c.upgrades(); len(made) > 0 {
+		t.Errorf("upgrades were made: %v", made)
+	}
+	for _, f := range []stash.Fixture{old, runs} {
+		if got := c.stashed(f); got != names[f.VM] {
+			t.Errorf("%s refers to %s, want %s", f.VM, got, names[f.VM])
 		}
 	}
-	if retained != old {
-		t.Errorf("%d sources are retained, want %d", retained, old)
+
+	upgrade := c.trigger("upgrade", v1alpha1.ControllerRevisionUpgradeTriggerSpec{OnRunning: v1alpha1.OnRunningHold})
+	c.awaitTrigger(upgrade, revisionupgrade.ReasonSucceeded)
+	again := c.trigger("verify-again", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeVerify})
+	c.awaitTrigger(again, revisionupgrade.ReasonSucceeded)
+	c.mustCount(again, v1alpha1.RevisionCounts{Discovered: 2, UpToDate: 2})
+}
+
+// TestSuspendedTriggerStopsItsUpgrades, those that it has made as well, and goes on
+// where it stopped.
+func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
+	c := newVirtualization(t)
+	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	old := c.machine(f, stash.Running)
+	trigger := c.trigger("later", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Suspend: true})
+	c.mustHaveKstatus(trigger, status.InProgressStatus) // nobody has looked
+	c.upgrade()
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
+	if made := c.upgrades(); len(made) > 0 {
+		t.Errorf("something was made while suspended: %v", made)
 	}
+	c.merge(trigger, `{"spec":{"suspend":false}}`)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
+	c.await("the upgrade to be deferred", func() bool {
+		made := c.upgrades()
+		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Pending
+	})
+	c.merge(trigger, `{"spec":{"suspend":true}}`)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
+
+	vm := c.virtualMachine(f)
+	stop := client.RawPatch(types.MergePatchType, []byte(`{"status":{"printableStatus":"Stopped","created":false,"ready":false}}`))
+	if err := c.Status().Patch(t.Context(), vm, stop); err != nil {
+		t.Fatal(err)
+	}
+	bystander := c.upgradeByName("bystander", c.machine(stash.Find("F2/VirtualMachinePreference/labelled")))
+	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
+	if got := c.stashed(f); got != old {
+		t.Errorf("suspended, and %s refers to %s", f.VM, got)
+	}
+	c.merge(trigger, `{"spec":{"suspend":false}}`)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	if got := c.stashed(f); got == old {
+		t.Errorf("%s still refers to %s", f.VM, got)
+	}
+}
+
+// TestContinuousTriggerFindsWhatComesLater; one that looks once is at its end.
+func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
+	c := newVirtualization(t)
+	c.upgrade()
+	once := c.trigger("once", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
+	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded)
+	always := c.trigger("always", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Run: v1alpha1.RunContinuous})
+	c.awaitTrigger(always, revisionupgrade.ReasonSucceeded)
+	f := stash.Find("F2/VirtualMachinePreference/labelled")
+	old := c.machine(f)
+	c.hoursLater(once)
+	c.hoursLater(always)
+	c.await("the revision that came late to be upgraded", func() bool { return c.stashed(f) != old })
+	c.await("the trigger to count it", func() bool {
+		c.awaitTrigger(always, revisionupgrade.ReasonSucceeded)
+		return always.Status.Counts.Succeeded == 1
+	})
+	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded)
+	c.mustCount(once, v1alpha1.RevisionCounts{})
+}
+
+// hoursLater sets back what a trigger noted of its last scan, and has it looked at.
+func (c *virtualization) hoursLater(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) {
+	c.t.Helper()
+	patch := fmt.Sprintf(`{"status":{"lastScanTime":%q}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	c.merge(trigger, `{"spec":{"suspend":true}}`)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
+	if err := c.Status().Patch(c.t.Context(), trigger, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		c.t.Fatal(err)
+	}
+	c.merge(trigger, `{"spec":{"suspend":false}}`)
+}
+
+// TestTriggerLeavesWhenItsTimeIsOver, and not before it is done.
+func TestTriggerLeavesWhenItsTimeIsOver(t *testing.T) {
+	c := newVirtualization(t)
+	f := stash.Find("F2/VirtualMachinePreference/labelled")
+	old := c.machine(f)
+	trigger := c.trigger("short", v1alpha1.ControllerRevisionUpgradeTriggerSpec{TTLSecondsAfterFinished: new(int32(1))})
+	c.upgrade()
+	c.await("the trigger to be gone", func() bool {
+		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(trigger), trigger))
+	})
+	if got := c.stashed(f); got == old {
+		t.Errorf("the trigger is gone, and %s still refers to %s", f.VM, got)
+	}
+}
+
+// TestTriggerSaysWhatIsBroken: a reference that leads nowhere is somebody's to repair,
+// and once that is done the trigger is, too.
+func TestTriggerSaysWhatIsBroken(t *testing.T) {
+	c := newVirtualization(t)
+	f := stash.Find("F2/VirtualMachinePreference/labelled")
+	vm, err := kubevirtcluster.Create(t.Context(), c.objects, stash.VirtualMachine(c.namespace, f.VM, stash.InSpec|stash.InStatus, f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.upgrade()
+	trigger := c.trigger("broken", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
+	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed)
+	c.mustHaveKstatus(trigger, status.FailedStatus)
+	r := f.Revision(vm)
+	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != r.Name || !strings.Contains(fs[0].Reason, revision.ReasonSourceGone) {
+		t.Errorf("failures %+v", fs)
+	}
+	if err := c.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range c.upgrades() { // it would look by itself, after minutes
+		c.merge(&u, `{"spec":{"suspend":true}}`)
+		c.merge(&u, `{"spec":{"suspend":false}}`)
+	}
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	if got := c.stashed(f); got == r.Name {
+		t.Errorf("%s still refers to %s", f.VM, got)
+	}
+}
+
+// TestUpgradeByName: a name is enough. It waits while it is suspended, can be rolled
+// back, and says what is wrong with a name.
+func TestUpgradeByName(t *testing.T) {
+	c := newVirtualization(t)
+	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	old := c.machine(f)
+	upgrade, misspelt := c.upgradeByName("by-name", old), c.upgradeByName("misspelt", "old-"+old)
+	c.merge(upgrade, `{"spec":{"suspend":true}}`)
+	c.mustHaveKstatus(upgrade, status.InProgressStatus)
+	c.upgrade()
+	c.awaitUpgrade(misspelt, revision.Failed)
+	c.mustHaveKstatus(misspelt, status.FailedStatus)
+	if ready := meta.FindStatusCondition(misspelt.Status.Conditions, v1alpha1.ConditionReady); !strings.Contains(ready.Message, misspelt.Spec.TargetName) {
+		t.Errorf("the refusal of an unknown name: %+v", ready)
+	}
+	if got := c.stashed(f); got != old {
+		t.Errorf("suspended, and %s refers to %s", f.VM, got)
+	}
+	c.merge(upgrade, `{"spec":{"suspend":false}}`)
+	c.awaitUpgrade(upgrade, revision.Retained)
+	if got := c.stashed(f); upgrade.Status.Result == nil || got != upgrade.Status.Result.Name || got == old {
+		t.Errorf("%s refers to %s, the result is %+v", f.VM, got, upgrade.Status.Result)
+	}
+	c.merge(upgrade, `{"spec":{"rollback":true}}`)
+	c.awaitUpgrade(upgrade, revision.RolledBack)
+	c.mustHaveKstatus(upgrade, status.CurrentStatus)
+	if got := c.stashed(f); got != old {
+		t.Errorf("rolled back, and %s refers to %s, want %s", f.VM, got, old)
+	}
+}
+
+// TestWhatIsAskedForStays: what an upgrade or a trigger was made for can't be changed
+// under its way.
+func TestWhatIsAskedForStays(t *testing.T) {
+	c := newVirtualization(t)
+	trigger := c.trigger("fixed", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeDryRun})
+	upgrade := c.upgradeByName("fixed", "any")
+	for patch, test := range map[string]struct {
+		of   client.Object
+		says string // empty: it is fine
+	}{
+		`{"spec":{"suspend":true}}`:                                     {of: trigger},
+		`{"spec":{"mode":"Upgrade"}}`:                                   {trigger, "only suspend can be changed"},
+		`{"spec":{"mode":null}}`:                                        {trigger, "only suspend can be changed"},
+		`{"spec":{"namespace":"other"}}`:                                {trigger, "only suspend can be changed"},
+		`{"spec":{"labelSelector":{"matchLabels":{"a":"b"}}}}`:          {trigger, "only suspend can be changed"},
+		`{"spec":{"targetVersion":"v1beta1"}}`:                          {trigger, "only suspend can be changed"},
+		`{"spec":{"maxConcurrent":3}}`:                                  {trigger, "only suspend can be changed"},
+		`{"spec":{"run":"Continuous"}}`:                                 {trigger, "only suspend can be changed"},
+		`{"spec":{"retention":{"ttl":"2h"}}}`:                           {trigger, "only suspend can be changed"},
+		`{"spec":{"ttlSecondsAfterFinished":5}}`:                        {trigger, "only suspend can be changed"},
+		`{"spec":{"suspend":true,"rollback":true}}`:                     {of: upgrade},
+		`{"spec":{"targetName":"other"}}`:                               {upgrade, "only suspend and rollback can be changed"},
+		`{"spec":{"targetUID":"5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102"}}`: {upgrade, "only suspend and rollback can be changed"},
+		`{"spec":{"lossPolicy":"Allow"}}`:                               {upgrade, "only suspend and rollback can be changed"},
+		`{"spec":{"retention":{"policy":"Retain","ttl":"20m"}}}`:        {upgrade, "only suspend and rollback can be changed"},
+	} {
+		o, _ := test.of.DeepCopyObject().(client.Object)
+		err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+		if test.says == "" && err != nil || test.says != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), test.says)) {
+			t.Errorf("%s of %s: %v, want a refusal that says %q", patch, o.GetName(), err, test.says)
+		}
+	}
+	short := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: objectMeta(c.namespace + "-short")}
+	short.Spec.Retention = &v1alpha1.Retention{TTL: &metav1.Duration{Duration: time.Minute}}
+	if err := c.Create(t.Context(), short, client.DryRunAll); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at least 10m") {
+		t.Errorf("a retention of a minute: %v", err)
+	}
+}
+
+// TestTriggerIsNotDoneWhileTheCacheIsBehind: what it has just made, it can't count yet.
+func TestTriggerIsNotDoneWhileTheCacheIsBehind(t *testing.T) {
+	c := newVirtualization(t)
+	c.machine(stash.Find("F2/VirtualMachinePreference/labelled"))
+	trigger := c.trigger("hasty", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
+	server, err := client.NewWithWatch(plane.Config(), client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := interceptor.NewClient(server, interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("controllerrevisionupgrades").GroupResource(), key.Name)
+		},
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+	})
+	upgrader, err := revision.New(plane.Config(), kubevirt.Family{}, revision.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	triggers := &revisionupgrade.Triggers{Client: behind, Reader: server, Recorder: events.NewFakeRecorder(10), Upgrader: upgrader, Clock: clock.RealClock{}}
+	for i, cache := range []client.Client{behind, behind, server} {
+		triggers.Client = cache
+		result, err := triggers.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(trigger)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
+		if trigger.Status.CompletionTime != nil || i < 2 && result.RequeueAfter == 0 {
+			t.Errorf("it is done, or does not come back: %+v, %+v", result, trigger.Status)
+		}
+	}
+	c.mustCount(trigger, v1alpha1.RevisionCounts{Discovered: 1, Pending: 1})
 }

@@ -8,11 +8,15 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/revision"
 )
 
 const (
 	kinds = "api/v1alpha1/crdmigration.go"
 	plans = "crdmigrator/plan.go"
+
+	revisionPlans = "revision/plan.go"
+	triggerCounts = "cmd/internal/controller/revisionupgrade/count.go"
 )
 
 // remedies are what to do about a blocker, in short: each blocker in a status comes
@@ -34,30 +38,103 @@ var remedies = map[string]string{
 // there, the objects that are refused are among the failures.
 var rehearsed = []string{crdmigrator.ReasonAdmissionDenied, crdmigrator.ReasonWebhookUnavailable, crdmigrator.ReasonObjectInvalid}
 
+// revisionRemedies are what to do about a revision: each message names the object that
+// it is about.
+var revisionRemedies = map[string]string{
+	revision.ReasonRunning:            "Stop the virtual machine when it suits; or upgrade with `onRunning: Hold`, which keeps the source until then.",
+	revision.ReasonUnready:            "Wait until the holder is done. If it hangs, see its status.",
+	revision.ReasonConflictingClaims:  "See which of the two is mistaken about the kind, and correct its reference.",
+	revision.ReasonUndecodable:        "Restore the revision from a backup, or have its holders refer to the instance type as it is now.",
+	revision.ReasonUnconvertible:      "As with Undecodable. If the data is sound, report it.",
+	revision.ReasonLossy:              "Look whether the fields matter. If not, `lossPolicy: Allow` carries them along unread.",
+	revision.ReasonTargetNotServed:    "Choose a target version that the definition serves, or none for the storage version.",
+	revision.ReasonDefinitionNotFound: "Install KubeVirt's definitions, or choose another cluster.",
+	revision.ReasonRetained:           "Nothing: the source goes when its time is over. Until then it can be rolled back.",
+	revision.ReasonTerminating:        "Wait. If it hangs, see which finalizer holds it.",
+	revision.ReasonSourceGone:         "Restore the revision from a backup, or have its holders refer to something else.",
+	revision.ReasonSuccessorGone:      "Nothing has to be done: the source is kept. To upgrade it again, delete the upgrade, and a trigger makes another.",
+	revision.ReasonReplaced:           "Delete the upgrade: the revision it was made for is gone. A trigger makes another.",
+	revision.ReasonNameTaken:          "See what the other revision is. If nobody refers to it, delete it.",
+	revision.ReasonChanged:            "Nothing: it is looked at again.",
+	revision.ReasonReferenced:         "See `status.referrers`: the source stays for as long as somebody refers to it.",
+	revision.ReasonRefused:            "Do what the API server asks for in its answer, which the message has.",
+	revision.ReasonUnanswered:         "Nothing: it is tried again. If it lasts, see whether the API server and its webhooks are well.",
+	revision.ReasonKept:               "Nothing: the policy keeps the source. Delete it when nobody is to go back to it.",
+	revision.ReasonIrreversible:       "Nothing can be done: the source is gone. A backup has it.",
+	revision.ReasonNoController:       "Set an owner reference to whom it belongs to.",
+	revision.ReasonOwnerGone:          "Have the holder that is named refer to a revision of its own before the garbage collector comes.",
+	revision.ReasonForeign:            "Correct the reference, or the name in the upgrade.",
+}
+
 func eventPage() (string, error) {
 	var page strings.Builder
 	page.WriteString(generated + "# Events, conditions and reasons\n\n## Conditions\n\n" +
 		"At most one of the first three is True. kstatus, by which Flux and others wait, says Current when Ready is True, Failed\n" +
 		"when Stalled is, and InProgress otherwise, also before anybody has looked and after a change of the spec.\n\n")
-	for _, section := range []struct {
-		intro string
-		table func() (*table, error)
-	}{
+	for _, s := range []section{
 		{"", conditionTable},
 		{"\n## Reasons and events\n\nThe condition Ready has one of these reasons, and so do Reconciling and Stalled. An event of the same reason is on the\n" +
 			"CRDMigration, in the namespace default, when reason or message change; progress is none, and no event is about a single object.\n\n", reasonTable},
 		{"\n## Blockers\n\nThe condition Blocked has the reason of its first blocker; `status.blockers` has them all, each with a remedy for its own\n" +
 			"case. The manager looks again by itself, at first after ten seconds and then less often, up to every ten minutes.\n\n", blockerTable},
 	} {
-		t, err := section.table()
-		if err != nil {
+		if err := s.write(&page); err != nil {
 			return "", err
 		}
-		page.WriteString(section.intro + t.String())
 	}
 	page.WriteString("\nOf what admission refuses, [`godwit crd plan`](cli.md#godwit-crd-plan) tells before the first write. The manager does not try\n" +
 		"writes: an object that is refused is among `status.failures`, with the API server's words, and nothing is trimmed.\n")
+	for _, s := range []section{
+		{"\n## Triggers of revision upgrades\n\nA ControllerRevisionUpgradeTrigger has the conditions Ready, Reconciling and Stalled, of which at most one is True, as well\n" +
+			"as Discovered and VersionsDroppable. The reason is one of these, or one of a revision's where something could not be read:\n\n", triggerReasonTable},
+		{"\n## Upgrades of revisions\n\nA ControllerRevisionUpgrade has the same three conditions. Where nothing is to be said beyond it, the reason is the\n" +
+			"[phase](controllerrevisionupgrade.md#status). What `godwit revision plan` says of a revision has the same reasons.\n\n", revisionReasonTable},
+	} {
+		if err := s.write(&page); err != nil {
+			return "", err
+		}
+	}
 	return page.String(), nil
+}
+
+// section of a page: a table, and what is said before it.
+type section struct {
+	intro string
+	table func() (*table, error)
+}
+
+func (s section) write(page *strings.Builder) error {
+	t, err := s.table()
+	if err != nil {
+		return err
+	}
+	page.WriteString(s.intro + t.String())
+	return nil
+}
+
+func triggerReasonTable() (*table, error) {
+	reasons, err := constants(triggerCounts, "Reasons of a trigger's conditions.")
+	t := newTable("reason", "meaning")
+	for _, r := range reasons {
+		t.row(code(r.value), sentence(r.doc))
+	}
+	return t, err
+}
+
+func revisionReasonTable() (*table, error) {
+	reasons, err := constants(revisionPlans, "Reasons of items.")
+	if err != nil {
+		return nil, err
+	}
+	t := newTable("reason", "meaning", "what to do")
+	for _, r := range reasons {
+		remedy, ok := revisionRemedies[r.value]
+		if !ok {
+			return nil, fmt.Errorf("%s of %s has no remedy", r.name, revisionPlans)
+		}
+		t.row(code(r.value), sentence(r.doc), remedy)
+	}
+	return t, nil
 }
 
 func conditionTable() (*table, error) {

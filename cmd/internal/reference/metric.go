@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -41,7 +42,7 @@ func (l *listing) Register(c prometheus.Collector) error {
 
 func metricPage() (string, error) {
 	var ours listing
-	if err := crdmigration.NewMetrics(walk.NewLimiter(walk.Limits{})).Register(&ours); err != nil {
+	if err := errors.Join(crdmigration.NewMetrics(walk.NewLimiter(walk.Limits{})).Register(&ours), revisionupgrade.NewMetrics(nil).Register(&ours)); err != nil {
 		return "", err
 	}
 	registry, ok := metrics.Registry.(prometheus.Collector)
@@ -55,8 +56,9 @@ func metricPage() (string, error) {
 	var page strings.Builder
 	page.WriteString(generated + "# Metrics\n\n" +
 		"The manager serves them on `--metrics-bind-address`, over HTTPS, to whom the API server lets get `/metrics`. A series of a\n" +
-		"definition ends with its CRDMigration; none is ever named after an object. `outcome` is one of the\n" +
-		"counts in [status.storage](crdmigration.md#status).\n\n")
+		"definition ends with its CRDMigration, one of a trigger with the trigger; none is ever named after an object that is\n" +
+		"migrated. `outcome` is one of the counts in [status.storage](crdmigration.md#status). Those of a feature that is not enabled\n" +
+		"are not served.\n\n")
 	table := newTable("metric", "type", "labels", "meaning")
 	for _, m := range ours.metrics {
 		table.row(code(m.name), m.kind, m.labels, m.help)

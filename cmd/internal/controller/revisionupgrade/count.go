@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
@@ -30,7 +30,7 @@ const (
 )
 
 // tally counts an upgrade by its phase.
-func tally(c *v1alpha1.RevisionCounts, one v1alpha1.ControllerRevisionUpgrade) {
+func tally(c *v1alpha1.RevisionCounts, one *v1alpha1.ControllerRevisionUpgrade) {
 	switch revision.Phase(one.Status.Phase) {
 	case revision.Succeeded, revision.Retained, revision.Skipped, revision.RolledBack:
 		if one.Status.Result == nil && revision.Phase(one.Status.Phase) == revision.Succeeded {
@@ -64,7 +64,7 @@ var blockedReasons = map[string]bool{
 // deferredReasons are what time cures.
 var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonUnready: true, revision.ReasonTerminating: true}
 
-func why(one v1alpha1.ControllerRevisionUpgrade) string {
+func why(one *v1alpha1.ControllerRevisionUpgrade) string {
 	ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
 		return ""
@@ -72,42 +72,47 @@ func why(one v1alpha1.ControllerRevisionUpgrade) string {
 	return ready.Reason + ": " + ready.Message
 }
 
-// looked is the verdict of a trigger that only looks.
-func looked(m v1alpha1.UpgradeMode, c v1alpha1.RevisionCounts) verdict {
+// upgrading is the verdict while upgrades are under way.
+var upgrading = verdict{working: true, reason: ReasonUpgrading, message: "see status.counts, and the upgrades for what each waits for"}
+
+// verdictOf what was counted, or only looked at.
+func verdictOf(m v1alpha1.UpgradeMode, c v1alpha1.RevisionCounts) verdict {
+	waiting, stuck := c.Pending+c.Deferred+c.Held, c.Blocked+c.Failed
 	switch {
-	case c.Pending == 0:
+	case waiting+stuck == 0:
 		return verdict{ready: true, reason: ReasonSucceeded, message: "nothing is left to upgrade"}
 	case m == v1alpha1.ModeVerify:
 		return verdict{stalled: true, reason: ReasonPending, message: "revisions are left at old versions: see status.census"}
+	case m == v1alpha1.ModeDryRun:
+		return verdict{ready: true, reason: ReasonPending, message: "revisions are left at old versions, and the mode is to leave them"}
+	case waiting > 0:
+		return upgrading
 	}
-	return verdict{ready: true, reason: ReasonPending, message: "revisions are left at old versions, and the mode is to leave them"}
+	return verdict{stalled: true, reason: ReasonUpgradesFailed, message: "some revisions need somebody: see status.failures"}
 }
 
-// conclude says what the counts amount to, and when to look again.
-func (t *Triggers) conclude(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, c v1alpha1.RevisionCounts) (verdict, time.Duration, error) {
+// stand is where everything stands: for who upgrades, what became of the upgrades.
+func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (verdict, error) {
 	s := &trigger.Status
-	pause := time.Duration(0)
-	if trigger.Spec.Run == v1alpha1.RunContinuous {
-		pause = max(t.scanEvery()-t.Clock.Since(s.LastScanTime.Time), time.Second)
+	if !upgrades(trigger.Spec.Mode) {
+		return verdictOf(trigger.Spec.Mode, *s.Counts), nil
 	}
-	switch {
-	case c.Pending+c.Deferred+c.Held > 0:
-		s.CompletionTime = nil
-		return verdict{working: true, reason: ReasonUpgrading, message: "see status.counts, and the upgrades for what each waits for"}, sooner(pause, countEvery), nil
-	case c.Failed+c.Blocked > 0:
-		s.CompletionTime = nil
-		return verdict{stalled: true, reason: ReasonUpgradesFailed, message: "some revisions need somebody: see status.failures"}, sooner(pause, later), nil
+	list := &v1alpha1.ControllerRevisionUpgradeList{}
+	mine := client.MatchingLabels{TriggerLabel: string(trigger.UID)}
+	if err := t.Client.List(ctx, list, mine, client.UnsafeDisableDeepCopy); err != nil {
+		return verdict{}, fmt.Errorf("list controllerrevisionupgrades: %w", err)
 	}
-	if s.CompletionTime == nil {
-		if err := t.survey(ctx, trigger, t.Upgrader); err != nil {
-			return verdict{}, 0, err
+	counts := v1alpha1.RevisionCounts{Discovered: s.Counts.Discovered, UpToDate: s.Counts.UpToDate}
+	s.Failures = nil
+	for i := range list.Items {
+		one := &list.Items[i]
+		tally(&counts, one)
+		if revision.Phase(one.Status.Phase) == revision.Failed {
+			s.Failures = fail(s.Failures, one.Namespace, one.Spec.TargetName, why(one))
 		}
-		s.CompletionTime = &metav1.Time{Time: t.Clock.Now().Truncate(time.Second)}
 	}
-	if ttl := trigger.Spec.TTLSecondsAfterFinished; ttl != nil {
-		pause = sooner(pause, max(time.Duration(*ttl)*time.Second, time.Second))
-	}
-	return verdict{ready: true, reason: ReasonSucceeded, message: "nothing is left to upgrade"}, pause, nil
+	s.Counts = &counts
+	return verdictOf(trigger.Spec.Mode, counts), nil
 }
 
 // setSurvey says what was found, and what can be dropped.

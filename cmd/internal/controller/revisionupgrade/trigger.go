@@ -6,27 +6,24 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// TriggerLabel holds, on an upgrade, the UID of the trigger that made it.
-const TriggerLabel = "godwit.dev/trigger-uid"
+var triggerKind = v1alpha1.GroupVersion.WithKind("ControllerRevisionUpgradeTrigger")
 
 // defaultScanEvery is how often a continuous trigger looks for revisions. A look
 // reads every virtual machine and revision of its scope.
@@ -38,19 +35,15 @@ const countEvery = 5 * time.Second
 
 // Triggers makes upgrades and keeps count of them.
 type Triggers struct {
-	Client   client.Client
+	Client client.Client
+	// Reader asks the API server itself: a trigger whose scan has just been written
+	// down must not be taken from a cache for one that nobody has looked at.
+	Reader   client.Reader
 	Recorder events.EventRecorder
 	Upgrader *revision.Upgrader
 	Clock    clock.PassiveClock
 	// ScanEvery is how often a continuous trigger looks; 0 means ten minutes.
 	ScanEvery time.Duration
-}
-
-func (t *Triggers) scanEvery() time.Duration {
-	if t.ScanEvery > 0 {
-		return t.ScanEvery
-	}
-	return defaultScanEvery
 }
 
 // What it needs to look, and to make upgrades and remove what is done.
@@ -67,14 +60,35 @@ func (t *Triggers) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).
 		Named("revisionupgradetrigger").
 		For(&v1alpha1.ControllerRevisionUpgradeTrigger{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.ControllerRevisionUpgrade{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.ControllerRevisionUpgradeTrigger{})).
+		Watches(&v1alpha1.ControllerRevisionUpgrade{}, counted()).
 		Complete(t)
+}
+
+// counted has the trigger of an upgrade look a while after the upgrade has changed:
+// what changes until then waits for the same look.
+func counted() handler.EventHandler {
+	wait := func(o client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if by := metav1.GetControllerOfNoCopy(o); by != nil && by.Kind == triggerKind.Kind {
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: by.Name}}, countEvery)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wait(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wait(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wait(e.Object, q)
+		},
+	}
 }
 
 // Reconcile scans when it is time to, counts, and says where everything stands.
 func (t *Triggers) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{}
-	if err := t.Client.Get(ctx, req.NamespacedName, trigger); err != nil || trigger.DeletionTimestamp != nil {
+	if err := t.Reader.Get(ctx, req.NamespacedName, trigger); err != nil || trigger.DeletionTimestamp != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	before := trigger.DeepCopy()
@@ -96,28 +110,96 @@ func (t *Triggers) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: pause}, err
 }
 
+// advance takes a trigger as far as it can go now, and says when to come back if
+// nothing happens; zero is never.
 func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (verdict, time.Duration, error) {
-	s := &trigger.Status
-	if trigger.Spec.Suspend {
+	s, spec := &trigger.Status, trigger.Spec
+	switch {
+	case spec.Suspend:
 		return verdict{stalled: true, reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"}, 0, nil
-	}
-	if s.CompletionTime != nil && trigger.Spec.Run != v1alpha1.RunContinuous {
+	case s.CompletionTime != nil && !continuous(spec):
 		return t.finished(ctx, trigger)
 	}
-	if s.LastScanTime == nil || t.Clock.Since(s.LastScanTime.Time) >= t.scanEvery() {
-		if err := t.scan(ctx, trigger); err != nil {
+	due := t.due(trigger)
+	if due {
+		f, err := t.scan(ctx, trigger)
+		if err != nil {
 			return verdict{}, 0, err
 		}
+		s.Counts, s.Failures = &f.counts, f.failures
+		if f.unseen > 0 {
+			return underWay(s), countEvery, nil
+		}
 	}
-	return t.count(ctx, trigger)
+	v, err := t.stand(ctx, trigger)
+	if err != nil {
+		return verdict{}, 0, err
+	}
+	if !v.ready && upgrades(spec.Mode) {
+		s.CompletionTime = nil
+		return v, t.untilScan(trigger), nil
+	}
+	if !due && s.CompletionTime == nil { // all that was found is done; is that all there is?
+		f, err := t.scan(ctx, trigger)
+		if err != nil {
+			return verdict{}, 0, err
+		}
+		if f.unseen > 0 {
+			return underWay(s), countEvery, nil
+		}
+	}
+	return t.complete(ctx, trigger, v)
+}
+
+func continuous(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) bool {
+	return spec.Run == v1alpha1.RunContinuous
+}
+
+// upgrades tells the mode that does from those that only look.
+func upgrades(m v1alpha1.UpgradeMode) bool { return m == "" || m == v1alpha1.ModeUpgrade }
+
+// due tells whether it is time to look for revisions: once, or again and again.
+func (t *Triggers) due(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) bool {
+	last := trigger.Status.LastScanTime
+	return last == nil || continuous(trigger.Spec) && t.Clock.Since(last.Time) >= t.scanEvery()
+}
+
+// untilScan is how long until the next look; zero where none will come.
+func (t *Triggers) untilScan(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) time.Duration {
+	if !continuous(trigger.Spec) {
+		return 0
+	}
+	return max(t.scanEvery()-t.Clock.Since(trigger.Status.LastScanTime.Time), time.Second)
+}
+
+func (t *Triggers) scanEvery() time.Duration {
+	if t.ScanEvery > 0 {
+		return t.ScanEvery
+	}
+	return defaultScanEvery
+}
+
+// underWay is the verdict while there are upgrades that nobody can count, since the
+// cache does not know them yet.
+func underWay(s *v1alpha1.ControllerRevisionUpgradeTriggerStatus) verdict {
+	s.CompletionTime = nil
+	return upgrading
+}
+
+// complete notes that nothing is left to do.
+func (t *Triggers) complete(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, v verdict) (verdict, time.Duration, error) {
+	if trigger.Status.CompletionTime == nil {
+		trigger.Status.CompletionTime = &metav1.Time{Time: t.Clock.Now().Truncate(time.Second)}
+	}
+	if continuous(trigger.Spec) {
+		return v, t.untilScan(trigger), nil
+	}
+	return t.finished(ctx, trigger)
 }
 
 // finished waits for the end of its time, and leaves.
 func (t *Triggers) finished(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (verdict, time.Duration, error) {
-	done := verdict{ready: true, reason: ReasonSucceeded, message: "nothing is left to upgrade"}
-	if m := trigger.Spec.Mode; m == v1alpha1.ModeDryRun || m == v1alpha1.ModeVerify {
-		done = looked(m, *trigger.Status.Counts)
-	}
+	done := verdictOf(trigger.Spec.Mode, *trigger.Status.Counts)
 	if trigger.Spec.TTLSecondsAfterFinished == nil {
 		return done, 0, nil
 	}
@@ -126,116 +208,6 @@ func (t *Triggers) finished(ctx context.Context, trigger *v1alpha1.ControllerRev
 		return done, left, nil
 	}
 	return done, 0, client.IgnoreNotFound(t.Client.Delete(ctx, trigger, client.Preconditions{UID: &trigger.UID}))
-}
-
-// scan looks at every revision of the scope, and makes an upgrade for each that
-// needs one and has none.
-func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) error {
-	spec := trigger.Spec
-	scope := revision.Scope{Namespace: spec.Namespace}
-	if spec.LabelSelector != nil {
-		selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector.Selector())
-		if err != nil {
-			return fmt.Errorf("read spec.labelSelector: %w", err)
-		}
-		scope.Selector = selector
-	}
-	u := t.Upgrader.With(policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention))
-	counts := &v1alpha1.RevisionCounts{}
-	for i, err := range u.Plan(ctx, scope) {
-		if err != nil {
-			return fmt.Errorf("look for revisions: %w", err)
-		}
-		counts.Discovered++
-		switch i.Action {
-		case revision.UpToDate:
-			counts.UpToDate++
-		case revision.Orphan, revision.NotMine:
-		default:
-			counts.Pending++
-			if err := t.make(ctx, trigger, i); err != nil {
-				return err
-			}
-		}
-	}
-	trigger.Status.Counts = counts
-	trigger.Status.LastScanTime = &metav1.Time{Time: t.Clock.Now()}
-	return t.survey(ctx, trigger, u)
-}
-
-// survey says which versions can be dropped.
-func (t *Triggers) survey(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, u *revision.Upgrader) error {
-	survey, err := u.Survey(ctx)
-	if err != nil {
-		return fmt.Errorf("survey all revisions of the cluster: %w", err)
-	}
-	s := &trigger.Status
-	s.Census, s.DroppableVersions = nil, survey.Droppable
-	for _, v := range survey.Census {
-		s.Census = append(s.Census, v1alpha1.RevisionVersionCount(v))
-	}
-	setSurvey(&s.Conditions, trigger.Generation, survey)
-	return nil
-}
-
-// make makes an upgrade, unless the revision has one.
-func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i revision.Item) error {
-	if m := trigger.Spec.Mode; m != "" && m != v1alpha1.ModeUpgrade || i.UID == "" {
-		return nil
-	}
-	spec := trigger.Spec
-	upgrade := &v1alpha1.ControllerRevisionUpgrade{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: i.Namespace, Name: UpgradeName(i.Name, i.UID),
-			Labels:          map[string]string{TriggerLabel: string(trigger.UID)},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(trigger, v1alpha1.GroupVersion.WithKind("ControllerRevisionUpgradeTrigger"))},
-		},
-		Spec: v1alpha1.ControllerRevisionUpgradeSpec{
-			TargetName: i.Name, TargetUID: string(i.UID), Family: spec.Family, TargetVersion: spec.TargetVersion,
-			OnRunning: spec.OnRunning, LossPolicy: spec.LossPolicy, Retention: spec.Retention,
-		},
-	}
-	if t.Client.Get(ctx, client.ObjectKeyFromObject(upgrade), &v1alpha1.ControllerRevisionUpgrade{}) == nil {
-		return nil
-	}
-	if err := t.Client.Create(ctx, upgrade); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create controllerrevisionupgrade %s/%s: %w", upgrade.Namespace, upgrade.Name, err)
-	}
-	return nil
-}
-
-// UpgradeName is the name of a revision's upgrade: one revision has one.
-func UpgradeName(name string, uid types.UID) string {
-	return revision.EndIn(name, string(uid[:min(len(uid), 8)]), validation.DNS1123SubdomainMaxLength)
-}
-
-// count sums up what became of the upgrades.
-func (t *Triggers) count(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (verdict, time.Duration, error) {
-	list := &v1alpha1.ControllerRevisionUpgradeList{}
-	mine := labels.SelectorFromSet(labels.Set{TriggerLabel: string(trigger.UID)})
-	if err := t.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: mine}); err != nil {
-		return verdict{}, 0, fmt.Errorf("list controllerrevisionupgrades: %w", err)
-	}
-	s := &trigger.Status
-	counts := v1alpha1.RevisionCounts{}
-	if s.Counts != nil {
-		counts.Discovered, counts.UpToDate = s.Counts.Discovered, s.Counts.UpToDate
-	}
-	if m := trigger.Spec.Mode; m == v1alpha1.ModeDryRun || m == v1alpha1.ModeVerify {
-		if s.CompletionTime == nil {
-			s.CompletionTime = &metav1.Time{Time: t.Clock.Now().Truncate(time.Second)}
-		}
-		return looked(m, *s.Counts), 0, nil
-	}
-	s.Failures = nil
-	for _, one := range list.Items {
-		tally(&counts, one)
-		if revision.Phase(one.Status.Phase) == revision.Failed && len(s.Failures) < maxSamples {
-			s.Failures = append(s.Failures, godwit.Failure{Namespace: one.Namespace, Name: one.Spec.TargetName, Reason: why(one)})
-		}
-	}
-	s.Counts = &counts
-	return t.conclude(ctx, trigger, counts)
 }
 
 func (t *Triggers) write(ctx context.Context, before, after *v1alpha1.ControllerRevisionUpgradeTrigger) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -59,25 +59,49 @@ type Upgrades struct {
 	atOnce map[int]*revision.Upgrader // by how many revisions all of its copies write at once
 }
 
-// SetupWithManager registers the reconciler. A request is a namespace.
+// SetupWithManager registers the reconciler. A request is a namespace. Where a trigger
+// is suspended, or no longer is, all namespaces are looked at in which it has upgrades.
 func (u *Upgrades) SetupWithManager(mgr manager.Manager) error {
 	ofNamespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetNamespace()}}}
 	})
+	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return builder.ControllerManagedBy(mgr).
 		Named("revisionupgrade").
-		Watches(&v1alpha1.ControllerRevisionUpgrade{}, ofNamespace, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.ControllerRevisionUpgrade{}, ofNamespace, changed).
+		Watches(&v1alpha1.ControllerRevisionUpgradeTrigger{}, handler.EnqueueRequestsFromMapFunc(u.namespacesOf), changed).
 		WithOptions(controller.Options{MaxConcurrentReconciles: namespacesAtOnce}).
 		Complete(u)
 }
 
+func (u *Upgrades) namespacesOf(ctx context.Context, trigger client.Object) []reconcile.Request {
+	list := &v1alpha1.ControllerRevisionUpgradeList{}
+	if err := u.Client.List(ctx, list, client.MatchingLabels{TriggerLabel: string(trigger.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "List controllerrevisionupgrades", "trigger", trigger.GetName())
+		return nil
+	}
+	found := map[string]bool{}
+	for _, one := range list.Items {
+		found[one.Namespace] = true
+	}
+	var all []reconcile.Request
+	for name := range found {
+		all = append(all, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
+	return all
+}
+
 // Reconcile takes every upgrade of a namespace as far as it can go now.
 func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	open, wishes, err := u.open(ctx, req.Name)
+	triggers, err := u.triggers(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	open, wishes, err := u.open(ctx, req.Name, triggers)
 	if err != nil || len(open) == 0 {
 		return reconcile.Result{}, err
 	}
-	upgrader, err := u.paced(ctx, open)
+	upgrader, err := u.atMost(slowest(open, triggers))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -93,28 +117,49 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: pause}, err
 }
 
+// triggers are all there are, by UID.
+func (u *Upgrades) triggers(ctx context.Context) (map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec, error) {
+	list := &v1alpha1.ControllerRevisionUpgradeTriggerList{}
+	if err := u.Client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list controllerrevisionupgradetriggers: %w", err)
+	}
+	all := map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec{}
+	for _, t := range list.Items {
+		all[t.UID] = t.Spec
+	}
+	return all, nil
+}
+
+// madeBy is the trigger of an upgrade; one that people made has none.
+func madeBy(one *v1alpha1.ControllerRevisionUpgrade) types.UID {
+	by := metav1.GetControllerOfNoCopy(one)
+	if by == nil {
+		return ""
+	}
+	return by.UID
+}
+
 // defaultAtOnce is how many revisions are upgraded at once where no trigger says.
 const defaultAtOnce = 10
 
-// paced is the upgrader that writes as many revisions at once as the most careful of
-// the upgrades' triggers allows.
-func (u *Upgrades) paced(ctx context.Context, open []*v1alpha1.ControllerRevisionUpgrade) (*revision.Upgrader, error) {
-	triggers := &v1alpha1.ControllerRevisionUpgradeTriggerList{}
-	if err := u.Client.List(ctx, triggers); err != nil {
-		return nil, fmt.Errorf("list controllerrevisionupgradetriggers: %w", err)
-	}
+// slowest is how many revisions the most careful of the upgrades' triggers has
+// upgraded at once.
+func slowest(open []*v1alpha1.ControllerRevisionUpgrade, triggers map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec) int {
 	n := 0
-	for i, t := range triggers.Items {
-		said := t.Spec.MaxConcurrent != nil && slices.ContainsFunc(open, func(one *v1alpha1.ControllerRevisionUpgrade) bool {
-			return metav1.IsControlledBy(one, &triggers.Items[i])
-		})
-		if said && (n == 0 || int(*t.Spec.MaxConcurrent) < n) {
-			n = int(*t.Spec.MaxConcurrent)
+	for _, one := range open {
+		if said := triggers[madeBy(one)].MaxConcurrent; said != nil && (n == 0 || int(*said) < n) {
+			n = int(*said)
 		}
 	}
 	if n == 0 {
-		n = defaultAtOnce
+		return defaultAtOnce
 	}
+	return n
+}
+
+// atMost is the upgrader that writes no more than n revisions at once, wherever they
+// are.
+func (u *Upgrades) atMost(n int) (*revision.Upgrader, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.atOnce[n] == nil {
@@ -132,7 +177,7 @@ func (u *Upgrades) paced(ctx context.Context, open []*v1alpha1.ControllerRevisio
 
 // open are the upgrades of a namespace that are not at an end, and what they ask
 // for.
-func (u *Upgrades) open(ctx context.Context, namespace string) ([]*v1alpha1.ControllerRevisionUpgrade, []revision.Wish, error) {
+func (u *Upgrades) open(ctx context.Context, namespace string, triggers map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec) ([]*v1alpha1.ControllerRevisionUpgrade, []revision.Wish, error) {
 	list := &v1alpha1.ControllerRevisionUpgradeList{}
 	if err := u.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, nil, fmt.Errorf("list controllerrevisionupgrades of %s: %w", namespace, err)
@@ -142,7 +187,7 @@ func (u *Upgrades) open(ctx context.Context, namespace string) ([]*v1alpha1.Cont
 	for i := range list.Items {
 		one := &list.Items[i]
 		switch {
-		case one.DeletionTimestamp != nil, ended(one):
+		case one.DeletionTimestamp != nil, ended(one), triggers[madeBy(one)].Suspend:
 		case one.Spec.Suspend:
 			if err := u.suspend(ctx, one); err != nil {
 				return nil, nil, err

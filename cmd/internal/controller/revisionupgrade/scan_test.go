@@ -14,6 +14,9 @@ func TestNameOfAnUpgrade(t *testing.T) {
 	if got := UpgradeName("web-u1.medium-1", uid); got != "web-u1.medium-1-5d0c2cf4" {
 		t.Error(got)
 	}
+	if got := UpgradeName("web-u1.medium-1", ""); got != "web-u1.medium-1-gone" {
+		t.Error(got)
+	}
 	for cut := 240; cut < 248; cut++ {
 		got := UpgradeName(strings.Repeat("a", cut)+"."+strings.Repeat("b", 252-cut), uid)
 		if why := validation.IsDNS1123Subdomain(got); len(why) > 0 || !strings.HasSuffix(got, "-5d0c2cf4") {

@@ -1,0 +1,75 @@
+package revisionupgrade
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// Metrics tell how many upgrades are how far, and what triggers found. They count
+// what the cache holds when they are read, so that a series ends with its object;
+// none is named after a revision.
+type Metrics struct {
+	reader                       client.Reader
+	upgrades, revisions, scanned *prometheus.Desc
+}
+
+// NewMetrics makes the metrics of a manager whose cache reads.
+func NewMetrics(cache client.Reader) *Metrics {
+	return &Metrics{
+		reader:    cache,
+		upgrades:  prometheus.NewDesc("godwit_revision_upgrades", "ControllerRevisionUpgrades, by phase.", []string{"phase"}, nil),
+		revisions: prometheus.NewDesc("godwit_revisions", "Stashed objects of the whole cluster, by version and form, as the last scan of a trigger found them.", []string{"trigger", "version", "form"}, nil),
+		scanned:   prometheus.NewDesc("godwit_revision_last_scan_timestamp_seconds", "When a trigger last looked for revisions.", []string{"trigger"}, nil),
+	}
+}
+
+// Register makes the metrics visible.
+func (m *Metrics) Register(r prometheus.Registerer) error { return r.Register(m) }
+
+// Describe lists the metrics.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.upgrades, m.revisions, m.scanned} {
+		to <- d
+	}
+}
+
+// Collect counts. What can't be read shows as an error of the one who reads the
+// metrics, and not as zero.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	ctx := context.Background() //nolint:forbidigo // whoever reads metrics gives none, and a cache answers at once
+	upgrades := &v1alpha1.ControllerRevisionUpgradeList{}
+	if err := m.reader.List(ctx, upgrades, client.UnsafeDisableDeepCopy); err != nil {
+		to <- prometheus.NewInvalidMetric(m.upgrades, err)
+		return
+	}
+	phases := map[string]int{}
+	for _, one := range upgrades.Items {
+		phase := string(one.Status.Phase)
+		if phase == "" {
+			phase = string(revision.Pending)
+		}
+		phases[phase]++
+	}
+	for phase, n := range phases {
+		to <- prometheus.MustNewConstMetric(m.upgrades, prometheus.GaugeValue, float64(n), phase)
+	}
+	triggers := &v1alpha1.ControllerRevisionUpgradeTriggerList{}
+	if err := m.reader.List(ctx, triggers, client.UnsafeDisableDeepCopy); err != nil {
+		to <- prometheus.NewInvalidMetric(m.revisions, err)
+		return
+	}
+	for _, t := range triggers.Items {
+		if t.Status.LastScanTime == nil {
+			continue
+		}
+		to <- prometheus.MustNewConstMetric(m.scanned, prometheus.GaugeValue, float64(t.Status.LastScanTime.Unix()), t.Name)
+		for _, v := range t.Status.Census {
+			to <- prometheus.MustNewConstMetric(m.revisions, prometheus.GaugeValue, float64(v.Count), t.Name, v.Version, v.Form)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package revisionupgrade
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// TriggerLabel holds, on an upgrade, the UID of the trigger that made it.
+const TriggerLabel = "godwit.dev/trigger-uid"
+
+// finding is what a scan of a trigger's scope comes to.
+type finding struct {
+	counts   v1alpha1.RevisionCounts
+	failures []godwit.Failure
+	// unseen upgrades exist, and were not in the cache.
+	unseen int
+}
+
+// scan looks at every revision of the scope, makes an upgrade for each that needs one
+// and has none, and says at which versions anything is left in the cluster. A scope
+// that is the whole cluster is read once for both.
+func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (*finding, error) {
+	spec := trigger.Spec
+	scope, err := scopeOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	u := t.Upgrader.With(policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention))
+	f := &finding{}
+	take := func(i revision.Item) error {
+		if !f.add(i) || !upgrades(spec.Mode) {
+			return nil
+		}
+		return t.make(ctx, trigger, i, f)
+	}
+	each := take
+	if scope.Namespace != "" || scope.Selector != nil {
+		each = nil
+		for i, err := range u.Plan(ctx, scope) {
+			if err != nil {
+				return nil, fmt.Errorf("look for revisions: %w", err)
+			}
+			if err := take(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	survey, err := u.SurveyEach(ctx, each)
+	if err != nil {
+		return nil, fmt.Errorf("survey all revisions of the cluster: %w", err)
+	}
+	s := &trigger.Status
+	s.LastScanTime = &metav1.Time{Time: t.Clock.Now()}
+	s.Census, s.DroppableVersions = nil, survey.Droppable
+	for _, v := range survey.Census {
+		s.Census = append(s.Census, v1alpha1.RevisionVersionCount(v))
+	}
+	setSurvey(&s.Conditions, trigger.Generation, survey)
+	return f, nil
+}
+
+func scopeOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) (revision.Scope, error) {
+	scope := revision.Scope{Namespace: spec.Namespace}
+	if spec.LabelSelector == nil {
+		return scope, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector.Selector())
+	if err != nil {
+		return scope, fmt.Errorf("read spec.labelSelector: %w", err)
+	}
+	scope.Selector = selector
+	return scope, nil
+}
+
+// add counts a revision, and tells whether there is anything to upgrade. A source
+// that is kept is no discovery: its successor is counted.
+func (f *finding) add(i revision.Item) bool {
+	switch i.Action {
+	case revision.Orphan, revision.NotMine:
+		return false
+	case revision.UpToDate:
+		f.counts.Discovered++
+		f.counts.UpToDate++
+		return false
+	case revision.Deferred:
+		f.counts.Deferred++
+	case revision.Blocked:
+		f.counts.Blocked++
+		f.failures = fail(f.failures, i.Namespace, i.Name, i.Reason+": "+i.Message)
+	default:
+		if i.Reason == revision.ReasonRetained {
+			return true
+		}
+		f.counts.Pending++
+	}
+	f.counts.Discovered++
+	return true
+}
+
+func fail(all []godwit.Failure, namespace, name, reason string) []godwit.Failure {
+	if len(all) == maxSamples {
+		return all
+	}
+	return append(all, godwit.Failure{Namespace: namespace, Name: name, Reason: reason})
+}
+
+// make makes an upgrade, unless the revision has one.
+func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i revision.Item, f *finding) error {
+	spec := trigger.Spec
+	upgrade := &v1alpha1.ControllerRevisionUpgrade{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: i.Namespace, Name: UpgradeName(i.Name, i.UID),
+			Labels:          map[string]string{TriggerLabel: string(trigger.UID)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(trigger, triggerKind)},
+		},
+		Spec: v1alpha1.ControllerRevisionUpgradeSpec{
+			TargetName: i.Name, TargetUID: string(i.UID), Family: spec.Family, TargetVersion: spec.TargetVersion,
+			OnRunning: spec.OnRunning, LossPolicy: spec.LossPolicy, Retention: spec.Retention,
+		},
+	}
+	if t.Client.Get(ctx, client.ObjectKeyFromObject(upgrade), &v1alpha1.ControllerRevisionUpgrade{}) == nil {
+		return nil
+	}
+	if err := t.Client.Create(ctx, upgrade); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create controllerrevisionupgrade %s/%s: %w", upgrade.Namespace, upgrade.Name, err)
+	}
+	f.unseen++
+	return nil
+}
+
+// UpgradeName is the name of a revision's upgrade: one revision has one. A revision
+// that is only referred to, and is gone, has no UID.
+func UpgradeName(name string, uid types.UID) string {
+	tail := "gone"
+	if uid != "" {
+		tail = string(uid[:min(len(uid), 8)])
+	}
+	return revision.EndIn(name, tail, validation.DNS1123SubdomainMaxLength)
+}

@@ -222,7 +222,8 @@ type ControllerRevisionUpgradeTriggerSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
 	Run RunPolicy `json:"run,omitempty"`
 	// TTLSecondsAfterFinished removes the trigger, and the upgrades that it made, so
-	// long after it is done; never unless set.
+	// long after it is done and the last source is gone; never unless set. One that is
+	// continuous is never done.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: make another trigger for something else"
@@ -256,7 +257,7 @@ type ControllerRevisionUpgradeTriggerStatus struct {
 	// LastScanTime is when revisions were last looked for.
 	// +optional
 	LastScanTime *metav1.Time `json:"lastScanTime,omitempty"`
-	// CompletionTime is when nothing was left to do.
+	// CompletionTime is when nothing was left to do, and no source left to remove.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// Conditions are Ready, Reconciling, Stalled, Discovered and VersionsDroppable.

@@ -19,6 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -146,6 +147,7 @@ func (o Options) manager(scheme *runtime.Scheme, controllers []string) manager.O
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, // half of a small object, and no controller reads them
 	}
 	if !o.InsecureMetrics {
 		m.Metrics.SecureServing = true

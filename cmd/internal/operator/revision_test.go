@@ -3,12 +3,14 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,7 +57,22 @@ func newVirtualization(t *testing.T) *virtualization {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &virtualization{cluster: c, objects: objects, namespace: machines.Name}
+	v := &virtualization{cluster: c, objects: objects, namespace: machines.Name}
+	t.Cleanup(v.clear)
+	return v
+}
+
+// clear leaves nothing behind that would hold a version in the next test's cluster.
+func (c *virtualization) clear() {
+	ctx := context.Background() // the test's own has ended
+	machines := &unstructured.Unstructured{}
+	machines.SetAPIVersion("kubevirt.io/v1")
+	machines.SetKind("VirtualMachine")
+	for _, o := range []client.Object{&v1alpha1.ControllerRevisionUpgrade{}, machines, &appsv1.ControllerRevision{}} {
+		if err := c.DeleteAllOf(ctx, o, client.InNamespace(c.namespace)); err != nil {
+			c.t.Error(err)
+		}
+	}
 }
 
 // upgrade starts a manager that upgrades revisions, with the rights that are its own.
@@ -209,9 +226,12 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	}
 	c.upgrade()
 	trigger := c.trigger("all", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
 	c.mustCount(trigger, want)
 	c.mustHaveKstatus(trigger, status.CurrentStatus)
+	if s := trigger.Status; len(s.DroppableVersions) > 0 || s.CompletionTime != nil {
+		t.Errorf("with all sources there, droppable are %v, complete since %v", s.DroppableVersions, s.CompletionTime)
+	}
 	retained := int64(0)
 	for _, u := range c.upgrades() {
 		if revision.Phase(u.Status.Phase) == revision.Retained {
@@ -221,6 +241,37 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	}
 	if retained != want.Succeeded {
 		t.Errorf("%d sources are retained, want %d", retained, want.Succeeded)
+	}
+	c.outlastRetention()
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	c.mustCount(trigger, want)
+	if got := trigger.Status.DroppableVersions; !slices.Equal(got, []string{"v1alpha1", "v1alpha2"}) {
+		t.Errorf("droppable are %v: %+v", got, trigger.Status.Conditions)
+	}
+}
+
+// outlastRetention sets back what is noted of the sources, since when nobody refers to
+// them, and has their upgrades looked at.
+func (c *virtualization) outlastRetention() {
+	c.t.Helper()
+	revisions := &appsv1.ControllerRevisionList{}
+	if err := c.List(c.t.Context(), revisions, client.InNamespace(c.namespace)); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, r := range revisions.Items {
+		if r.Annotations[revision.UnreferencedAnnotation] != "" {
+			c.merge(&r, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, revision.UnreferencedAnnotation, time.Now().Add(-2*time.Hour).UTC().Format(time.RFC3339)))
+		}
+	}
+	c.nudge()
+}
+
+// nudge has upgrades looked at that would be by themselves, after minutes.
+func (c *virtualization) nudge() {
+	c.t.Helper()
+	for _, u := range c.upgrades() {
+		c.merge(&u, `{"spec":{"suspend":true}}`)
+		c.merge(&u, `{"spec":{"suspend":false}}`)
 	}
 }
 
@@ -251,7 +302,7 @@ func TestTriggerThatOnlyLooks(t *testing.T) {
 	}
 
 	upgrade := c.trigger("upgrade", v1alpha1.ControllerRevisionUpgradeTriggerSpec{OnRunning: v1alpha1.OnRunningHold})
-	c.awaitTrigger(upgrade, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(upgrade, revisionupgrade.ReasonSourcesKept)
 	again := c.trigger("verify-again", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeVerify})
 	c.awaitTrigger(again, revisionupgrade.ReasonSucceeded)
 	c.mustCount(again, v1alpha1.RevisionCounts{Discovered: 2, UpToDate: 2})
@@ -290,7 +341,7 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 		t.Errorf("suspended, and %s refers to %s", f.VM, got)
 	}
 	c.merge(trigger, `{"spec":{"suspend":false}}`)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
 	if got := c.stashed(f); got == old {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}
@@ -310,7 +361,7 @@ func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
 	c.hoursLater(always)
 	c.await("the revision that came late to be upgraded", func() bool { return c.stashed(f) != old })
 	c.await("the trigger to count it", func() bool {
-		c.awaitTrigger(always, revisionupgrade.ReasonSucceeded)
+		c.awaitTrigger(always, revisionupgrade.ReasonSourcesKept)
 		return always.Status.Counts.Succeeded == 1
 	})
 	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded)
@@ -329,18 +380,24 @@ func (c *virtualization) hoursLater(trigger *v1alpha1.ControllerRevisionUpgradeT
 	c.merge(trigger, `{"spec":{"suspend":false}}`)
 }
 
-// TestTriggerLeavesWhenItsTimeIsOver, and not before it is done.
+// TestTriggerLeavesWhenItsTimeIsOver, and not while there is a source to remove: its
+// upgrades go with it.
 func TestTriggerLeavesWhenItsTimeIsOver(t *testing.T) {
 	c := newVirtualization(t)
 	f := stash.Find("F2/VirtualMachinePreference/labelled")
 	old := c.machine(f)
 	trigger := c.trigger("short", v1alpha1.ControllerRevisionUpgradeTriggerSpec{TTLSecondsAfterFinished: new(int32(1))})
 	c.upgrade()
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
+	c.outlastRetention()
 	c.await("the trigger to be gone", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(trigger), trigger))
 	})
 	if got := c.stashed(f); got == old {
 		t.Errorf("the trigger is gone, and %s still refers to %s", f.VM, got)
+	}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: old}, &appsv1.ControllerRevision{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the trigger is gone, and the source is not: %v", err)
 	}
 }
 
@@ -364,11 +421,8 @@ func TestTriggerSaysWhatIsBroken(t *testing.T) {
 	if err := c.Create(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	for _, u := range c.upgrades() { // it would look by itself, after minutes
-		c.merge(&u, `{"spec":{"suspend":true}}`)
-		c.merge(&u, `{"spec":{"suspend":false}}`)
-	}
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	c.nudge()
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
 	if got := c.stashed(f); got == r.Name {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}

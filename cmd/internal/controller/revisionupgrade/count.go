@@ -17,6 +17,9 @@ import (
 const (
 	// ReasonUpgrading: upgrades are under way, or wait for something that will come.
 	ReasonUpgrading = "Upgrading"
+	// ReasonSourcesKept: everybody refers to a successor, and the sources are kept for a
+	// while, so that an upgrade can be rolled back.
+	ReasonSourcesKept = "SourcesKept"
 	// ReasonSucceeded: nothing is left to upgrade.
 	ReasonSucceeded = "Succeeded"
 	// ReasonUpgradesFailed: some revisions need somebody.
@@ -104,15 +107,27 @@ func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisi
 	}
 	counts := v1alpha1.RevisionCounts{Discovered: s.Counts.Discovered, UpToDate: s.Counts.UpToDate}
 	s.Failures = nil
+	kept := false
 	for i := range list.Items {
 		one := &list.Items[i]
 		tally(&counts, one)
 		if revision.Phase(one.Status.Phase) == revision.Failed {
 			s.Failures = fail(s.Failures, one.Namespace, one.Spec.TargetName, why(one))
 		}
+		kept = kept || keepsItsSource(one)
 	}
 	s.Counts = &counts
-	return verdictOf(trigger.Spec.Mode, counts), nil
+	v := verdictOf(trigger.Spec.Mode, counts)
+	if v.ready && kept {
+		v.reason, v.message = ReasonSourcesKept, "everybody refers to a successor; the sources go when their time is over: see status.retainedUntil of the upgrades"
+	}
+	return v, nil
+}
+
+// keepsItsSource for a while, and not for good.
+func keepsItsSource(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	forGood := one.Spec.Retention != nil && one.Spec.Retention.Policy == v1alpha1.RetentionRetain
+	return revision.Phase(one.Status.Phase) == revision.Retained && !forGood
 }
 
 // setSurvey says what was found, and what can be dropped.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -139,7 +140,7 @@ func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevi
 		s.CompletionTime = nil
 		return v, t.untilScan(trigger), nil
 	}
-	if !due && s.CompletionTime == nil { // all that was found is done; is that all there is?
+	if !due && news(trigger, v) {
 		f, err := t.scan(ctx, trigger)
 		if err != nil {
 			return verdict{}, 0, err
@@ -148,7 +149,19 @@ func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevi
 			return underWay(s), countEvery, nil
 		}
 	}
+	if v.reason == ReasonSourcesKept {
+		s.CompletionTime = nil
+		return v, t.untilScan(trigger), nil
+	}
 	return t.complete(ctx, trigger, v)
+}
+
+// news tells whether a verdict is to be confirmed by a scan: all that was found is led
+// to its successor, and is that all there is? The last source is gone, and at which
+// versions is anything left?
+func news(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, v verdict) bool {
+	known := meta.FindStatusCondition(trigger.Status.Conditions, v1alpha1.ConditionReady)
+	return known == nil || known.Status != metav1.ConditionTrue || known.Reason != v.reason
 }
 
 func continuous(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) bool {

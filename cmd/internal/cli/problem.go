@@ -19,7 +19,7 @@ import (
 )
 
 // problem is an error as a person gets to see it: one line with the object, the
-// cause and the next step.
+// cause and the next step. Commands that are several have a line each.
 type problem struct {
 	reason  string // of a blocker
 	message string

@@ -75,7 +75,7 @@ func (s *revisionSession) missing(ctx context.Context, rights []right) error {
 	return &problem{
 		reason:  report.ReasonForbidden,
 		message: fmt.Sprintf("%s may not %s", user, strings.Join(lacks, ", nor ")),
-		remedy:  "an administrator grants it: " + strings.Join(commands, " && "),
+		remedy:  "an administrator grants it:\n  " + strings.Join(commands, "\n  "),
 	}
 }
 

@@ -146,8 +146,8 @@ type Place struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Path      string `json:"path"`
-	// State is Old where the place names the source, New where it names the
-	// successor, Fixed where it can't be written.
+	// State is New where the place names what it is to name: a revision at the target
+	// version. Old where it does not yet, Fixed where it can't be written.
 	State string `json:"state"`
 }
 
@@ -205,7 +205,7 @@ type judgement struct {
 // judge decides about one revision. It asks nobody and changes nothing.
 func judge(f facts) judgement {
 	r := f.revision
-	j := judgement{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, Referrers: places(f.references, r.Name), Successor: f.successor}}
+	j := judgement{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, Referrers: places(f.references, ""), Successor: f.successor}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = Owner{Kind: owner.Kind, Name: owner.Name}
 	}
@@ -270,6 +270,7 @@ func (j judgement) convert(f facts, s Stash) judgement {
 		return j.as(Blocked, ReasonUnconvertible, err.Error())
 	}
 	if atTarget {
+		j.Referrers = places(f.references, f.revision.Name)
 		if labelled(f.revision, j.successor.Labels) {
 			return j.as(UpToDate, "", "")
 		}
@@ -368,14 +369,15 @@ func busy(references []Reference) (running, unready string) {
 	return running, unready
 }
 
-func places(references []Reference, source string) []Place {
+// places are references for people, of which target is what they are to name.
+func places(references []Reference, target string) []Place {
 	var all []Place
 	for _, r := range references {
 		state := PlaceOld
 		switch {
 		case r.Fixed:
 			state = PlaceFixed
-		case r.Revision != source:
+		case r.Revision == target:
 			state = PlaceNew
 		}
 		all = append(all, Place{Kind: r.Holder.Kind, Namespace: r.Holder.Namespace, Name: r.Holder.Name, Path: r.Path, State: state})

@@ -30,16 +30,20 @@ func (r *round) beginRollback(ctx context.Context, t *task) error {
 		return nil
 	}
 	t.succeededBy(successor)
-	if running, unready := busy(r.Of(name)); unready != "" || running != "" && t.policy.OnRunning != Hold {
-		t.ended(Pending, ReasonRunning, running+unready+" is to be left alone for now")
-		return nil
+	switch running, unready := busy(r.Of(name)); {
+	case unready != "":
+		t.ended(Pending, ReasonUnready, unready)
+	case running != "" && t.policy.OnRunning != Hold:
+		t.ended(Pending, ReasonRunning, running+" runs by its successor: stop it first, or roll back with Hold")
+	default:
+		t.ended(Created, "", "")
 	}
-	t.ended(Created, "", "")
 	return nil
 }
 
 // endRollback removes what nobody refers to any more.
 func (r *round) endRollback(ctx context.Context, t *task) error {
+	t.result.Phase = Repointed
 	var err error
 	if t.source, err = r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil}); err != nil {
 		return r.changed(t, err)

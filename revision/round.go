@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,11 +20,22 @@ import (
 type Phase string
 
 const (
-	// Pending: nothing is written, and nothing keeps it from being so later.
+	// Pending: nothing is written; nobody has begun with it, or labels are all that is
+	// to be written, or a rollback has to wait.
 	Pending Phase = "Pending"
-	// Created: the successor is there, and not everybody refers to it yet.
+	// Analyzing: it was begun with, and the API server did not say what there is.
+	Analyzing Phase = "Analyzing"
+	// Converted: what it holds can be carried to the target, and nothing is written. It
+	// waits for a holder, or the API server did not take the successor.
+	Converted Phase = "Converted"
+	// Created: the successor is there, and somebody was still to be led to it when the
+	// pass ended.
 	Created Phase = "Created"
-	// Held: somebody still refers to the source.
+	// Repointed: everybody refers to the successor, and since when could not be noted
+	// on the source. In a rollback everybody refers to the source again, and the
+	// successor could not be removed.
+	Repointed Phase = "Repointed"
+	// Held: there is a successor, and somebody still refers to the source.
 	Held Phase = "Held"
 	// Retained: nobody refers to the source, which is kept for a while.
 	Retained Phase = "Retained"
@@ -50,8 +63,14 @@ type Wish struct {
 // Result is how far one upgrade is, and why not further.
 type Result struct {
 	Item
-	Phase        Phase     `json:"result"`
-	SuccessorUID types.UID `json:"newUID,omitempty"`
+	Phase Phase `json:"result"`
+	// ResourceVersion and Hash are the source's, as it was found before this pass wrote
+	// anything; empty where it was not found.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Hash of what the source holds, as [Hash] makes it.
+	Hash          string    `json:"hash,omitempty"`
+	SuccessorUID  types.UID `json:"newUID,omitempty"`
+	SuccessorHash string    `json:"newHash,omitempty"`
 }
 
 // task is one wish under way.
@@ -122,7 +141,7 @@ func (u *Upgrader) Advance(ctx context.Context, name string, wishes []Wish) ([]R
 func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Result, error) {
 	r := &round{Upgrader: u, namespace: n}
 	for _, w := range wishes {
-		t := &task{wish: w, policy: u.options.Policy, result: Result{Item: Item{Namespace: n.Namespace, Name: w.Name, UID: w.UID}, Phase: Pending}}
+		t := &task{wish: w, policy: u.options.Policy, result: Result{Item: n.item(w), Phase: Pending}}
 		if w.Policy != nil {
 			t.policy = *w.Policy
 		}
@@ -140,6 +159,15 @@ func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Re
 		results[i] = t.result
 	}
 	return results, err
+}
+
+// item is what the scan found of what is wished for.
+func (n *namespace) item(w Wish) Item {
+	at, found := slices.BinarySearchFunc(n.items, w.Name, func(i Item, name string) int { return strings.Compare(i.Name, name) })
+	if found && (w.UID == "" || w.UID == n.items[at].UID) {
+		return n.items[at]
+	}
+	return Item{Namespace: n.Namespace, Name: w.Name, UID: w.UID}
 }
 
 type round struct {
@@ -163,11 +191,15 @@ func each[T walk.Object](ctx context.Context, u *Upgrader, objects []T, act func
 	return err
 }
 
-// visit takes tasks a step further. One that fails stays where it is, and says why.
+// visit takes tasks a step further. One that fails stays where it is, and says why; one
+// that is told to stop has nothing to say.
 func (r *round) visit(ctx context.Context, tasks []*task, step func(context.Context, *task) error) error {
 	return each(ctx, r.Upgrader, tasks, func(ctx context.Context, t *task) error {
 		err := step(ctx, t)
-		if err != nil {
+		switch {
+		case errors.Is(err, walk.ErrStopped):
+			return err
+		case err != nil:
 			t.ended(t.result.Phase, ReasonUnanswered, err.Error())
 		}
 		if r.options.Progress != nil {
@@ -182,13 +214,19 @@ func (r *round) prepare(ctx context.Context) error { return r.visit(ctx, r.tasks
 
 // begin looks at the source again, live, and makes its successor.
 func (r *round) begin(ctx context.Context, t *task) (err error) {
+	t.result.Phase = Analyzing
 	if t.source, err = r.client.revision(ctx, t.GetNamespace(), t.GetName()); err != nil {
 		return err
 	}
 	switch {
 	case t.source != nil && t.wish.UID != "" && t.source.UID != t.wish.UID:
-		t.ended(Skipped, ReasonReplaced, "the revision of this name is another one now")
+		t.ended(Skipped, ReasonReplaced, "the revision of this name is another one now: it takes another upgrade")
 		return nil
+	}
+	if t.source != nil {
+		t.result.UID, t.result.ResourceVersion, t.result.Hash = t.source.UID, t.source.ResourceVersion, Hash(t.source)
+	}
+	switch {
 	case t.wish.Rollback:
 		return r.beginRollback(ctx, t)
 	case t.source == nil:
@@ -201,17 +239,27 @@ func (r *round) begin(ctx context.Context, t *task) (err error) {
 	case Upgrade:
 		return r.ensure(ctx, t, j)
 	case Relabel:
+		t.result.Phase = Pending
 		return r.relabel(ctx, t, j)
 	case UpToDate:
 		t.ended(Succeeded, j.Reason, j.Message)
 	case Orphan, NotMine:
 		t.ended(Skipped, j.Reason, j.Message)
 	case Deferred:
-		t.ended(Pending, j.Reason, j.Message)
+		t.ended(waiting(j), j.Reason, j.Message)
 	default:
 		t.ended(Failed, j.Reason, j.Message)
 	}
 	return nil
+}
+
+// waiting is where an upgrade stands that can't go on: its data converts, and there
+// may be a successor from before.
+func waiting(j judgement) Phase {
+	if j.Successor != "" {
+		return Held
+	}
+	return Converted
 }
 
 // beginWithoutSource: somebody deleted it, or this is a second look at an upgrade
@@ -248,7 +296,8 @@ func (r *round) beginWithoutSource(ctx context.Context, t *task) error {
 }
 
 func (t *task) succeededBy(r *appsv1.ControllerRevision) {
-	t.successor, t.result.Successor, t.result.SuccessorUID = r, r.Name, r.UID
+	t.successor = r
+	t.result.Successor, t.result.SuccessorUID, t.result.SuccessorHash = r.Name, r.UID, Hash(r)
 }
 
 // ensure makes the successor, or finds the one that is there.
@@ -268,6 +317,7 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 		}
 		return nil
 	}
+	t.result.Phase = waiting(j)
 	if err := r.referredAgain(ctx, t); err != nil {
 		return err
 	}
@@ -313,6 +363,7 @@ func (r *round) makeAgain(ctx context.Context, t *task, name string) error {
 		t.ended(Failed, j.Reason, name+" took its place, and is gone: "+j.Message)
 		return nil
 	}
+	t.result.Phase = Converted
 	want := descend(j.successor, t.source, j.adopter)
 	want.Name = name
 	successor, err := r.client.create(ctx, want)

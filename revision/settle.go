@@ -3,6 +3,7 @@ package revision
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +27,9 @@ func (r *round) settle(ctx context.Context) error {
 		return err
 	}
 	return r.visit(ctx, open, func(ctx context.Context, t *task) error {
-		from, _ := t.names()
+		from, to := t.names()
 		references := after.Of(from)
+		t.result.Referrers = places(slices.Concat(references, after.Of(to)), t.successor.Name)
 		switch {
 		case len(references) > 0:
 			return r.hold(ctx, t, references)
@@ -64,7 +66,6 @@ func (r *round) hold(ctx context.Context, t *task, references []Reference) error
 	if first.Fixed {
 		message += ": it can't be written, and goes when what runs by it ends"
 	}
-	t.result.Referrers = places(references, first.Revision)
 	reason := ReasonReferenced
 	if t.refused != "" {
 		reason, message = ReasonRefused, t.refused
@@ -85,6 +86,7 @@ func (r *round) hold(ctx context.Context, t *task, references []Reference) error
 func (r *round) release(ctx context.Context, t *task, after *Census) error {
 	now := r.options.Clock.Now()
 	since := unreferencedSince(t.source)
+	t.result.Phase = Repointed
 	if since.IsZero() {
 		since = now
 		noted := now.UTC().Format(time.RFC3339)
@@ -93,7 +95,7 @@ func (r *round) release(ctx context.Context, t *task, after *Census) error {
 			return r.changed(t, err)
 		}
 	}
-	t.result.Until = since.Add(t.policy.retention())
+	t.result.Phase, t.result.Until = Retained, since.Add(t.policy.retention())
 	unready := ""
 	if owner := metav1.GetControllerOfNoCopy(t.source); owner != nil && after.holders[owner.UID] != nil {
 		unready = after.holders[owner.UID].Unready
@@ -120,6 +122,6 @@ func (r *round) changed(t *task, err error) error {
 	if !moved(err) {
 		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.GetName(), err)
 	}
-	t.ended(Held, ReasonChanged, "the revision changed meanwhile")
+	t.ended(t.result.Phase, ReasonChanged, "the revision changed meanwhile")
 	return nil
 }

@@ -236,7 +236,7 @@ func (l *look) end(c *Census) *namespace {
 
 // missing is a revision that is referred to and is not there.
 func missing(namespace, name string, references []Reference, successors []heir) Item {
-	i := Item{Namespace: namespace, Name: name, Referrers: places(references, name)}
+	i := Item{Namespace: namespace, Name: name, Referrers: places(references, "")}
 	if len(successors) == 1 {
 		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+successors[0].name+" has taken its place"
 		return i

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -72,6 +73,56 @@ func TestStatusAloneIsWritten(t *testing.T) {
 	}
 }
 
+// TestResultTellsWhatItWasMadeOf: whoever has a backup can prove that what was stashed
+// is what was converted. What is gone is not told of again.
+func TestResultTellsWhatItWasMadeOf(t *testing.T) {
+	c := newCorner(t)
+	source := c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+	const old = "c2bd2007939d70f6f431bb06d0b291e8e2893ccd4f31367c2e4f12f65585ed84" // by jq and sha256sum
+	r := c.run(revision.Policy{})["soup-recipe"]
+	if r.UID != source.UID || r.ResourceVersion != source.ResourceVersion || r.Hash != old {
+		t.Errorf("the source is %s at %s, hash %s", r.UID, r.ResourceVersion, r.Hash)
+	}
+	successor, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "soup-recipe-v2", metav1.GetOptions{})
+	c.must(successor, err)
+	if r.SuccessorUID != successor.UID || r.SuccessorHash != revision.Hash(successor) || r.SuccessorHash == r.Hash {
+		t.Errorf("the successor is %s, hash %s", r.SuccessorUID, r.SuccessorHash)
+	}
+	c.later(revision.DefaultRetention)
+	c.run(revision.Policy{})
+	r = c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-recipe", UID: source.UID})
+	if r.Phase != revision.Succeeded || r.ResourceVersion != "" || r.Hash != "" || r.SuccessorUID != successor.UID {
+		t.Errorf("it is gone: %+v", r)
+	}
+}
+
+// TestPlacesSayWhereTheyLead: to what is old, or to what is at the target.
+func TestPlacesSayWhereTheyLead(t *testing.T) {
+	c := newCorner(t)
+	c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+	must := func(when string, places []revision.Place, want ...string) {
+		t.Helper()
+		var got []string
+		for _, p := range places {
+			got = append(got, p.State+" "+p.Path)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	spec, status := " /spec/recipe/revision", " /status/recipe/revision"
+	must("before", c.plan(revision.Policy{})["soup-recipe"].Referrers, "Old"+spec, "Old"+status)
+	must("led", c.run(revision.Policy{})["soup-recipe"].Referrers, "New"+spec, "New"+status)
+	must("of the successor", c.plan(revision.Policy{})["soup-recipe-v2"].Referrers, "New"+spec, "New"+status)
+	c.mislabel("soup-recipe-v2")
+	must("with other labels", c.plan(revision.Policy{})["soup-recipe-v2"].Referrers, "New"+spec, "New"+status)
+	c.started(c.cook("soup", true), "soup-recipe")
+	must("held", c.run(revision.Policy{OnRunning: revision.Hold})["soup-recipe"].Referrers, "Fixed /data/started/recipe", "New"+spec, "New"+status)
+	c.cook("soup", false)
+	back := c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-recipe", Rollback: true})
+	must("rolled back", back.Referrers, "Old"+spec, "Old"+status)
+}
+
 func TestSharedRevisionIsLeftByBoth(t *testing.T) {
 	c := newCorner(t)
 	m := c.meal("soup", both("soup-recipe"))
@@ -98,9 +149,9 @@ func TestRunningHolderIsLeftAlone(t *testing.T) {
 	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
 }
 
-func (c *corner) cook(meal string, cooking bool) {
+func (c *corner) cook(meal string, cooking bool) *unstructured.Unstructured {
 	c.t.Helper()
-	c.change(meal, "status", func(o map[string]any) { c.must(nil, unstructured.SetNestedField(o, cooking, "status", "cooking")) })
+	return c.change(meal, "status", func(o map[string]any) { c.must(nil, unstructured.SetNestedField(o, cooking, "status", "cooking")) })
 }
 
 // started is what a meal that cooks was started with: a revision that says so in
@@ -308,11 +359,17 @@ func TestLabelsThatLie(t *testing.T) {
 	m := c.meal("soup", both("soup-recipe"))
 	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
-	c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Patch(t.Context(), "soup-recipe-v2", types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"`+versionLabel+`":"v1"}}}`), metav1.PatchOptions{}))
+	c.mislabel("soup-recipe-v2")
 	c.mustPlan(revision.Policy{}, "soup-recipe-v2", revision.Relabel, "")
 	c.mustBe(c.run(revision.Policy{}), "soup-recipe-v2", revision.Succeeded, "")
 	c.mustPlan(revision.Policy{}, "soup-recipe-v2", revision.UpToDate, "")
+}
+
+// mislabel has a revision say that it is at v1.
+func (c *corner) mislabel(name string) {
+	c.t.Helper()
+	c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Patch(c.t.Context(), name, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"`+versionLabel+`":"v1"}}}`), metav1.PatchOptions{}))
 }
 
 func TestRevisionMadeAgainIsAnother(t *testing.T) {

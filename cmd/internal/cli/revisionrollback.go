@@ -125,14 +125,10 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 	p.results, p.err = s.Advance(ctx, o.namespace, wishes)
 	steps.end()
 	said()
-	for i := range p.results {
-		r := &p.results[i]
-		if found := slices.IndexFunc(meant, func(m revision.Item) bool { return m.Name == r.Name }); found >= 0 {
-			r.Owner = meant[found].Owner
-		}
+	for _, r := range p.results {
 		p.counts.Add("", r.Phase)
 	}
-	if err := s.unknown(items, p.results); err != nil {
+	if err := a.unknown(items, p.results); err != nil {
 		return err
 	}
 	return a.endRevisions(ctx, o.output, p, began)
@@ -157,7 +153,7 @@ func (o *revisionRollbackOptions) wishes(items []revision.Item) (meant []revisio
 }
 
 // unknown is about a name that was never one of a revision, or that nothing remembers.
-func (s *revisionSession) unknown(items []revision.Item, results []revision.Result) error {
+func (a *app) unknown(items []revision.Item, results []revision.Result) error {
 	for _, r := range results {
 		if r.Reason != revision.ReasonSourceGone || len(results) > 1 {
 			continue
@@ -168,7 +164,7 @@ func (s *revisionSession) unknown(items []revision.Item, results []revision.Resu
 				known = append(known, i.Name)
 			}
 		}
-		remedy := fmt.Sprintf("see what can be rolled back: `revision status -n %s`", r.Namespace)
+		remedy := fmt.Sprintf("see what can be rolled back: %s revision status -n %s", a.program, r.Namespace)
 		if near := suggest(r.Name, known); len(near) > 0 {
 			remedy = "did you mean " + strings.Join(near, " or ") + "?"
 		}

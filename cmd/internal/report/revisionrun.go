@@ -10,7 +10,10 @@ import (
 
 var revisionPhases = map[revision.Phase]cell{
 	revision.Pending:    {"◐ Pending", attention},
+	revision.Analyzing:  {"◐ Analyzing", attention},
+	revision.Converted:  {"◐ Converted", attention},
 	revision.Created:    {"◐ Created", attention},
+	revision.Repointed:  {"◐ Repointed", attention},
 	revision.Held:       {"◐ Held", attention},
 	revision.Retained:   {"✓ Retained", good},
 	revision.Succeeded:  {"✓ Succeeded", good},

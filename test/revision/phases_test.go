@@ -1,0 +1,236 @@
+package revision_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/fault"
+)
+
+// phaseCase is one pass over a recipe, and where it ends.
+type phaseCase struct {
+	reason string
+	before func(*corner) // what has happened to the recipe of the meal soup
+	may    []string      // what the pass may do with revisions; nil: everything
+	killed int           // before this write; 0: it is not
+	policy revision.Policy
+	wish   revision.Wish
+	want   revision.Phase
+	why    string
+}
+
+var phaseCases = map[string]phaseCase{
+	"begun with, and not read": {
+		reason: "nobody can say anything about a revision that the API server does not show",
+		may:    []string{"list"}, want: revision.Analyzing, why: revision.ReasonUnanswered,
+	},
+	"a holder runs": {
+		reason: "whoever waits for it to stop wants to know that the rest is in order",
+		before: func(c *corner) { c.cook("soup", true) },
+		want:   revision.Converted, why: revision.ReasonRunning,
+	},
+	"no right to create": {
+		reason: "it converts, and nothing is there yet",
+		may:    []string{"get", "list", "patch", "delete"}, want: revision.Converted, why: revision.ReasonUnanswered,
+	},
+	"killed before a reference is led": {
+		reason: "the successor is there, and the next pass goes on",
+		killed: 1, want: revision.Created,
+	},
+	"a holder runs by now": {
+		reason: "what was made stays, and waits with those who refer to the source",
+		before: func(c *corner) {
+			c.pass(shared.Config(), 1, revision.Policy{}, revision.Wish{Name: "soup-recipe"})
+			c.cook("soup", true)
+		},
+		want: revision.Held, why: revision.ReasonRunning,
+	},
+	"what runs was started with it": {
+		reason: "a place that can't be written names the source",
+		before: func(c *corner) { c.started(c.cook("soup", true), "soup-recipe") },
+		policy: revision.Policy{OnRunning: revision.Hold}, want: revision.Held, why: revision.ReasonReferenced,
+	},
+	"no right to note it": {
+		reason: "everybody is led, and the retention has not begun",
+		may:    []string{"get", "list", "create", "delete"}, want: revision.Repointed, why: revision.ReasonUnanswered,
+	},
+	"nobody refers to it": {
+		reason: "the retention has begun",
+		want:   revision.Retained, why: revision.ReasonRetained,
+	},
+	"no right to remove it": {
+		reason: "the retention is over, and it is there",
+		before: func(c *corner) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
+		may:    []string{"get", "list", "create", "patch"}, want: revision.Retained, why: revision.ReasonUnanswered,
+	},
+	"removed": {
+		reason: "nothing is left to do",
+		before: func(c *corner) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
+		want:   revision.Succeeded,
+	},
+	"nobody refers to it, and nobody did": {
+		reason: "there is nothing to upgrade, and nobody has to do anything",
+		before: func(c *corner) { c.serve("soup") },
+		want:   revision.Skipped,
+	},
+	"a target that is not served": {
+		reason: "somebody has to choose another one",
+		policy: revision.Policy{Target: "v3"}, want: revision.Failed, why: revision.ReasonTargetNotServed,
+	},
+	"labels that can't be written": {
+		reason: "its data is at the target, so that there is nothing to convert",
+		before: func(c *corner) { c.run(revision.Policy{}); c.mislabel("soup-recipe-v2") },
+		may:    []string{"get", "list"}, wish: revision.Wish{Name: "soup-recipe-v2"}, want: revision.Pending, why: revision.ReasonUnanswered,
+	},
+	"rolled back while a holder runs": {
+		reason: "as an upgrade does, a rollback leaves it alone",
+		before: func(c *corner) { c.run(revision.Policy{}); c.cook("soup", true) },
+		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.Pending, why: revision.ReasonRunning,
+	},
+	"rolled back, and no right to remove the successor": {
+		reason: "everybody is back, and the successor is there",
+		before: func(c *corner) { c.run(revision.Policy{}) },
+		may:    []string{"get", "list", "create", "patch"},
+		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.Repointed, why: revision.ReasonUnanswered,
+	},
+	"rolled back": {
+		reason: "everybody is back, and nothing is left of the upgrade",
+		before: func(c *corner) { c.run(revision.Policy{}) },
+		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.RolledBack,
+	},
+}
+
+// TestPhases: where a pass ends for one upgrade, whatever keeps it from going on: a
+// right that it does not have, a holder, its own end.
+func TestPhases(t *testing.T) {
+	for name, test := range phaseCases {
+		t.Run(name, func(t *testing.T) {
+			c := newCorner(t)
+			c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+			if test.before != nil {
+				test.before(c)
+			}
+			if test.wish.Name == "" {
+				test.wish.Name = "soup-recipe"
+			}
+			cfg := shared.Config()
+			if test.may != nil {
+				cfg = c.as(test.may)
+			}
+			r := c.pass(cfg, test.killed, test.policy, test.wish)
+			if r.Phase != test.want || r.Reason != test.why {
+				t.Errorf("%s (%s: %s), want %s (%s): %s", r.Phase, r.Reason, r.Message, test.want, test.why, test.reason)
+			}
+		})
+	}
+}
+
+// TestEveryPhaseIsReached: what the definition allows, the cases above come to.
+func TestEveryPhaseIsReached(t *testing.T) {
+	text, err := os.ReadFile("../../api/v1alpha1/crd/godwit.dev_controllerrevisionupgrades.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crds, err := controlplane.DecodeCRDs(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var allowed []string
+	for _, v := range crds[0].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["phase"].Enum {
+		var phase string
+		if err := json.Unmarshal(v.Raw, &phase); err != nil {
+			t.Fatal(err)
+		}
+		allowed = append(allowed, phase)
+	}
+	reached := map[string]bool{}
+	for _, test := range phaseCases {
+		reached[string(test.want)] = true
+	}
+	slices.Sort(allowed)
+	if diff := cmp.Diff(allowed, slices.Sorted(maps.Keys(reached))); diff != "" {
+		t.Errorf("phases (-allowed +reached):\n%s", diff)
+	}
+}
+
+// pass takes one recipe further, as the user says. It is killed before a write, if
+// kill is the number of one; the first, which is 0, makes the successor.
+func (c *corner) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.Wish) revision.Result {
+	c.t.Helper()
+	life := &fault.Transport{At: kill}
+	if kill > 0 {
+		life.Fault = fault.All()["killed before the write"]
+	}
+	var results []revision.Result
+	var err error
+	life.Run(c.t.Context(), func(ctx context.Context) {
+		results, err = c.upgrader(life.Config(cfg), p).Advance(ctx, c.namespace, []revision.Wish{w})
+	})
+	if (err != nil) != (kill > 0) {
+		c.t.Fatalf("killed before write %d: %v", kill, err)
+	}
+	return results[0]
+}
+
+// as is a user who may do all that it takes, but for what is not said of revisions.
+func (c *corner) as(verbs []string) *rest.Config {
+	c.t.Helper()
+	user, err := shared.AddUser(c.namespace)
+	c.must(user, err)
+	meta := metav1.ObjectMeta{Name: c.namespace}
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get"}},
+		{APIGroups: []string{kitchenGroup}, Resources: []string{"meals", "meals/status"}, Verbs: []string{"get", "list", "patch"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"controllerrevisions"}, Verbs: verbs},
+	}
+	rbac := c.core.RbacV1()
+	c.must(rbac.ClusterRoles().Create(c.t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}))
+	c.must(rbac.ClusterRoleBindings().Create(c.t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: c.namespace},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: c.namespace}},
+	}, metav1.CreateOptions{}))
+	c.awaitRight(user)
+	return user
+}
+
+// awaitRight waits until the authorizer, which follows by a watch, has the binding.
+func (c *corner) awaitRight(user *rest.Config) {
+	c.t.Helper()
+	clients := kubernetes.NewForConfigOrDie(user)
+	ask := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: "list", Group: "apps", Resource: "controllerrevisions"},
+	}}
+	c.must(nil, wait.PollUntilContextTimeout(c.t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		answer, err := clients.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, ask, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	}))
+}
+
+// serve has a meal name no revision.
+func (c *corner) serve(meal string) {
+	c.t.Helper()
+	for _, part := range []string{"", "status"} {
+		c.change(meal, part, func(o map[string]any) {
+			unstructured.RemoveNestedField(o, "spec", "recipe")
+			unstructured.RemoveNestedField(o, "status", "recipe")
+		})
+	}
+}

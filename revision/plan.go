@@ -214,7 +214,8 @@ func judge(f facts) judgement {
 	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
 	switch {
 	case errors.Is(err, ErrForeign) && len(f.references) == 0:
-		return j.as(NotMine, ReasonForeign, "it holds nothing of the family "+f.family.Describe().Name)
+		return j.as(NotMine, ReasonForeign, fmt.Sprintf("it holds nothing of the family %s: name one that does, as `godwit revision plan -n %s` shows them",
+			f.family.Describe().Name, r.Namespace))
 	case errors.Is(err, ErrForeign):
 		by := f.references[0]
 		return j.as(Blocked, ReasonForeign, fmt.Sprintf("%s %s names it at %s, and it holds nothing of the family %s: correct the reference",

@@ -243,7 +243,7 @@ func (r *round) begin(ctx context.Context, t *task) (err error) {
 		return r.relabel(ctx, t, j)
 	case UpToDate:
 		t.ended(Succeeded, j.Reason, j.Message)
-	case Orphan, NotMine:
+	case Orphan:
 		t.ended(Skipped, j.Reason, j.Message)
 	case Deferred:
 		t.ended(waiting(j), j.Reason, j.Message)

@@ -70,16 +70,25 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestAskedForWhatIsNoStash: nothing is there to upgrade, and the answer says why.
+// TestAskedForWhatIsNoStash: nothing is there to upgrade, and the answer says why and
+// where to look. What was there once needs nobody any more.
 func TestAskedForWhatIsNoStash(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
 	vm := y.create(stash.VirtualMachine(y.namespace, "web", both))
 	start := y.createRevision(stash.StartRevision(vm))
-	for name, reason := range map[string]string{"nothing-is-called-so": revision.ReasonSourceGone, start.Name: revision.ReasonForeign} {
-		r := y.advance(revision.Policy{}, revision.Wish{Name: name})
-		if r.Phase != revision.Skipped || r.Reason != reason || r.Message == "" {
-			t.Errorf("%s: %s (%s: %s)", name, r.Phase, r.Reason, r.Message)
+	for name, test := range map[string]struct {
+		wish    revision.Wish
+		want    revision.Phase
+		reason  string
+		message string
+	}{
+		"a name of nothing":   {revision.Wish{Name: "nothing-is-called-so"}, revision.Failed, revision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
+		"what was there once": {revision.Wish{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, revision.ReasonSourceGone, "nobody refers to it"},
+		"what is no stash":    {revision.Wish{Name: start.Name}, revision.Failed, revision.ReasonForeign, "godwit revision plan -n " + y.namespace},
+	} {
+		if r := y.advance(revision.Policy{}, test.wish); r.Phase != test.want || r.Reason != test.reason || !strings.Contains(r.Message, test.message) {
+			t.Errorf("%s: %s (%s: %s), want %s (%s: %s)", name, r.Phase, r.Reason, r.Message, test.want, test.reason, test.message)
 		}
 	}
 	y.mustHave(start.Name)

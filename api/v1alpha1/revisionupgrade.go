@@ -344,7 +344,8 @@ type ControllerRevisionUpgradeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
 	TargetName string `json:"targetName"`
-	// TargetUID is its UID; whichever has the name unless set.
+	// TargetUID is its UID; unless set, that of the first revision that is found by the
+	// name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: make another upgrade for something else"
@@ -391,10 +392,20 @@ type ControllerRevisionUpgradeStatus struct {
 	// before anybody has looked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Phase for people; the conditions are for programs.
+	// Phase for people; the conditions are for programs. Pending: nothing is written; the
+	// upgrade is suspended, or waits for labels alone to be written, or for its rollback to
+	// begin. Analyzing: the API server did not say what there is. Converted: what is
+	// stashed can be carried to the target, and waits for a virtual machine or the like, or
+	// for the API server to take it. Created: the result is there, and not everybody was
+	// led to it. Repointed: everybody was, and since when could not be noted. Held: the
+	// result is there, and somebody still refers to the source. Retained: nobody does, and
+	// the source is kept for a while. Succeeded: the source is gone, or was at the target.
+	// Skipped: there is nothing to upgrade. Failed: somebody has to do something.
+	// RolledBack: everybody refers to the source again.
 	// +optional
 	Phase UpgradePhase `json:"phase,omitempty"`
-	// Source is the revision that is upgraded, as it was found.
+	// Source is the revision that is upgraded, as it was found first. It stays when the
+	// revision is gone.
 	// +optional
 	Source *RevisionSource `json:"source,omitempty"`
 	// Result is the revision that takes its place.
@@ -422,18 +433,40 @@ type ControllerRevisionUpgradeStatus struct {
 
 // RevisionSource is a revision as it was found.
 type RevisionSource struct {
-	Version         string `json:"version,omitempty"`
-	Form            string `json:"form,omitempty"`
-	Hash            string `json:"hash,omitempty"`
+	// UID of the revision. The upgrade is about this one from then on, also where the
+	// spec has its name alone.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// Version of the API that the stashed object speaks.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Form of the data, in the family's words.
+	// +optional
+	Form string `json:"form,omitempty"`
+	// Hash of the data: the SHA-256, in hex, of what `jq -jcS .data` prints of the
+	// revision, which is its data as JSON without white space, the keys of each object in
+	// order. So a backup can prove what was converted.
+	// +optional
+	Hash string `json:"hash,omitempty"`
+	// ResourceVersion that the revision had when it was found first, before the upgrade
+	// wrote anything.
+	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
 // RevisionResult is a revision that was made.
 type RevisionResult struct {
-	Name    string    `json:"name"`
-	UID     types.UID `json:"uid,omitempty"`
-	Version string    `json:"version,omitempty"`
-	Hash    string    `json:"hash,omitempty"`
+	// Name of the revision.
+	Name string `json:"name"`
+	// UID of the revision.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// Version of the API that its object speaks.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Hash of the data, made as the source's.
+	// +optional
+	Hash string `json:"hash,omitempty"`
 }
 
 // RevisionReferrer is a place that names a revision.
@@ -442,8 +475,8 @@ type RevisionReferrer struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Path      string `json:"path"`
-	// State is Old where the place names the source, New where it names the result,
-	// Fixed where it can't be written.
+	// State is Old where the place names the source, New where it names the result or what
+	// is at the target anyway, Fixed where it can't be written.
 	State string `json:"state"`
 }
 

@@ -325,7 +325,7 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
 	c.await("the upgrade to be deferred", func() bool {
 		made := c.upgrades()
-		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Pending
+		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Converted
 	})
 	c.merge(trigger, `{"spec":{"suspend":true}}`)
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)

@@ -67,15 +67,14 @@ func (v verdict) announce(to events.EventRecorder, about runtime.Object, action 
 // maxSamples of places and losses that a status names.
 const maxSamples = 20
 
-// fill writes down a result.
+// fill writes down a result. What nobody could read stays as it was found before.
 func fill(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
+	if r.Phase == revision.Analyzing && s.Phase != "" && s.Phase != v1alpha1.UpgradePhase(revision.Pending) {
+		return
+	}
 	s.Phase = v1alpha1.UpgradePhase(r.Phase)
-	if r.Version != "" {
-		s.Source = &v1alpha1.RevisionSource{Version: r.Version, Form: r.Form}
-	}
-	if r.Successor != "" {
-		s.Result = &v1alpha1.RevisionResult{Name: r.Successor, UID: r.SuccessorUID, Version: r.Target}
-	}
+	fillSource(s, r)
+	fillResult(s, r)
 	s.Losses = r.Losses[:min(len(r.Losses), maxSamples)]
 	s.Referrers = nil
 	for _, p := range r.Referrers[:min(len(r.Referrers), maxSamples)] {
@@ -84,5 +83,36 @@ func fill(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	s.RetainedUntil = nil
 	if !r.Until.IsZero() {
 		s.RetainedUntil = &metav1.Time{Time: r.Until}
+	}
+}
+
+// fillSource keeps what the source was when it was found first: what our own writes
+// make of its resourceVersion is in no backup. Only what can be read of it may be known
+// later.
+func fillSource(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
+	if r.ResourceVersion == "" {
+		return // it is gone, or was not read
+	}
+	if s.Source == nil || s.Source.UID != r.UID {
+		s.Source = &v1alpha1.RevisionSource{UID: r.UID, Hash: r.Hash, ResourceVersion: r.ResourceVersion}
+	}
+	if r.Version != "" {
+		s.Source.Version, s.Source.Form = r.Version, r.Form
+	}
+}
+
+// fillResult keeps what is known of the successor where its name is all that was read.
+func fillResult(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
+	if r.Successor == "" {
+		return
+	}
+	if s.Result == nil || s.Result.Name != r.Successor || r.SuccessorUID != "" && s.Result.UID != r.SuccessorUID {
+		s.Result = &v1alpha1.RevisionResult{Name: r.Successor}
+	}
+	if r.SuccessorUID != "" {
+		s.Result.UID, s.Result.Hash = r.SuccessorUID, r.SuccessorHash
+	}
+	if r.Target != "" {
+		s.Result.Version = r.Target
 	}
 }

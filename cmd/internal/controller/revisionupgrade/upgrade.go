@@ -109,12 +109,24 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // the manager stops; whoever comes next sees in the cluster how far it is
 	}
+	if err != nil && results == nil {
+		results = unread(wishes, err)
+	}
 	pause := time.Duration(0)
 	for i, r := range results {
 		err = errors.Join(err, u.record(ctx, open[i], r))
 		pause = sooner(pause, again(r, u.Clock.Now()))
 	}
 	return reconcile.Result{RequeueAfter: pause}, err
+}
+
+// unread is where upgrades stand of whose namespace not everything could be read.
+func unread(wishes []revision.Wish, err error) []revision.Result {
+	all := make([]revision.Result, len(wishes))
+	for i, w := range wishes {
+		all[i] = revision.Result{Item: revision.Item{Name: w.Name, Reason: revision.ReasonUnanswered, Message: err.Error()}, Phase: revision.Analyzing}
+	}
+	return all
 }
 
 // triggers are all there are, by UID.
@@ -193,7 +205,7 @@ func (u *Upgrades) open(ctx context.Context, namespace string, triggers map[type
 				return nil, nil, err
 			}
 		default:
-			open, wishes = append(open, one), append(wishes, wish(one.Spec))
+			open, wishes = append(open, one), append(wishes, wish(one))
 		}
 	}
 	return open, wishes, nil
@@ -211,9 +223,14 @@ func ended(one *v1alpha1.ControllerRevisionUpgrade) bool {
 	return false
 }
 
-func wish(spec v1alpha1.ControllerRevisionUpgradeSpec) revision.Wish {
+// wish is about the one revision that was found first, where the spec names any.
+func wish(one *v1alpha1.ControllerRevisionUpgrade) revision.Wish {
+	spec, uid := one.Spec, types.UID(one.Spec.TargetUID)
+	if found := one.Status.Source; uid == "" && found != nil {
+		uid = found.UID
+	}
 	p := policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention)
-	return revision.Wish{Name: spec.TargetName, UID: types.UID(spec.TargetUID), Policy: &p, Rollback: spec.Rollback}
+	return revision.Wish{Name: spec.TargetName, UID: uid, Policy: &p, Rollback: spec.Rollback}
 }
 
 func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolicy, r *v1alpha1.Retention) revision.Policy {
@@ -229,6 +246,9 @@ func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolic
 
 func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
 	return u.write(ctx, one, func(s *v1alpha1.ControllerRevisionUpgradeStatus) {
+		if s.Phase == "" {
+			s.Phase = v1alpha1.UpgradePhase(revision.Pending)
+		}
 		setConditions(&s.Conditions, one.Generation, verdict{stalled: true, reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"})
 	})
 }
@@ -274,16 +294,23 @@ const (
 // again is when to look at an upgrade the next time; zero is never.
 func again(r revision.Result, now time.Time) time.Duration {
 	switch {
-	case r.Phase == revision.Retained && !r.Until.IsZero():
-		return max(r.Until.Sub(now), time.Second)
-	case r.Phase == revision.Retained, r.Phase == revision.Failed:
-		return rare // a reference may come back, or a repair be made
 	case r.Reason == revision.ReasonUnanswered, r.Reason == revision.ReasonChanged:
 		return soon
-	case r.Phase == revision.Pending, r.Phase == revision.Held, r.Phase == revision.Created:
-		return later
+	case r.Reason == revision.ReasonRetained:
+		return max(r.Until.Sub(now), time.Second)
 	}
-	return 0
+	switch r.Phase {
+	case revision.Failed:
+		return rare // a repair may be made
+	case revision.Retained:
+		if r.Until.IsZero() {
+			return rare // a reference may come back
+		}
+		return later // its owner is being copied
+	case revision.Succeeded, revision.Skipped, revision.RolledBack:
+		return 0
+	}
+	return later
 }
 
 // sooner of two pauses, of which zero is none.

@@ -227,6 +227,10 @@ func TestRollback(t *testing.T) {
 		t.Errorf("revisions %v", got)
 	}
 	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, "")
+	unknown := c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "nobody-knows", Rollback: true})
+	if unknown.Phase != revision.Failed || unknown.Reason != revision.ReasonSourceGone || len(c.revisions()) != 1 {
+		t.Errorf("a name of nothing: %s (%s: %s), revisions %v", unknown.Phase, unknown.Reason, unknown.Message, c.revisions())
+	}
 
 	c.run(revision.Policy{})
 	c.later(2 * revision.DefaultRetention)

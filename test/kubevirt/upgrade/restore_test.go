@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -273,6 +274,43 @@ func TestRollback(t *testing.T) {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustResolve()
+}
+
+// TestSourceThatOnlyReferencesExplain: a spec by itself does not say of which kind it is,
+// and once its upgrade has led everybody away nobody says so. It is kept, led back to and
+// removed all the same.
+func TestSourceThatOnlyReferencesExplain(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	bare := stash.Find("F0/VirtualMachineClusterInstancetype/empty")
+	y.machine("web", both, bare)
+	source, successor := bare.RevisionName("web"), "web"+instancetypeTail
+	back := revision.Wish{Name: source, Rollback: true}
+	kept := func() {
+		t.Helper()
+		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+		y.mustHave(source, successor)
+	}
+	kept()
+	if i := y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRetained); i.Version != "v1alpha1" || i.Successor != successor {
+		t.Errorf("the plan does not say what holds v1alpha1, nor who took over: %+v", i)
+	}
+	y.later(revision.DefaultRetention - time.Second)
+	kept()
+	if r := y.advance(revision.Policy{}, back); r.Phase != revision.RolledBack {
+		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+	}
+	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
+	y.mustHave(source)
+	y.mustPlan(revision.Policy{}, source, revision.Upgrade, "")
+	kept()
+	y.later(revision.DefaultRetention)
+	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
+	y.mustHave(successor)
+	y.mustRefer(machines, "web", map[string]string{inSpec: successor, inStatus: successor})
+	if r := y.advance(revision.Policy{}, back); r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
+		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+	}
 }
 
 // TestMachineAlreadyTerminating keeps what it refers to until it is gone.

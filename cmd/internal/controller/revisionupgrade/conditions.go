@@ -1,6 +1,8 @@
 package revisionupgrade
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,10 +52,14 @@ func setConditions(conditions *[]metav1.Condition, generation int64, v verdict) 
 			status = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(conditions, metav1.Condition{
-			Type: c.kind, Status: status, Reason: v.reason, Message: v.message, ObservedGeneration: generation,
+			Type: c.kind, Status: status, Reason: v.reason, Message: strings.ToValidUTF8(v.message[:min(len(v.message), maxMessage)], ""), ObservedGeneration: generation,
 		})
 	}
 }
+
+// maxMessage is what a condition takes; a longer one would have the API server refuse
+// the status, and what a webhook says is in one.
+const maxMessage = 32768
 
 // announce tells whoever watches events.
 func (v verdict) announce(to events.EventRecorder, about runtime.Object, action string) {

@@ -29,15 +29,20 @@ func Command(program string, streams genericiooptions.IOStreams) *cobra.Command 
 			return Run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVar(&o.Keep, "keep", false, "leave the cluster running until Ctrl-C, and write a kubeconfig for it")
-	c.Flags().StringVar(&o.Kubeconfig, "write-kubeconfig", DefaultKubeconfig, "where --keep writes the kubeconfig; removed in the end")
-	c.AddCommand(revisionsCommand(program, o))
+	o.addTo(c)
+	c.AddCommand(revisionsCommand(program, streams))
 	return c
 }
 
-func revisionsCommand(program string, o Options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "revisions",
+func (o *Options) addTo(c *cobra.Command) {
+	c.Flags().BoolVar(&o.Keep, "keep", false, "leave the cluster running until Ctrl-C, and write a kubeconfig for it")
+	c.Flags().StringVar(&o.Kubeconfig, "write-kubeconfig", DefaultKubeconfig, "where --keep writes the kubeconfig; removed in the end")
+}
+
+func revisionsCommand(program string, streams genericiooptions.IOStreams) *cobra.Command {
+	o := Options{Program: program, Out: streams.Out, ErrOut: streams.ErrOut}
+	c := &cobra.Command{
+		Use:   "revisions [--keep]",
 		Short: "See an upgrade of stashed objects on a control plane of its own; touches no cluster",
 		Long: "Start etcd and kube-apiserver on this machine, install KubeVirt's definitions, create\n" +
 			"virtual machines and a snapshot as KubeVirt has left them since v0.56, and play the whole\n" +
@@ -45,7 +50,8 @@ func revisionsCommand(program string, o Options) *cobra.Command {
 			"the old versions. No kubeconfig is read; in the end nothing is left.\n\n" +
 			"It needs the servers, which `make controlplane` compiles, and the go command, by which\n" +
 			"it generates the definitions from KubeVirt's API types: half a minute, once.",
-		Example: "  " + program + " demo revisions",
+		Example: "  " + program + " demo revisions\n\n" +
+			"  # Look around in the cluster afterwards\n  " + program + " demo revisions --keep",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := refuse(c, args); err != nil {
 				return err
@@ -53,6 +59,8 @@ func revisionsCommand(program string, o Options) *cobra.Command {
 			return RunRevisions(c.Context(), o)
 		},
 	}
+	o.addTo(c)
+	return c
 }
 
 // refuse keeps a person from believing that this runs on the cluster that was

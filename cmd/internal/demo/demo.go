@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,14 +54,7 @@ func Run(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	if !o.Keep {
-		return d.sum(ctx)
-	}
-	remove, err := d.keep(cmp.Or(o.Kubeconfig, DefaultKubeconfig))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.sum(ctx), await(ctx, remove))
+	return d.end(ctx, o, d.sum, "kubectl get httproutes -A", d.program.typed+" crd plan")
 }
 
 // begin gets what the story needs: definitions, servers and clients.

@@ -22,7 +22,10 @@ import (
 	"github.com/godwit-dev/godwit/test/program"
 )
 
-const lastLine = "demo: 2000 objects, 0 at old versions, storedVersions trimmed on 3 CRDs"
+const (
+	lastLine          = "demo: 2000 objects, 0 at old versions, storedVersions trimmed on 3 CRDs"
+	lastRevisionsLine = "demo: 26 references to 10 revisions, 0 at old versions, 0 lost"
+)
 
 // patience is how long a story may take on a machine that does other things.
 const patience = 5 * time.Minute
@@ -161,33 +164,44 @@ func TestRevisionsStory(t *testing.T) {
 	began := time.Now()
 	s := start(t, "revisions")
 	s.mustEnd(0)
-	s.mustEndWith("demo: 26 references to 10 revisions, 0 at old versions, 0 lost")
+	s.mustEndWith(lastRevisionsLine)
 	t.Logf("told in %v:\n%s", time.Since(began).Round(time.Second), s.text())
 }
 
-// TestKeep uses the cluster that the story leaves, and ends it.
+// TestKeep uses the cluster that a story leaves, and ends it.
 func TestKeep(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	s := start(t, "--keep", "--write-kubeconfig="+file)
-	s.awaitText(lastLine)
-	config, err := clientcmd.BuildConfigFromFlags("", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	routes := schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
-	if list, err := client.Resource(routes).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) == 0 {
-		t.Errorf("list httproutes by the kubeconfig that was written: %v, want some", err)
-	}
-	s.interrupt()
-	s.mustEnd(0)
-	s.mustEndWith(lastLine)
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the kubeconfig of a cluster that is gone: %v, want none", err)
+	for story, c := range map[string]struct {
+		args []string
+		last string
+		left schema.GroupVersionResource
+	}{
+		"stored objects":  {nil, lastLine, schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}},
+		"stashed objects": {[]string{"revisions"}, lastRevisionsLine, schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}},
+	} {
+		t.Run(story, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "kubeconfig")
+			s := start(t, append(c.args, "--keep", "--write-kubeconfig="+file)...)
+			s.awaitText(c.last)
+			config, err := clientcmd.BuildConfigFromFlags("", file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := dynamic.NewForConfig(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list, err := client.Resource(c.left).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) == 0 {
+				t.Errorf("list %s by the kubeconfig that was written: %v, want some", c.left.Resource, err)
+			}
+			s.interrupt()
+			s.mustEnd(0)
+			s.mustEndWith(c.last)
+			if _, err := os.Stat(file); !os.IsNotExist(err) {
+				t.Errorf("the kubeconfig of a cluster that is gone: %v, want none", err)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -12,18 +13,34 @@ import (
 // DefaultKubeconfig is what --keep writes, in the working directory.
 const DefaultKubeconfig = "godwit-demo.kubeconfig"
 
+// end says the last line, which is sum's. A cluster that is kept is there until the
+// context ends; look are commands to begin with.
+func (s *stage) end(ctx context.Context, o Options, sum func(context.Context) error, look ...string) error {
+	if !o.Keep {
+		return sum(ctx)
+	}
+	remove, err := s.keep(cmp.Or(o.Kubeconfig, DefaultKubeconfig), look)
+	if err != nil {
+		return err
+	}
+	return errors.Join(sum(ctx), await(ctx, remove))
+}
+
 // keep says how to use the cluster. The file is written before the story's last
 // line, and removed by the function that is returned.
-func (d *demo) keep(path string) (remove func() error, err error) {
+func (s *stage) keep(path string, look []string) (remove func() error, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	if err := controlplane.WriteKubeconfig(path, d.plane.Config()); err != nil {
+	if err := controlplane.WriteKubeconfig(path, s.plane.Config()); err != nil {
 		return nil, err
 	}
-	d.teller.chapter("The cluster is yours until Ctrl-C")
-	d.teller.say("$ export KUBECONFIG=%s\n$ kubectl get httproutes -A\n$ %s crd plan", path, d.program.typed)
-	d.teller.say("etcd is at %s; logs are in %s", d.plane.EtcdEndpoint(), d.plane.Dir())
+	s.teller.chapter("The cluster is yours until Ctrl-C")
+	s.teller.say("$ export KUBECONFIG=%s", path)
+	for _, command := range look {
+		s.teller.say("$ %s", command)
+	}
+	s.teller.say("etcd is at %s; logs are in %s", s.plane.EtcdEndpoint(), s.plane.Dir())
 	return func() error { return os.Remove(path) }, nil
 }
 

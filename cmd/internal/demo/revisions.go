@@ -47,13 +47,13 @@ func RunRevisions(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.plane.Stop()) }()
 	for _, chapter := range []func(context.Context) error{
-		d.install, d.plan, d.run, d.decide, d.outlast, d.drop, d.sum,
+		d.install, d.plan, d.run, d.decide, d.outlast, d.drop,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	return d.end(ctx, o, d.sum, "kubectl get virtualmachines -A", d.program.typed+" revision plan -o wide")
 }
 
 // install sets up the past.

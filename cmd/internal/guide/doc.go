@@ -18,5 +18,5 @@
 //
 // Read guide_test.go, then document_test.go for the form of a guide,
 // shell_test.go for how commands are run, and cluster_test.go for the cluster
-// that the guides speak of.
+// that the guides speak of; kubevirt_test.go gives it what a cluster with KubeVirt has.
 package guide

@@ -45,6 +45,9 @@ func run(t *testing.T, file string) {
 	if strings.Contains(string(text), lostServer) {
 		c.loseServer()
 	}
+	if strings.Contains(string(text), stashedGroup+"/") {
+		c.installKubeVirt()
+	}
 	shell := startShell(t, c.dir, c.env)
 	for i, s := range steps {
 		if s.source != "" {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // VersionCount is how many stashes speak a version, in one form.
@@ -65,9 +67,7 @@ func (u *Upgrader) SurveyEach(ctx context.Context, each func(Item) error) (Surve
 	if err != nil {
 		return Survey{}, err
 	}
-	for r, d := range definitions {
-		s.definition(r.String(), d)
-	}
+	s.definitions(definitions)
 	return s.end(), nil
 }
 
@@ -99,12 +99,18 @@ func (s *surveyor) item(i Item) {
 	s.hold(i.Version, name)
 }
 
-func (s *surveyor) definition(name string, d Definition) {
-	if d.Storage != "" {
-		s.targets[d.Storage] = true
-	}
-	for _, v := range d.Stored {
-		s.hold(v, fmt.Sprintf("status.storedVersions of customresourcedefinition %s: see godwit crd run", name))
+// definitions are taken in order: what is said of them stands in a condition, which is
+// to change when something else does.
+func (s *surveyor) definitions(all map[schema.GroupResource]Definition) {
+	byName := func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
+	for _, r := range slices.SortedFunc(maps.Keys(all), byName) {
+		d := all[r]
+		if d.Storage != "" {
+			s.targets[d.Storage] = true
+		}
+		for _, v := range d.Stored {
+			s.hold(v, fmt.Sprintf("status.storedVersions of customresourcedefinition %s: see godwit crd run", r))
+		}
 	}
 }
 

@@ -3,12 +3,14 @@
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
-# Objects for `make bench-crd`, sizes for `make bench-manager`, time per target for `make fuzz`, and what else to say to the demo, the tests and the linter.
+# Objects for `make bench-crd`, sizes for `make bench-manager` and `make bench-revision`, time per target for `make fuzz`, and what else to say to the demo, the
+# tests and the linter.
 N          ?= 3000
 CRDS       ?= 50
 OBJECTS    ?= 1000
 IDLE       ?= 10m
 IDLE_CRDS  ?= 200
+VMS        ?= 1000
 FUZZTIME   ?= 20s
 DEMO_FLAGS ?=
 TEST_FLAGS ?=
@@ -29,7 +31,7 @@ without_servers = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.X
 
 .PHONY: help
 help: ## Show this help.
-	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
 demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running; DEMO_FLAGS=revisions upgrades stashed objects.
@@ -106,6 +108,10 @@ bench-crd: controlplane build ## Measure `godwit crd run` against the API server
 .PHONY: bench-manager
 bench-manager: controlplane build ## Measure `godwit manager`: CRDS=50 with OBJECTS=1000 each, a second client, IDLE=10m over IDLE_CRDS=200.
 	@go -C bench run ./manager -crds $(CRDS) -objects $(OBJECTS) -idle $(IDLE) -idle-crds $(IDLE_CRDS)
+
+.PHONY: bench-revision
+bench-revision: controlplane build ## Measure `godwit revision run` against the API server's ceiling with VMS=1000, and its memory with ten times as many.
+	@go -C bench run ./revision -n $(VMS)
 
 ##@ Leave
 

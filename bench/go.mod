@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/godwit-dev/godwit v0.0.0
 	github.com/godwit-dev/godwit/test v0.0.0
+	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.0
 	k8s.io/api v0.37.2

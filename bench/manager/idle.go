@@ -5,17 +5,18 @@ import (
 	"errors"
 	"time"
 
+	"github.com/godwit-dev/godwit/bench/internal/account"
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
 // idle is what the manager costs while there is nothing to do.
 type idle struct {
-	CRDs              int     `json:"crds"`
-	Seconds           float64 `json:"seconds"`
-	StartRequests     count   `json:"startRequests"` // until it was quiet, and not part of the others
-	Requests          count   `json:"requests"`
-	RequestsPerMinute float64 `json:"requestsPerMinute"`
+	CRDs              int           `json:"crds"`
+	Seconds           float64       `json:"seconds"`
+	StartRequests     account.Count `json:"startRequests"` // until it was quiet, and not part of the others
+	Requests          account.Count `json:"requests"`
+	RequestsPerMinute float64       `json:"requestsPerMinute"`
 	// LeaseRenewals are updates of the leader's lease, one every two seconds: what
 	// is left of the requests is ours.
 	LeaseRenewals int64   `json:"leaseRenewals"`
@@ -35,7 +36,7 @@ func (b *bench) measureIdle(ctx context.Context) (i idle, err error) {
 		}
 	}
 	i.CRDs = max(b.idleCRDs, b.crds)
-	before, err := b.requests.read(ctx)
+	before, err := b.requests.Read(ctx)
 	if err != nil {
 		return i, err
 	}
@@ -47,11 +48,11 @@ func (b *bench) measureIdle(ctx context.Context) (i idle, err error) {
 	if err := b.awaitQuiet(ctx); err != nil {
 		return i, err
 	}
-	begun, err := b.requests.read(ctx)
+	begun, err := b.requests.Read(ctx)
 	if err != nil {
 		return i, err
 	}
-	i.StartRequests = begun.since(before)
+	i.StartRequests = begun.Since(before)
 	cost, err := p.usage()
 	if err != nil {
 		return i, err
@@ -66,14 +67,14 @@ func (b *bench) measureIdle(ctx context.Context) (i idle, err error) {
 	if err != nil {
 		return i, err
 	}
-	ended, err := b.requests.read(ctx)
+	ended, err := b.requests.Read(ctx)
 	if err != nil {
 		return i, err
 	}
-	i.Requests = ended.since(begun)
+	i.Requests = ended.Since(begun)
 	i.LeaseRenewals = i.Requests["update"]
-	i.RequestsPerMinute = float64(i.Requests.total()) / time.Duration(i.Seconds*float64(time.Second)).Minutes()
-	i.CPUSeconds, i.RSSMiB, i.PeakRSSMiB = spent.cpu-cost.cpu, float64(spent.rss)/mib, float64(spent.peakRSS)/mib
+	i.RequestsPerMinute = float64(i.Requests.Total()) / time.Duration(i.Seconds*float64(time.Second)).Minutes()
+	i.CPUSeconds, i.RSSMiB, i.PeakRSSMiB = spent.CPU-cost.CPU, float64(spent.RSS)/mib, float64(spent.PeakRSS)/mib
 	return i, nil
 }
 
@@ -90,11 +91,11 @@ func (b *bench) awaitQuiet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, quietTimeout, errors.New("the manager does not come to rest"))
 	defer cancel()
 	for last := int64(-1); ; {
-		now, err := b.requests.read(ctx)
+		now, err := b.requests.Read(ctx)
 		if err != nil {
 			return err
 		}
-		asked := now.total() - now["update"] // renewals of the lease go on
+		asked := now.Total() - now["update"] // renewals of the lease go on
 		if asked == last {
 			return nil
 		}

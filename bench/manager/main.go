@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/godwit-dev/godwit/bench/internal/account"
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -107,7 +108,7 @@ func (r result) write(path string) error {
 		return err
 	}
 	fmt.Printf("manager: wall_ratio=%.2f p99_ratio=%.2f rss_mib=%.0f requests=%d idle_requests_per_minute=%.1f idle_cpu_seconds=%.2f\n",
-		r.Wall.Ratio, r.Neighbour.Ratio, r.Wall.Manager.PeakRSSMiB, r.Wall.Manager.Requests.total(), r.Idle.RequestsPerMinute, r.Idle.CPUSeconds)
+		r.Wall.Ratio, r.Neighbour.Ratio, r.Wall.Manager.PeakRSSMiB, r.Wall.Manager.Requests.Total(), r.Idle.RequestsPerMinute, r.Idle.CPUSeconds)
 	return nil
 }
 
@@ -115,7 +116,7 @@ func (r result) write(path string) error {
 type bench struct {
 	settings
 	plane      *controlplane.ControlPlane
-	requests   *requests
+	requests   *account.Requests
 	migrations *migrations
 	resources  []*widget.Resource
 	dir        string // for files of the manager
@@ -127,7 +128,7 @@ func newBench(ctx context.Context, plane *controlplane.ControlPlane, s settings,
 	if err != nil {
 		return nil, err
 	}
-	if b.requests, err = countRequests(ctx, plane.Config()); err != nil {
+	if b.requests, err = account.CountRequests(ctx, plane.Config()); err != nil {
 		return nil, err
 	}
 	if b.migrations, err = watchMigrations(ctx, plane.Config()); err != nil {

@@ -14,7 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/godwit-dev/godwit/bench/internal/account"
 	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/proc"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
@@ -81,7 +83,7 @@ func (b *bench) measureNeighbour(ctx context.Context) (r neighbourResult, err er
 	}
 	share := int(2*b.rate*b.window.Seconds()/float64(b.objects)) + 1 // enough for two windows
 	for i := range b.rounds {
-		average := loadAverage()
+		average := proc.LoadAverage()
 		t, err := b.turn(ctx, n, b.resources[:min(share, b.crds)])
 		if err != nil {
 			return r, err
@@ -125,7 +127,7 @@ func (b *bench) turn(ctx context.Context, n *neighbour, resources []*widget.Reso
 	if err := b.awaitWriting(ctx, resources); err != nil {
 		return t, err
 	}
-	before, err := b.requests.read(ctx)
+	before, err := b.requests.Read(ctx)
 	if err != nil {
 		return t, err
 	}
@@ -133,12 +135,12 @@ func (b *bench) turn(ctx context.Context, n *neighbour, resources []*widget.Reso
 	if err != nil {
 		return t, err
 	}
-	after, err := b.requests.read(ctx)
+	after, err := b.requests.Read(ctx)
 	if err != nil {
 		return t, err
 	}
 	t.rate()
-	t.WritesPerSecond = measure.Ratio(float64(after.since(before)["patch"]), loaded.Seconds())
+	t.WritesPerSecond = measure.Ratio(float64(after.Since(before)["patch"]), loaded.Seconds())
 	if err := b.awaitSuccess(ctx, resources); err != nil {
 		return t, err
 	}
@@ -192,7 +194,7 @@ type neighbour struct {
 }
 
 func (b *bench) newNeighbour(ctx context.Context) (*neighbour, error) {
-	user, err := b.addUser(ctx, "neighbour", "system:serviceaccount:default:neighbour")
+	user, err := account.AddUser(ctx, b.plane, "neighbour", "system:serviceaccount:default:neighbour")
 	if err != nil {
 		return nil, err
 	}

@@ -9,19 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/godwit-dev/godwit/bench/internal/account"
+	"github.com/godwit-dev/godwit/bench/internal/proc"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 const (
-	// managerUser is a ServiceAccount's name: those have a priority level that
-	// an administrator is exempt from.
-	managerUser = "system:serviceaccount:default:godwit"
-
 	// crdFile is relative to the folder of this module, as the defaults of the
 	// flags are.
 	crdFile = "../api/v1alpha1/crd/godwit.dev_crdmigrations.yaml"
@@ -46,7 +42,7 @@ func (b *bench) installManager(ctx context.Context) error {
 	if err := controlplane.InstallCRDs(ctx, b.plane.Config(), crds...); err != nil {
 		return err
 	}
-	user, err := b.addUser(ctx, "godwit", managerUser)
+	user, err := account.AddUser(ctx, b.plane, "godwit", account.Godwit)
 	if err != nil {
 		return err
 	}
@@ -145,64 +141,7 @@ func (p *process) stop() error {
 	return fmt.Errorf("the manager ended with %w:\n%s", err, said[max(0, len(said)-2000):])
 }
 
-// usage is what a process has cost so far.
-type usage struct {
-	cpu     float64 // seconds
-	rss     int64   // bytes
-	peakRSS int64   // bytes
-}
-
-// clockTicks per second are 100 on every architecture that Linux runs Go on.
-const clockTicks = 100
-
-func (p *process) usage() (usage, error) {
-	folder := fmt.Sprintf("/proc/%d/", p.Process.Pid)
-	stat, err := os.ReadFile(folder + "stat")
-	if err != nil {
-		return usage{}, err
-	}
-	status, err := os.ReadFile(folder + "status")
-	if err != nil {
-		return usage{}, err
-	}
-	return parseUsage(string(stat), string(status))
-}
-
-// parseUsage reads /proc/PID/stat and /proc/PID/status, as proc(5) describes them.
-func parseUsage(stat, status string) (usage, error) {
-	var u usage
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // the program's name comes before
-	if len(fields) < 13 {
-		return u, fmt.Errorf("read /proc/PID/stat: %q", stat)
-	}
-	for _, ticks := range fields[11:13] { // utime, stime
-		n, err := strconv.ParseFloat(ticks, 64)
-		if err != nil {
-			return u, fmt.Errorf("read /proc/PID/stat: %w", err)
-		}
-		u.cpu += n / clockTicks
-	}
-	for name, into := range map[string]*int64{"VmRSS:": &u.rss, "VmHWM:": &u.peakRSS} {
-		_, after, found := strings.Cut(status, name)
-		if !found {
-			return u, fmt.Errorf("read /proc/PID/status: it has no %s", name)
-		}
-		if _, err := fmt.Sscanf(after, "%d kB", into); err != nil {
-			return u, fmt.Errorf("read /proc/PID/status: %s %w", name, err)
-		}
-		*into *= 1024
-	}
-	return u, nil
-}
-
-// loadAverage is the machine's over one minute; 0 where it is not told.
-func loadAverage() float64 {
-	var average float64
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		_, _ = fmt.Sscan(string(text), &average)
-	}
-	return average
-}
+func (p *process) usage() (proc.Usage, error) { return proc.UsageOf(p.Process.Pid) }
 
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/godwit-dev/godwit/bench/internal/account"
 	"github.com/godwit-dev/godwit/bench/internal/crdrun"
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
@@ -33,10 +34,10 @@ type managed struct {
 	SecondsToWrite float64 `json:"secondsToFirstCheckpoint"`
 	WallSeconds    float64 `json:"wallSeconds"` // from the first flip to the last Succeeded
 	// ObjectsPerSecond are those of the time from the first checkpoint on.
-	ObjectsPerSecond float64 `json:"objectsPerSecond"`
-	Requests         count   `json:"requests"`
-	CPUSeconds       float64 `json:"cpuSeconds"`
-	PeakRSSMiB       float64 `json:"peakRSSMiB"`
+	ObjectsPerSecond float64       `json:"objectsPerSecond"`
+	Requests         account.Count `json:"requests"`
+	CPUSeconds       float64       `json:"cpuSeconds"`
+	PeakRSSMiB       float64       `json:"peakRSSMiB"`
 }
 
 // single is one run of `godwit crd run`.
@@ -111,7 +112,7 @@ func (b *bench) runManager(ctx context.Context) (m managed, err error) {
 	if err := b.awaitQuiet(ctx); err != nil {
 		return m, err
 	}
-	before, err := b.requests.read(ctx)
+	before, err := b.requests.Read(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -135,7 +136,7 @@ func (b *bench) runManager(ctx context.Context) (m managed, err error) {
 	m.WallSeconds = time.Since(begun).Seconds()
 	m.ObjectsPerSecond = measure.Ratio(float64(b.crds*b.objects), m.WallSeconds-m.SecondsToWrite)
 	measure.Say("manager: %d definitions of %d objects in %.1f s", b.crds, b.objects, m.WallSeconds)
-	after, err := b.requests.read(ctx)
+	after, err := b.requests.Read(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -143,6 +144,6 @@ func (b *bench) runManager(ctx context.Context) (m managed, err error) {
 	if err != nil {
 		return m, err
 	}
-	m.Requests, m.CPUSeconds, m.PeakRSSMiB = after.since(before), spent.cpu-cost.cpu, float64(spent.peakRSS)/mib
+	m.Requests, m.CPUSeconds, m.PeakRSSMiB = after.Since(before), spent.CPU-cost.CPU, float64(spent.PeakRSS)/mib
 	return m, mustBeMigrated(ctx, b.resources)
 }

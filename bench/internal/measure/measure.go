@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -46,6 +47,40 @@ func Ratio(of, to float64) float64 {
 		return 0
 	}
 	return of / to
+}
+
+// Each calls do for every one, width at a time, until one of them fails.
+func Each[T any](of []T, width int, do func(T) error) error {
+	next := make(chan T)
+	failed := make(chan error, width)
+	var workers sync.WaitGroup
+	for range width {
+		workers.Go(func() {
+			for one := range next {
+				if err := do(one); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	var err error
+feed:
+	for _, one := range of {
+		select {
+		case next <- one:
+		case err = <-failed:
+			break feed
+		}
+	}
+	close(next)
+	workers.Wait()
+	select {
+	case late := <-failed:
+		return late
+	default:
+		return err
+	}
 }
 
 // Write writes a result as JSON, to a file and to whoever reads along.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -93,7 +92,7 @@ func (r *Resource) Fill(ctx context.Context, n int) error {
 	for i := range n {
 		r.names = append(r.names, fmt.Sprintf("w-%06d", i))
 	}
-	return r.each(fillers, r.create(ctx))
+	return measure.Each(r.names, fillers, r.create(ctx))
 }
 
 // Config is the administrator's, for the API server that has the resource.
@@ -108,40 +107,6 @@ func (r *Resource) Storage() string { return r.storage }
 // PerSecond is the speed of a pass over all objects.
 func (r *Resource) PerSecond(took time.Duration) float64 {
 	return float64(len(r.names)) / took.Seconds()
-}
-
-// each calls do for every name, width at a time.
-func (r *Resource) each(width int, do func(name string) error) error {
-	next := make(chan string)
-	failed := make(chan error, width)
-	var workers sync.WaitGroup
-	for range width {
-		workers.Go(func() {
-			for name := range next {
-				if err := do(name); err != nil {
-					failed <- err
-					return
-				}
-			}
-		})
-	}
-	var err error
-feed:
-	for _, name := range r.names {
-		select {
-		case next <- name:
-		case err = <-failed:
-			break feed
-		}
-	}
-	close(next)
-	workers.Wait()
-	select {
-	case late := <-failed:
-		return late
-	default:
-		return err
-	}
 }
 
 func (r *Resource) client() (*rest.RESTClient, error) {
@@ -248,7 +213,7 @@ func (r *Resource) PatchAll(ctx context.Context, width int) (time.Duration, erro
 	}
 	objects := client.Resource(schema.GroupVersionResource{Group: r.group, Version: r.storage, Resource: "widgets"}).Namespace("default")
 	begun := time.Now()
-	err = r.each(width, func(name string) error {
+	err = measure.Each(r.names, width, func(name string) error {
 		_, err := objects.Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{FieldValidation: metav1.FieldValidationIgnore})
 		return err
 	})

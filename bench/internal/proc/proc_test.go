@@ -1,8 +1,8 @@
-package main
+package proc
 
 import "testing"
 
-func TestParseUsage(t *testing.T) {
+func TestParse(t *testing.T) {
 	const (
 		// The name of a program may hold what separates the fields.
 		stat   = "4242 (god) wit) S 1 4242 4242 0 -1 4194304 2000 0 5 0 1234 66 0 0 20 0 9 0 777 1 2 3\n"
@@ -11,10 +11,10 @@ func TestParseUsage(t *testing.T) {
 	cases := map[string]struct {
 		reason       string
 		stat, status string
-		want         usage
+		want         Usage
 		fails        bool
 	}{
-		"Whole":     {reason: "utime and stime are in ticks of 10 ms, memory is in KiB.", stat: stat, status: status, want: usage{cpu: 13, rss: 86000 << 10, peakRSS: 93661 << 10}},
+		"Whole":     {reason: "utime and stime are in ticks of 10 ms, memory is in KiB.", stat: stat, status: status, want: Usage{CPU: 13, RSS: 86000 << 10, PeakRSS: 93661 << 10}},
 		"Gone":      {reason: "A process that has ended has no memory, and zero would be a good result.", stat: stat, status: "Name:\tgodwit\nState:\tZ (zombie)\n", fails: true},
 		"CutShort":  {reason: "Fields that are missing are no zeros.", stat: "4242 (godwit) S 1", status: status, fails: true},
 		"NoNumber":  {reason: "Nor is what is no number.", stat: "1 (a) S 1 1 1 0 1 1 1 0 1 0 x 66 0\n", status: status, fails: true},
@@ -22,7 +22,7 @@ func TestParseUsage(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseUsage(c.stat, c.status)
+			got, err := parse(c.stat, c.status)
 			if (err != nil) != c.fails {
 				t.Fatalf("%s\ngot error %v", c.reason, err)
 			}

@@ -1,4 +1,4 @@
-package main
+package account
 
 import (
 	"context"
@@ -17,17 +17,18 @@ import (
 )
 
 // flowSchema is the prefix of the schemas that count.
-const flowSchema = "bench-manager-"
+const flowSchema = "bench-godwit-"
 
-// requests counts what the manager asks of the API server, by verb, in the server
-// itself: a flow schema for each verb of that one user changes nothing of how a
+// Requests counts what the user [Godwit] asks of the API server, by verb, in the
+// server itself: a flow schema for each verb of that one user changes nothing of how a
 // request is served, where a proxy would take its share of each.
-type requests struct{ client rest.Interface }
+type Requests struct{ client rest.Interface }
 
 // verbs of the API; "other" is discovery.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 
-func countRequests(ctx context.Context, admin *rest.Config) (*requests, error) {
+// CountRequests begins to count.
+func CountRequests(ctx context.Context, admin *rest.Config) (*Requests, error) {
 	clients, err := kubernetes.NewForConfig(admin)
 	if err != nil {
 		return nil, err
@@ -45,11 +46,11 @@ func countRequests(ctx context.Context, admin *rest.Config) (*requests, error) {
 	if _, err := schemas.Create(ctx, schemaFor("other", rule), metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	return &requests{client: clients.Discovery().RESTClient()}, nil
+	return &Requests{client: clients.Discovery().RESTClient()}, nil
 }
 
 func schemaFor(name string, rule flowcontrolv1.PolicyRulesWithSubjects) *flowcontrolv1.FlowSchema {
-	rule.Subjects = []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: managerUser}}}
+	rule.Subjects = []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: Godwit}}}
 	return &flowcontrolv1.FlowSchema{
 		ObjectMeta: metav1.ObjectMeta{Name: flowSchema + name},
 		Spec: flowcontrolv1.FlowSchemaSpec{
@@ -62,10 +63,11 @@ func schemaFor(name string, rule flowcontrolv1.PolicyRulesWithSubjects) *flowcon
 	}
 }
 
-// count is a number of requests by verb.
-type count map[string]int64
+// Count is a number of requests by verb.
+type Count map[string]int64
 
-func (c count) total() int64 {
+// Total of all verbs.
+func (c Count) Total() int64 {
 	var n int64
 	for _, of := range c {
 		n += of
@@ -73,8 +75,8 @@ func (c count) total() int64 {
 	return n
 }
 
-// since is what came after an earlier count.
-func (c count) since(earlier count) count {
+// Since is what came after an earlier count.
+func (c Count) Since(earlier Count) Count {
 	later := maps.Clone(c)
 	for verb, n := range earlier {
 		later[verb] -= n
@@ -83,8 +85,8 @@ func (c count) since(earlier count) count {
 	return later
 }
 
-// read returns what was counted so far.
-func (r *requests) read(ctx context.Context) (count, error) {
+// Read returns what was counted so far.
+func (r *Requests) Read(ctx context.Context) (Count, error) {
 	body, err := r.client.Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's metrics: %w", err)
@@ -96,13 +98,13 @@ func (r *requests) read(ctx context.Context) (count, error) {
 // dispatched is the API server's counter of requests that it began to serve.
 const dispatched = "apiserver_flowcontrol_dispatched_requests_total"
 
-func parseRequests(metrics io.Reader) (count, error) {
+func parseRequests(metrics io.Reader) (Count, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(metrics)
 	if err != nil {
 		return nil, fmt.Errorf("parse the API server's metrics: %w", err)
 	}
-	c := count{}
+	c := Count{}
 	for _, m := range families[dispatched].GetMetric() {
 		if verb, ours := strings.CutPrefix(label(m, "flow_schema"), flowSchema); ours {
 			c[verb] += int64(m.GetCounter().GetValue())

@@ -1,4 +1,4 @@
-package main
+package account
 
 import (
 	"maps"
@@ -11,9 +11,9 @@ func TestParseRequests(t *testing.T) {
 	// when a schema was changed on the way.
 	const metrics = `# HELP apiserver_flowcontrol_dispatched_requests_total [BETA] Number of requests executed by API Priority and Fairness subsystem
 # TYPE apiserver_flowcontrol_dispatched_requests_total counter
-apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-manager-patch",priority_level="workload-low"} 1200
-apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-manager-patch",priority_level="catch-all"} 3
-apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-manager-list",priority_level="workload-low"} 40
+apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-godwit-patch",priority_level="workload-low"} 1200
+apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-godwit-patch",priority_level="catch-all"} 3
+apiserver_flowcontrol_dispatched_requests_total{flow_schema="bench-godwit-list",priority_level="workload-low"} 40
 apiserver_flowcontrol_dispatched_requests_total{flow_schema="service-accounts",priority_level="workload-low"} 9000
 # HELP apiserver_request_total [STABLE] Counter of apiserver requests
 # TYPE apiserver_request_total counter
@@ -23,13 +23,13 @@ apiserver_request_total{code="200",verb="PATCH"} 7777
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (count{"patch": 1203, "list": 40}); !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v: those of the manager's own schemas, and no others", got, want)
+	if want := (Count{"patch": 1203, "list": 40}); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v: those of our own schemas, and no others", got, want)
 	}
-	if got.total() != 1243 {
-		t.Errorf("got %d in all, want 1243", got.total())
+	if got.Total() != 1243 {
+		t.Errorf("got %d in all, want 1243", got.Total())
 	}
-	if since, want := got.since(count{"patch": 1200, "list": 40}), (count{"patch": 3}); !maps.Equal(since, want) {
+	if since, want := got.Since(Count{"patch": 1200, "list": 40}), (Count{"patch": 3}); !maps.Equal(since, want) {
 		t.Errorf("got %v since, want %v", since, want)
 	}
 	if _, err := parseRequests(strings.NewReader("no metrics{\n")); err == nil {

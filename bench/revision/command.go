@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/bench/internal/account"
+	"github.com/godwit-dev/godwit/bench/internal/proc"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// fewest machines have a report that no pipe holds: see pass.PeakRSS.
+const fewest = 200
+
+// Exit codes of the command.
+const (
+	nothingLeft = 0
+	pending     = 1 // here: old revisions are retained
+)
+
+// command is `godwit revision`, as a user starts it.
+type command struct {
+	binary     string
+	kubeconfig string
+	requests   *account.Requests
+}
+
+func newCommand(ctx context.Context, binary, kubeconfig string, user, admin *rest.Config) (*command, error) {
+	c := &command{kubeconfig: kubeconfig}
+	var err error
+	if c.binary, err = filepath.Abs(binary); err != nil {
+		return nil, err
+	}
+	if c.requests, err = account.CountRequests(ctx, admin); err != nil {
+		return nil, err
+	}
+	return c, controlplane.WriteKubeconfig(kubeconfig, user)
+}
+
+// pass is one call of the command over all machines, as a whole: start, plan, lists and
+// the survey at the end included.
+type pass struct {
+	Seconds       float64       `json:"seconds"`
+	VMsPerSecond  float64       `json:"vmsPerSecond"`
+	Requests      account.Count `json:"requests"`
+	RequestsPerVM float64       `json:"requestsPerVM"`
+	CPUSeconds    float64       `json:"cpuSeconds"`
+	// PeakRSS is read when the first byte of the report arrives. The report is made
+	// as a whole before, nothing comes after it, and it is more than a pipe holds, so
+	// that the process can't have ended.
+	PeakRSS int64 `json:"peakRSSBytes,omitempty"`
+}
+
+// PeakRSSMiB is for people.
+func (p pass) PeakRSSMiB() float64 { return float64(p.PeakRSS) / (1 << 20) }
+
+// report is the part of the command's JSON that tells whether it did all.
+type report struct {
+	Counts struct {
+		UpToDate  int `json:"upToDate"`
+		Retained  int `json:"retained"`
+		Succeeded int `json:"succeeded"`
+	} `json:"counts"`
+	DroppableVersions []string `json:"droppableVersions"`
+}
+
+// upgrade is a run that finds every revision old.
+func (c *command) upgrade(ctx context.Context, f *fleet) (pass, error) {
+	p, r, err := c.run(ctx, pending, len(f.machines))
+	if err != nil {
+		return p, err
+	}
+	if r.Counts.Retained != 2*len(f.machines) {
+		return p, fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d machines retained", r.Counts, len(f.machines))
+	}
+	_, err = f.mustBeUpgraded(ctx)
+	return p, errors.Join(err, p.mustHaveMemory())
+}
+
+// remove is a run that finds every retention over.
+func (c *command) remove(ctx context.Context, f *fleet) (pass, error) {
+	p, r, err := c.run(ctx, nothingLeft, len(f.machines))
+	if err != nil {
+		return p, err
+	}
+	if r.Counts.Succeeded != 2*len(f.machines) || !slices.Equal(r.DroppableVersions, []string{"v1alpha1", "v1alpha2"}) {
+		return p, fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d machines finished and both old versions droppable", r, len(f.machines))
+	}
+	return p, errors.Join(f.mustBeRid(ctx), p.mustHaveMemory())
+}
+
+// idle is a run that finds nothing to do.
+func (c *command) idle(ctx context.Context, f *fleet) (pass, error) {
+	p, r, err := c.run(ctx, nothingLeft, len(f.machines))
+	p.PeakRSS = 0 // the report is empty: the process may have ended before anybody looked
+	if err == nil && r.Counts.UpToDate != 2*len(f.machines) {
+		err = fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d machines up to date", r.Counts, len(f.machines))
+	}
+	return p, err
+}
+
+// plan finds every revision old, and writes nothing.
+func (c *command) plan(ctx context.Context, vms int) (pass, error) {
+	var r struct {
+		Items []struct {
+			Action string `json:"action"`
+		} `json:"items"`
+	}
+	p, err := c.start(ctx, pending, vms, &r, "plan")
+	if err != nil {
+		return p, err
+	}
+	var upgrades int
+	for _, i := range r.Items {
+		if i.Action == "Upgrade" {
+			upgrades++
+		}
+	}
+	if upgrades != 2*vms {
+		err = fmt.Errorf("godwit plans %d upgrades, want 2 of each of %d machines", upgrades, vms)
+	}
+	return p, errors.Join(err, p.mustHaveMemory())
+}
+
+func (p pass) mustHaveMemory() error {
+	if p.PeakRSS == 0 {
+		return errors.New("the process had ended before its memory could be read")
+	}
+	return nil
+}
+
+func (c *command) run(ctx context.Context, code, vms int) (p pass, r report, err error) {
+	p, err = c.start(ctx, code, vms, &r, "run", "--all-namespaces", "--yes")
+	return p, r, err
+}
+
+// start starts `godwit revision`, and measures it from outside.
+func (c *command) start(ctx context.Context, code, vms int, into any, args ...string) (p pass, err error) {
+	before, err := c.requests.Read(ctx)
+	if err != nil {
+		return p, err
+	}
+	cmd := exec.CommandContext(ctx, c.binary, append([]string{"revision"}, append(args, "--output=json")...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return p, err
+	}
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		return p, err
+	}
+	text := make([]byte, 1)
+	_, first := io.ReadFull(stdout, text)
+	usage, _ := proc.UsageOf(cmd.Process.Pid) // of one that has ended there is none
+	left, readErr := io.ReadAll(stdout)
+	err = cmd.Wait()
+	p.Seconds = time.Since(begun).Seconds()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		return p, fmt.Errorf("%s exited with %d, want %d: %w\n%s", cmd, got, code, err, stderr.String())
+	}
+	if err := errors.Join(first, readErr); err != nil {
+		return p, fmt.Errorf("read the report: %w", err)
+	}
+	if err := json.Unmarshal(append(text, left...), into); err != nil {
+		return p, fmt.Errorf("read the report: %w", err)
+	}
+	after, err := c.requests.Read(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.Requests, p.PeakRSS = after.Since(before), usage.PeakRSS
+	p.RequestsPerVM = float64(p.Requests.Total()) / float64(vms)
+	p.VMsPerSecond = float64(vms) / p.Seconds
+	p.CPUSeconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	return p, nil
+}

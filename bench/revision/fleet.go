@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
+	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+)
+
+// fillers prepare machines in parallel.
+const fillers = 16
+
+// fleet is all virtual machines of the cluster. None of them runs.
+type fleet struct {
+	core       kubernetes.Interface
+	dynamic    dynamic.Interface
+	plain      *rest.RESTClient
+	namespaces []string
+	machines   []*machine
+}
+
+// machine is a virtual machine that names its revisions in its spec and in its status.
+type machine struct {
+	namespace, name string
+	roles           [2]role
+}
+
+// role is what one of the two revisions of a machine is to it.
+type role struct {
+	field   string // of the machine's spec; that of its status ends in Ref
+	fixture stash.Fixture
+	// source is the name of the old revision.
+	source string
+	// successor is what godwit made of it, ready to be made again.
+	successor *appsv1.ControllerRevision
+}
+
+func newFleet(ctx context.Context, user *rest.Config, namespaces int) (*fleet, error) {
+	f := &fleet{}
+	var err error
+	if f.core, err = kubernetes.NewForConfig(user); err != nil {
+		return nil, err
+	}
+	if f.dynamic, err = dynamic.NewForConfig(user); err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(user)
+	config.NegotiatedSerializer = metadata.ConfigFor(config).NegotiatedSerializer
+	config.ContentType = "application/json"
+	if f.plain, err = rest.UnversionedRESTClientFor(config); err != nil {
+		return nil, err
+	}
+	for i := range namespaces {
+		name := fmt.Sprintf("team-%03d", i)
+		f.namespaces = append(f.namespaces, name)
+		if _, err := f.core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// old are the fixtures at versions that KubeVirt can't read any more, of either role.
+func old() (instancetypes, preferences []stash.Fixture) {
+	for _, f := range stash.All() {
+		switch {
+		case f.Version == target:
+		case f.Preference():
+			preferences = append(preferences, f)
+		default:
+			instancetypes = append(instancetypes, f)
+		}
+	}
+	return instancetypes, preferences
+}
+
+// machine is the i-th. Forms and kinds take turns, each of one role with each of the
+// other.
+func (f *fleet) machine(i int) *machine {
+	instancetypes, preferences := old()
+	m := &machine{namespace: f.namespaces[i%len(f.namespaces)], name: fmt.Sprintf("vm-%06d", i)}
+	m.roles[0] = role{field: "instancetype", fixture: instancetypes[i%len(instancetypes)]}
+	m.roles[1] = role{field: "preference", fixture: preferences[i/len(instancetypes)%len(preferences)]}
+	for i := range m.roles {
+		m.roles[i].source = m.roles[i].fixture.RevisionName(m.name)
+	}
+	return m
+}
+
+// grow makes machines until there are n.
+func (f *fleet) grow(ctx context.Context, n int) error {
+	measure.Say("creating %d virtual machines in %d namespaces", n-len(f.machines), len(f.namespaces))
+	var more []*machine
+	for i := len(f.machines); i < n; i++ {
+		more = append(more, f.machine(i))
+	}
+	f.machines = append(f.machines, more...)
+	return measure.Each(more, fillers, func(m *machine) error { return f.create(ctx, m) })
+}
+
+func (f *fleet) create(ctx context.Context, m *machine) error {
+	vm, err := cluster.Create(ctx, f.dynamic, stash.VirtualMachine(m.namespace, m.name, stash.InSpec|stash.InStatus, m.roles[0].fixture, m.roles[1].fixture))
+	if err != nil {
+		return err
+	}
+	for _, r := range m.roles {
+		if _, err := f.core.AppsV1().ControllerRevisions(m.namespace).Create(ctx, r.fixture.Revision(vm), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learn keeps what godwit has made.
+func (f *fleet) learn(ctx context.Context) error {
+	found, err := f.mustBeUpgraded(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range f.machines {
+		for i := range m.roles {
+			r := &m.roles[i]
+			there := found[m.namespace+"/"+m.name][i]
+			r.successor = &appsv1.ControllerRevision{
+				TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
+				ObjectMeta: metav1.ObjectMeta{
+					Name: there.Name, Namespace: there.Namespace, Labels: there.Labels,
+					Annotations: there.Annotations, OwnerReferences: there.OwnerReferences,
+				},
+				Data: there.Data, Revision: there.Revision,
+			}
+		}
+	}
+	return nil
+}
+
+// reset leads every machine that was upgraded back to its old revisions, as if nothing
+// had been.
+func (f *fleet) reset(ctx context.Context) error {
+	return measure.Each(f.machines, fillers, func(m *machine) error {
+		if err := f.point(ctx, m, func(r role) string { return r.source }); err != nil {
+			return err
+		}
+		for _, r := range m.roles {
+			if err := send(ctx, f.plain.Delete().AbsPath(revisions(m.namespace, r.successor.Name)...)); err != nil {
+				return err
+			}
+		}
+		return f.mark(ctx, m, nil)
+	})
+}
+
+// age lets the retention of every old revision be over.
+func (f *fleet) age(ctx context.Context) error {
+	since := time.Now().Add(-2 * revision.DefaultRetention).UTC().Format(time.RFC3339)
+	return measure.Each(f.machines, fillers, func(m *machine) error { return f.mark(ctx, m, &since) })
+}
+
+// mark writes on the old revisions of a machine since when nobody refers to them, or
+// that this was never so.
+func (f *fleet) mark(ctx context.Context, m *machine, since *string) error {
+	annotations := map[string]*string{revision.UnreferencedAnnotation: since}
+	if since == nil {
+		annotations[revision.ToAnnotation] = nil
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	for _, r := range m.roles {
+		if err := send(ctx, f.plain.Patch(types.MergePatchType).AbsPath(revisions(m.namespace, r.source)...).Body(body)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// point has a machine name other revisions: in its spec, then in its status.
+func (f *fleet) point(ctx context.Context, m *machine, at func(role) string) error {
+	spec, status := map[string]any{}, map[string]any{}
+	for _, r := range m.roles {
+		spec[r.field] = map[string]any{"revisionName": at(r)}
+		status[r.field+"Ref"] = map[string]any{"controllerRevisionRef": map[string]any{"name": at(r)}}
+	}
+	path := []string{"apis", "kubevirt.io", "v1", "namespaces", m.namespace, "virtualmachines", m.name}
+	for _, one := range []struct {
+		path    []string
+		content map[string]any
+	}{{path, map[string]any{"spec": spec}}, {append(path, "status"), map[string]any{"status": status}}} {
+		body, err := json.Marshal(one.content)
+		if err != nil {
+			return err
+		}
+		if err := send(ctx, f.plain.Patch(types.MergePatchType).AbsPath(one.path...).Body(body)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func revisions(namespace string, more ...string) []string {
+	return append([]string{"apis", "apps", "v1", "namespaces", namespace, "controllerrevisions"}, more...)
+}
+
+// send asks for the smallest answer there is.
+func send(ctx context.Context, r *rest.Request) error {
+	return r.SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json").MaxRetries(0).Do(ctx).Error()
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/stash"
 )
@@ -26,6 +27,7 @@ const fillers = 16
 
 // fleet is all virtual machines of the cluster. None of them runs.
 type fleet struct {
+	plane      *controlplane.ControlPlane
 	core       kubernetes.Interface
 	dynamic    dynamic.Interface
 	plain      *rest.RESTClient
@@ -49,8 +51,8 @@ type role struct {
 	successor *appsv1.ControllerRevision
 }
 
-func newFleet(ctx context.Context, user *rest.Config, namespaces int) (*fleet, error) {
-	f := &fleet{}
+func newFleet(ctx context.Context, plane *controlplane.ControlPlane, user *rest.Config, namespaces int) (*fleet, error) {
+	f := &fleet{plane: plane}
 	var err error
 	if f.core, err = kubernetes.NewForConfig(user); err != nil {
 		return nil, err

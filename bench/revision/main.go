@@ -13,7 +13,8 @@
 // at ten times n.
 //
 // Read fleet.go (the machines), check.go (whether they are upgraded), command.go (a run
-// of godwit) and ceiling.go, then this.
+// of godwit) and ceiling.go, then this; plan.go is about a cluster that is too large to
+// be made by an API server.
 package main
 
 import (
@@ -39,6 +40,7 @@ type settings struct {
 	vms        int
 	namespaces int
 	rounds     int
+	plan       int
 }
 
 // larger is how many times as many machines memory is measured at.
@@ -60,6 +62,8 @@ type result struct {
 	Runs           []round            `json:"runs"`
 	// Larger are the passes over ten times as many machines.
 	Larger passes `json:"larger"`
+	// Plan is of a whole cluster, if that was asked for.
+	Plan *plan `json:"plan,omitempty"`
 }
 
 type ceiling struct {
@@ -93,6 +97,7 @@ func main() {
 	flag.IntVar(&s.vms, "n", 1000, "virtual machines")
 	flag.IntVar(&s.namespaces, "namespaces", 20, "namespaces that they are in")
 	flag.IntVar(&s.rounds, "rounds", 3, "turns of the measurement of speed")
+	flag.IntVar(&s.plan, "plan", 0, "machines that a plan is measured at besides, in namespaces of 1000; 0 for not at all")
 	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
 	out := flag.String("out", "out/revision.json", "where the result goes")
 	flag.Parse()
@@ -108,47 +113,59 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, s settings) (r result, err error) {
+func run(ctx context.Context, s settings) (result, error) {
+	r := result{VMs: s.vms, Namespaces: s.namespaces, Rounds: s.rounds, PeakRSS: map[int]int64{}}
 	if s.vms < fewest {
 		return r, fmt.Errorf("the memory of a run over fewer than %d machines can't be told: raise -n", fewest)
 	}
-	plane, err := controlplane.Start(ctx, controlplane.Options{})
+	err := onControlPlane(ctx, s.binary, s.namespaces, func(f *fleet, c *command) error {
+		if err := f.grow(ctx, s.vms); err != nil {
+			return err
+		}
+		if err := r.measureSpeed(ctx, f, c); err != nil {
+			return fmt.Errorf("measure the speed: %w", err)
+		}
+		return r.measureLarger(ctx, f, c)
+	})
 	if err != nil {
 		return r, err
+	}
+	r.rate()
+	if s.plan == 0 {
+		return r, nil
+	}
+	r.Plan, err = measurePlan(ctx, s)
+	return r, err
+}
+
+// onControlPlane lends a control plane with KubeVirt's definitions, and no machine yet.
+func onControlPlane(ctx context.Context, binary string, namespaces int, measure func(*fleet, *command) error) (err error) {
+	plane, err := controlplane.Start(ctx, controlplane.Options{})
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
 	if err := cluster.Install(ctx, plane.Config()); err != nil {
-		return r, err
+		return err
 	}
 	dir, err := os.MkdirTemp("", "godwit-bench-")
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	user, err := account.AddUser(ctx, plane, "godwit", account.Godwit)
 	if err != nil {
-		return r, err
+		return err
 	}
-	c, err := newCommand(ctx, s.binary, filepath.Join(dir, "kubeconfig"), user, plane.Config())
+	c, err := newCommand(ctx, binary, filepath.Join(dir, "kubeconfig"), user, plane.Config())
 	if err != nil {
-		return r, err
+		return err
 	}
-	f, err := newFleet(ctx, user, s.namespaces)
+	f, err := newFleet(ctx, plane, user, namespaces)
 	if err != nil {
-		return r, err
+		return err
 	}
-	r = result{VMs: s.vms, Namespaces: s.namespaces, Rounds: s.rounds, PeakRSS: map[int]int64{}}
-	if err := f.grow(ctx, s.vms); err != nil {
-		return r, err
-	}
-	if err := r.measureSpeed(ctx, f, c); err != nil {
-		return r, fmt.Errorf("measure the speed: %w", err)
-	}
-	if err := r.measureLarger(ctx, f, c); err != nil {
-		return r, fmt.Errorf("measure %d times as many machines: %w", larger, err)
-	}
-	r.rate()
-	return r, nil
+	return measure(f, c)
 }
 
 // measureSpeed lets godwit and the ceiling take turns. Each turn begins with every

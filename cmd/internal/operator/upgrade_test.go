@@ -106,7 +106,9 @@ func TestUpgradeOfWhatCanNotBe(t *testing.T) {
 		message []string // what it has to say
 	}{
 		"another-owner": {
-			spoil:  func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind = "apps/v1", "StatefulSet" },
+			spoil: func(r *appsv1.ControllerRevision) {
+				r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind = "apps/v1", "StatefulSet"
+			},
 			reason: revision.ReasonUndecodable, message: []string{"StatefulSet", "refer to a revision of the virtual machine's own"},
 		},
 		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonForeign, message: []string{"correct the reference"}},

@@ -85,7 +85,7 @@ RESULT       NAMESPACE   OWNER                REASON       REVISION   NEW REVISI
 ✗ Failed     shop        VirtualMachine/web   SourceGone   d          -
 
 shop/d
-  ! SourceGone: it is gone
+  ✗ SourceGone: it is gone
 
 7 revisions: 1 up to date, 1 upgraded, the old one retained, 1 blocked, in 0.0s
 `,

@@ -26,7 +26,7 @@ var revisionOrder = []revision.Action{
 // revisionRemedies are by reason, where the message does not say what to do.
 var revisionRemedies = map[string]string{
 	revision.ReasonRunning:            "--on-running=Hold upgrades while it runs, and keeps the old revision until it stops",
-	revision.ReasonLossy:              "correct what is in the way where it came from, or --loss-policy=Allow carries it along",
+	revision.ReasonLossy:              "if nothing needs these fields, --loss-policy=Allow carries them along unread",
 	revision.ReasonUnready:            "wait until it is ready, and run again",
 	revision.ReasonConflictingClaims:  "correct the reference that is wrong",
 	revision.ReasonUndecodable:        "restore the revision from a backup, or have its owner refer to another one",

@@ -47,11 +47,11 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 		if one.Message == "" || one.Result == revision.Retained {
 			continue
 		}
-		tone := attention
+		mark, tone := "!", attention
 		if one.Result == revision.Failed {
-			tone = bad
+			mark, tone = "✗", bad
 		}
-		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.paint(tone, "! "+orDash(one.Reason)+":"), one.Message)
+		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.paint(tone, mark+" "+orDash(one.Reason)+":"), one.Message)
 		if remedy := revisionRemedies[one.Reason]; remedy != "" {
 			fmt.Fprintf(&text, "    → %s\n", remedy)
 		}

@@ -172,11 +172,14 @@ func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Re
 	return results, err
 }
 
-// item is what the scan found of what is wished for.
+// item is what the scan found of what is wished for. Why it is so is for whoever looks
+// again to say.
 func (n *namespace) item(w Wish) Item {
 	at, found := slices.BinarySearchFunc(n.items, w.Name, func(i Item, name string) int { return strings.Compare(i.Name, name) })
 	if found && (w.UID == "" || w.UID == n.items[at].UID) {
-		return n.items[at]
+		i := n.items[at]
+		i.Reason, i.Message = "", ""
+		return i
 	}
 	return Item{Namespace: n.Namespace, Name: w.Name, UID: w.UID}
 }

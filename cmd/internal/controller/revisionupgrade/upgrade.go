@@ -114,6 +114,9 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	}
 	pause := time.Duration(0)
 	for i, r := range results {
+		if r.Phase == revision.Pending && r.ResourceVersion == "" {
+			continue // the pass ended before anybody looked
+		}
 		err = errors.Join(err, u.record(ctx, open[i], r))
 		pause = sooner(pause, again(r, u.Clock.Now()))
 	}

@@ -11,6 +11,7 @@ OBJECTS    ?= 1000
 IDLE       ?= 10m
 IDLE_CRDS  ?= 200
 VMS        ?= 1000
+PLAN       ?= 0
 FUZZTIME   ?= 20s
 DEMO_FLAGS ?=
 TEST_FLAGS ?=
@@ -110,8 +111,8 @@ bench-manager: controlplane build ## Measure `godwit manager`: CRDS=50 with OBJE
 	@go -C bench run ./manager -crds $(CRDS) -objects $(OBJECTS) -idle $(IDLE) -idle-crds $(IDLE_CRDS)
 
 .PHONY: bench-revision
-bench-revision: controlplane build ## Measure `godwit revision run` against the API server's ceiling with VMS=1000, and its memory with ten times as many.
-	@go -C bench run ./revision -n $(VMS)
+bench-revision: controlplane build ## Measure `godwit revision run` against the API server's ceiling with VMS=1000, and its memory with ten times as many. PLAN=100000 plans that many besides.
+	@go -C bench run ./revision -n $(VMS) -plan $(PLAN)
 
 ##@ Leave
 

@@ -163,19 +163,19 @@ func (c *command) start(ctx context.Context, code, vms int, into any, args ...st
 	if err := cmd.Start(); err != nil {
 		return p, err
 	}
-	text := make([]byte, 1)
-	_, first := io.ReadFull(stdout, text)
+	var text bytes.Buffer
+	_, first := io.CopyN(&text, stdout, 1)
 	usage, _ := proc.UsageOf(cmd.Process.Pid) // of one that has ended there is none
-	left, readErr := io.ReadAll(stdout)
+	_, others := io.Copy(&text, stdout)
 	err = cmd.Wait()
 	p.Seconds = time.Since(begun).Seconds()
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		return p, fmt.Errorf("%s exited with %d, want %d: %w\n%s", cmd, got, code, err, stderr.String())
 	}
-	if err := errors.Join(first, readErr); err != nil {
+	if err := errors.Join(first, others); err != nil {
 		return p, fmt.Errorf("read the report: %w", err)
 	}
-	if err := json.Unmarshal(append(text, left...), into); err != nil {
+	if err := json.Unmarshal(text.Bytes(), into); err != nil {
 		return p, fmt.Errorf("read the report: %w", err)
 	}
 	after, err := c.requests.Read(ctx)

@@ -139,7 +139,7 @@ func run(ctx context.Context, s settings) (result, error) {
 }
 
 // onControlPlane lends a control plane with KubeVirt's definitions, and no machine yet.
-func onControlPlane(ctx context.Context, binary string, namespaces int, measure func(*fleet, *command) error) (err error) {
+func onControlPlane(ctx context.Context, binary string, namespaces int, work func(*fleet, *command) error) (err error) {
 	plane, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func onControlPlane(ctx context.Context, binary string, namespaces int, measure 
 	if err != nil {
 		return err
 	}
-	return measure(f, c)
+	return work(f, c)
 }
 
 // measureSpeed lets godwit and the ceiling take turns. Each turn begins with every

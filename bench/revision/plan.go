@@ -37,10 +37,12 @@ func measurePlan(ctx context.Context, s settings) (*plan, error) {
 			}
 		}
 		var err error
-		p.pass, err = c.plan(ctx, p.VMs)
-		return err
+		if p.pass, err = c.plan(ctx, p.VMs); err != nil {
+			return err
+		}
+		measure.Say("plan of %d: %.2f s, %.1f MiB", p.VMs, p.Seconds, p.PeakRSSMiB())
+		return nil
 	})
-	measure.Say("plan of %d: %.2f s, %.1f MiB", p.VMs, p.Seconds, p.PeakRSSMiB())
 	return p, err
 }
 

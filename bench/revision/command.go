@@ -167,10 +167,10 @@ func (c *command) start(ctx context.Context, code, vms int, into any, args ...st
 	_, first := io.CopyN(&text, stdout, 1)
 	usage, _ := proc.UsageOf(cmd.Process.Pid) // of one that has ended there is none
 	_, others := io.Copy(&text, stdout)
-	err = cmd.Wait()
+	_ = cmd.Wait() // the state says how it ended
 	p.Seconds = time.Since(begun).Seconds()
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		return p, fmt.Errorf("%s exited with %d, want %d: %w\n%s", cmd, got, code, err, stderr.String())
+	if cmd.ProcessState.ExitCode() != code {
+		return p, fmt.Errorf("%s ended with %s, want %d\n%s", cmd, cmd.ProcessState, code, stderr.String())
 	}
 	if err := errors.Join(first, others); err != nil {
 		return p, fmt.Errorf("read the report: %w", err)

@@ -233,8 +233,7 @@ func (r *round) begin(ctx context.Context, t *task) (err error) {
 	if t.source, err = r.client.revision(ctx, t.GetNamespace(), t.GetName()); err != nil {
 		return err
 	}
-	switch {
-	case t.source != nil && t.wish.UID != "" && t.source.UID != t.wish.UID:
+	if t.source != nil && t.wish.UID != "" && t.source.UID != t.wish.UID {
 		t.ended(Skipped, ReasonReplaced, "the revision of this name is another one now: it takes another upgrade")
 		return nil
 	}

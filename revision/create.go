@@ -1,16 +1,156 @@
 package revision
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
+
+func (t *task) succeededBy(r *appsv1.ControllerRevision) {
+	t.successor = r
+	t.result.Successor, t.result.SuccessorUID, t.result.SuccessorHash = r.Name, r.UID, Hash(r)
+}
+
+// ensure makes the successor, or finds the one that is there.
+func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
+	if j.Reason == ReasonRetained {
+		successor, err := r.client.revision(ctx, t.GetNamespace(), j.successor.Name)
+		switch {
+		case err != nil:
+			return err
+		case successor == nil && len(r.Of(j.successor.Name)) > 0:
+			return r.makeAgain(ctx, t, j.successor.Name)
+		case successor == nil:
+			t.ended(Skipped, ReasonSuccessorGone, j.successor.Name+" took its place, and is gone: this revision is kept")
+		default:
+			t.succeededBy(successor)
+			t.ended(Created, "", "")
+		}
+		return nil
+	}
+	t.result.Phase = waiting(j)
+	if err := r.referredAgain(ctx, t); err != nil {
+		return err
+	}
+	want := descend(j.successor, t.source, j.adopter)
+	for _, name := range []string{want.Name, suffixed(want)} {
+		want.Name = name
+		successor, err := r.client.create(ctx, want)
+		if apierrors.IsAlreadyExists(err) {
+			successor, err = r.adopt(ctx, want)
+		}
+		if err != nil {
+			return fmt.Errorf("create controllerrevision %s/%s: %w", want.Namespace, name, err)
+		}
+		if successor != nil {
+			t.succeededBy(successor)
+			t.ended(Created, "", "")
+			return r.remember(ctx, t)
+		}
+	}
+	t.ended(Failed, ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
+	return nil
+}
+
+// remember notes on the source what its successor can't say, which another source of
+// the same has before.
+func (r *round) remember(ctx context.Context, t *task) error {
+	if _, uid := ancestry(t.successor); uid == t.source.UID || successorOf(t.source) == t.successor.Name {
+		return nil
+	}
+	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{ToAnnotation: &t.successor.Name})
+	if err != nil {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.GetName(), err)
+	}
+	t.source = source
+	return nil
+}
+
+// makeAgain brings back a successor that somebody deleted and others refer to: its
+// source is kept for that.
+func (r *round) makeAgain(ctx context.Context, t *task, name string) error {
+	j := judge(facts{family: r.family, policy: t.policy, definitions: r.definitions, revision: t.source, references: r.Of(name)})
+	if j.successor == nil {
+		t.ended(Failed, j.Reason, name+" took its place, and is gone: "+j.Message)
+		return nil
+	}
+	t.result.Phase = Converted
+	want := descend(j.successor, t.source, j.adopter)
+	want.Name = name
+	successor, err := r.client.create(ctx, want)
+	if err != nil {
+		return fmt.Errorf("create controllerrevision %s/%s: %w", want.Namespace, name, err)
+	}
+	t.succeededBy(successor)
+	t.ended(Created, "", "")
+	return nil
+}
+
+// referredAgain forgets, before anything else is done, since when nobody referred
+// to a source: somebody does again.
+func (r *round) referredAgain(ctx context.Context, t *task) error {
+	if unreferencedSince(t.source).IsZero() {
+		return nil
+	}
+	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})
+	if err != nil {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.GetName(), err)
+	}
+	t.source = source
+	return nil
+}
+
+var errGoneAgain = errors.New("it existed a moment ago, and does not any more")
+
+// adopt takes what is there for what was to be made, if it is the same: made
+// before an end that nobody noticed, or by the family's own software meanwhile.
+func (r *round) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	there, err := r.client.revision(ctx, want.Namespace, want.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case there == nil:
+		return nil, errGoneAgain // a suffix would make two successors of one source
+	case !same(there, want):
+		return nil, nil
+	}
+	// A source of the same name and another UID is gone: a restore brought it back.
+	from, uid := ancestry(there)
+	if source, current := ancestry(want); from != "" && (from != source || uid == current) {
+		return there, nil
+	}
+	return r.client.metadata(ctx, there, nil, pointers(want.Annotations))
+}
+
+func (r *round) relabel(ctx context.Context, t *task, j judgement) error {
+	_, err := r.client.metadata(ctx, t.source, pointers(j.successor.Labels), nil)
+	if moved(err) {
+		t.ended(Pending, ReasonChanged, "the revision changed meanwhile")
+		return nil
+	}
+	if err == nil {
+		t.ended(Succeeded, "", "")
+	}
+	return err
+}
+
+func pointers(m map[string]string) map[string]*string {
+	all := make(map[string]*string, len(m))
+	for k, v := range m {
+		all[k] = &v
+	}
+	return all
+}
 
 // same reports whether a revision is the one that was to be made: the same object,
 // labelled so, of the same controller.

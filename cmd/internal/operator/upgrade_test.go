@@ -20,15 +20,6 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/stash"
 )
 
-func (c *virtualization) controllerRevision(name string) *appsv1.ControllerRevision {
-	c.t.Helper()
-	r := &appsv1.ControllerRevision{}
-	if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: name}, r); err != nil {
-		c.t.Fatal(err)
-	}
-	return r
-}
-
 // TestUpgradeTellsWhatItFound, and keeps it: what a source was stays in the status, and
 // proves with a backup what the result was made of.
 func TestUpgradeTellsWhatItFound(t *testing.T) {

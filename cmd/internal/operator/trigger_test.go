@@ -2,23 +2,17 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,179 +26,6 @@ import (
 	kubevirtcluster "github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/stash"
 )
-
-// virtualization is a namespace of a cluster with KubeVirt's definitions.
-type virtualization struct {
-	*cluster
-	objects   dynamic.Interface
-	namespace string
-}
-
-// installKubeVirt gives the shared plane its definitions, which outlast the test.
-var installKubeVirt = sync.OnceValue(func() error { return kubevirtcluster.Install(context.Background(), plane.Config()) })
-
-func newVirtualization(t *testing.T) *virtualization {
-	t.Helper()
-	c := newCluster(t)
-	if err := installKubeVirt(); err != nil {
-		t.Fatal(err)
-	}
-	machines := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "machines-"}}
-	if err := c.Create(t.Context(), machines); err != nil {
-		t.Fatal(err)
-	}
-	objects, err := dynamic.NewForConfig(plane.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := &virtualization{cluster: c, objects: objects, namespace: machines.Name}
-	t.Cleanup(v.clear)
-	return v
-}
-
-// clear leaves nothing behind that would hold a version in the next test's cluster.
-func (c *virtualization) clear() {
-	ctx := context.Background() // the test's own has ended
-	machines := &unstructured.Unstructured{}
-	machines.SetAPIVersion("kubevirt.io/v1")
-	machines.SetKind("VirtualMachine")
-	for _, o := range []client.Object{&v1alpha1.ControllerRevisionUpgrade{}, machines, &appsv1.ControllerRevision{}} {
-		if err := c.DeleteAllOf(ctx, o, client.InNamespace(c.namespace)); err != nil {
-			c.t.Error(err)
-		}
-	}
-}
-
-// upgrade starts a manager that upgrades revisions, with the rights that are its own.
-func (c *virtualization) upgrade() *process {
-	c.t.Helper()
-	_, user := c.serviceAccountOf(RevisionUpgrader, func(rbacv1.PolicyRule) bool { return false })
-	return c.manageAs(user, "", EnableVariable+"=false", EnableRevisionUpgrader+"=true")
-}
-
-// machine creates a virtual machine with the revision that it refers to in its spec
-// and status.
-func (c *virtualization) machine(f stash.Fixture, change ...func(*unstructured.Unstructured) *unstructured.Unstructured) (revision string) {
-	c.t.Helper()
-	want := stash.VirtualMachine(c.namespace, f.VM, stash.InSpec|stash.InStatus, f)
-	for _, change := range change {
-		want = change(want)
-	}
-	vm, err := kubevirtcluster.Create(c.t.Context(), c.objects, want)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	r := f.Revision(vm)
-	if err := c.Create(c.t.Context(), r); err != nil {
-		c.t.Fatal(err)
-	}
-	return r.Name
-}
-
-// stashed is what a virtual machine's spec names.
-func (c *virtualization) stashed(f stash.Fixture) string {
-	c.t.Helper()
-	vm := c.virtualMachine(f)
-	field := "instancetype"
-	if f.Preference() {
-		field = "preference"
-	}
-	name, _, err := unstructured.NestedString(vm.Object, "spec", field, "revisionName")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return name
-}
-
-func (c *virtualization) virtualMachine(f stash.Fixture) *unstructured.Unstructured {
-	c.t.Helper()
-	vm := stash.VirtualMachine(c.namespace, f.VM, stash.InSpec)
-	if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(vm), vm); err != nil {
-		c.t.Fatal(err)
-	}
-	return vm
-}
-
-// trigger makes a trigger that looks in the test's own namespace.
-func (c *virtualization) trigger(name string, spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) *v1alpha1.ControllerRevisionUpgradeTrigger {
-	c.t.Helper()
-	spec.Namespace = c.namespace
-	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: objectMeta(c.namespace + "-" + name), Spec: spec}
-	if err := c.Create(c.t.Context(), trigger); err != nil {
-		c.t.Fatal(err)
-	}
-	return trigger
-}
-
-// awaitTrigger waits until the trigger's Ready has a reason.
-func (c *virtualization) awaitTrigger(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, reason string) {
-	c.t.Helper()
-	defer func() {
-		if c.t.Failed() {
-			c.t.Logf("status of %s: counts %+v, %+v", trigger.Name, trigger.Status.Counts, trigger.Status)
-		}
-	}()
-	c.await("trigger "+trigger.Name+" to be "+reason, func() bool {
-		if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(trigger), trigger); err != nil {
-			c.t.Fatal(err)
-		}
-		ready := meta.FindStatusCondition(trigger.Status.Conditions, v1alpha1.ConditionReady)
-		return ready != nil && ready.Reason == reason && ready.ObservedGeneration == trigger.Generation
-	})
-}
-
-func (c *virtualization) mustCount(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, want v1alpha1.RevisionCounts) {
-	c.t.Helper()
-	if got := trigger.Status.Counts; got == nil || *got != want {
-		c.t.Errorf("trigger %s counts %+v, want %+v", trigger.Name, got, want)
-	}
-}
-
-// upgradeByName asks for the upgrade of a revision.
-func (c *virtualization) upgradeByName(name, revision string) *v1alpha1.ControllerRevisionUpgrade {
-	c.t.Helper()
-	upgrade := &v1alpha1.ControllerRevisionUpgrade{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name},
-		Spec:       v1alpha1.ControllerRevisionUpgradeSpec{TargetName: revision},
-	}
-	if err := c.Create(c.t.Context(), upgrade); err != nil {
-		c.t.Fatal(err)
-	}
-	return upgrade
-}
-
-// upgrades of the test's namespace.
-func (c *virtualization) upgrades() []v1alpha1.ControllerRevisionUpgrade {
-	c.t.Helper()
-	list := &v1alpha1.ControllerRevisionUpgradeList{}
-	if err := c.List(c.t.Context(), list, client.InNamespace(c.namespace)); err != nil {
-		c.t.Fatal(err)
-	}
-	return list.Items
-}
-
-// awaitUpgrade waits until an upgrade is in a phase.
-func (c *virtualization) awaitUpgrade(upgrade *v1alpha1.ControllerRevisionUpgrade, phase revision.Phase) {
-	c.t.Helper()
-	defer func() {
-		if c.t.Failed() {
-			c.t.Logf("status of %s: %+v", upgrade.Name, upgrade.Status)
-		}
-	}()
-	c.await("upgrade "+upgrade.Name+" to be "+string(phase), func() bool {
-		if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(upgrade), upgrade); err != nil {
-			c.t.Fatal(err)
-		}
-		return revision.Phase(upgrade.Status.Phase) == phase && upgrade.Status.ObservedGeneration == upgrade.Generation
-	})
-}
-
-func (c *virtualization) merge(o client.Object, patch string) {
-	c.t.Helper()
-	if err := c.Patch(c.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		c.t.Fatal(err)
-	}
-}
 
 // TestTriggerHasEveryRevisionUpgraded: a trigger that says nothing finds the
 // machines' stashes in every form, has them upgraded by a manager with the rights
@@ -247,31 +68,6 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	c.mustCount(trigger, want)
 	if got := trigger.Status.DroppableVersions; !slices.Equal(got, []string{"v1alpha1", "v1alpha2"}) {
 		t.Errorf("droppable are %v: %+v", got, trigger.Status.Conditions)
-	}
-}
-
-// outlastRetention sets back what is noted of the sources, since when nobody refers to
-// them, and has their upgrades looked at.
-func (c *virtualization) outlastRetention() {
-	c.t.Helper()
-	revisions := &appsv1.ControllerRevisionList{}
-	if err := c.List(c.t.Context(), revisions, client.InNamespace(c.namespace)); err != nil {
-		c.t.Fatal(err)
-	}
-	for _, r := range revisions.Items {
-		if r.Annotations[revision.UnreferencedAnnotation] != "" {
-			c.merge(&r, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, revision.UnreferencedAnnotation, time.Now().Add(-2*time.Hour).UTC().Format(time.RFC3339)))
-		}
-	}
-	c.nudge()
-}
-
-// nudge has upgrades looked at that would be by themselves, after minutes.
-func (c *virtualization) nudge() {
-	c.t.Helper()
-	for _, u := range c.upgrades() {
-		c.merge(&u, `{"spec":{"suspend":true}}`)
-		c.merge(&u, `{"spec":{"suspend":false}}`)
 	}
 }
 
@@ -366,18 +162,6 @@ func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
 	})
 	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded)
 	c.mustCount(once, v1alpha1.RevisionCounts{})
-}
-
-// hoursLater sets back what a trigger noted of its last scan, and has it looked at.
-func (c *virtualization) hoursLater(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) {
-	c.t.Helper()
-	patch := fmt.Sprintf(`{"status":{"lastScanTime":%q}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-	c.merge(trigger, `{"spec":{"suspend":true}}`)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
-	if err := c.Status().Patch(c.t.Context(), trigger, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		c.t.Fatal(err)
-	}
-	c.merge(trigger, `{"spec":{"suspend":false}}`)
 }
 
 // TestTriggerLeavesWhenItsTimeIsOver, and not while there is a source to remove: its

@@ -22,6 +22,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/fault"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // phaseCase is one pass over a recipe, and where it ends.
@@ -140,6 +141,29 @@ func TestPhases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatAPassDidNotComeTo is as it was, and nothing is said of it that nobody looked at.
+func TestWhatAPassDidNotComeTo(t *testing.T) {
+	c := newCorner(t)
+	c.soup()
+	c.run(revision.Policy{})
+	c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-recipe", Rollback: true}) // so that there is something to write
+	life := &fault.Transport{Fault: fault.All()["killed before the write"]}
+	u, err := revision.New(life.Config(shared.Config()), kitchen{}, revision.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
+	c.must(u, err)
+	life.Run(t.Context(), func(ctx context.Context) {
+		results, err := u.Advance(ctx, c.namespace, []revision.Wish{{Name: "soup-recipe"}, {Name: "soup-sauce"}})
+		if err == nil || len(results) != 2 {
+			t.Fatalf("killed, and %v: %+v", err, results)
+		}
+		if r := results[0]; r.Phase != revision.Converted || r.ResourceVersion == "" {
+			t.Errorf("begun with: %+v", r)
+		}
+		if r := results[1]; r.Phase != revision.Pending || r.ResourceVersion != "" || r.Reason != "" || r.Owner.Name != "soup" {
+			t.Errorf("not come to: %+v", r)
+		}
+	})
 }
 
 // TestEveryPhaseIsReached: what the definition allows, the cases above come to.

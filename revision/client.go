@@ -133,13 +133,14 @@ func pages[T any](ctx context.Context, c *client, r schema.GroupVersionResource,
 	return walk.List(ctx, fetch, walk.ListOptions{})
 }
 
-// served finds the version at which a resource is to be read; empty where the
-// cluster has no such resource.
+// served finds the version at which a resource is to be read; empty where the cluster
+// has no such resource. One that exists and can't be read is an error: what nobody
+// looks into may hold a reference.
 func (c *client) served(ctx context.Context, r schema.GroupResource, versions []string) (string, error) {
 	var group metav1.APIGroup
 	err := ask(ctx, c.rest.Get().AbsPath("apis", r.Group), &group)
 	if apierrors.IsNotFound(err) {
-		return "", nil
+		return "", c.unserved(ctx, r, versions)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read discovery of group %s: %w", r.Group, err)
@@ -156,7 +157,19 @@ func (c *client) served(ctx context.Context, r schema.GroupResource, versions []
 			return v, nil
 		}
 	}
-	return "", nil
+	return "", c.unserved(ctx, r, versions)
+}
+
+// unserved is an error where a resource is defined after all.
+func (c *client) unserved(ctx context.Context, r schema.GroupResource, versions []string) error {
+	if r.Group == appsv1.GroupName {
+		return fmt.Errorf("read discovery of %s: it serves none of %v", r, versions)
+	}
+	d, err := c.definition(ctx, r)
+	if err != nil || !d.Found {
+		return err
+	}
+	return fmt.Errorf("read discovery of %s: the customresourcedefinition serves %v, and none of the versions that are known: %v; what refers to revisions there can't be seen", r, d.Served, versions)
 }
 
 func (c *client) definition(ctx context.Context, r schema.GroupResource) (Definition, error) {

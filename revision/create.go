@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -13,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -43,7 +43,11 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 		return err
 	}
 	want := descend(j.successor, t.source, j.adopter)
-	for _, name := range []string{want.Name, suffixed(want)} {
+	names := []string{want.Name, suffixed(want)}
+	if heir := r.successorOf(t.source); heir != "" && heir == names[1] {
+		names = names[1:] // made before, when something else had the name
+	}
+	for _, name := range names {
 		want.Name = name
 		successor, err := r.client.create(ctx, want)
 		if apierrors.IsAlreadyExists(err) {
@@ -160,7 +164,7 @@ func same(there, want *appsv1.ControllerRevision) bool {
 		return false
 	}
 	var left, right any
-	if json.Unmarshal(there.Data.Raw, &left) != nil || json.Unmarshal(want.Data.Raw, &right) != nil {
+	if utiljson.Unmarshal(there.Data.Raw, &left) != nil || utiljson.Unmarshal(want.Data.Raw, &right) != nil {
 		return false
 	}
 	return reflect.DeepEqual(left, right)

@@ -1,3 +1,11 @@
 // Package revision upgrades objects that are stashed in ControllerRevisions to a
 // newer version of their API, so that the old version can be dropped.
+//
+// It never clears a reference, never removes a revision that somebody refers to, and
+// never puts an object as it is now in the place of one that was stashed. What a family
+// of stashes knows, as package kubevirt does, it asks of a [Family].
+//
+// Read plan.go, which decides; census.go, who refers to what; then round.go and its
+// stages create.go, repoint.go and settle.go, with rollback.go; run.go and upgrader.go are what
+// callers see, survey.go says which versions can be dropped. client.go does the I/O.
 package revision

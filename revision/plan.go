@@ -3,7 +3,6 @@ package revision
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +72,8 @@ const (
 	ReasonRefused = "Refused"
 	// ReasonUnanswered: the API server could not be asked.
 	ReasonUnanswered = "Unanswered"
+	// ReasonForbidden: a right is missing without which nobody can say who refers to what.
+	ReasonForbidden = "Forbidden"
 	// ReasonKept: the policy is to keep sources.
 	ReasonKept = "Kept"
 	// ReasonIrreversible: the source is gone, so that nothing can be rolled back.
@@ -267,7 +268,11 @@ func (j judgement) convert(f facts, s Stash) judgement {
 	case len(f.references) == 0:
 		return j.as(Orphan, "", "nobody refers to it")
 	}
-	if j.successor, err = f.family.Compose(f.revision, j.converted); err != nil {
+	j.successor, err = f.family.Compose(f.revision, j.converted)
+	switch {
+	case err != nil && atTarget: // there is nothing to make
+		return j.as(UpToDate, "", "")
+	case err != nil:
 		return j.as(Blocked, ReasonUnconvertible, err.Error())
 	}
 	if atTarget {
@@ -388,7 +393,7 @@ func places(references []Reference, target string) []Place {
 
 // labelled reports whether a revision has all of these labels.
 func labelled(r *appsv1.ControllerRevision, want map[string]string) bool {
-	for k, v := range maps.All(want) {
+	for k, v := range want {
 		if r.Labels[k] != v {
 			return false
 		}

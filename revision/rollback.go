@@ -26,7 +26,7 @@ func (r *round) beginRollback(ctx context.Context, t *task) error {
 		return err
 	}
 	if successor == nil {
-		t.ended(Failed, ReasonSuccessorGone, name+" took its place, and is gone")
+		t.ended(Failed, ReasonSuccessorGone, name+" took its place, and is gone: have its holders refer to "+t.GetName()+" by hand")
 		return nil
 	}
 	t.succeededBy(successor)
@@ -42,8 +42,12 @@ func (r *round) beginRollback(ctx context.Context, t *task) error {
 }
 
 // endRollback removes what nobody refers to any more.
-func (r *round) endRollback(ctx context.Context, t *task) error {
+func (r *round) endRollback(ctx context.Context, t *task, after *Census) error {
 	t.result.Phase = Repointed
+	if why := after.unready(t.successor); why != "" {
+		t.ended(Repointed, ReasonUnready, why)
+		return nil
+	}
 	var err error
 	if t.source, err = r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil}); err != nil {
 		return r.changed(t, err)

@@ -157,18 +157,33 @@ func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Re
 		}
 		r.tasks = append(r.tasks, t)
 	}
-	err := r.prepare(ctx)
-	if err == nil {
-		err = r.repoint(ctx)
+	all := r.tasks
+	var err error
+	for batch := range slices.Chunk(all, batchTasks) {
+		r.tasks = batch
+		if err = r.advance(ctx); err != nil {
+			break
+		}
 	}
-	if err == nil {
-		err = r.settle(ctx)
-	}
-	results := make([]Result, len(r.tasks))
-	for i, t := range r.tasks {
+	results := make([]Result, len(all))
+	for i, t := range all {
 		results[i] = t.result
 	}
 	return results, err
+}
+
+// batchTasks bounds how old the look is by which a source is removed: at twenty writes a
+// second the last of a batch is half a minute after it.
+const batchTasks = 200
+
+// advance takes a batch as far as it can go now.
+func (r *round) advance(ctx context.Context) error {
+	for _, stage := range []func(context.Context) error{r.prepare, r.repoint, r.settle} {
+		if err := stage(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // item is what the scan found of what is wished for. Why it is so is for whoever looks

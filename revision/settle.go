@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -34,7 +35,7 @@ func (r *round) settle(ctx context.Context) error {
 		case len(references) > 0:
 			return r.hold(ctx, t, references)
 		case t.wish.Rollback:
-			return r.endRollback(ctx, t)
+			return r.endRollback(ctx, t, after)
 		case t.source == nil:
 			t.ended(Succeeded, "", "")
 			return nil
@@ -96,10 +97,7 @@ func (r *round) release(ctx context.Context, t *task, after *Census) error {
 		}
 	}
 	t.result.Phase, t.result.Until = Retained, since.Add(t.policy.retention())
-	unready := ""
-	if owner := metav1.GetControllerOfNoCopy(t.source); owner != nil && after.holders[owner.UID] != nil {
-		unready = after.holders[owner.UID].Unready
-	}
+	unready := after.unready(t.source)
 	switch {
 	case t.policy.Retain:
 		t.result.Until = time.Time{}
@@ -115,6 +113,16 @@ func (r *round) release(ctx context.Context, t *task, after *Census) error {
 		t.ended(Succeeded, "", "")
 	}
 	return nil
+}
+
+// unready says why the owner of a revision may be about to refer to it: it is being
+// copied or restored.
+func (c *Census) unready(r *appsv1.ControllerRevision) string {
+	owner := metav1.GetControllerOfNoCopy(r)
+	if owner == nil || c.holders[owner.UID] == nil {
+		return ""
+	}
+	return c.holders[owner.UID].Unready
 }
 
 // changed leaves a revision that somebody else wrote to the next round.

@@ -152,7 +152,11 @@ type ControllerRevisionUpgradeTrigger struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
+	// What can't be changed is compared with what was there: an absent spec would be
+	// compared with nothing.
+
 	// +optional
+	// +kubebuilder:default:={}
 	Spec ControllerRevisionUpgradeTriggerSpec `json:"spec,omitzero"`
 
 	// As with a CRDMigration: what nobody has looked at is not done.
@@ -196,7 +200,8 @@ type ControllerRevisionUpgradeTriggerSpec struct {
 	// stopped.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// MaxConcurrent bounds the upgrades that are under way at once; 10 unless set.
+	// MaxConcurrent bounds the upgrades that are written at once; 10 unless set. Triggers
+	// that say the same share it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
@@ -244,7 +249,8 @@ type ControllerRevisionUpgradeTriggerStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Census []RevisionVersionCount `json:"census,omitempty"`
-	// DroppableVersions are those at which nothing is left in the whole cluster.
+	// DroppableVersions are those at which nothing was left in the whole cluster at
+	// lastScanTime. What is restored later brings a version back.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -257,7 +263,8 @@ type ControllerRevisionUpgradeTriggerStatus struct {
 	// LastScanTime is when revisions were last looked for.
 	// +optional
 	LastScanTime *metav1.Time `json:"lastScanTime,omitempty"`
-	// CompletionTime is when nothing was left to do, and no source left to remove.
+	// CompletionTime is when nothing was left to do, and no source left to remove; for one
+	// that only looks, when it had looked.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// Conditions are Ready, Reconciling, Stalled, Discovered and VersionsDroppable.

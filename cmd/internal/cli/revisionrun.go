@@ -261,7 +261,7 @@ func (a *app) waitOut(ctx context.Context, p *revisionPass) {
 		}
 		a.console.printf("%s retained until %s: waiting, and removing them then; the same command goes on with it if it is interrupted\n",
 			report.Count(n, "old revision is", "old revisions are"), clockTime(until, time.Now()))
-		if p.err = walk.Wait(ctx, max(time.Until(until), time.Second)); p.err == nil {
+		if p.err = walk.Wait(ctx, max(time.Until(until), time.Minute)); p.err == nil {
 			p.run(ctx)
 		}
 	}

@@ -78,6 +78,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.LeaderElection && o.namespace() == "" {
 		return errors.New("where is the lease of the leader? Outside a cluster say --leader-elect-namespace=NAMESPACE, or --leader-elect=false where this is the only manager")
 	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.Burst = bookkeepingPerSecond, 2*bookkeepingPerSecond
 	mgr, err := manager.New(cfg, o.manager(scheme, controllers))
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
@@ -96,6 +98,10 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	return mgr.Start(ctx)
 }
+
+// bookkeepingPerSecond bounds the requests about the manager's own kinds, as statuses and
+// the upgrades that a trigger makes; those about what is migrated have the limiter.
+const bookkeepingPerSecond = 20
 
 // setting is what the controllers of every feature have in common.
 type setting struct {

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -126,11 +127,7 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 	c.merge(trigger, `{"spec":{"suspend":true}}`)
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
 
-	vm := c.virtualMachine(f)
-	stop := client.RawPatch(types.MergePatchType, []byte(`{"status":{"printableStatus":"Stopped","created":false,"ready":false}}`))
-	if err := c.Status().Patch(t.Context(), vm, stop); err != nil {
-		t.Fatal(err)
-	}
+	c.stop(f)
 	bystander := c.upgradeByName("bystander", c.machine(stash.Find("F2/VirtualMachinePreference/labelled")))
 	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
 	if got := c.stashed(f); got != old {
@@ -212,6 +209,80 @@ func TestTriggerSaysWhatIsBroken(t *testing.T) {
 	}
 }
 
+// TestTriggerWaitsForWhatOthersHaveBegun: a revision has one upgrade, whoever made it,
+// and a second trigger is not done before that is.
+func TestTriggerWaitsForWhatOthersHaveBegun(t *testing.T) {
+	c := newVirtualization(t)
+	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	c.machine(f, stash.Running)
+	c.upgrade()
+	first := c.trigger("first", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
+	c.await("the upgrade to be deferred", func() bool {
+		made := c.upgrades()
+		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Converted
+	})
+	second := c.trigger("second", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
+	c.awaitTrigger(second, revisionupgrade.ReasonUpgrading)
+	c.mustCount(second, v1alpha1.RevisionCounts{Discovered: 1, Deferred: 1})
+	c.stop(f)
+	c.nudge()
+	c.awaitTrigger(first, revisionupgrade.ReasonSourcesKept)
+	c.hoursLater(second)
+	c.awaitTrigger(second, revisionupgrade.ReasonSourcesKept)
+	c.outlastRetention()
+	c.awaitTrigger(first, revisionupgrade.ReasonSucceeded)
+	c.hoursLater(second)
+	c.awaitTrigger(second, revisionupgrade.ReasonSucceeded)
+}
+
+// TestOldNameThatComesBack, as GitOps brings it, is led to the successor each time, though
+// its upgrade is at its end.
+func TestOldNameThatComesBack(t *testing.T) {
+	c := newVirtualization(t)
+	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	old := c.machine(f)
+	c.upgrade()
+	trigger := c.trigger("always", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Run: v1alpha1.RunContinuous})
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
+	successor := c.stashed(f)
+	c.outlastRetention()
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	for range 2 {
+		c.merge(c.virtualMachine(f), fmt.Sprintf(`{"spec":{"instancetype":{"revisionName":%q}}}`, old))
+		c.await("the old name to lead to the successor", func() bool {
+			c.hoursLater(trigger)
+			c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+			return c.stashed(f) == successor
+		})
+	}
+}
+
+// TestDeletedTriggerStartsNothing: what a suspended trigger held back stays as it is while
+// its upgrades wait for the garbage collector.
+func TestDeletedTriggerStartsNothing(t *testing.T) {
+	c := newVirtualization(t)
+	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	old := c.machine(f, stash.Running)
+	c.upgrade()
+	trigger := c.trigger("gone", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
+	c.await("the upgrade to be deferred", func() bool {
+		made := c.upgrades()
+		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Converted
+	})
+	c.merge(trigger, `{"spec":{"suspend":true}}`)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
+	c.stop(f)
+	if err := c.Delete(t.Context(), trigger); err != nil {
+		t.Fatal(err)
+	}
+	c.nudge()
+	bystander := c.upgradeByName("bystander", c.machine(stash.Find("F2/VirtualMachinePreference/labelled")))
+	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
+	if got := c.stashed(f); got != old {
+		t.Errorf("the trigger is gone, and %s refers to %s", f.VM, got)
+	}
+}
+
 // TestUpgradeByName: a name is enough. It waits while it is suspended, can be rolled
 // back, and says what is wrong with a name.
 func TestUpgradeByName(t *testing.T) {
@@ -255,6 +326,7 @@ func TestWhatIsAskedForStays(t *testing.T) {
 	}{
 		`{"spec":{"suspend":true}}`:                                     {of: trigger},
 		`{"spec":{"mode":"Upgrade"}}`:                                   {trigger, "only suspend can be changed"},
+		`{"spec":null}`:                                                 {trigger, "only suspend can be changed"},
 		`{"spec":{"mode":null}}`:                                        {trigger, "only suspend can be changed"},
 		`{"spec":{"namespace":"other"}}`:                                {trigger, "only suspend can be changed"},
 		`{"spec":{"labelSelector":{"matchLabels":{"a":"b"}}}}`:          {trigger, "only suspend can be changed"},

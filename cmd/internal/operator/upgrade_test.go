@@ -151,9 +151,13 @@ func TestUpgradeWithoutARight(t *testing.T) {
 	_, user := c.serviceAccountOf(RevisionUpgrader, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "virtualmachinepools") })
 	c.manageAs(user, "", EnableVariable+"=false", EnableRevisionUpgrader+"=true")
 	c.awaitUpgrade(upgrade, revision.Analyzing)
-	c.mustHaveKstatus(upgrade, status.InProgressStatus)
-	working := meta.FindStatusCondition(upgrade.Status.Conditions, v1alpha1.ConditionReconciling)
-	if working.Reason != revision.ReasonUnanswered || !strings.Contains(working.Message, "virtualmachinepools.pool.kubevirt.io is forbidden") {
-		t.Errorf("%s: %s", working.Reason, working.Message)
+	c.mustHaveKstatus(upgrade, status.FailedStatus)
+	stalled := meta.FindStatusCondition(upgrade.Status.Conditions, v1alpha1.ConditionStalled)
+	if stalled.Reason != revision.ReasonForbidden || !strings.Contains(stalled.Message, "virtualmachinepools.pool.kubevirt.io is forbidden") ||
+		!strings.Contains(stalled.Message, "godwit rbac --controller=revisionUpgrader") {
+		t.Errorf("%s: %s", stalled.Reason, stalled.Message)
 	}
+	trigger := c.trigger("blind", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
+	c.awaitTrigger(trigger, revision.ReasonForbidden)
+	c.mustHaveKstatus(trigger, status.FailedStatus)
 }

@@ -116,6 +116,15 @@ func (c *virtualization) virtualMachine(f stash.Fixture) *unstructured.Unstructu
 	return vm
 }
 
+// stop writes what KubeVirt writes of a machine that has stopped.
+func (c *virtualization) stop(f stash.Fixture) {
+	c.t.Helper()
+	stopped := client.RawPatch(types.MergePatchType, []byte(`{"status":{"printableStatus":"Stopped","created":false,"ready":false}}`))
+	if err := c.Status().Patch(c.t.Context(), c.virtualMachine(f), stopped); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // trigger makes a trigger that looks in the test's own namespace.
 func (c *virtualization) trigger(name string, spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) *v1alpha1.ControllerRevisionUpgradeTrigger {
 	c.t.Helper()

@@ -59,6 +59,7 @@ var revisionRemedies = map[string]string{
 	revision.ReasonReferenced:         "See `status.referrers`: the source stays for as long as somebody refers to it.",
 	revision.ReasonRefused:            "Do what the API server asks for in its answer, which the message has.",
 	revision.ReasonUnanswered:         "Nothing: it is tried again. If it lasts, see whether the API server and its webhooks are well.",
+	revision.ReasonForbidden:          "Grant the rights: `godwit rbac --controller=revisionUpgrader` prints them.",
 	revision.ReasonKept:               "Nothing: the policy keeps the source. Delete it when nobody is to go back to it.",
 	revision.ReasonIrreversible:       "Nothing can be done: the source is gone. A backup has it.",
 	revision.ReasonNoController:       "Set an owner reference to whom it belongs to.",

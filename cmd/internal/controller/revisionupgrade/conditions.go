@@ -1,9 +1,11 @@
 package revisionupgrade
 
 import (
+	"errors"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,9 +15,6 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/revision"
 )
-
-// ReasonSuspended says that the spec says to wait.
-const ReasonSuspended = "Suspended"
 
 // verdict is what conditions say: at most one of the three is true.
 type verdict struct {
@@ -36,10 +35,41 @@ func judge(r revision.Result) verdict {
 		v.ready = true // everybody refers to the successor; what is left is a matter of time
 	case revision.Failed:
 		v.stalled = true
+	case revision.Analyzing:
+		v.stalled = r.Reason == revision.ReasonForbidden
+		v.working = !v.stalled
 	default:
 		v.working = true
 	}
 	return v
+}
+
+// trouble is an error that somebody has to mend: looking again soon would not help.
+type trouble struct{ reason, message string }
+
+func (t *trouble) Error() string { return t.reason + ": " + t.message }
+
+// forbidden names what a missing right is granted by.
+func forbidden(err error) *trouble {
+	if !apierrors.IsForbidden(err) {
+		return nil
+	}
+	return &trouble{revision.ReasonForbidden, err.Error() + "; grant it: godwit rbac --controller=revisionUpgrader | kubectl apply -f -"}
+}
+
+// troubled is the verdict where an error ended a look.
+func troubled(err error) verdict {
+	var known *trouble
+	if errors.As(err, &known) {
+		if known == errUnwanted {
+			return verdict{reason: known.reason, message: known.message}
+		}
+		return verdict{stalled: true, reason: known.reason, message: known.message}
+	}
+	if missing := forbidden(err); missing != nil {
+		return troubled(missing)
+	}
+	return verdict{working: true, reason: revision.ReasonUnanswered, message: err.Error()}
 }
 
 func setConditions(conditions *[]metav1.Condition, generation int64, v verdict) {

@@ -126,7 +126,7 @@ func TestWhenToLookAgain(t *testing.T) {
 		"somebody has to do something": {at(revision.Failed, revision.ReasonLossy, time.Time{}), rare},
 		"the end":                      {at(revision.Succeeded, "", time.Time{}), 0},
 	} {
-		if got := again(test.result, now); got != test.want {
+		if got := again(test.result, now, later); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -26,36 +27,60 @@ const (
 	ReasonUpgradesFailed = "UpgradesFailed"
 	// ReasonPending: there is something to upgrade, and the mode is not to.
 	ReasonPending = "Pending"
-	// ReasonHeldBack: something is left at every old version.
+	// ReasonHeldBack: something is left at an old version.
 	ReasonHeldBack = "VersionsInUse"
+	// ReasonInvalidSelector: the label selector can't be read.
+	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonSuspended: the spec says to wait.
+	ReasonSuspended = "Suspended"
 	// ReasonScanned: all revisions of the scope were looked at.
 	ReasonScanned = "Scanned"
 )
 
-// tally counts an upgrade by its phase.
-func tally(c *v1alpha1.RevisionCounts, one *v1alpha1.ControllerRevisionUpgrade) {
-	switch revision.Phase(one.Status.Phase) {
-	case revision.Succeeded, revision.Retained, revision.Skipped, revision.RolledBack:
-		if one.Status.Result == nil && revision.Phase(one.Status.Phase) == revision.Succeeded {
-			c.Relabelled++
-			return
-		}
+// ledger is what became of upgrades.
+type ledger struct {
+	counts   v1alpha1.RevisionCounts
+	failures []godwit.Failure
+	kept     bool // a source that will go is there
+}
+
+// add enters an upgrade, by its phase.
+func (l *ledger) add(one *v1alpha1.ControllerRevisionUpgrade) {
+	l.kept = l.kept || keepsItsSource(one)
+	ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		ready = &metav1.Condition{}
+	}
+	c := &l.counts
+	switch phase := revision.Phase(one.Status.Phase); {
+	case phase == revision.Succeeded && one.Status.Result == nil:
+		c.Relabelled++
+	case phase == revision.Succeeded, phase == revision.Retained:
 		c.Succeeded++
-	case revision.Held:
+	case phase == revision.Skipped: // it is gone, or somebody else has done it
+	case phase == revision.RolledBack:
+		l.failures = fail(l.failures, one.Namespace, one.Spec.TargetName, "RolledBack: somebody has rolled it back; set spec.rollback of the upgrade to false to go on")
+		c.Blocked++
+	case phase == revision.Held:
 		c.Held++
-	case revision.Failed:
-		if ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady); ready != nil && blockedReasons[ready.Reason] {
+	case phase == revision.Failed:
+		l.failures = fail(l.failures, one.Namespace, one.Spec.TargetName, ready.Reason+": "+ready.Message)
+		if blockedReasons[ready.Reason] {
 			c.Blocked++
 			return
 		}
 		c.Failed++
+	case deferredReasons[ready.Reason]:
+		c.Deferred++
 	default:
-		if ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady); ready != nil && deferredReasons[ready.Reason] {
-			c.Deferred++
-			return
-		}
 		c.Pending++
 	}
+}
+
+// keepsItsSource for a while, and not for good.
+func keepsItsSource(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	forGood := one.Spec.Retention != nil && one.Spec.Retention.Policy == v1alpha1.RetentionRetain
+	return revision.Phase(one.Status.Phase) == revision.Retained && !forGood
 }
 
 // blockedReasons are about what nobody has tried yet.
@@ -66,14 +91,6 @@ var blockedReasons = map[string]bool{
 
 // deferredReasons are what time cures.
 var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonUnready: true, revision.ReasonTerminating: true}
-
-func why(one *v1alpha1.ControllerRevisionUpgrade) string {
-	ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil {
-		return ""
-	}
-	return ready.Reason + ": " + ready.Message
-}
 
 // upgrading is the verdict while upgrades are under way.
 var upgrading = verdict{working: true, reason: ReasonUpgrading, message: "see status.counts, and the upgrades for what each waits for"}
@@ -94,8 +111,9 @@ func verdictOf(m v1alpha1.UpgradeMode, c v1alpha1.RevisionCounts) verdict {
 	return verdict{stalled: true, reason: ReasonUpgradesFailed, message: "some revisions need somebody: see status.failures"}
 }
 
-// stand is where everything stands: for who upgrades, what became of the upgrades.
-func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (verdict, error) {
+// stand is where everything stands: for who upgrades, what became of the upgrades, and
+// of those that a scan has just found to be somebody else's.
+func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding) (verdict, error) {
 	s := &trigger.Status
 	if !upgrades(trigger.Spec.Mode) {
 		return verdictOf(trigger.Spec.Mode, *s.Counts), nil
@@ -105,29 +123,21 @@ func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisi
 	if err := t.Client.List(ctx, list, mine, client.UnsafeDisableDeepCopy); err != nil {
 		return verdict{}, fmt.Errorf("list controllerrevisionupgrades: %w", err)
 	}
-	counts := v1alpha1.RevisionCounts{Discovered: s.Counts.Discovered, UpToDate: s.Counts.UpToDate}
-	s.Failures = nil
-	kept := false
-	for i := range list.Items {
-		one := &list.Items[i]
-		tally(&counts, one)
-		if revision.Phase(one.Status.Phase) == revision.Failed {
-			s.Failures = fail(s.Failures, one.Namespace, one.Spec.TargetName, why(one))
-		}
-		kept = kept || keepsItsSource(one)
+	all := ledger{}
+	if f != nil {
+		all = f.others
+		all.counts.Succeeded, all.counts.Relabelled = 0, 0 // which is for their own trigger to tell
 	}
-	s.Counts = &counts
-	v := verdictOf(trigger.Spec.Mode, counts)
-	if v.ready && kept {
+	for i := range list.Items {
+		all.add(&list.Items[i])
+	}
+	all.counts.Discovered, all.counts.UpToDate = s.Counts.Discovered, s.Counts.UpToDate
+	s.Counts, s.Failures = &all.counts, all.failures
+	v := verdictOf(trigger.Spec.Mode, all.counts)
+	if v.ready && all.kept {
 		v.reason, v.message = ReasonSourcesKept, "everybody refers to a successor; the sources go when their time is over: see status.retainedUntil of the upgrades"
 	}
 	return v, nil
-}
-
-// keepsItsSource for a while, and not for good.
-func keepsItsSource(one *v1alpha1.ControllerRevisionUpgrade) bool {
-	forGood := one.Spec.Retention != nil && one.Spec.Retention.Policy == v1alpha1.RetentionRetain
-	return revision.Phase(one.Status.Phase) == revision.Retained && !forGood
 }
 
 // setSurvey says what was found, and what can be dropped.

@@ -7,5 +7,6 @@
 // there are. What to do about each is package revision's; the reconcilers here
 // write down what became of it.
 //
-// Read upgrade.go, then trigger.go; conditions.go turns results into status.
+// Read upgrade.go, then trigger.go with scan.go and count.go; conditions.go turns results into
+// status.
 package revisionupgrade

@@ -3,6 +3,8 @@ package revisionupgrade
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +26,12 @@ type finding struct {
 	failures []godwit.Failure
 	// unseen upgrades exist, and were not in the cache.
 	unseen int
+	// others are upgrades of these revisions that another trigger or somebody has made.
+	others ledger
 }
+
+// foreign tells whether something is to be waited for of which no event tells.
+func (f *finding) foreign() bool { return f != nil && f.others.counts != (v1alpha1.RevisionCounts{}) }
 
 // scan looks at every revision of the scope, makes an upgrade for each that needs one
 // and has none, and says at which versions anything is left in the cluster. A scope
@@ -36,8 +43,18 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 		return nil, err
 	}
 	u := t.Upgrader.With(policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention))
+	if err := installed(ctx, u); err != nil {
+		return nil, err
+	}
 	f := &finding{}
+	asked := t.Clock.Now()
 	take := func(i revision.Item) error {
+		if t.Clock.Since(asked) >= countEvery {
+			if err := t.wanted(ctx, trigger); err != nil {
+				return err
+			}
+			asked = t.Clock.Now()
+		}
 		if !f.add(i) || !upgrades(spec.Mode) {
 			return nil
 		}
@@ -69,6 +86,38 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	return f, nil
 }
 
+// installed is an error where none of the stashed kinds is defined: that nothing is left
+// of them would be no proof.
+func installed(ctx context.Context, u *revision.Upgrader) error {
+	definitions, err := u.Definitions(ctx)
+	if err != nil {
+		return err
+	}
+	names := []string{}
+	for resource, d := range definitions {
+		if d.Found {
+			return nil
+		}
+		names = append(names, resource.String())
+	}
+	slices.Sort(names)
+	return &trouble{revision.ReasonDefinitionNotFound, "there is none of the customresourcedefinitions " + strings.Join(names, ", ") + ": install KubeVirt's, or delete the trigger"}
+}
+
+// errUnwanted ends a scan that nobody wants any more.
+var errUnwanted = &trouble{ReasonSuspended, "spec.suspend says so; set it to false to go on"}
+
+// wanted looks whether the trigger is still there and not suspended: a scan that makes
+// many upgrades takes long.
+func (t *Triggers) wanted(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) error {
+	now := &v1alpha1.ControllerRevisionUpgradeTrigger{}
+	err := t.Reader.Get(ctx, client.ObjectKeyFromObject(trigger), now)
+	if apierrors.IsNotFound(err) || err == nil && (now.UID != trigger.UID || now.DeletionTimestamp != nil || now.Spec.Suspend) {
+		return errUnwanted
+	}
+	return err
+}
+
 func scopeOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) (revision.Scope, error) {
 	scope := revision.Scope{Namespace: spec.Namespace}
 	if spec.LabelSelector == nil {
@@ -76,7 +125,7 @@ func scopeOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) (revision.Scope
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector.Selector())
 	if err != nil {
-		return scope, fmt.Errorf("read spec.labelSelector: %w", err)
+		return scope, &trouble{ReasonInvalidSelector, fmt.Sprintf("read spec.labelSelector: %v; make another trigger", err)}
 	}
 	scope.Selector = selector
 	return scope, nil
@@ -128,7 +177,15 @@ func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 			OnRunning: spec.OnRunning, LossPolicy: spec.LossPolicy, Retention: spec.Retention,
 		},
 	}
-	if t.Client.Get(ctx, client.ObjectKeyFromObject(upgrade), &v1alpha1.ControllerRevisionUpgrade{}) == nil {
+	there := &v1alpha1.ControllerRevisionUpgrade{}
+	if t.Client.Get(ctx, client.ObjectKeyFromObject(upgrade), there) == nil {
+		if i.Reason != revision.ReasonRetained && outlived(there) {
+			f.unseen++
+			return client.IgnoreNotFound(t.Client.Delete(ctx, there, client.Preconditions{UID: &there.UID})) // the next scan makes another
+		}
+		if there.Labels[TriggerLabel] != string(trigger.UID) {
+			f.others.add(there)
+		}
 		return nil
 	}
 	if err := t.Client.Create(ctx, upgrade); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -136,6 +193,13 @@ func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	}
 	f.unseen++
 	return nil
+}
+
+// outlived tells an upgrade that a trigger made, and that came to its end, from one that
+// somebody has rolled back: its revision has to be upgraded again, as where an old name
+// came back by a restore or by GitOps.
+func outlived(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	return one.Labels[TriggerLabel] != "" && one.DeletionTimestamp == nil && ended(one) && revision.Phase(one.Status.Phase) != revision.RolledBack
 }
 
 // UpgradeName is the name of a revision's upgrade: one revision has one. A revision

@@ -50,7 +50,7 @@ type Triggers struct {
 // What it needs to look, and to make upgrades and remove what is done.
 // +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgradetriggers,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgradetriggers/status,verbs=patch
-// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades,verbs=get;list;watch;create;delete
 // Clusters that guard owner references ask for this of whoever names an owner.
 // +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgradetriggers/finalizers,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=default
@@ -98,7 +98,10 @@ func (t *Triggers) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		return reconcile.Result{}, nil //nolint:nilerr // the manager stops; the next one begins with a scan
 	}
 	if err != nil {
-		v = verdict{working: true, reason: revision.ReasonUnanswered, message: err.Error()}
+		v = troubled(err)
+	}
+	if known := (*trouble)(nil); errors.As(err, &known) {
+		err, pause = nil, rare
 	}
 	trigger.Status.ObservedGeneration = trigger.Generation
 	setConditions(&trigger.Status.Conditions, trigger.Generation, v)
@@ -117,46 +120,38 @@ func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevi
 	s, spec := &trigger.Status, trigger.Spec
 	switch {
 	case spec.Suspend:
-		return verdict{stalled: true, reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"}, 0, nil
+		return verdict{reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"}, 0, nil
 	case s.CompletionTime != nil && !continuous(spec):
 		return t.finished(ctx, trigger)
 	}
-	due := t.due(trigger)
-	if due {
-		f, err := t.scan(ctx, trigger)
-		if err != nil {
+	var f *finding
+	var err error
+	if t.due(trigger) {
+		if f, err = t.scan(ctx, trigger); err != nil {
 			return verdict{}, 0, err
 		}
 		s.Counts, s.Failures = &f.counts, f.failures
-		if f.unseen > 0 {
-			return underWay(s), countEvery, nil
+	}
+	v, err := t.stand(ctx, trigger, f)
+	if err == nil && f == nil && v.ready && news(trigger, v) {
+		if f, err = t.scan(ctx, trigger); err == nil {
+			v, err = t.stand(ctx, trigger, f)
 		}
 	}
-	v, err := t.stand(ctx, trigger)
-	if err != nil {
+	switch {
+	case err != nil:
 		return verdict{}, 0, err
-	}
-	if !v.ready && upgrades(spec.Mode) {
+	case f != nil && f.unseen > 0: // nobody can count them yet
 		s.CompletionTime = nil
-		return v, t.untilScan(trigger), nil
-	}
-	if !due && news(trigger, v) {
-		f, err := t.scan(ctx, trigger)
-		if err != nil {
-			return verdict{}, 0, err
-		}
-		if f.unseen > 0 {
-			return underWay(s), countEvery, nil
-		}
-	}
-	if v.reason == ReasonSourcesKept {
+		return upgrading, countEvery, nil
+	case upgrades(spec.Mode) && (!v.ready || v.reason == ReasonSourcesKept):
 		s.CompletionTime = nil
-		return v, t.untilScan(trigger), nil
+		return v, t.untilScan(trigger, f), nil
 	}
 	return t.complete(ctx, trigger, v)
 }
 
-// news tells whether a verdict is to be confirmed by a scan: all that was found is led
+// news tells whether a verdict is to be confirmed by a scan. All that was found is led
 // to its successor, and is that all there is? The last source is gone, and at which
 // versions is anything left?
 func news(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, v verdict) bool {
@@ -177,9 +172,9 @@ func (t *Triggers) due(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) bool 
 	return last == nil || continuous(trigger.Spec) && t.Clock.Since(last.Time) >= t.scanEvery()
 }
 
-// untilScan is how long until the next look; zero where none will come.
-func (t *Triggers) untilScan(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) time.Duration {
-	if !continuous(trigger.Spec) {
+// untilScan is how long until the next look; zero where events will tell.
+func (t *Triggers) untilScan(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding) time.Duration {
+	if !continuous(trigger.Spec) && !f.foreign() {
 		return 0
 	}
 	return max(t.scanEvery()-t.Clock.Since(trigger.Status.LastScanTime.Time), time.Second)
@@ -192,20 +187,13 @@ func (t *Triggers) scanEvery() time.Duration {
 	return defaultScanEvery
 }
 
-// underWay is the verdict while there are upgrades that nobody can count, since the
-// cache does not know them yet.
-func underWay(s *v1alpha1.ControllerRevisionUpgradeTriggerStatus) verdict {
-	s.CompletionTime = nil
-	return upgrading
-}
-
 // complete notes that nothing is left to do.
 func (t *Triggers) complete(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, v verdict) (verdict, time.Duration, error) {
 	if trigger.Status.CompletionTime == nil {
 		trigger.Status.CompletionTime = &metav1.Time{Time: t.Clock.Now().Truncate(time.Second)}
 	}
 	if continuous(trigger.Spec) {
-		return v, t.untilScan(trigger), nil
+		return v, t.untilScan(trigger, nil), nil
 	}
 	return t.finished(ctx, trigger)
 }

@@ -56,7 +56,8 @@ type Upgrades struct {
 	Clock    clock.PassiveClock
 
 	mu     sync.Mutex
-	atOnce map[int]*revision.Upgrader // by how many revisions all of its copies write at once
+	atOnce map[int]*revision.Upgrader         // by how many revisions all of its copies write at once
+	next   map[string]map[types.UID]time.Time // when upgrades of a namespace are to be looked at again
 }
 
 // SetupWithManager registers the reconciler. A request is a namespace. Where a trigger
@@ -91,20 +92,29 @@ func (u *Upgrades) namespacesOf(ctx context.Context, trigger client.Object) []re
 	return all
 }
 
-// Reconcile takes every upgrade of a namespace as far as it can go now.
+// Reconcile takes the upgrades of a namespace whose turn it is as far as they can go now.
 func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	triggers, err := u.triggers(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	open, wishes, err := u.open(ctx, req.Name, triggers)
-	if err != nil || len(open) == 0 {
-		return reconcile.Result{}, err
-	}
-	upgrader, err := u.atMost(slowest(open, triggers))
+	open, err := u.open(ctx, req.Name, triggers)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	turn, pause := u.turn(req.Name, open)
+	if len(turn) == 0 {
+		return reconcile.Result{RequeueAfter: pause}, nil
+	}
+	upgrader, err := u.atMost(slowest(turn, triggers))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	wishes := make([]revision.Wish, len(turn))
+	for i, one := range turn {
+		wishes[i] = wish(one)
+	}
+	began := u.Clock.Now()
 	results, err := upgrader.Advance(ctx, req.Name, wishes)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // the manager stops; whoever comes next sees in the cluster how far it is
@@ -112,27 +122,70 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if err != nil && results == nil {
 		results = unread(wishes, err)
 	}
-	pause := time.Duration(0)
+	now := u.Clock.Now()
+	patience := min(max(later, 10*now.Sub(began)), rare)
 	for i, r := range results {
 		if r.Phase == revision.Pending && r.ResourceVersion == "" {
 			continue // the pass ended before anybody looked
 		}
-		err = errors.Join(err, u.record(ctx, open[i], r))
-		pause = sooner(pause, again(r, u.Clock.Now()))
+		wait := again(r, now, patience)
+		u.lookAgain(turn[i], now.Add(wait))
+		pause = sooner(pause, wait)
+		err = errors.Join(err, u.record(ctx, turn[i], r))
 	}
 	return reconcile.Result{RequeueAfter: pause}, err
 }
 
+// turnUpgrades bounds how long it takes until somebody who suspends an upgrade or rolls
+// it back is heard: at twenty writes a second, about a minute.
+const turnUpgrades = 200
+
+// turn are the upgrades to look at now: those that are new or changed, and those whose
+// time has come. Else it is how long until there is one; where there are more than one
+// turn takes, the next comes at once.
+func (u *Upgrades) turn(namespace string, open []*v1alpha1.ControllerRevisionUpgrade) (turn []*v1alpha1.ControllerRevisionUpgrade, pause time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now, known, next := u.Clock.Now(), u.next[namespace], map[types.UID]time.Time{}
+	for _, one := range open {
+		at := known[one.UID]
+		switch {
+		case one.Status.ObservedGeneration == one.Generation && at.After(now):
+			next[one.UID] = at
+			pause = sooner(pause, at.Sub(now))
+		case len(turn) < turnUpgrades:
+			turn = append(turn, one)
+		default:
+			pause = time.Millisecond
+		}
+	}
+	if u.next == nil {
+		u.next = map[string]map[types.UID]time.Time{}
+	}
+	u.next[namespace] = next
+	if len(open) == 0 {
+		delete(u.next, namespace)
+	}
+	return turn, pause
+}
+
+func (u *Upgrades) lookAgain(one *v1alpha1.ControllerRevisionUpgrade, at time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.next[one.Namespace][one.UID] = at
+}
+
 // unread is where upgrades stand of whose namespace not everything could be read.
 func unread(wishes []revision.Wish, err error) []revision.Result {
+	why := troubled(err)
 	all := make([]revision.Result, len(wishes))
 	for i, w := range wishes {
-		all[i] = revision.Result{Item: revision.Item{Name: w.Name, Reason: revision.ReasonUnanswered, Message: err.Error()}, Phase: revision.Analyzing}
+		all[i] = revision.Result{Item: revision.Item{Name: w.Name, Reason: why.reason, Message: why.message}, Phase: revision.Analyzing}
 	}
 	return all
 }
 
-// triggers are all there are, by UID.
+// triggers are all that are to stay, by UID.
 func (u *Upgrades) triggers(ctx context.Context) (map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec, error) {
 	list := &v1alpha1.ControllerRevisionUpgradeTriggerList{}
 	if err := u.Client.List(ctx, list); err != nil {
@@ -140,7 +193,9 @@ func (u *Upgrades) triggers(ctx context.Context) (map[types.UID]v1alpha1.Control
 	}
 	all := map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec{}
 	for _, t := range list.Items {
-		all[t.UID] = t.Spec
+		if t.DeletionTimestamp == nil {
+			all[t.UID] = t.Spec
+		}
 	}
 	return all, nil
 }
@@ -148,7 +203,7 @@ func (u *Upgrades) triggers(ctx context.Context) (map[types.UID]v1alpha1.Control
 // madeBy is the trigger of an upgrade; one that people made has none.
 func madeBy(one *v1alpha1.ControllerRevisionUpgrade) types.UID {
 	by := metav1.GetControllerOfNoCopy(one)
-	if by == nil {
+	if by == nil || by.Kind != triggerKind.Kind {
 		return ""
 	}
 	return by.UID
@@ -162,12 +217,13 @@ const defaultAtOnce = 10
 func slowest(open []*v1alpha1.ControllerRevisionUpgrade, triggers map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec) int {
 	n := 0
 	for _, one := range open {
-		if said := triggers[madeBy(one)].MaxConcurrent; said != nil && (n == 0 || int(*said) < n) {
-			n = int(*said)
+		says := defaultAtOnce
+		if said := triggers[madeBy(one)].MaxConcurrent; said != nil {
+			says = int(*said)
 		}
-	}
-	if n == 0 {
-		return defaultAtOnce
+		if n == 0 || says < n {
+			n = says
+		}
 	}
 	return n
 }
@@ -190,28 +246,28 @@ func (u *Upgrades) atMost(n int) (*revision.Upgrader, error) {
 	return u.atOnce[n], nil
 }
 
-// open are the upgrades of a namespace that are not at an end, and what they ask
-// for.
-func (u *Upgrades) open(ctx context.Context, namespace string, triggers map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec) ([]*v1alpha1.ControllerRevisionUpgrade, []revision.Wish, error) {
+// open are the upgrades of a namespace that are not at an end, and that nobody has told
+// to wait. One whose trigger is gone, or going, goes along.
+func (u *Upgrades) open(ctx context.Context, namespace string, triggers map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec) ([]*v1alpha1.ControllerRevisionUpgrade, error) {
 	list := &v1alpha1.ControllerRevisionUpgradeList{}
 	if err := u.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return nil, nil, fmt.Errorf("list controllerrevisionupgrades of %s: %w", namespace, err)
+		return nil, fmt.Errorf("list controllerrevisionupgrades of %s: %w", namespace, err)
 	}
 	var open []*v1alpha1.ControllerRevisionUpgrade
-	var wishes []revision.Wish
 	for i := range list.Items {
 		one := &list.Items[i]
+		trigger, known := triggers[madeBy(one)]
 		switch {
-		case one.DeletionTimestamp != nil, ended(one), triggers[madeBy(one)].Suspend:
+		case one.DeletionTimestamp != nil, ended(one), trigger.Suspend, madeBy(one) != "" && !known:
 		case one.Spec.Suspend:
 			if err := u.suspend(ctx, one); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		default:
-			open, wishes = append(open, one), append(wishes, wish(one))
+			open = append(open, one)
 		}
 	}
-	return open, wishes, nil
+	return open, nil
 }
 
 // ended upgrades are left alone, but for one that is to be rolled back.
@@ -252,7 +308,7 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 		if s.Phase == "" {
 			s.Phase = v1alpha1.UpgradePhase(revision.Pending)
 		}
-		setConditions(&s.Conditions, one.Generation, verdict{stalled: true, reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"})
+		setConditions(&s.Conditions, one.Generation, verdict{reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"})
 	})
 }
 
@@ -294,8 +350,9 @@ const (
 	rare  = 10 * time.Minute // somebody is to repair something
 )
 
-// again is when to look at an upgrade the next time; zero is never.
-func again(r revision.Result, now time.Time) time.Duration {
+// again is when to look at an upgrade the next time; zero is never. What waits for others
+// is looked at with patience, so that looking takes a tenth of the time at most.
+func again(r revision.Result, now time.Time, patience time.Duration) time.Duration {
 	switch {
 	case r.Reason == revision.ReasonUnanswered, r.Reason == revision.ReasonChanged:
 		return soon
@@ -309,11 +366,11 @@ func again(r revision.Result, now time.Time) time.Duration {
 		if r.Until.IsZero() {
 			return rare // a reference may come back
 		}
-		return later // its owner is being copied
+		return patience // its owner is being copied
 	case revision.Succeeded, revision.Skipped, revision.RolledBack:
 		return 0
 	}
-	return later
+	return patience
 }
 
 // sooner of two pauses, of which zero is none.

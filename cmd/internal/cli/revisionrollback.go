@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -108,7 +111,7 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 	}
 	meant, wishes := o.wishes(items)
 	if len(meant) > 0 {
-		if err := s.missing(ctx, s.rightsToWrite()); err != nil {
+		if err := errors.Join(s.missing(ctx, s.rightsToWrite()), s.inCharge(ctx, o.namespace, meant)); err != nil {
 			return &exitError{Refused, err}
 		}
 		if !o.yes {
@@ -136,6 +139,31 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 
 // wishes are for the names that were given, or for whatever has a successor. Meant are
 // the items among them.
+// inCharge is an error where the manager has an upgrade of a revision under way: it
+// would lead everybody forward again. Where its kind is not installed, or is not to be
+// seen, there is nothing to say.
+func (s *revisionSession) inCharge(ctx context.Context, namespace string, meant []revision.Item) error {
+	var upgrades v1alpha1.ControllerRevisionUpgradeList
+	body, err := s.client.Get().AbsPath("apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version,
+		"namespaces", namespace, "controllerrevisionupgrades").Do(ctx).Raw()
+	if err != nil || json.Unmarshal(body, &upgrades) != nil {
+		return ctx.Err()
+	}
+	for _, one := range upgrades.Items {
+		switch revision.Phase(one.Status.Phase) {
+		case revision.Succeeded, revision.Skipped, revision.RolledBack:
+			continue
+		}
+		if slices.ContainsFunc(meant, func(i revision.Item) bool { return i.Name == one.Spec.TargetName }) {
+			return &problem{
+				message: fmt.Sprintf("controllerrevisionupgrade %s/%s is in charge of controllerrevision %s: the manager would lead everybody forward again", namespace, one.Name, one.Spec.TargetName),
+				remedy:  fmt.Sprintf(`roll back there: kubectl patch controllerrevisionupgrade %s -n %s --type=merge -p '{"spec":{"rollback":true}}'`, one.Name, namespace),
+			}
+		}
+	}
+	return nil
+}
+
 func (o *revisionRollbackOptions) wishes(items []revision.Item) (meant []revision.Item, wishes []revision.Wish) {
 	names := o.names
 	for _, i := range items {

@@ -35,6 +35,9 @@ func All() map[string]Fault {
 		"answered by a conflict": func(http.RoundTripper, *http.Request, func()) (*http.Response, error) {
 			return answer(http.StatusConflict, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`), nil
 		},
+		"asked for patience": func(http.RoundTripper, *http.Request, func()) (*http.Response, error) {
+			return answer(http.StatusTooManyRequests, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`), nil
+		},
 		"answered by 500, though it was written": func(next http.RoundTripper, req *http.Request, _ func()) (*http.Response, error) {
 			send(next, req)
 			return answer(http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`), nil

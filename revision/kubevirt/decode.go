@@ -70,7 +70,7 @@ func (Family) Decode(r *appsv1.ControllerRevision, claim revision.Claim) (revisi
 		}
 		return fail(revision.Stash{}, err)
 	}
-	form, version, err := formOf(object, owner == ours || asked)
+	form, version, err := formOf(object, owner == ours || asked || owner == nobodys && nameTail.MatchString(r.Name))
 	if err != nil {
 		return fail(revision.Stash{}, err)
 	}
@@ -132,7 +132,7 @@ func parseData(data []byte) (map[string]any, error) {
 // formOf tells ours from others by the data alone. A SpecRevision has a spec that is a
 // string. Start revisions, pools' revisions and patches of StatefulSets have no kind
 // either, but no string there. One without an apiVersion is ours only if something else
-// says so.
+// says so: its owner, who refers to it, or its name.
 func formOf(object map[string]any, likely bool) (form, version string, err error) {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/revision"
 )
 
 const (
@@ -37,35 +37,6 @@ var remedies = map[string]string{
 // rehearsed are found by a plan that tries a write, which the manager does not do:
 // there, the objects that are refused are among the failures.
 var rehearsed = []string{crdmigrator.ReasonAdmissionDenied, crdmigrator.ReasonWebhookUnavailable, crdmigrator.ReasonObjectInvalid}
-
-// revisionRemedies are what to do about a revision: each message names the object that
-// it is about.
-var revisionRemedies = map[string]string{
-	revision.ReasonRunning:            "Stop the virtual machine when it suits; or upgrade with `onRunning: Hold`, which keeps the source until then.",
-	revision.ReasonUnready:            "Wait until the holder is done. If it hangs, see its status.",
-	revision.ReasonConflictingClaims:  "See which of the two is mistaken about the kind, and correct its reference.",
-	revision.ReasonUndecodable:        "Restore the revision from a backup, or have its holders refer to the instance type as it is now.",
-	revision.ReasonUnconvertible:      "As with Undecodable. If the data is sound, report it.",
-	revision.ReasonLossy:              "Look whether the fields matter. If not, `lossPolicy: Allow` carries them along unread.",
-	revision.ReasonTargetNotServed:    "Choose a target version that the definition serves, or none for the storage version.",
-	revision.ReasonDefinitionNotFound: "Install KubeVirt's definitions, or choose another cluster.",
-	revision.ReasonRetained:           "Nothing: the source goes when its time is over. Until then it can be rolled back.",
-	revision.ReasonTerminating:        "Wait. If it hangs, see which finalizer holds it.",
-	revision.ReasonSourceGone:         "Restore the revision from a backup, or have its holders refer to something else.",
-	revision.ReasonSuccessorGone:      "Nothing has to be done: the source is kept. To upgrade it again, delete the upgrade, and a trigger makes another.",
-	revision.ReasonReplaced:           "Delete the upgrade: the revision it was made for is gone. A trigger makes another.",
-	revision.ReasonNameTaken:          "See what the other revision is. If nobody refers to it, delete it.",
-	revision.ReasonChanged:            "Nothing: it is looked at again.",
-	revision.ReasonReferenced:         "See `status.referrers`: the source stays for as long as somebody refers to it.",
-	revision.ReasonRefused:            "Do what the API server asks for in its answer, which the message has.",
-	revision.ReasonUnanswered:         "Nothing: it is tried again. If it lasts, see whether the API server and its webhooks are well.",
-	revision.ReasonForbidden:          "Grant the rights: `godwit rbac --controller=revisionUpgrader` prints them.",
-	revision.ReasonKept:               "Nothing: the policy keeps the source. Delete it when nobody is to go back to it.",
-	revision.ReasonIrreversible:       "Nothing can be done: the source is gone. A backup has it.",
-	revision.ReasonNoController:       "Set an owner reference to whom it belongs to.",
-	revision.ReasonOwnerGone:          "Have the holder that is named refer to a revision of its own before the garbage collector comes.",
-	revision.ReasonForeign:            "Correct the reference, or the name in the upgrade.",
-}
 
 func eventPage() (string, error) {
 	var page strings.Builder
@@ -129,11 +100,11 @@ func revisionReasonTable() (*table, error) {
 	}
 	t := newTable("reason", "meaning", "what to do")
 	for _, r := range reasons {
-		remedy, ok := revisionRemedies[r.value]
+		what, ok := remedy.Of[r.value]
 		if !ok {
 			return nil, fmt.Errorf("%s of %s has no remedy", r.name, revisionPlans)
 		}
-		t.row(code(r.value), sentence(r.doc), remedy)
+		t.row(code(r.value), sentence(r.doc), what.Manager)
 	}
 	return t, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -21,18 +22,6 @@ var revisionActions = map[revision.Action]cell{
 // revisionOrder is that of the table: what somebody has to look at comes first.
 var revisionOrder = []revision.Action{
 	revision.Blocked, revision.Deferred, revision.Upgrade, revision.Relabel, revision.Orphan, revision.UpToDate,
-}
-
-// revisionRemedies are by reason, where the message does not say what to do.
-var revisionRemedies = map[string]string{
-	revision.ReasonRunning:            "--on-running=Hold upgrades while it runs, and keeps the old revision until it stops",
-	revision.ReasonLossy:              "if nothing needs these fields, --loss-policy=Allow carries them along unread",
-	revision.ReasonUnready:            "wait until it is ready, and run again",
-	revision.ReasonConflictingClaims:  "correct the reference that is wrong",
-	revision.ReasonUndecodable:        "restore the revision from a backup, or have its owner refer to another one",
-	revision.ReasonDefinitionNotFound: "install the definition",
-	revision.ReasonUnconvertible:      "choose another --target-version",
-	revision.ReasonNoController:       "give it an owner, or delete it if nobody needs it",
 }
 
 // WriteRevisionPlan writes the census, what is to be done and why, and a sum. What is
@@ -97,8 +86,8 @@ func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
 			mark, tone = "✗", bad
 		}
 		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.paint(tone, mark+" "+p.Reason+":"), p.Message)
-		if remedy := revisionRemedies[p.Reason]; remedy != "" {
-			fmt.Fprintf(&text, "    → %s\n", remedy)
+		if what := remedy.Of[p.Reason].Command; what != "" {
+			fmt.Fprintf(&text, "    → %s\n", what)
 		}
 	}
 	_, err := io.WriteString(w, text.String())

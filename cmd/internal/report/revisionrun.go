@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -52,8 +53,8 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 			mark, tone = "✗", bad
 		}
 		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.paint(tone, mark+" "+orDash(one.Reason)+":"), one.Message)
-		if remedy := revisionRemedies[one.Reason]; remedy != "" {
-			fmt.Fprintf(&text, "    → %s\n", remedy)
+		if what := remedy.Of[one.Reason].Command; what != "" {
+			fmt.Fprintf(&text, "    → %s\n", what)
 		}
 	}
 	if len(r.Items) > 0 {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -35,6 +36,9 @@ func judge(r revision.Result) verdict {
 		v.ready = true // everybody refers to the successor; what is left is a matter of time
 	case revision.Failed:
 		v.stalled = true
+		if what := remedy.Of[v.reason]; what.Somebody {
+			v.message += ". " + what.Manager
+		}
 	case revision.Analyzing:
 		v.stalled = r.Reason == revision.ReasonForbidden
 		v.working = !v.stalled

@@ -66,10 +66,18 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 	return nil
 }
 
-// remember notes on the source what its successor can't say, which another source of
-// the same has before.
+// remember notes on a successor that another source of the same has made that this one
+// was led to it, too: the name may come back when the source is gone. And on the
+// source, where to.
 func (r *round) remember(ctx context.Context, t *task) error {
-	if _, uid := ancestry(t.successor); uid == t.source.UID || successorOf(t.source) == t.successor.Name {
+	if _, known := ancestors(t.successor)[t.source.UID]; !known {
+		successor, err := r.client.metadata(ctx, t.successor, nil, map[string]*string{AlsoFromPrefix + string(t.source.UID): &t.source.Name})
+		if err != nil {
+			return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.successor.Name, err)
+		}
+		t.successor = successor
+	}
+	if _, first := ancestry(t.successor); first == t.source.UID || successorOf(t.source) == t.successor.Name {
 		return nil
 	}
 	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{ToAnnotation: &t.successor.Name})

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,9 @@ const (
 	// FromAnnotation and FromUIDAnnotation name, on a successor, its source.
 	FromAnnotation    = "godwit.dev/upgraded-from"
 	FromUIDAnnotation = "godwit.dev/upgraded-from-uid"
+	// AlsoFromPrefix is that of annotations that name, on a successor of several, its
+	// other sources; the rest of the key is a source's UID.
+	AlsoFromPrefix = "also-upgraded-from.godwit.dev/"
 	// ToAnnotation names, on a source that nobody refers to any more, its successor.
 	ToAnnotation = "godwit.dev/upgraded-to"
 	// UnreferencedAnnotation is since when nobody does, in RFC 3339.
@@ -37,6 +41,20 @@ func unreferencedSince(r *appsv1.ControllerRevision) time.Time {
 // ancestry is a successor's source.
 func ancestry(r *appsv1.ControllerRevision) (name string, uid types.UID) {
 	return r.Annotations[FromAnnotation], types.UID(r.Annotations[FromUIDAnnotation])
+}
+
+// ancestors are all sources of a successor.
+func ancestors(r *appsv1.ControllerRevision) map[types.UID]string {
+	all := map[types.UID]string{}
+	if name, uid := ancestry(r); name != "" {
+		all[uid] = name
+	}
+	for key, name := range r.Annotations {
+		if uid, is := strings.CutPrefix(key, AlsoFromPrefix); is {
+			all[types.UID(uid)] = name
+		}
+	}
+	return all
 }
 
 // descend completes what a family composed: the source's namespace and owners, so

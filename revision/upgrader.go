@@ -196,7 +196,7 @@ func (l *look) begin() {
 func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
 	l.seen[r.Name] = true
 	references := c.Of(r.Name)
-	if from, uid := ancestry(r); from != "" {
+	for uid, from := range ancestors(r) {
 		l.found.successors[from] = append(l.found.successors[from], heir{r.Name, uid})
 	}
 	if to := successorOf(r); to != "" {

@@ -205,6 +205,11 @@ func TestTwoSourcesOfOneSuccessor(t *testing.T) {
 		y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
 		y.mustHave("web" + instancetypeTail)
 		y.mustResolve()
+		for _, old := range []string{instancetype.RevisionName("web"), second.Name} { // as a restore brings them back
+			y.change(machines, "web", "status", set(old, "status", "instancetypeRef", "controllerRevisionRef", "name"))
+			y.retire()
+			y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+		}
 		if at >= len(w.Writes()) || t.Failed() {
 			return
 		}

@@ -164,11 +164,15 @@ func pointers(m map[string]string) map[string]*string {
 	return all
 }
 
-// same reports whether a revision is the one that was to be made: the same object,
-// labelled so, of the same controller.
+// same reports whether a revision is the one that was to be made: the same object of the
+// same controller, and labelled so or known to come from the source.
 func same(there, want *appsv1.ControllerRevision) bool {
 	a, b := metav1.GetControllerOfNoCopy(there), metav1.GetControllerOfNoCopy(want)
-	if a == nil || b == nil || a.UID != b.UID || there.DeletionTimestamp != nil || !labelled(there, want.Labels) {
+	if a == nil || b == nil || a.UID != b.UID || there.DeletionTimestamp != nil {
+		return false
+	}
+	_, source := ancestry(want)
+	if _, ours := ancestors(there)[source]; !ours && !labelled(there, want.Labels) {
 		return false
 	}
 	var left, right any

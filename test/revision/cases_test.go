@@ -96,6 +96,21 @@ func TestResultTellsWhatItWasMadeOf(t *testing.T) {
 	}
 }
 
+// TestSuccessorWithOtherLabelsIsTheSame: somebody changed them, and a second successor of
+// one source would leave nobody knowing which is meant.
+func TestSuccessorWithOtherLabelsIsTheSame(t *testing.T) {
+	c := newCorner(t)
+	c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+	c.run(revision.Policy{})
+	c.mislabel("soup-recipe-v2")
+	c.started(c.cook("soup", true), "soup-recipe")
+	before := c.revisions()
+	r := c.pass(shared.Config(), 0, revision.Policy{OnRunning: revision.Hold}, revision.Wish{Name: "soup-recipe"})
+	if after := c.revisions(); !slices.Equal(after, before) || r.Successor != "soup-recipe-v2" {
+		t.Errorf("it leads to %q, and there are %v, where before there were %v", r.Successor, after, before)
+	}
+}
+
 // TestPlacesSayWhereTheyLead: to what is old, or to what is at the target.
 func TestPlacesSayWhereTheyLead(t *testing.T) {
 	c := newCorner(t)

@@ -15,17 +15,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/godwit-dev/godwit/bench/internal/crdrun"
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
-
-// inFlight are the widths that the ceiling is searched at.
-var inFlight = []int{8, 16, 24}
 
 // result is what is written to bench/out/crd.json.
 type result struct {
@@ -60,12 +55,7 @@ func main() {
 	binary := flag.String("godwit", "../bin/godwit", "the command to measure")
 	out := flag.String("out", "out/crd.json", "where the result goes")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *binary, *out, *n, *rounds); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:gocritic // the deferred stop frees nothing that the exit does not
-	}
+	os.Exit(measure.Main(context.Background(), func(ctx context.Context) error { return run(ctx, *binary, *out, *n, *rounds) }))
 }
 
 func run(ctx context.Context, binary, out string, n, rounds int) (err error) {
@@ -105,7 +95,7 @@ func run(ctx context.Context, binary, out string, n, rounds int) (err error) {
 func (r *result) measureSpeed(ctx context.Context, w *widget.Resource, c *crdrun.Command) error {
 	for i := range r.Rounds {
 		turn := round{Raw: map[int]float64{}}
-		for _, width := range inFlight {
+		for _, width := range measure.InFlight {
 			if err := w.FlipAndProbe(ctx); err != nil {
 				return err
 			}
@@ -133,12 +123,7 @@ func (r *result) measureSpeed(ctx context.Context, w *widget.Resource, c *crdrun
 
 // rate picks the ceiling's width by its median and compares round by round.
 func (r *result) rate() {
-	for _, width := range inFlight {
-		speed := measure.Median(r.Runs, func(t round) float64 { return t.Raw[width] })
-		if speed > r.Ceiling.ObjectsPerSecond {
-			r.Ceiling = ceiling{InFlight: width, ObjectsPerSecond: speed}
-		}
-	}
+	r.Ceiling.InFlight, r.Ceiling.ObjectsPerSecond = measure.Best(r.Runs, func(t round, width int) float64 { return t.Raw[width] })
 	for _, t := range r.Runs {
 		r.RatioPerRound = append(r.RatioPerRound, t.Godwit/t.Raw[r.Ceiling.InFlight])
 	}

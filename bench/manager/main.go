@@ -14,8 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/godwit-dev/godwit/bench/internal/account"
@@ -62,16 +60,13 @@ func main() {
 	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
 	out := flag.String("out", "out/manager.json", "where the result goes")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	r, err := run(ctx, s)
-	if err == nil {
-		err = r.write(*out) // once the servers are gone, and nothing says more
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:gocritic // the deferred stop frees nothing that the exit does not
-	}
+	os.Exit(measure.Main(context.Background(), func(ctx context.Context) error {
+		r, err := run(ctx, s)
+		if err != nil {
+			return err
+		}
+		return r.write(*out) // once the servers are gone, and nothing says more
+	}))
 }
 
 func run(ctx context.Context, s settings) (r result, err error) {

@@ -8,9 +8,6 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 )
 
-// inFlight are the widths that the ceiling is searched at.
-var inFlight = []int{8, 16, 24}
-
 // upgrade is the ceiling: the least that leads all references of a machine to new
 // revisions, which is to create both and to write its spec and its status. It looks at
 // nothing, notes nothing on the old revisions, and does width machines at a time. It

@@ -23,9 +23,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/godwit-dev/godwit/bench/internal/account"
 	"github.com/godwit-dev/godwit/bench/internal/measure"
@@ -101,16 +99,13 @@ func main() {
 	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
 	out := flag.String("out", "out/revision.json", "where the result goes")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	r, err := run(ctx, s)
-	if err == nil {
-		err = r.write(*out) // once the servers are gone, and nothing says more
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:gocritic // the deferred stop frees nothing that the exit does not
-	}
+	os.Exit(measure.Main(context.Background(), func(ctx context.Context) error {
+		r, err := run(ctx, s)
+		if err != nil {
+			return err
+		}
+		return r.write(*out) // once the servers are gone, and nothing says more
+	}))
 }
 
 func run(ctx context.Context, s settings) (result, error) {
@@ -181,7 +176,7 @@ func (r *result) measureSpeed(ctx context.Context, f *fleet, c *command) error {
 	for i := range r.Rounds {
 		turn := round{Ceiling: map[int]float64{}, LoadAverage: proc.LoadAverage()}
 		var err error
-		for _, width := range inFlight {
+		for _, width := range measure.InFlight {
 			if err := f.reset(ctx); err != nil {
 				return err
 			}
@@ -232,12 +227,7 @@ func (r *result) measureLarger(ctx context.Context, f *fleet, c *command) error 
 
 // rate picks the ceiling's width by its median, and compares round by round.
 func (r *result) rate() {
-	for _, width := range inFlight {
-		speed := measure.Median(r.Runs, func(t round) float64 { return t.Ceiling[width] })
-		if speed > r.Ceiling.VMsPerSecond {
-			r.Ceiling = ceiling{InFlight: width, VMsPerSecond: speed}
-		}
-	}
+	r.Ceiling.InFlight, r.Ceiling.VMsPerSecond = measure.Best(r.Runs, func(t round, width int) float64 { return t.Ceiling[width] })
 	for _, t := range r.Runs {
 		r.RatioPerRound = append(r.RatioPerRound, measure.Ratio(t.Godwit.VMsPerSecond, t.Ceiling[r.Ceiling.InFlight]))
 	}

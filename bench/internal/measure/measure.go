@@ -1,16 +1,19 @@
-// Package measure has what every measurement needs: numbers that stand for many,
-// and a place for the result.
+// Package measure has what every measurement needs: a life, numbers that stand for
+// many, and a place for the result.
 package measure
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -47,6 +50,32 @@ func Ratio(of, to float64) float64 {
 		return 0
 	}
 	return of / to
+}
+
+// InFlight are the widths that a ceiling is searched at: requests, or objects, at once.
+var InFlight = []int{8, 16, 24}
+
+// Best is the one of these whose median speed in all rounds is the highest, and that
+// median.
+func Best[T any](rounds []T, speed func(T, int) float64) (width int, median float64) {
+	for _, w := range InFlight {
+		if m := Median(rounds, func(t T) float64 { return speed(t, w) }); m > median {
+			width, median = w, m
+		}
+	}
+	return width, median
+}
+
+// Main is the life of a command that measures: until it has, fails, or is interrupted.
+// What it returns is for os.Exit.
+func Main(ctx context.Context, run func(context.Context) error) (code int) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return 1
+	}
+	return 0
 }
 
 // Each calls do for every one, width at a time, until one of them fails.

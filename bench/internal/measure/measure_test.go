@@ -92,3 +92,14 @@ func TestEach(t *testing.T) {
 		t.Errorf("got %v, where all fail", err)
 	}
 }
+
+// TestBest goes by the median: one lucky round is not the best width.
+func TestBest(t *testing.T) {
+	rounds := []map[int]float64{{8: 10, 16: 9}, {8: 10, 16: 90}, {8: 11, 16: 9}}
+	if width, speed := Best(rounds, func(r map[int]float64, w int) float64 { return r[w] }); width != 8 || speed != 10 {
+		t.Errorf("%d, at %v", width, speed)
+	}
+	if width, speed := Best(nil, func(map[int]float64, int) float64 { return 1 }); width != 0 || speed != 0 {
+		t.Errorf("of no round: %d, at %v", width, speed)
+	}
+}

@@ -120,10 +120,7 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 	}
 	c.merge(trigger, `{"spec":{"suspend":false}}`)
 	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
-	c.await("the upgrade to be deferred", func() bool {
-		made := c.upgrades()
-		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Converted
-	})
+	c.awaitDeferred()
 	c.merge(trigger, `{"spec":{"suspend":true}}`)
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
 
@@ -217,10 +214,7 @@ func TestTriggerWaitsForWhatOthersHaveBegun(t *testing.T) {
 	c.machine(f, stash.Running)
 	c.upgrade()
 	first := c.trigger("first", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.await("the upgrade to be deferred", func() bool {
-		made := c.upgrades()
-		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Converted
-	})
+	c.awaitDeferred()
 	second := c.trigger("second", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	c.awaitTrigger(second, revisionupgrade.ReasonUpgrading)
 	c.mustCount(second, v1alpha1.RevisionCounts{Discovered: 1, Deferred: 1})
@@ -265,10 +259,7 @@ func TestDeletedTriggerStartsNothing(t *testing.T) {
 	old := c.machine(f, stash.Running)
 	c.upgrade()
 	trigger := c.trigger("gone", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.await("the upgrade to be deferred", func() bool {
-		made := c.upgrades()
-		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Converted
-	})
+	c.awaitDeferred()
 	c.merge(trigger, `{"spec":{"suspend":true}}`)
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
 	c.stop(f)

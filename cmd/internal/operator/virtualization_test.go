@@ -199,6 +199,15 @@ func (c *virtualization) awaitUpgrade(upgrade *v1alpha1.ControllerRevisionUpgrad
 	})
 }
 
+// awaitDeferred waits until the one upgrade that a trigger made waits for its machine.
+func (c *virtualization) awaitDeferred() {
+	c.t.Helper()
+	c.await("the upgrade to be deferred", func() bool {
+		made := c.upgrades()
+		return len(made) == 1 && revision.Phase(made[0].Status.Phase) == revision.Converted
+	})
+}
+
 func (c *virtualization) merge(o client.Object, patch string) {
 	c.t.Helper()
 	if err := c.Patch(c.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {

@@ -49,6 +49,9 @@ const (
 	RolledBack Phase = "RolledBack"
 )
 
+// Ended tells phases at which nothing is left to do, of itself or by somebody.
+func (p Phase) Ended() bool { return p == Succeeded || p == Skipped || p == RolledBack }
+
 // Wish is one upgrade that is asked for.
 type Wish struct {
 	Name string

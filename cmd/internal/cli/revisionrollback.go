@@ -137,8 +137,6 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 	return a.endRevisions(ctx, o.output, p, began)
 }
 
-// wishes are for the names that were given, or for whatever has a successor. Meant are
-// the items among them.
 // inCharge is an error where the manager has an upgrade of a revision under way: it
 // would lead everybody forward again. Where its kind is not installed, or is not to be
 // seen, there is nothing to say.
@@ -150,11 +148,8 @@ func (s *revisionSession) inCharge(ctx context.Context, namespace string, meant 
 		return ctx.Err()
 	}
 	for _, one := range upgrades.Items {
-		switch revision.Phase(one.Status.Phase) {
-		case revision.Succeeded, revision.Skipped, revision.RolledBack:
-			continue
-		}
-		if slices.ContainsFunc(meant, func(i revision.Item) bool { return i.Name == one.Spec.TargetName }) {
+		named := slices.ContainsFunc(meant, func(i revision.Item) bool { return i.Name == one.Spec.TargetName })
+		if named && !revision.Phase(one.Status.Phase).Ended() {
 			return &problem{
 				message: fmt.Sprintf("controllerrevisionupgrade %s/%s is in charge of controllerrevision %s: the manager would lead everybody forward again", namespace, one.Name, one.Spec.TargetName),
 				remedy:  fmt.Sprintf(`roll back there: kubectl patch controllerrevisionupgrade %s -n %s --type=merge -p '{"spec":{"rollback":true}}'`, one.Name, namespace),
@@ -164,6 +159,8 @@ func (s *revisionSession) inCharge(ctx context.Context, namespace string, meant 
 	return nil
 }
 
+// wishes are for the names that were given, or for whatever has a successor. Meant are
+// the items among them.
 func (o *revisionRollbackOptions) wishes(items []revision.Item) (meant []revision.Item, wishes []revision.Wish) {
 	names := o.names
 	for _, i := range items {

@@ -29,17 +29,15 @@ func judge(r revision.Result) verdict {
 	if v.reason == "" {
 		v.reason = string(r.Phase)
 	}
-	switch r.Phase {
-	case revision.Succeeded, revision.Skipped, revision.RolledBack:
+	switch {
+	case r.Phase.Ended(), r.Phase == revision.Retained: // everybody refers to the successor; what is left is a matter of time
 		v.ready = true
-	case revision.Retained:
-		v.ready = true // everybody refers to the successor; what is left is a matter of time
-	case revision.Failed:
+	case r.Phase == revision.Failed:
 		v.stalled = true
 		if what := remedy.Of[v.reason]; what.Somebody {
 			v.message += ". " + what.Manager
 		}
-	case revision.Analyzing:
+	case r.Phase == revision.Analyzing:
 		v.stalled = r.Reason == revision.ReasonForbidden
 		v.working = !v.stalled
 	default:
@@ -48,30 +46,28 @@ func judge(r revision.Result) verdict {
 	return v
 }
 
-// trouble is an error that somebody has to mend: looking again soon would not help.
-type trouble struct{ reason, message string }
+// suspended is the verdict while the spec says to wait: none of the three.
+var suspended = verdict{reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"}
 
-func (t *trouble) Error() string { return t.reason + ": " + t.message }
+// settled is an error that says itself what the conditions are to say: looking again
+// soon would not help.
+type settled struct{ verdict }
 
-// forbidden names what a missing right is granted by.
-func forbidden(err error) *trouble {
-	if !apierrors.IsForbidden(err) {
-		return nil
-	}
-	return &trouble{revision.ReasonForbidden, err.Error() + "; grant it: godwit rbac --controller=revisionUpgrader | kubectl apply -f -"}
+func (s *settled) Error() string { return s.reason + ": " + s.message }
+
+// trouble is for somebody to mend.
+func trouble(reason, message string) error {
+	return &settled{verdict{stalled: true, reason: reason, message: message}}
 }
 
 // troubled is the verdict where an error ended a look.
 func troubled(err error) verdict {
-	var known *trouble
-	if errors.As(err, &known) {
-		if known == errUnwanted {
-			return verdict{reason: known.reason, message: known.message}
-		}
-		return verdict{stalled: true, reason: known.reason, message: known.message}
+	if known := (*settled)(nil); errors.As(err, &known) {
+		return known.verdict
 	}
-	if missing := forbidden(err); missing != nil {
-		return troubled(missing)
+	if apierrors.IsForbidden(err) {
+		return verdict{stalled: true, reason: revision.ReasonForbidden,
+			message: err.Error() + "; grant it: godwit rbac --controller=revisionUpgrader | kubectl apply -f -"}
 	}
 	return verdict{working: true, reason: revision.ReasonUnanswered, message: err.Error()}
 }

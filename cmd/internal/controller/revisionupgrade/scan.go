@@ -101,11 +101,11 @@ func installed(ctx context.Context, u *revision.Upgrader) error {
 		names = append(names, resource.String())
 	}
 	slices.Sort(names)
-	return &trouble{revision.ReasonDefinitionNotFound, "there is none of the customresourcedefinitions " + strings.Join(names, ", ") + ": install KubeVirt's, or delete the trigger"}
+	return trouble(revision.ReasonDefinitionNotFound, "there is none of the customresourcedefinitions "+strings.Join(names, ", ")+": install KubeVirt's, or delete the trigger")
 }
 
 // errUnwanted ends a scan that nobody wants any more.
-var errUnwanted = &trouble{ReasonSuspended, "spec.suspend says so; set it to false to go on"}
+var errUnwanted = &settled{suspended}
 
 // wanted looks whether the trigger is still there and not suspended: a scan that makes
 // many upgrades takes long.
@@ -125,7 +125,7 @@ func scopeOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) (revision.Scope
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector.Selector())
 	if err != nil {
-		return scope, &trouble{ReasonInvalidSelector, fmt.Sprintf("read spec.labelSelector: %v; make another trigger", err)}
+		return scope, trouble(ReasonInvalidSelector, fmt.Sprintf("read spec.labelSelector: %v; make another trigger", err))
 	}
 	scope.Selector = selector
 	return scope, nil

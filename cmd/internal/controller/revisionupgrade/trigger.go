@@ -69,7 +69,7 @@ func (t *Triggers) SetupWithManager(mgr manager.Manager) error {
 // what changes until then waits for the same look.
 func counted() handler.EventHandler {
 	wait := func(o client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		if by := metav1.GetControllerOfNoCopy(o); by != nil && by.Kind == triggerKind.Kind {
+		if by := triggerOf(o); by.Name != "" {
 			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: by.Name}}, countEvery)
 		}
 	}
@@ -100,13 +100,13 @@ func (t *Triggers) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if err != nil {
 		v = troubled(err)
 	}
-	if known := (*trouble)(nil); errors.As(err, &known) {
+	if known := (*settled)(nil); errors.As(err, &known) {
 		err, pause = nil, rare
 	}
 	trigger.Status.ObservedGeneration = trigger.Generation
 	setConditions(&trigger.Status.Conditions, trigger.Generation, v)
-	if failed := t.write(ctx, before, trigger); failed != nil {
-		return reconcile.Result{}, errors.Join(err, failed)
+	if failed := patchStatus(ctx, t.Client, before, trigger); failed != nil {
+		return reconcile.Result{}, errors.Join(err, fmt.Errorf("write the status of controllerrevisionupgradetrigger %s: %w", trigger.Name, failed))
 	}
 	if changed(before.Status.Conditions, v) {
 		v.announce(t.Recorder, trigger, "UpgradeRevisions")
@@ -120,7 +120,7 @@ func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevi
 	s, spec := &trigger.Status, trigger.Spec
 	switch {
 	case spec.Suspend:
-		return verdict{reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"}, 0, nil
+		return suspended, 0, nil
 	case s.CompletionTime != nil && !continuous(spec):
 		return t.finished(ctx, trigger)
 	}
@@ -209,16 +209,4 @@ func (t *Triggers) finished(ctx context.Context, trigger *v1alpha1.ControllerRev
 		return done, left, nil
 	}
 	return done, 0, client.IgnoreNotFound(t.Client.Delete(ctx, trigger, client.Preconditions{UID: &trigger.UID}))
-}
-
-func (t *Triggers) write(ctx context.Context, before, after *v1alpha1.ControllerRevisionUpgradeTrigger) error {
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
-		return err
-	}
-	err := client.IgnoreNotFound(t.Client.Status().Patch(ctx, after, patch, client.FieldOwner(fieldManager)))
-	if err != nil {
-		return fmt.Errorf("write the status of controllerrevisionupgradetrigger %s: %w", after.Name, err)
-	}
-	return nil
 }

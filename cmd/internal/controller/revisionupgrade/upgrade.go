@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -200,13 +199,13 @@ func (u *Upgrades) triggers(ctx context.Context) (map[types.UID]v1alpha1.Control
 	return all, nil
 }
 
-// madeBy is the trigger of an upgrade; one that people made has none.
-func madeBy(one *v1alpha1.ControllerRevisionUpgrade) types.UID {
-	by := metav1.GetControllerOfNoCopy(one)
+// triggerOf an upgrade; one that people made has none, and no UID there.
+func triggerOf(upgrade metav1.Object) metav1.OwnerReference {
+	by := metav1.GetControllerOfNoCopy(upgrade)
 	if by == nil || by.Kind != triggerKind.Kind {
-		return ""
+		return metav1.OwnerReference{}
 	}
-	return by.UID
+	return *by
 }
 
 // defaultAtOnce is how many revisions are upgraded at once where no trigger says.
@@ -218,7 +217,7 @@ func slowest(open []*v1alpha1.ControllerRevisionUpgrade, triggers map[types.UID]
 	n := 0
 	for _, one := range open {
 		says := defaultAtOnce
-		if said := triggers[madeBy(one)].MaxConcurrent; said != nil {
+		if said := triggers[triggerOf(one).UID].MaxConcurrent; said != nil {
 			says = int(*said)
 		}
 		if n == 0 || says < n {
@@ -256,9 +255,10 @@ func (u *Upgrades) open(ctx context.Context, namespace string, triggers map[type
 	var open []*v1alpha1.ControllerRevisionUpgrade
 	for i := range list.Items {
 		one := &list.Items[i]
-		trigger, known := triggers[madeBy(one)]
+		by := triggerOf(one).UID
+		trigger, known := triggers[by]
 		switch {
-		case one.DeletionTimestamp != nil, ended(one), trigger.Suspend, madeBy(one) != "" && !known:
+		case one.DeletionTimestamp != nil, ended(one), trigger.Suspend, by != "" && !known:
 		case one.Spec.Suspend:
 			if err := u.suspend(ctx, one); err != nil {
 				return nil, err
@@ -272,14 +272,7 @@ func (u *Upgrades) open(ctx context.Context, namespace string, triggers map[type
 
 // ended upgrades are left alone, but for one that is to be rolled back.
 func ended(one *v1alpha1.ControllerRevisionUpgrade) bool {
-	if one.Status.ObservedGeneration != one.Generation {
-		return false
-	}
-	switch revision.Phase(one.Status.Phase) {
-	case revision.Succeeded, revision.Skipped, revision.RolledBack:
-		return true
-	}
-	return false
+	return one.Status.ObservedGeneration == one.Generation && revision.Phase(one.Status.Phase).Ended()
 }
 
 // wish is about the one revision that was found first, where the spec names any.
@@ -308,7 +301,7 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 		if s.Phase == "" {
 			s.Phase = v1alpha1.UpgradePhase(revision.Pending)
 		}
-		setConditions(&s.Conditions, one.Generation, verdict{reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"})
+		setConditions(&s.Conditions, one.Generation, suspended)
 	})
 }
 
@@ -328,20 +321,23 @@ func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionU
 
 // write sends what changes in the status, if anything does.
 func (u *Upgrades) write(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade, change func(*v1alpha1.ControllerRevisionUpgradeStatus)) error {
-	patch := client.MergeFrom(one.DeepCopy())
+	before := one.DeepCopy()
 	one.Status.ObservedGeneration = one.Generation
 	change(&one.Status)
-	if data, err := patch.Data(one); err != nil || string(data) == "{}" {
-		return err
-	}
-	err := u.Client.Status().Patch(ctx, one, patch, client.FieldOwner(fieldManager))
-	if apierrors.IsNotFound(err) {
-		return nil // nobody is left to read it
-	}
-	if err != nil {
+	if err := patchStatus(ctx, u.Client, before, one); err != nil {
 		return fmt.Errorf("write the status of controllerrevisionupgrade %s/%s: %w", one.Namespace, one.Name, err)
 	}
 	return nil
+}
+
+// patchStatus sends what has changed, if anything has. Where the object is gone, nobody
+// is left to read it.
+func patchStatus(ctx context.Context, c client.Client, before, after client.Object) error {
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
+		return err
+	}
+	return client.IgnoreNotFound(c.Status().Patch(ctx, after, patch, client.FieldOwner(fieldManager)))
 }
 
 const (
@@ -358,17 +354,12 @@ func again(r revision.Result, now time.Time, patience time.Duration) time.Durati
 		return soon
 	case r.Reason == revision.ReasonRetained:
 		return max(r.Until.Sub(now), time.Second)
-	}
-	switch r.Phase {
-	case revision.Failed:
-		return rare // a repair may be made
-	case revision.Retained:
-		if r.Until.IsZero() {
-			return rare // a reference may come back
-		}
-		return patience // its owner is being copied
-	case revision.Succeeded, revision.Skipped, revision.RolledBack:
+	case r.Phase.Ended():
 		return 0
+	case r.Phase == revision.Failed:
+		return rare // a repair may be made
+	case r.Phase == revision.Retained && r.Until.IsZero():
+		return rare // a reference may come back
 	}
 	return patience
 }

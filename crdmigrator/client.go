@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -53,11 +54,11 @@ var codecs = func() serializer.CodecFactory {
 type apiClient struct {
 	rest    rest.Interface
 	limiter *walk.Limiter
-	clock   *serverClock
+	clock   *kube.ServerClock
 }
 
 func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*apiClient, error) {
-	c := &apiClient{limiter: limiter, clock: &serverClock{local: local}}
+	c := &apiClient{limiter: limiter, clock: kube.NewServerClock(local)}
 	cfg = limiter.Config(cfg)
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON

@@ -74,7 +74,7 @@ func (l *Limiter) WaitsForBytes() time.Duration {
 // mayHaveWritten: a server that gave up on its own request, or was not heard of
 // again, may still have carried it out.
 func mayHaveWritten(err error) bool {
-	if errors.Is(err, ErrStopped) || utilnet.IsConnectionRefused(err) {
+	if errors.Is(err, ErrStopped) || errors.Is(err, ErrTooLate) || utilnet.IsConnectionRefused(err) {
 		return false // it was not sent
 	}
 	if _, answered := apiStatus(err); answered {

@@ -163,6 +163,8 @@ func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 func (l *Limiter) admission(req *http.Request) error {
 	ctx, done := untilStop(req.Context())
 	defer done()
+	ctx, cancel := untilTooLate(ctx)
+	defer cancel()
 	if l.writes == nil || !writes(req) {
 		return l.acquire(ctx)
 	}
@@ -179,29 +181,12 @@ func (l *Limiter) admission(req *http.Request) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if waitsTooLong(ctx) {
+			return ErrTooLate
+		}
 		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err) // it sees that the wait would be too long
 	}
 	return l.acquire(ctx)
-}
-
-// stopKey marks the context of an action with the one that ends when its walk is
-// told to stop.
-type stopKey struct{}
-
-// ErrStopped is the error of a request that was not sent, since its walk was told
-// to stop while the request waited for its turn.
-var ErrStopped = errors.New("not sent, the walk was told to stop")
-
-// untilStop is the context for waiting: what was not sent yet when the walk is
-// told to stop is not under way, and need not be.
-func untilStop(ctx context.Context) (context.Context, func()) {
-	stop, ok := ctx.Value(stopKey{}).(context.Context)
-	if !ok {
-		return ctx, func() {}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	disarm := context.AfterFunc(stop, func() { cancel(fmt.Errorf("%w: %w", ErrStopped, context.Cause(stop))) })
-	return ctx, func() { disarm(); cancel(nil) }
 }
 
 // writes tells requests that change something. A review is posted, and is a

@@ -1,0 +1,58 @@
+package walk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// stopKey marks the context of an action with the one that ends when its walk is
+// told to stop.
+type stopKey struct{}
+
+// ErrStopped is the error of a request that was not sent, since its walk was told
+// to stop while the request waited for its turn.
+var ErrStopped = errors.New("not sent, the walk was told to stop")
+
+// untilStop is the context for waiting: what was not sent yet when the walk is
+// told to stop is not under way, and need not be.
+func untilStop(ctx context.Context) (context.Context, func()) {
+	stop, ok := ctx.Value(stopKey{}).(context.Context)
+	if !ok {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	disarm := context.AfterFunc(stop, func() { cancel(fmt.Errorf("%w: %w", ErrStopped, context.Cause(stop))) })
+	return ctx, func() { disarm(); cancel(nil) }
+}
+
+// sendByKey marks the context of a request with the time after which it is not sent.
+type sendByKey struct{}
+
+// ErrTooLate is the error of a request that was not sent, because its turn did not come
+// by the time that [SendBy] set.
+var ErrTooLate = errors.New("not sent, its turn came too late")
+
+// SendBy returns a context whose requests are sent by t or not at all. It is for a write
+// whose reason grows old: behind a rate limit its turn may come long after the reads that
+// justify it. A request that was sent by t is waited for, however long its answer takes.
+func SendBy(ctx context.Context, t time.Time) context.Context {
+	return context.WithValue(ctx, sendByKey{}, t)
+}
+
+// untilTooLate ends the wait for a turn at the time that [SendBy] set.
+func untilTooLate(ctx context.Context) (context.Context, func()) {
+	t, ok := ctx.Value(sendByKey{}).(time.Time)
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, t, ErrTooLate)
+}
+
+// waitsTooLong reports whether the wait for a turn would outlast the time that [SendBy] set.
+func waitsTooLong(ctx context.Context) bool {
+	t, ok := ctx.Value(sendByKey{}).(time.Time)
+	deadline, _ := ctx.Deadline()
+	return ok && deadline.Equal(t)
+}

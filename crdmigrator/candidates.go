@@ -88,7 +88,7 @@ func (r *run) offer(ctx context.Context) error {
 		}
 	}
 	r.offered, err = walk.Run(ctx, pages, r.visitCandidate, walk.Options{
-		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry,
+		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry, Cause: cause,
 		OnPage: func(ctx context.Context, w walk.Report) error { return r.hold(ctx, w.ResourceVersion) },
 		OnObject: func(w walk.Report) {
 			if r.progress != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,11 +22,6 @@ const (
 	// somebody else wrote the object meanwhile; an object that is that busy is
 	// left for another run.
 	cleanupConflicts = 3
-
-	// cleanupFaults bounds the tries against faults of the server. They are few,
-	// since their waits hold a worker: what is not cleaned now is cleaned by
-	// another run, and harms nobody until then.
-	cleanupFaults = 5
 
 	// seedFields is the least that an entry can own. Without any entry the
 	// server takes the next apply for the first one, and makes up an owner of
@@ -125,7 +119,11 @@ func (r *run) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwi
 	case cleaned == godwit.Migrated && why != nil:
 		cleaned = godwit.Failed // the object was written, but more was lost than was to go
 	}
-	if _, again := retry(err); again {
+	_, again := retry(err)
+	if _, transient := walk.Transient(why); err == nil && cleaned == godwit.Deferred && transient { // an object of conflicts is left to another run
+		again, err = true, &walk.UnfinishedError{Cause: why}
+	}
+	if again {
 		r.fields.expect(o, cleaned, why) // the object is visited again, unless its attempts are used up
 	} else {
 		r.fields.add(o, cleaned, why)
@@ -155,15 +153,19 @@ func (r *run) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetad
 		r.recent.add(r.spec.Load().writtenAs(seen))
 		return godwit.Migrated, nil, nil
 	}
-	if fresh, err := newer(seen.ResourceVersion, r.since); fresh || err != nil {
-		return godwit.Skipped, nil, err // somebody else wrote it meanwhile
+	fresh, err := newer(seen.ResourceVersion, r.since)
+	switch {
+	case err != nil:
+		return godwit.Failed, nil, err
+	case fresh:
+		return godwit.Skipped, nil, nil // another client wrote it meanwhile
 	}
 	return r.rewrite(ctx, seen)
 }
 
 // cleanup removes the stale entries of one object. It returns the object as it
 // was last seen, and what became of the cleanup: Deferred after conflicts or
-// faults that time may cure, with the reason.
+// a fault that time may cure, with the reason.
 func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, godwit.Outcome, error) {
 	if refused := r.mayNotClean.Load(); refused != nil {
 		return o, godwit.Failed, *refused
@@ -173,11 +175,8 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		if !stale {
 			return o, godwit.Unchanged, nil // somebody else cleaned it
 		}
-		var after *metav1.PartialObjectMetadata
-		err := walk.Retry(ctx, cleanupFaults, func(ctx context.Context) (err error) {
-			after, err = r.client.setManagedFields(ctx, r.resource, o, entries)
-			return starting(err)
-		})
+		after, err := r.client.setManagedFields(ctx, r.resource, o, entries)
+		err = starting(err)
 		switch {
 		case err == nil && deletionCompleted(after):
 			return after, godwit.Gone, nil
@@ -239,9 +238,9 @@ type Tally struct {
 type sideTally struct {
 	mu    sync.Mutex
 	tally Tally
-	// expected are the cleanups of objects that are to be visited again. Those
-	// whose turn does not come, because their rewrite failed for good, count as
-	// they were last seen.
+	// expected are the cleanups of objects that are to be visited again. They count
+	// as they were last seen when the walk is done with the object. No more objects
+	// are in here than the walk lets wait.
 	expected map[string]cleanupResult
 }
 
@@ -276,19 +275,23 @@ func (t *Tally) add(v cleanupResult) {
 	}
 }
 
+// end counts what is expected of an object that is not visited again.
+func (s *sideTally) end(o walk.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.expected) == 0 {
+		return
+	}
+	key := walk.Key(o)
+	if v, ok := s.expected[key]; ok {
+		delete(s.expected, key)
+		s.tally.add(v)
+	}
+}
+
 // report is the tally so far, without what is still expected.
 func (s *sideTally) report() Tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Tally{Counts: s.tally.Counts, Failures: slices.Clip(s.tally.Failures)}
-}
-
-// close ends the tally: what is expected no longer comes.
-func (s *sideTally) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(s.expected)) {
-		s.tally.add(s.expected[key])
-	}
-	clear(s.expected)
 }

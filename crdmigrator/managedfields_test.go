@@ -217,8 +217,9 @@ func (v visits) mustEndIn(t *testing.T, during godwit.Counts, want Tally, reason
 	if got := s.report().Counts; got != during {
 		t.Errorf("before the end: %+v, want %+v: %s", got, during, reason)
 	}
-	s.close()
-	s.close() // nothing may count twice
+	for _, name := range []string{"a", "b", "c", "d", "a", "b", "c", "d"} { // nothing may count twice
+		s.end(listed(name))
+	}
 	if diff := cmp.Diff(want, s.report()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", reason, diff)
 	}
@@ -233,7 +234,10 @@ func TestSideTallyBoundsItsSample(t *testing.T) {
 	full := s.report()
 	s.add(listed("one-more"), godwit.Failed, errors.New("denied"))
 	s.expect(listed("expected"), godwit.Deferred, errors.New("conflict"))
-	s.close()
+	s.end(listed("expected"))
+	if len(s.expected) != 0 {
+		t.Errorf("%d objects are still expected: the memory grows with the objects that fail", len(s.expected))
+	}
 	if got := s.report(); !slices.Equal(got.Failures, full.Failures) || len(full.Failures) != walk.DefaultFailures {
 		t.Errorf("%d failures are named, and %d later, want the first %d", len(full.Failures), len(got.Failures), walk.DefaultFailures)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -184,14 +185,15 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 		Limiter:  r.options.Limiter,
 		Attempts: r.options.Attempts,
 		Retry:    retry,
+		Cause:    cause,
 		OnPage:   beforePage,
+		OnEnd:    r.fields.end,
 		OnObject: func(w walk.Report) {
 			if r.progress != nil {
 				r.progress(Report{Storage: w, Candidates: r.offered, ManagedFields: r.fields.report(), Requests: r.requests.Load()})
 			}
 		},
 	})
-	r.fields.close()
 	if r.storage.Cursor > r.checkpoint.Cursor {
 		r.checkpoint.Cursor = r.storage.Cursor
 	}
@@ -334,7 +336,9 @@ func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (out
 	if after.ResourceVersion == o.ResourceVersion {
 		return godwit.Unchanged, nil, nil
 	}
-	return godwit.Migrated, dropped(o, after), nil
+	lost = dropped(o, after)
+	o.ResourceVersion, o.ManagedFields = after.ResourceVersion, after.ManagedFields // for another visit
+	return godwit.Migrated, lost, nil
 }
 
 // deletionCompleted: nothing held the object any more, and the write ended it.
@@ -393,6 +397,34 @@ func retry(err error) (time.Duration, bool) {
 		return 0, true
 	}
 	return walk.Transient(err)
+}
+
+// Causes names the webhooks and policies that failures come from, each once and
+// sorted, as far as the API server's words tell.
+func Causes(failures []godwit.Failure) []string {
+	var names []string
+	for _, f := range failures {
+		if by := judgeRefusal(0, f.Reason).by; by.name != "" {
+			names = append(names, by.String())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// cause names what a write fails for where that is not the API server: others of
+// its objects may never meet it.
+func cause(err error) string {
+	if err == nil {
+		return ""
+	}
+	if by := judgeRefusal(0, err.Error()).by; by.name != "" {
+		return by.String()
+	}
+	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
+		return "writes by other clients"
+	}
+	return walk.CauseOf(err)
 }
 
 func unconverted(err error) bool {

@@ -27,8 +27,22 @@ type Object interface {
 
 // Action handles one object and says what became of it. An error that is
 // transient is tried again; any other makes the object Failed, unless the
-// outcome is Deferred, in which case it is the reason of the deferral.
+// outcome is Deferred, in which case it is the reason of the deferral, or the
+// error is an [UnfinishedError].
 type Action[T Object] func(context.Context, T) (godwit.Outcome, error)
+
+// UnfinishedError is returned with an outcome that settles the object, by an
+// action that has another job to do on it beside the one that Run counts. The
+// outcome stands. The object is tried again as with any error, and what the last
+// attempt leaves undone is for the action to tell.
+type UnfinishedError struct {
+	// Cause decides whether there is another attempt.
+	Cause error
+}
+
+func (e *UnfinishedError) Error() string { return e.Cause.Error() }
+
+func (e *UnfinishedError) Unwrap() error { return e.Cause }
 
 // Options tune [Run]. The zero value works.
 type Options struct {
@@ -41,6 +55,10 @@ type Options struct {
 	// Retry says whether an action's error is worth another attempt and how
 	// long to wait at least; nil means [Transient].
 	Retry func(error) (time.Duration, bool)
+	// Cause names what made an attempt fail when that is not the API server itself
+	// but concerns some objects only, such as a webhook; empty for the API server,
+	// and for the way to it. Nil means [CauseOf].
+	Cause func(error) string
 	// MaxFailures bounds the failures a report names; 0 means DefaultFailures.
 	MaxFailures int
 	// Grace is how long the objects under way may take after the walk was told
@@ -50,6 +68,9 @@ type Options struct {
 	// OnPage is called before each page is acted on. Its error stops the walk
 	// and is what Run returns.
 	OnPage func(context.Context, Report) error
+	// OnEnd is called with each object that is done, one call at a time, before
+	// OnObject. The walk waits for it: it must be quick.
+	OnEnd func(Object)
 	// OnObject is called after each object that is done, one call at a time.
 	// The walk waits for it: it must be quick.
 	OnObject func(Report)
@@ -90,9 +111,22 @@ func Key(o Object) string {
 // stop hook runs in between, while the last objects of the page before may
 // still be under way.
 //
+// An object whose attempt failed waits for the next one aside, and holds no
+// worker. While more than 256 objects wait, no other object is begun.
+// What ends that depends on what made the attempts fail, see Options.Cause:
+//
+//   - The API server itself, which then fails for every object: the walk ends
+//     with an error when 32 objects in a row have used up their attempts.
+//   - Another cause, such as the webhook of one namespace: it never ends the
+//     walk. The walk gives the cause up when 32 objects have used up their attempts
+//     for it, or when no object has got past it for a minute. From then on an
+//     object that fails for this cause is Failed after its first attempt, so that
+//     later objects are tried; one object a minute is tried again. When it gets
+//     past the cause, objects wait for the cause as they did at first.
+//
 // Run returns an error when the walk did not reach the end: the source failed,
-// the hook said stop, the context ended, or object after object used up its
-// attempts. The report is true in every case: every object that was begun is
+// the hook said stop, the context ended, or the API server failed as above. The
+// report is true in every case: every object that was begun is
 // accounted for in it, those waiting for another attempt or abandoned after the
 // grace as Deferred.
 func Run[T Object](ctx context.Context, pages Source[T], act Action[T], o Options) (Report, error) {
@@ -120,6 +154,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Retry == nil {
 		o.Retry = Transient
+	}
+	if o.Cause == nil {
+		o.Cause = CauseOf
 	}
 	if o.MaxFailures <= 0 {
 		o.MaxFailures = DefaultFailures
@@ -176,8 +213,8 @@ func (r *runner[T]) feedPage(objects []T) error {
 	}
 	p := r.open(Key(objects[len(objects)-1]))
 	for _, object := range objects {
-		if r.ctx.Err() != nil { // the select below would toss a coin
-			return context.Cause(r.ctx)
+		if err := r.awaitRoom(); err != nil {
+			return err
 		}
 		r.announce(p)
 		select {
@@ -189,4 +226,16 @@ func (r *runner[T]) feedPage(objects []T) error {
 	}
 	r.fed(p)
 	return nil
+}
+
+// awaitRoom waits while too many objects wait for their next attempt. It returns
+// the reason when the walk is to stop.
+func (r *runner[T]) awaitRoom() error {
+	for r.ctx.Err() == nil && r.full() {
+		select {
+		case <-r.room:
+		case <-r.ctx.Done():
+		}
+	}
+	return context.Cause(r.ctx)
 }

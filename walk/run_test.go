@@ -477,7 +477,7 @@ func TestRunHotObjectsHoldNobodyUp(t *testing.T) {
 		"one":                            {"its waits cost no worker", 0, 1},
 		"as many as there is parking":    {"nor do theirs", 0, walk.MaxParked},
 		"after others":                   {"a parking place is given back", walk.MaxParked, walk.MaxParked},
-		"more than there are places for": {"the worker waits, and all come to their end", 0, walk.MaxParked + 40},
+		"more than there are places for": {"no other is begun, and all come to their end", 0, walk.MaxParked + 40},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	// maxParked bounds the objects that wait for their next attempt while
-	// others go on. Beyond it, whoever fails waits in its worker.
+	// maxParked bounds the objects that wait for their next attempt. While more
+	// wait, no other object is begun; the workers make the attempts that are due.
 	maxParked = 256
 
-	// maxExhausted is how many objects in a row may use up their attempts
-	// before the walk ends: by then the fault is not the objects'.
+	// maxExhausted is how many objects may use up their attempts until the walk
+	// draws a conclusion. In a row, and for the API server's own faults: the walk
+	// ends. For one cause beside the API server: the walk gives that cause up.
 	maxExhausted = 32
 )
 
@@ -30,7 +31,8 @@ type runner[T Object] struct {
 	act     Action[T]
 	options Options
 	jobs    chan job[T]
-	again   chan job[T] // parked objects whose wait is over; a send never blocks
+	again   chan job[T]   // parked objects whose wait is over; a send never blocks
+	room    chan struct{} // tells the feeder that an object is no longer parked
 	workers sync.WaitGroup
 	pending sync.WaitGroup // objects announced and not yet done
 
@@ -38,7 +40,8 @@ type runner[T Object] struct {
 	report    Report
 	unsettled []*progress // pages in order, the first not yet settled
 	parked    int
-	exhausted int // objects in a row that used up their attempts
+	exhausted int // objects in a row that used up their attempts for the API server's own faults
+	causes    causes
 }
 
 // progress is what is left to do of one page.
@@ -53,14 +56,19 @@ type job[T Object] struct {
 	object  T
 	page    *progress
 	attempt int
-	err     error // of the attempt before
+	err     error          // of the attempt before
+	cause   string         // of that error; empty for the API server itself
+	probe   bool           // is tried again although its cause is given up
+	outcome godwit.Outcome // that stands, see UnfinishedError; 0 for none
 }
 
 func newRunner[T Object](ctx context.Context, act Action[T], o Options) *runner[T] {
 	r := &runner[T]{
 		act: act, options: o,
-		jobs:  make(chan job[T]),
-		again: make(chan job[T], maxParked),
+		jobs:   make(chan job[T]),
+		again:  make(chan job[T], maxParked+1+o.workers()), // those under way when the feeder stops may have to wait as well
+		room:   make(chan struct{}, 1),
+		causes: causes{},
 	}
 	r.report.Remaining = -1
 	r.ctx, r.stop = context.WithCancelCause(ctx)
@@ -102,18 +110,25 @@ func (r *runner[T]) work() {
 	}
 }
 
-// resume makes the next attempt, unless the walk was told to stop meanwhile.
+// resume makes the next attempt, unless the walk was told to stop meanwhile, or
+// others have shown that the attempt is wasted.
 func (r *runner[T]) resume(j job[T]) {
-	if r.ctx.Err() != nil {
+	switch {
+	case r.ctx.Err() != nil:
 		r.done(j, godwit.Deferred, fmt.Errorf("stopped before attempt %d: %w", j.attempt, j.err))
-		return
+	case !j.probe && r.givenUp(j.cause):
+		r.done(j, godwit.Failed, wasted(j.attempt-1, j.err))
+	default:
+		r.handle(j)
 	}
-	r.handle(j)
 }
 
 // handle makes one attempt and decides what follows from it.
 func (r *runner[T]) handle(j job[T]) {
 	outcome, err := r.act(r.actCtx, j.object)
+	if j.outcome == 0 && settled(outcome) && errors.As(err, new(*UnfinishedError)) {
+		j.outcome = outcome
+	}
 	switch {
 	case outcome == godwit.Deferred, err == nil && settled(outcome):
 		r.done(j, outcome, err)
@@ -128,17 +143,33 @@ func (r *runner[T]) handle(j job[T]) {
 		r.done(j, godwit.Deferred, fmt.Errorf("abandoned %v after the walk was told to stop: %w", r.options.Grace, err))
 		return
 	}
+	r.failed(j, err)
+}
+
+// failed decides what follows from an attempt that failed.
+func (r *runner[T]) failed(j job[T], err error) {
 	hint, again := r.options.Retry(err)
-	switch {
-	case !again:
+	if !again {
 		r.done(j, godwit.Failed, err)
+		return
+	}
+	j.cause = r.options.Cause(err)
+	worth, probe := r.meet(j.cause)
+	j.probe = j.probe || probe
+	switch {
 	case j.attempt == r.options.Attempts:
 		r.exhaust(j, err)
+	case !worth && !j.probe:
+		r.done(j, godwit.Failed, wasted(j.attempt, err))
 	default:
 		delay := backoff(j.attempt, hint)
 		j.attempt, j.err = j.attempt+1, err
-		r.later(j, delay)
+		r.park(j, delay)
 	}
+}
+
+func wasted(attempts int, err error) error {
+	return fmt.Errorf("not tried again after attempt %d, since other objects fail alike: %w", attempts, err)
 }
 
 // settled reports whether an outcome leaves nothing to do. An outcome outside
@@ -147,44 +178,65 @@ func settled(o godwit.Outcome) bool {
 	return o == godwit.Migrated || o == godwit.Unchanged || o == godwit.Skipped || o == godwit.Gone
 }
 
-// later sees to the object's next attempt. It sets the object aside, so that
-// the worker can go on with others; where no parking place is free, the worker
-// waits with it.
-func (r *runner[T]) later(j job[T], delay time.Duration) {
-	if r.park() {
-		go func() {
-			_ = Wait(r.ctx, delay) // resume looks at the context
-			r.again <- j
-		}()
-		return
+// meet notes why an attempt failed, and reports whether the object is tried again.
+// What the API server itself fails at, it fails at for every object: each waits.
+func (r *runner[T]) meet(cause string) (again, probe bool) {
+	if cause == "" {
+		return true, false
 	}
-	_ = Wait(r.ctx, delay)
-	r.resume(j)
-}
-
-func (r *runner[T]) park() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.parked == maxParked {
+	r.exhausted = 0 // the server answers
+	return r.causes.meet(cause, time.Now())
+}
+
+func (r *runner[T]) givenUp(cause string) bool {
+	if cause == "" {
 		return false
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.causes.givenUp(cause)
+}
+
+// park sets an object aside until its next attempt, so that the worker can go on
+// with others.
+func (r *runner[T]) park(j job[T], delay time.Duration) {
+	r.mu.Lock()
 	r.parked++
-	return true
+	r.mu.Unlock()
+	go func() {
+		_ = Wait(r.ctx, delay) // resume looks at the context
+		r.again <- j
+	}()
 }
 
 func (r *runner[T]) unpark() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parked--
+	select {
+	case r.room <- struct{}{}:
+	default:
+	}
 }
 
-// exhaust fails an object that used up its attempts, and ends the walk when
-// that has happened to many in a row.
+// full reports whether no object may be begun, since more wait already than may.
+func (r *runner[T]) full() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parked > maxParked
+}
+
+// exhaust fails an object that used up its attempts, and draws the conclusion
+// when that has happened to many.
 func (r *runner[T]) exhaust(j job[T], err error) {
 	defer r.pending.Done()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.exhausted++; r.exhausted >= maxExhausted {
+	if j.cause != "" {
+		r.causes.useUp(j.cause)
+	} else if r.exhausted++; r.exhausted >= maxExhausted {
 		r.stop(fmt.Errorf("give up after %d objects in a row used up %d attempts each: %w",
 			maxExhausted, r.options.Attempts, err))
 	}
@@ -198,11 +250,17 @@ func (r *runner[T]) done(j job[T], outcome godwit.Outcome, err error) {
 	if outcome != godwit.Skipped { // nothing was sent, so nothing was shown to work
 		r.exhausted = 0
 	}
+	if j.cause != "" && settled(outcome) {
+		r.causes.pass(j.cause)
+	}
 	r.tally(j, outcome, err)
 }
 
 // tally counts one object that is done.
 func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
+	if j.outcome != 0 {
+		outcome, err = j.outcome, nil
+	}
 	r.report.Counts.Add(outcome)
 	if err != nil && len(r.report.Failures) < r.options.MaxFailures {
 		r.report.Failures = append(r.report.Failures, godwit.Failure{
@@ -212,6 +270,9 @@ func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
 	j.page.left--
 	j.page.bad = j.page.bad || !settled(outcome)
 	r.advance()
+	if r.options.OnEnd != nil {
+		r.options.OnEnd(j.object)
+	}
 	if r.options.OnObject != nil {
 		r.options.OnObject(r.copyReport())
 	}

@@ -35,6 +35,9 @@ type webhook struct {
 	verdict func(*admissionv1.AdmissionRequest) (refusal string) // may take its time
 }
 
+// answers500 is the verdict of a webhook that is broken.
+const answers500 = "answers 500"
+
 // newWebhook starts a webhook and has the API server ask it. A refusal says
 // why an object is denied, an empty one lets it pass.
 func (w *widgets) newWebhook(verdict func(name string) (refusal string)) *webhook {
@@ -71,6 +74,10 @@ func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	verdict := h.verdict
 	h.mu.Unlock()
 	refusal := verdict(review.Request)
+	if refusal == answers500 {
+		http.Error(w, "broken", http.StatusInternalServerError)
+		return
+	}
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: refusal == ""}
 	if refusal != "" {
 		review.Response.Result = &metav1.Status{Message: refusal}

@@ -120,7 +120,7 @@ func (tc trouble) mustBlockNothing(t *testing.T) {
 		w.awaitCleanupRefused("w-0003")
 	}
 	config := cleanups(w.withoutLeases(), func(nth int) *http.Response { return tc.meet(w, nth) })
-	report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle}))
+	report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Attempts: 5}))
 	if report.Storage.Counts != tc.storage || report.ManagedFields.Counts != tc.fields || !report.Trimmed {
 		t.Errorf("%s: storage %+v, managedFields %+v, trimmed %v, want %+v, %+v and trimmed",
 			tc.reason, report.Storage, report.ManagedFields, report.Trimmed, tc.storage, tc.fields)

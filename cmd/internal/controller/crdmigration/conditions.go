@@ -52,11 +52,21 @@ func judge(spec v1alpha1.CRDMigrationSpec, report crdmigrator.Report, err error,
 	case errors.Is(left, crdmigrator.ErrConflicts):
 		return verdict{working: true, reason: v1alpha1.ReasonRetrying, message: "others wrote objects at the same moment; another pass follows"}
 	case report.Storage.Counts.Failed > 0:
-		return verdict{stalled: true, reason: v1alpha1.ReasonObjectsFailed, message: "the API server refuses to write some objects; the failures name them, and they are tried again"}
+		return verdict{stalled: true, reason: v1alpha1.ReasonObjectsFailed, message: "the API server refuses to write some objects" + becauseOf(report.Storage.Failures) + "; the failures name them, and they are tried again"}
 	case left != nil:
-		return verdict{stalled: true, reason: v1alpha1.ReasonPartial, message: "every object is stored at the storage version, but some managedFields could not be cleaned"}
+		return verdict{stalled: true, reason: v1alpha1.ReasonPartial, message: "every object is stored at the storage version, but some managedFields could not be cleaned" + becauseOf(report.ManagedFields.Failures)}
 	}
 	return succeeded(spec)
+}
+
+// becauseOf names the webhooks and policies that failures come from, sorted, so that
+// the message stays the same from pass to pass.
+func becauseOf(failures []godwit.Failure) string {
+	causes := crdmigrator.Causes(failures)
+	if len(causes) == 0 {
+		return ""
+	}
+	return " because of " + strings.Join(causes, ", ")
 }
 
 func succeeded(spec v1alpha1.CRDMigrationSpec) verdict {

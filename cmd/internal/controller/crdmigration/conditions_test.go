@@ -86,6 +86,29 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestMessageNamesTheWebhook: whoever reads the condition learns whom to call.
+func TestMessageNamesTheWebhook(t *testing.T) {
+	failed := func(names ...string) (list []godwit.Failure) {
+		for i, name := range names {
+			list = append(list, godwit.Failure{Name: fmt.Sprint("w-", i), Reason: fmt.Sprintf(
+				"10 attempts: Internal error occurred: failed calling webhook %q: failed to call webhook: the server is currently unable to handle the request", name)})
+		}
+		return list
+	}
+	counts := godwit.Counts{Failed: 3, Migrated: 7}
+	storage := counted(counts)
+	storage.Storage.Failures = failed("b.example.com", "a.example.com", "b.example.com")
+	const want = "because of webhook a.example.com, webhook b.example.com"
+	if v := judge(v1alpha1.CRDMigrationSpec{}, storage, nil, 0); !v.stalled || !strings.Contains(v.message, want) {
+		t.Errorf("stalled %v, message %q, want Stalled %s", v.stalled, v.message, want)
+	}
+	fields := counted(godwit.Counts{Migrated: 10})
+	fields.ManagedFields = crdmigrator.Tally{Counts: counts, Failures: failed("b.example.com", "a.example.com")}
+	if v := judge(v1alpha1.CRDMigrationSpec{}, fields, nil, 0); !v.stalled || !strings.Contains(v.message, want) {
+		t.Errorf("managedFields: stalled %v, message %q, want Stalled %s", v.stalled, v.message, want)
+	}
+}
+
 // A message that changes with every look would be a write of the status each time.
 func TestMessagesHaveNoTimes(t *testing.T) {
 	one := judge(v1alpha1.CRDMigrationSpec{}, crdmigrator.Report{}, &crdmigrator.NotSettledError{Wait: 70 * time.Second}, 0)

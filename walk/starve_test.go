@@ -1,0 +1,223 @@
+package walk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// errWebhook is a failure that is not the API server's own.
+var errWebhook = errors.New("failed calling webhook")
+
+// downIn fails for the objects of one namespace while down says so, and counts
+// the attempts there.
+type downIn struct {
+	namespace string
+	down      func() bool
+	takes     time.Duration
+
+	mu       sync.Mutex
+	attempts int
+	last     time.Time // end of the last object elsewhere
+}
+
+func (d *downIn) act(_ context.Context, b *bird) (godwit.Outcome, error) {
+	if b.namespace == d.namespace && d.down() {
+		time.Sleep(d.takes)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.attempts++
+		return godwit.Failed, fmt.Errorf("write %s: %w: %w", walk.Key(b), errWebhook, status("500", ""))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = time.Now()
+	return godwit.Migrated, nil
+}
+
+func webhookCause(err error) string {
+	if errors.Is(err, errWebhook) {
+		return "the webhook"
+	}
+	return ""
+}
+
+func objectsIn(namespace string, n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf("%s/%05d", namespace, i))
+	}
+	return strings.Join(list, "|")
+}
+
+func forever() bool { return true }
+
+// TestRunBadNamespaceStarvesNobody: objects that fail for a reason of their own
+// come first in key order, more of them than may wait. The walk reaches its end.
+func TestRunBadNamespaceStarvesNobody(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		bad    int
+		takes  time.Duration
+		within time.Duration // until the last object of the good namespaces
+		most   int           // attempts in the bad namespace
+	}{
+		"fewer than may wait": {
+			reason: "they wait while the others are tried",
+			bad:    200, within: time.Second, most: 200 * walk.DefaultAttempts,
+		},
+		"more than may wait": {
+			reason: "once the cause is given up, each is tried once",
+			bad:    1000, within: 2 * time.Minute, most: 1000 + (walk.MaxParked+20)*walk.DefaultAttempts,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &downIn{namespace: "bad", down: forever, takes: tc.takes}
+				_, pages := collection(objectsIn("bad", tc.bad), objectsIn("good", 1000), objectsIn("late", 1000))
+				began := time.Now()
+				report, err := walk.Run(t.Context(), pages, d.act, walk.Options{Cause: webhookCause})
+				if err != nil || !report.Complete {
+					t.Fatalf("%s: Run: %v, complete %v", tc.reason, err, report.Complete)
+				}
+				if want := (godwit.Counts{Migrated: 2000, Failed: int64(tc.bad)}); report.Counts != want {
+					t.Errorf("%s: %+v, want %+v", tc.reason, report.Counts, want)
+				}
+				if took := d.last.Sub(began); took > tc.within {
+					t.Errorf("%s: the last good object was written after %v, want %v at most", tc.reason, took, tc.within)
+				}
+				if d.attempts > tc.most {
+					t.Errorf("%s: %d attempts in the bad namespace, want %d at most", tc.reason, d.attempts, tc.most)
+				}
+				if len(report.Failures) == 0 || !strings.Contains(report.Failures[0].Reason, errWebhook.Error()) {
+					t.Errorf("%s: failures %+v do not name the cause", tc.reason, report.Failures)
+				}
+			})
+		})
+	}
+}
+
+// TestRunWaitsForAWebhookThatRestarts: a webhook of every object is away for 20
+// seconds. No object fails, and few attempts are wasted.
+func TestRunWaitsForAWebhookThatRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		back := time.Now().Add(20 * time.Second)
+		d := &downIn{namespace: "ns", down: func() bool { return time.Now().Before(back) }}
+		_, pages := collection(objectsIn("ns", 5000))
+		report, err := walk.Run(t.Context(), pages, d.act, walk.Options{Cause: webhookCause})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(godwit.Counts{Migrated: 5000}, report.Counts); diff != "" {
+			t.Errorf("counts (-want +got):\n%s", diff)
+		}
+		if most := 2 * walk.MaxParked * walk.DefaultAttempts; d.attempts > most {
+			t.Errorf("%d attempts, want %d at most", d.attempts, most)
+		}
+	})
+}
+
+// TestRunRetriesAgainOnceACauseIsCured: objects that are tried again now and then
+// show that the cause is gone, and later failures are retried as at first.
+func TestRunRetriesAgainOnceACauseIsCured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		down := func() bool { // for five minutes, and for ten seconds later
+			at := time.Since(began)
+			return at < 5*time.Minute || 20*time.Minute < at && at < 20*time.Minute+10*time.Second
+		}
+		d := &downIn{namespace: "ns", down: down, takes: time.Second}
+		_, pages := collection(objectsIn("ns", 3000))
+		page := 0
+		report, err := walk.Run(t.Context(), pages, func(ctx context.Context, b *bird) (godwit.Outcome, error) {
+			time.Sleep(10 * time.Second)
+			return d.act(ctx, b)
+		}, walk.Options{Cause: webhookCause, OnPage: func(context.Context, walk.Report) error { page++; return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := report.Counts.Failed; f == 0 || f > 700 {
+			t.Errorf("%d objects failed, want those of the first five minutes alone", f)
+		}
+		for _, f := range report.Failures {
+			if f.Name > "00700" {
+				t.Errorf("%s failed, long after the cause was cured", f.Name)
+			}
+		}
+	})
+}
+
+// TestRunServerThatIsAwayEndsTheWalk: without any answer of the server every object
+// would fail. The walk ends with few of them begun.
+func TestRunServerThatIsAwayEndsTheWalk(t *testing.T) {
+	for _, word := range []string{"refused", "503", "429", "504"} {
+		t.Run(word, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				objects := strings.Split(objectsIn("ns", 5000), "|")
+				for i := range objects {
+					objects[i] += ": " + word
+				}
+				s, pages := collection(strings.Join(objects, "|"))
+				report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{Cause: webhookCause})
+				if err == nil || report.Complete {
+					t.Errorf("Run: %v, complete %v, want it to give up", err, report.Complete)
+				}
+				if most := int64(2*walk.MaxParked + walk.MaxExhausted); report.Counts.Total() > most {
+					t.Errorf("%d objects were begun, want %d at most", report.Counts.Total(), most)
+				}
+			})
+		})
+	}
+}
+
+// TestRunUnfinishedOutcomeStands: a job beside the one that is counted wants another
+// attempt. The outcome stands whatever becomes of that.
+func TestRunUnfinishedOutcomeStands(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		then   string // answers to the later attempts
+		tries  int
+	}{
+		"cured":       {"the second attempt does what was left", "ok", 2},
+		"never cured": {"attempts are bounded", "503", walk.DefaultAttempts},
+		"refused":     {"a refusal is final", "422", 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, pages := collection("a")
+				tries := 0
+				var ended []string
+				report, err := walk.Run(t.Context(), pages, func(ctx context.Context, _ *bird) (godwit.Outcome, error) {
+					if tries++; tries == 1 {
+						return godwit.Migrated, &walk.UnfinishedError{Cause: play(ctx, "503")}
+					}
+					if err := play(ctx, tc.then); err != nil {
+						return godwit.Skipped, &walk.UnfinishedError{Cause: err}
+					}
+					return godwit.Skipped, nil
+				}, walk.Options{OnEnd: func(o walk.Object) { ended = append(ended, walk.Key(o)) }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := prose(report); got != "1 migrated; cursor a; complete" || tries != tc.tries {
+					t.Errorf("%s: %s after %d attempts, want 1 migrated after %d", tc.reason, got, tries, tc.tries)
+				}
+				if diff := cmp.Diff([]string{"a"}, ended); diff != "" {
+					t.Errorf("%s: objects that ended (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}

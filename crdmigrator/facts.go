@@ -231,26 +231,8 @@ func (m *Migrator) migrations(ctx context.Context, crd *apiextensionsv1.CustomRe
 
 // denied asks, right by right, what Run is going to need.
 func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]Grant, error) {
-	objects := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
-	definitions := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
-	status := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions/status"}
-	needed := []Grant{{Verb: "list", Resource: objects}}
-	write := m.options.Write.orDefault()
-	written := objects
-	if sub := write.subresource(); sub != "" {
-		written.Resource += "/" + sub
-	}
-	for _, verb := range write.verbs() {
-		needed = append(needed, Grant{Verb: verb, Resource: written})
-	}
-	if !m.options.NoTrim && !m.options.DryRun {
-		needed = append(needed, Grant{Verb: "patch", Resource: status, Name: crd.Name})
-	}
-	if _, ok := m.options.Journal.(*annotationJournal); ok && !m.options.DryRun {
-		needed = append(needed, Grant{Verb: "patch", Resource: definitions, Name: crd.Name})
-	}
 	var denied []Grant
-	for _, g := range needed {
+	for _, g := range RequiredPermissions(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}, m.options) {
 		ok, err := m.may(ctx, g)
 		if err != nil {
 			return nil, err
@@ -267,7 +249,7 @@ func (m *Migrator) askForCleanup(ctx context.Context, f *Facts) error {
 	if m.options.DryRun || m.options.skips(CleanupManagedFieldsPhase) {
 		return nil
 	}
-	g := Grant{Verb: "patch", Resource: schema.GroupResource{Group: f.CRD.Spec.Group, Resource: f.CRD.Spec.Names.Plural}}
+	g := cleanupGrant(schema.GroupResource{Group: f.CRD.Spec.Group, Resource: f.CRD.Spec.Names.Plural})
 	if ok, err := m.may(ctx, g); ok || err != nil {
 		return err
 	}

@@ -45,6 +45,16 @@ type Description struct {
 	// Referrers are the resources whose objects refer to revisions, all of them: a
 	// reference that is not looked for can be lost.
 	Referrers []Referrer
+	// Owners are the kinds whose objects own revisions.
+	Owners []OwnerType
+}
+
+// OwnerType is a kind whose objects own revisions, and block their deletion while they
+// exist.
+type OwnerType struct {
+	schema.GroupVersionKind
+	// Resource is the plural that the API serves the kind by.
+	Resource string
 }
 
 // Referrer is a resource whose objects refer to revisions of their own namespace.
@@ -52,6 +62,8 @@ type Referrer struct {
 	Resource schema.GroupResource
 	// Versions of the resource that Read understands, the best one first.
 	Versions []string
+	// Subresources through which references are written, beside the object itself.
+	Subresources []string
 	// Read finds the references that an object holds. Their Holder is left empty.
 	Read func(*unstructured.Unstructured) Holding
 }

@@ -307,7 +307,7 @@ func (i Item) takenOver(successor string) Item {
 
 // allow says whether an upgrade may begin now.
 func (j judgement) allow(f facts) judgement {
-	j.Losses, j.adopter = j.converted.Losses, adopter(f.revision, f.references)
+	j.Losses, j.adopter = j.converted.Losses, adopter(f.revision, f.references, f.family.Describe().Owners)
 	switch running, unready := busy(f.references); {
 	case f.revision.DeletionTimestamp != nil:
 		return j.as(Deferred, ReasonTerminating, "it is being deleted")
@@ -345,14 +345,15 @@ func claimOf(references []Reference) (Claim, string) {
 }
 
 // adopter is who is to own the successor of a revision without a controller, as
-// backups bring them back: who refers to it and is called as its name begins.
-func adopter(r *appsv1.ControllerRevision, references []Reference) *Holder {
+// backups bring them back: who refers to it, is called as its name begins, and is of a
+// kind that owns revisions.
+func adopter(r *appsv1.ControllerRevision, references []Reference, owners []OwnerType) *Holder {
 	if metav1.GetControllerOfNoCopy(r) != nil {
 		return nil
 	}
 	var found *Holder
 	for _, ref := range references {
-		if ref.Fixed || ref.Holder == found || !strings.HasPrefix(r.Name, ref.Holder.Name+"-") {
+		if ref.Fixed || ref.Holder == found || !strings.HasPrefix(r.Name, ref.Holder.Name+"-") || !owns(owners, ref.Holder) {
 			continue
 		}
 		if found != nil {
@@ -361,6 +362,10 @@ func adopter(r *appsv1.ControllerRevision, references []Reference) *Holder {
 		found = ref.Holder
 	}
 	return found
+}
+
+func owns(owners []OwnerType, h *Holder) bool {
+	return slices.ContainsFunc(owners, func(o OwnerType) bool { return o.Kind == h.Kind && o.Group == h.Resource.Group })
 }
 
 func busy(references []Reference) (running, unready string) {

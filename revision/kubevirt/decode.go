@@ -34,7 +34,7 @@ const Name = "kubevirt-instancetype"
 
 // Describe is what is known of it without a cluster.
 func (Family) Describe() revision.Description {
-	d := revision.Description{Name: Name, Versions: []string{v1alpha1, v1alpha2, v1beta1}, Referrers: referrers()}
+	d := revision.Description{Name: Name, Versions: []string{v1alpha1, v1alpha2, v1beta1}, Referrers: referrers(), Owners: owners}
 	for _, singular := range slices.Sorted(maps.Keys(kinds)) {
 		d.Definitions = append(d.Definitions, kinds[singular].resource())
 	}
@@ -109,9 +109,8 @@ func belongs(r *appsv1.ControllerRevision) belonging {
 	case owner == nil:
 		return nobodys
 	}
-	switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() {
-	case schema.GroupKind{Group: "kubevirt.io", Kind: "VirtualMachine"},
-		schema.GroupKind{Group: "snapshot.kubevirt.io", Kind: "VirtualMachineSnapshot"}:
+	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+	if slices.ContainsFunc(owners, func(o revision.OwnerType) bool { return o.GroupKind() == kind }) {
 		return ours
 	}
 	return others

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/revision"
 )
 
 // Group is the API group of instance types and preferences.
@@ -65,4 +67,10 @@ func claimedKind(spelled string, preference bool) string {
 		return "VirtualMachineClusterPreference"
 	}
 	return "VirtualMachineClusterInstancetype"
+}
+
+// owners are the kinds that KubeVirt makes revisions for.
+var owners = []revision.OwnerType{
+	{GroupVersionKind: schema.GroupVersionKind{Group: "kubevirt.io", Version: "v1", Kind: "VirtualMachine"}, Resource: "virtualmachines"},
+	{GroupVersionKind: schema.GroupVersionKind{Group: "snapshot.kubevirt.io", Version: v1beta1, Kind: "VirtualMachineSnapshot"}, Resource: "virtualmachinesnapshots"},
 }

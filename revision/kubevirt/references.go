@@ -21,7 +21,10 @@ const startRevisionPrefix = "revision-start-vm-"
 // copied, and the content of a snapshot is not complete before the snapshot is ready.
 func referrers() []revision.Referrer {
 	return []revision.Referrer{
-		{Resource: schema.GroupResource{Group: "kubevirt.io", Resource: "virtualmachines"}, Versions: []string{"v1"}, Read: readVM},
+		{
+			Resource: schema.GroupResource{Group: "kubevirt.io", Resource: "virtualmachines"}, Versions: []string{"v1"},
+			Subresources: []string{"status"}, Read: readVM,
+		},
 		{
 			Resource: schema.GroupResource{Group: "snapshot.kubevirt.io", Resource: "virtualmachinesnapshotcontents"},
 			Versions: []string{v1beta1, v1alpha1},

@@ -29,10 +29,11 @@ func (kitchen) Describe() revision.Description {
 		Versions:    []string{"v1", "v2"},
 		Definitions: []schema.GroupResource{{Group: kitchenGroup, Resource: "recipes"}, {Group: kitchenGroup, Resource: "sauces"}},
 		Referrers: []revision.Referrer{
-			{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v1"}, Read: readMeal},
+			{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v1"}, Subresources: []string{"status"}, Read: readMeal},
 			{Resource: schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, Versions: []string{"v1"}, Read: readSnapshot},
 			{Resource: schema.GroupResource{Group: "not.installed.example.com", Resource: "feasts"}, Versions: []string{"v1"}, Read: readMeal},
 		},
+		Owners: []revision.OwnerType{{GroupVersionKind: schema.GroupVersionKind{Group: kitchenGroup, Version: "v1", Kind: "Meal"}, Resource: "meals"}},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,21 +22,29 @@ func TestMain(m *testing.M) {
 
 // The scripts of a folder share a control plane, run in parallel, and keep to a
 // group of custom resources of their own.
-func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
+func TestScripts(t *testing.T) { runScripts(t, "script", controlplane.Options{}, nil) }
 
 // What makes all API servers of a cluster look unsettled has a cluster to itself.
-func TestSilentServer(t *testing.T) { runScripts(t, "silent", nil) }
+func TestSilentServer(t *testing.T) { runScripts(t, "silent", controlplane.Options{}, nil) }
 
 // The scripts of a folder share a control plane with KubeVirt's API, and keep to a
 // namespace of their own.
-func TestRevisions(t *testing.T) { runScripts(t, "revision", cluster.Install) }
+func TestRevisions(t *testing.T) { runScripts(t, "revision", controlplane.Options{}, cluster.Install) }
 
 // What is said of a whole cluster has one to itself.
-func TestRevisionsOfCluster(t *testing.T) { runScripts(t, "revisions", cluster.Install) }
+func TestRevisionsOfCluster(t *testing.T) {
+	runScripts(t, "revisions", controlplane.Options{}, cluster.Install)
+}
 
-func runScripts(t *testing.T, folder string, install func(context.Context, *rest.Config) error) {
+// OpenShift checks who makes the deletion of an owner wait.
+func TestRevisionsUnderOwnerReferencesPermissionEnforcement(t *testing.T) {
+	enforced := controlplane.Options{APIServerArgs: []string{controlplane.EnforceOwnerReferences}}
+	runScripts(t, "enforced", enforced, cluster.Install)
+}
+
+func runScripts(t *testing.T, folder string, o controlplane.Options, install func(context.Context, *rest.Config) error) {
 	t.Parallel()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
+	plane, err := controlplane.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,14 +63,16 @@ func runScripts(t *testing.T, folder string, install func(context.Context, *rest
 		RequireExplicitExec: true,
 		Setup:               func(e *testscript.Env) error { return setUp(e, plane) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"crd":      command(installCRD),
-			"objects":  command(createObjects),
-			"apply":    command(applyObject),
-			"adopted":  command(awaitAdopted),
-			"deny":     command(deny),
-			"allow":    command(allow),
-			"user":     command(addUser),
-			"grant":    command(grantRight),
+			"crd":           command(installCRD),
+			"objects":       command(createObjects),
+			"apply":         command(applyObject),
+			"adopted":       command(awaitAdopted),
+			"deny":          command(deny),
+			"allow":         command(allow),
+			"user":          command(addUser),
+			"grant":         command(grantRight),
+			"administrator": command(administrator),
+
 			"lease":    command(setLease),
 			"etcdput":  command(putIntoEtcd),
 			"exits":    command(exits),
@@ -110,6 +121,11 @@ func setUp(e *testscript.Env, plane *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
+	programs, err := programsFolder()
+	if err != nil {
+		return err
+	}
+	e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+programs)
 	e.Values[clusterKey{}] = plane
 	e.Setenv("GROUP", group)
 	e.Setenv("KUBECONFIG", kubeconfig)

@@ -46,6 +46,10 @@ type Options struct {
 	Output io.Writer
 }
 
+// EnforceOwnerReferences is a flag for APIServerArgs: the API server lets only those block the deletion of an owner who
+// may set its finalizers, as OpenShift's does.
+const EnforceOwnerReferences = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
+
 // ControlPlane is a running etcd with its first API server, and with whatever else was started beside them.
 // Its methods may be called concurrently.
 type ControlPlane struct {

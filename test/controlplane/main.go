@@ -9,7 +9,12 @@ import (
 // Main runs a package's tests against one control plane that they share: it starts it,
 // puts it into shared, prepares it, and stops it after the last test. What it returns
 // is for os.Exit.
-func Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(context.Context, *ControlPlane) error) (code int) {
+func Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(context.Context, *ControlPlane) error) int {
+	return Options{}.Main(tests, shared, prepare...)
+}
+
+// Main does the same with a control plane that is not the default one.
+func (o Options) Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(context.Context, *ControlPlane) error) (code int) {
 	ctx := context.Background()
 	failed := func(err error) bool {
 		if err != nil {
@@ -18,7 +23,7 @@ func Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(c
 		}
 		return err != nil
 	}
-	cp, err := Start(ctx, Options{})
+	cp, err := Start(ctx, o)
 	if failed(err) {
 		return code
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
@@ -58,7 +59,11 @@ func (a *app) check(ctx context.Context, o *checkOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.connect(ctx, crdmigrator.Options{})
+	names := make([]string, len(releases))
+	for i, r := range releases {
+		names[i] = r.name
+	}
+	s, err := a.connect(ctx, purpose{program: a.program, command: permission.CRDCheck, scope: names}, crdmigrator.Options{})
 	if err != nil {
 		return err
 	}

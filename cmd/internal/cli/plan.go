@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
@@ -58,7 +59,7 @@ func (o *planOptions) migratorOptions() crdmigrator.Options {
 }
 
 func (a *app) plan(ctx context.Context, o *planOptions) error {
-	s, findings, err := a.look(ctx, o.selection, o.migratorOptions())
+	s, findings, err := a.look(ctx, permission.CRDPlan, o.selection, o.migratorOptions())
 	if err != nil {
 		return err
 	}
@@ -83,8 +84,8 @@ func (a *app) plan(ctx context.Context, o *planOptions) error {
 }
 
 // look connects and surveys what is selected.
-func (a *app) look(ctx context.Context, sel selection, o crdmigrator.Options) (*session, []finding, error) {
-	s, err := a.connect(ctx, o)
+func (a *app) look(ctx context.Context, c permission.Command, sel selection, o crdmigrator.Options) (*session, []finding, error) {
+	s, err := a.connect(ctx, purpose{program: a.program, command: c, scope: sel.arguments(o.Write)}, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,11 +9,10 @@ import (
 	"net/url"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
@@ -99,23 +98,18 @@ func (c *connection) explain(ctx context.Context, err error) *problem {
 	return &problem{reason: report.ReasonUnreadable, message: oneLine(err), remedy: "check the server with `kubectl get --raw /readyz`, then try again", cause: err}
 }
 
-// forbidden names the right that is missing and the commands that give it.
+// forbidden names the permission that is missing and the command that grants it.
 func (c *connection) forbidden(ctx context.Context, err error) *problem {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
-	if d := status.Status().Details; d == nil || d.Kind != "customresourcedefinitions" {
+	d := status.Status().Details
+	if d == nil || d.Kind != "customresourcedefinitions" {
 		return &problem{reason: report.ReasonForbidden, message: oneLine(err), cause: err}
 	}
-	user := c.whoAmI(ctx)
-	return &problem{
-		reason:  report.ReasonForbidden,
-		message: fmt.Sprintf("%s may not read customresourcedefinitions.apiextensions.k8s.io", user),
-		remedy:  "an administrator grants it: " + crdmigrator.Grant{Verb: "get,list", Resource: definitions}.Command(user),
-		cause:   err,
-	}
+	p := c.lacks(c.whoAmI(ctx), []permission.Permission{permission.ReadCRD(d.Name)})
+	p.cause = err
+	return p
 }
-
-var definitions = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
 
 // unreachable says why no answer came; false for an error that is an answer.
 func unreachable(err error) (string, bool) {

@@ -1,77 +1,246 @@
 package cli
 
 import (
-	"fmt"
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// everyGroup is RBAC's own word.
-const everyGroup = "*"
+const (
+	// forManager is the value of --for that stands for `godwit manager`.
+	forManager = "manager"
+	// everyGroup is RBAC's own word.
+	everyGroup = "*"
+)
+
+type rbacOptions struct {
+	selection
+	command         choice
+	users           []string
+	groups          []string
+	serviceAccounts []string
+	apiGroups       []string
+	allGroups       bool
+	controller      choice
+	family          choice
+	everywhere      bool
+	write           writeFlag
+}
 
 func (a *app) rbacCommand() *cobra.Command {
-	rights := operator.Rights{Namespace: "godwit", ServiceAccount: "godwit"}
-	var all bool
-	write := choice{value: string(crdmigrator.WritePatch), kind: "string"}
-	for _, w := range crdmigrator.Writes {
-		write.allowed = append(write.allowed, string(w))
-	}
-	controller := choice{value: operator.StorageVersionMigrator, allowed: operator.Controllers, kind: "string"}
+	o := &rbacOptions{}
 	c := &cobra.Command{
-		Use:   "rbac {--group GROUP... | --all-groups | --controller=revisionUpgrader}",
-		Short: "Print the roles that the manager needs, and no more",
-		Long: "Print the roles and bindings that `" + a.program + " manager` needs to migrate the custom resources of\n" +
-			"some API groups, for a ServiceAccount. Nothing is sent to a cluster.\n\n" +
-			"With --all-groups it could write every custom resource that there is, and every\n" +
-			"other object too: name the groups where you can.",
-		Example: "  " + a.program + " rbac --group=example.com --group=gateway.networking.k8s.io | kubectl apply -f -",
-		Args:    noArguments,
-		RunE: func(_ *cobra.Command, _ []string) error {
-			rights.Feature = controller.value
-			switch {
-			case rights.Feature != operator.StorageVersionMigrator:
-				if all || len(rights.Groups) > 0 {
-					return usagef("--group and --all-groups are for %s", operator.StorageVersionMigrator)
-				}
-			case all && len(rights.Groups) > 0:
-				return usagef("--group and --all-groups exclude each other")
-			case all:
-				rights.Groups = []string{everyGroup}
-			case len(rights.Groups) == 0:
-				return usagef("say which API groups: --group=GROUP, several times, or --all-groups")
+		Use:   "rbac [--for=COMMAND] {--user=NAME | --group=NAME | --serviceaccount=NAMESPACE:NAME}... [CRD... | -l SELECTOR | --all | -n NAMESPACE | -A]",
+		Short: "Print the roles that a command or the manager needs, as one manifest for kubectl apply",
+		Long: "Print the roles and bindings that give users, groups or ServiceAccounts the permissions of\n" +
+			"one command, and no others. Every permission on the list is one that the command asks the\n" +
+			"API server for.\n\n" +
+			"The commands of `" + a.program + " crd` need CustomResourceDefinitions: name them, or let --selector or\n" +
+			"--all read their names from the cluster. With --api-group the roles also hold for CRDs that\n" +
+			"an API group gets later. The commands of `" + a.program + " revision` need a namespace, or -A.\n\n" +
+			"--for=manager, the default without a user or a group, prints what `" + a.program + " manager` needs to\n" +
+			"migrate the custom resources of some API groups. With --all-groups it can write every\n" +
+			"object of the cluster: name the API groups where you can.\n\n" +
+			"To trim status.storedVersions, crd-run can patch the CRDs that it migrates; for the dry run\n" +
+			"of a release, crd-check can create CRDs and update the named ones.",
+		Example: "  # Let alice upgrade the revisions of one namespace\n  " + a.program + " rbac --user=alice -n shop | kubectl apply -f -\n\n" +
+			"  # Let a team see what there is to migrate\n  " + a.program + " rbac --for=crd-plan --group=platform --all | kubectl apply -f -\n\n" +
+			"  # What the manager needs\n  " + a.program + " rbac --api-group=example.com --api-group=gateway.networking.k8s.io | kubectl apply -f -",
+		ValidArgsFunction: a.completeNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.parse(a, c, args); err != nil {
+				return err
 			}
-			for _, group := range rights.Groups {
-				// "" would be the core group, every Secret in it.
-				if !all && (!strings.Contains(group, ".") || len(validation.IsDNS1123Subdomain(group)) > 0) {
-					return usagef("%q is no API group of custom resources: write it as in example.com; every group is --all-groups", group)
-				}
+			if o.command.value == forManager {
+				return permission.Write(a.streams.Out, o.manager().Objects())
 			}
-			rights.Writes = []crdmigrator.Write{crdmigrator.Write(write.value)}
-			for _, o := range rights.Objects() {
-				text, err := yaml.Marshal(o)
-				if err != nil {
-					return err
-				}
-				if _, err := fmt.Fprintf(a.streams.Out, "---\n%s", text); err != nil {
-					return err
-				}
-			}
-			return nil
+			return a.printPermissions(c.Context(), o)
 		},
 	}
+	o.addFlags(c)
+	return c
+}
+
+func (o *rbacOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&rights.Groups, "group", nil, "an API group whose objects may be migrated; several times for several")
-	flags.BoolVar(&all, "all-groups", false, "every API group")
-	controller.addTo(c, "controller", "", "whose roles")
-	write.addTo(c, "write", "", "the write that the configuration names, if it is not the default one")
-	flags.StringVar(&rights.ServiceAccount, "service-account", rights.ServiceAccount, "whom the manager runs as; the roles are called the same")
-	flags.StringVar(&rights.Namespace, "service-account-namespace", rights.Namespace, "where it runs")
-	return c
+	commands := []string{forManager}
+	for _, one := range permission.Commands {
+		commands = append(commands, string(one))
+	}
+	o.command = choice{allowed: commands, kind: "command"}
+	o.command.addTo(c, "for", "", "what the permissions are for: "+strings.Join(commands, ", ")+
+		" (default: manager without a user or a group; else revision-run with a namespace, and crd-run with CRDs)")
+	flags.StringArrayVar(&o.users, "user", nil, "a user, as the API server knows it; several times for several")
+	flags.StringArrayVar(&o.groups, "group", nil, "a group of users; several times for several")
+	flags.StringArrayVar(&o.serviceAccounts, "serviceaccount", nil, "a ServiceAccount as NAMESPACE:NAME; several times for several; that of the manager is godwit:godwit unless named")
+	o.addTo(c)
+	flags.BoolVar(&o.all, "all", false, "all CRDs of the cluster, as it is now")
+	flags.StringArrayVar(&o.apiGroups, "api-group", nil, "all CRDs of an API group; several times for several")
+	flags.BoolVar(&o.allGroups, "all-groups", false, "all API groups; for the manager only")
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "revisions of all namespaces")
+	o.controller = choice{value: operator.StorageVersionMigrator, allowed: operator.Controllers, kind: "string"}
+	o.controller.addTo(c, "controller", "", "which controller of the manager")
+	scope := revisionScope{}
+	scope.addFamily(c)
+	o.family = scope.family
+	o.write.addTo(c)
+}
+
+// parse checks what can be checked without a cluster.
+func (o *rbacOptions) parse(a *app, c *cobra.Command, args []string) error {
+	namespaced := c.Flags().Changed("namespace") || o.everywhere
+	ofCRDs := len(args) > 0 || o.selector != "" || o.all || len(o.apiGroups) > 0
+	o.infer(namespaced, ofCRDs)
+	if err := o.checkSubjects(); err != nil {
+		return err
+	}
+	switch {
+	case o.command.value == forManager:
+		return o.parseManager(namespaced, args)
+	case len(o.users)+len(o.groups)+len(o.serviceAccounts) == 0:
+		return usagef("for whom? give --user, --group or --serviceaccount")
+	case o.allGroups:
+		return usagef("--all-groups is for the manager; all CRDs are --all")
+	case o.command.value == "":
+		return usagef("what for? give --for, or CRDs, or a namespace")
+	case !permission.Command(o.command.value).OfCRDs():
+		return o.parseRevisions(a, c, ofCRDs)
+	case o.everywhere:
+		return usagef("--all-namespaces is for the commands of revision: CRDs span all namespaces")
+	case !ofCRDs && o.command.value != string(permission.CRDVerify):
+		return usagef("which CRDs? give their names, --selector, --all or --api-group")
+	}
+	if err := o.checkAPIGroups(); err != nil {
+		return err
+	}
+	return o.selection.parse(c, args, true)
+}
+
+func (o *rbacOptions) checkSubjects() error {
+	for _, one := range o.serviceAccounts {
+		if namespace, name, ok := strings.Cut(one, ":"); !ok || namespace == "" || name == "" || strings.Contains(name, ":") {
+			return usagef("invalid argument %q for \"--serviceaccount\": write it as NAMESPACE:NAME", one)
+		}
+	}
+	if slices.Contains(o.users, "") || slices.Contains(o.groups, "") {
+		return usagef("--user and --group need a name")
+	}
+	return nil
+}
+
+// infer chooses the command where none is given.
+func (o *rbacOptions) infer(namespaced, ofCRDs bool) {
+	person := len(o.users)+len(o.groups) > 0
+	switch {
+	case o.command.value != "":
+	case person && namespaced && !ofCRDs:
+		o.command.value = string(permission.RevisionRun)
+	case person && ofCRDs && !namespaced:
+		o.command.value = string(permission.CRDRun)
+	case !person:
+		o.command.value = forManager
+	}
+}
+
+func (o *rbacOptions) parseRevisions(a *app, c *cobra.Command, ofCRDs bool) error {
+	switch named := c.Flags().Changed("namespace"); {
+	case ofCRDs:
+		return usagef("--for=%s takes --namespace or --all-namespaces, and no CRDs", o.command.value)
+	case named == o.everywhere:
+		return usagef("where? give --namespace or --all-namespaces, one of them")
+	case named && *a.cluster.Namespace == "":
+		return usagef("--namespace has no name; all namespaces are --all-namespaces")
+	}
+	return nil
+}
+
+func (o *rbacOptions) parseManager(namespaced bool, args []string) error {
+	switch ofGroups := o.controller.value == operator.StorageVersionMigrator; {
+	case len(o.users)+len(o.groups) > 0:
+		return usagef("the manager runs as a ServiceAccount: give --serviceaccount, or another --for")
+	case len(o.serviceAccounts) > 1:
+		return usagef("the manager runs as one ServiceAccount")
+	case len(args) > 0 || o.selector != "" || o.all || namespaced:
+		return usagef("the roles of the manager are for API groups: --api-group=GROUP, several times, or --all-groups")
+	case !ofGroups && (o.allGroups || len(o.apiGroups) > 0):
+		return usagef("--api-group and --all-groups are for %s", operator.StorageVersionMigrator)
+	case ofGroups && o.allGroups && len(o.apiGroups) > 0:
+		return usagef("--api-group and --all-groups exclude each other")
+	case ofGroups && !o.allGroups && len(o.apiGroups) == 0:
+		return usagef("say which API groups: --api-group=GROUP, several times, or --all-groups")
+	}
+	return o.checkAPIGroups()
+}
+
+// checkAPIGroups refuses "", which would be the core group with every Secret in it.
+func (o *rbacOptions) checkAPIGroups() error {
+	for _, group := range o.apiGroups {
+		if !strings.Contains(group, ".") || len(validation.IsDNS1123Subdomain(group)) > 0 {
+			return usagef("%q is no API group of custom resources: write it as in example.com; every group is --all-groups, for the manager", group)
+		}
+	}
+	return nil
+}
+
+// manager says whom the manager runs as, and what it takes care of.
+func (o *rbacOptions) manager() operator.Rights {
+	r := operator.Rights{
+		Namespace: "godwit", ServiceAccount: "godwit", Feature: o.controller.value, Groups: o.apiGroups, Writes: []crdmigrator.Write{o.write.write()},
+	}
+	if len(o.serviceAccounts) > 0 {
+		r.Namespace, r.ServiceAccount, _ = strings.Cut(o.serviceAccounts[0], ":")
+	}
+	if o.allGroups {
+		r.Groups = []string{everyGroup}
+	}
+	return r
+}
+
+func (o *rbacOptions) subjects() []rbacv1.Subject {
+	var all []rbacv1.Subject
+	for _, name := range o.users {
+		all = append(all, permission.Subject(name))
+	}
+	for _, name := range o.groups {
+		all = append(all, permission.Group(name))
+	}
+	for _, one := range o.serviceAccounts {
+		namespace, name, _ := strings.Cut(one, ":")
+		all = append(all, permission.ServiceAccount(namespace, name))
+	}
+	return all
+}
+
+// printPermissions asks a cluster for no more than the names of CRDs, where a selector
+// or --all stands for them.
+func (a *app) printPermissions(ctx context.Context, o *rbacOptions) error {
+	scope := permission.Scope{
+		CRDs: o.names, APIGroups: o.apiGroups, Listed: len(o.names) == 0, Write: o.write.write(), Family: families[o.family.value].Describe(),
+	}
+	if !o.everywhere {
+		scope.Namespace = *a.cluster.Namespace
+	}
+	if o.selector != "" || o.all {
+		s, err := a.connect(ctx, purpose{program: a.program, command: permission.CRDVerify, scope: o.arguments("")}, crdmigrator.Options{})
+		if err != nil {
+			return err
+		}
+		if scope.CRDs, err = s.resolve(ctx, o.selection); err != nil {
+			return err
+		}
+	}
+	objects, err := permission.Manifest(permission.Command(o.command.value), scope, o.subjects())
+	if err != nil {
+		return err
+	}
+	return permission.Write(a.streams.Out, objects)
 }

@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
@@ -140,8 +142,8 @@ type revisionSession struct {
 
 // connectRevisions makes sure that there is something to upgrade, and something to
 // upgrade to.
-func (a *app) connectRevisions(ctx context.Context, scope *revisionScope, o revision.Options) (*revisionSession, error) {
-	c, err := a.dial(ctx)
+func (a *app) connectRevisions(ctx context.Context, p permission.Command, scope *revisionScope, o revision.Options) (*revisionSession, error) {
+	c, err := a.dial(ctx, a.purposeOf(p, scope))
 	if err != nil {
 		return nil, err
 	}
@@ -224,10 +226,14 @@ func (s *revisionSession) nothing(ctx context.Context) error {
 	return nil // who may not ask is not told
 }
 
-// explain knows which rights these commands need.
+// explain knows which permissions these commands need.
 func (s *revisionSession) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil && apierrors.IsForbidden(err) {
-		if missing := s.missing(ctx, s.rightsToRead()); missing != nil {
+		namespace := s.scope.namespace
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault
+		}
+		if missing := s.missing(ctx, namespace); missing != nil {
 			return missing
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -54,7 +55,7 @@ func (a *app) revisionPlanCommand() *cobra.Command {
 }
 
 func (a *app) revisionPlan(ctx context.Context, o *revisionPlanOptions) error {
-	s, err := a.connectRevisions(ctx, &o.revisionScope, revision.Options{Policy: o.policy()})
+	s, err := a.connectRevisions(ctx, permission.RevisionPlan, &o.revisionScope, revision.Options{Policy: o.policy()})
 	if err != nil {
 		return err
 	}

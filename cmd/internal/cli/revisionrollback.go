@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -101,7 +102,7 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 	defer cancel()
 	began := time.Now()
 	steps := &steps{console: a.console}
-	s, err := a.connectRevisions(ctx, &o.revisionScope, revision.Options{Policy: o.policy(), Progress: steps.moved})
+	s, err := a.connectRevisions(ctx, permission.RevisionRollback, &o.revisionScope, revision.Options{Policy: o.policy(), Progress: steps.moved})
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 	}
 	meant, wishes := o.wishes(items)
 	if len(meant) > 0 {
-		if err := errors.Join(s.missing(ctx, s.rightsToWrite()), s.inCharge(ctx, o.namespace, meant)); err != nil {
+		if err := errors.Join(s.missing(ctx, o.namespace), s.inCharge(ctx, o.namespace, meant)); err != nil {
 			return &exitError{Refused, err}
 		}
 		if !o.yes {
@@ -211,7 +212,7 @@ func (a *app) completeRevisions(c *cobra.Command, given []string, toComplete str
 	if err := o.parse(a, c, []string{"any"}); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	s, err := a.connectRevisions(ctx, &o.revisionScope, revision.Options{})
+	s, err := a.connectRevisions(ctx, permission.RevisionRollback, &o.revisionScope, revision.Options{})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

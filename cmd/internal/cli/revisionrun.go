@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/walk"
@@ -112,7 +113,11 @@ func (a *app) revisionRun(ctx context.Context, o *revisionRunOptions) error {
 	defer cancel()
 	began := time.Now()
 	steps := &steps{console: a.console}
-	s, err := a.connectRevisions(ctx, &o.revisionScope, o.options(steps))
+	command := permission.RevisionRun
+	if !changes {
+		command = permission.RevisionPlan
+	}
+	s, err := a.connectRevisions(ctx, command, &o.revisionScope, o.options(steps))
 	if err != nil {
 		return err
 	}
@@ -125,7 +130,7 @@ func (a *app) revisionRun(ctx context.Context, o *revisionRunOptions) error {
 		return a.sayDryRun(o, items)
 	}
 	if len(todo) > 0 {
-		if err := s.missing(ctx, s.rightsToWrite()); err != nil {
+		if err := s.missing(ctx, todo[0].Namespace); err != nil {
 			return &exitError{Refused, err}
 		}
 		if !o.yes {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -49,7 +50,7 @@ func (a *app) revisionStatusCommand() *cobra.Command {
 }
 
 func (a *app) revisionStatus(ctx context.Context, o *revisionStatusOptions) error {
-	s, err := a.connectRevisions(ctx, &o.revisionScope, revision.Options{Policy: revision.Policy{Retention: o.retention.duration()}})
+	s, err := a.connectRevisions(ctx, permission.RevisionStatus, &o.revisionScope, revision.Options{Policy: revision.Policy{Retention: o.retention.duration()}})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
@@ -107,7 +108,7 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 	}
 	ctx, cancel := o.timeout.limit(ctx)
 	defer cancel()
-	s, findings, err := a.look(ctx, o.selection, o.migratorOptions())
+	s, findings, err := a.look(ctx, permission.CRDRun, o.selection, o.migratorOptions())
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type connection struct {
 	client  *rest.RESTClient
 	server  string
 	context string // of the kubeconfig; empty in a cluster
+	purpose purpose
 }
 
 // session is a connection over which definitions are migrated.
@@ -43,8 +44,8 @@ type session struct {
 	limiter *walk.Limiter // nil: the migrator has one of its own
 }
 
-func (a *app) connect(ctx context.Context, o crdmigrator.Options) (*session, error) {
-	c, err := a.dial(ctx)
+func (a *app) connect(ctx context.Context, p purpose, o crdmigrator.Options) (*session, error) {
+	c, err := a.dial(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (a *app) connect(ctx context.Context, o crdmigrator.Options) (*session, err
 }
 
 // dial chooses the cluster by kubectl's rules and makes sure that it answers.
-func (a *app) dial(ctx context.Context) (*connection, error) {
+func (a *app) dial(ctx context.Context, p purpose) (*connection, error) {
 	loader := a.cluster.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
 	if err != nil && !clientcmd.IsEmptyConfig(err) {
@@ -69,7 +70,7 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	config.WarningHandler = rest.NewWarningWriter(a.console, rest.WarningWriterOptions{Deduplicate: true})
 	config.UserAgent = "godwit/" + buildInfo().Version
-	c := &connection{config: config, server: config.Host, context: raw.CurrentContext}
+	c := &connection{config: config, server: config.Host, context: raw.CurrentContext, purpose: p}
 	if *a.cluster.Context != "" {
 		c.context = *a.cluster.Context
 	}

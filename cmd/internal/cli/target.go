@@ -55,6 +55,22 @@ func (s *selection) parse(c *cobra.Command, args []string, all bool) error {
 	return nil
 }
 
+// arguments are those of `godwit rbac` that say the same, with the write if it is not
+// the default one.
+func (s *selection) arguments(w crdmigrator.Write) []string {
+	var all []string
+	if w != "" && w != crdmigrator.WritePatch {
+		all = append(all, "--write="+string(w))
+	}
+	switch {
+	case len(s.names) > 0:
+		return append(all, s.names...)
+	case s.selector != "":
+		return append(all, "--selector="+s.selector)
+	}
+	return append(all, "--all")
+}
+
 // bareName takes names as kubectl prints them with -o name, and short forms.
 func bareName(name string) string {
 	kind, rest, ok := strings.Cut(name, "/")
@@ -99,7 +115,7 @@ func (s *session) resolve(ctx context.Context, sel selection) ([]string, error) 
 func (a *app) completeNames(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(c.Context(), dialTimeout)
 	defer cancel()
-	s, err := a.connect(ctx, crdmigrator.Options{})
+	s, err := a.connect(ctx, purpose{}, crdmigrator.Options{})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

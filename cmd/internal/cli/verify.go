@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/etcd"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
@@ -68,7 +69,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions) error {
 		return err
 	}
 	defer func() { _ = kv.Close() }()
-	s, findings, err := a.look(ctx, o.selection, crdmigrator.Options{})
+	s, findings, err := a.look(ctx, permission.CRDVerify, o.selection, crdmigrator.Options{})
 	if err != nil {
 		return err
 	}

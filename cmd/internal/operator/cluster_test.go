@@ -37,7 +37,9 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// plane is shared by the tests, each of which has a group and a manager of its own.
+// plane is shared by the tests, each of which has a group and a manager of its own. Its
+// API server admits owner references as OpenShift's does: the manager's own permissions
+// are enough there, too.
 // They take turns, since a manager takes every CRDMigration for its own. Tests that
 // last, or hurt the control plane, start another and run beside them.
 var (
@@ -61,7 +63,8 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "32") // those that wait for their turn or for a place run, too
 	}
 	log.SetLogger(logr.Discard()) // managers are processes of their own, and say what they say there
-	os.Exit(controlplane.Main(m, &plane, installOwnKinds))
+	enforced := controlplane.Options{APIServerArgs: []string{controlplane.EnforceOwnerReferences}}
+	os.Exit(enforced.Main(m, &plane, installOwnKinds))
 }
 
 // runManager is the life of such a process.

@@ -1,14 +1,13 @@
 package operator
 
 import (
-	"fmt"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
@@ -28,26 +27,12 @@ type Rights struct {
 
 // Objects are the roles and their bindings, and no right that is not used.
 func (r Rights) Objects() []client.Object {
-	var objects []client.Object
 	if r.Feature == "" {
 		r.Feature = StorageVersionMigrator
 	}
-	for _, role := range grant(roles(r.Feature, r.Namespace), "", r.migrated()...) {
-		if role.namespace == "" {
-			objects = append(objects,
-				&rbacv1.ClusterRole{ObjectMeta: r.meta(""), Rules: role.rules},
-				&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(""), RoleRef: r.ref("ClusterRole"), Subjects: r.subjects()})
-			continue
-		}
-		objects = append(objects,
-			&rbacv1.Role{ObjectMeta: r.meta(role.namespace), Rules: role.rules},
-			&rbacv1.RoleBinding{ObjectMeta: r.meta(role.namespace), RoleRef: r.ref("Role"), Subjects: r.subjects()})
-	}
-	for _, o := range objects {
-		kind := fmt.Sprintf("%T", o)[len("*v1."):]
-		o.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
-	}
-	return objects
+	all := permission.Add(roles(r.Feature, r.Namespace), "", r.migrated()...)
+	return permission.Bind(all, []rbacv1.Subject{permission.ServiceAccount(r.Namespace, r.ServiceAccount)},
+		func(permission.Role) string { return r.ServiceAccount })
 }
 
 // ownKinds are migrated like any other.
@@ -88,16 +73,4 @@ func (r Rights) verbs() (verbs []string, status bool) {
 
 func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
-}
-
-func (r Rights) meta(namespace string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: r.ServiceAccount, Namespace: namespace}
-}
-
-func (r Rights) ref(kind string) rbacv1.RoleRef {
-	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: r.ServiceAccount}
-}
-
-func (r Rights) subjects() []rbacv1.Subject {
-	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.Namespace, Name: r.ServiceAccount}}
 }

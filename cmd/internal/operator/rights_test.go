@@ -13,7 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
 )
 
 // serviceAccount makes a namespace and a ServiceAccount's credentials in it, with
@@ -136,6 +138,20 @@ func TestOneRoleInEachNamespace(t *testing.T) {
 		want[namespace] += 2 // its lease, its events
 		if diff := cmp.Diff(want, rules); diff != "" {
 			t.Errorf("manager in %s: rules by namespace (-want +got):\n%s", namespace, diff)
+		}
+	}
+}
+
+// TestManagerHasThePermissionsOfARun: it does what `godwit revision run` does, everywhere.
+func TestManagerHasThePermissionsOfARun(t *testing.T) {
+	role, _ := Rights{Feature: RevisionUpgrader}.Objects()[0].(*rbacv1.ClusterRole)
+	for _, p := range permission.For(permission.RevisionRun, permission.Scope{Family: kubevirt.Family{}.Describe()}) {
+		for _, verb := range p.Verbs {
+			if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+				return slices.Contains(r.APIGroups, p.Resource.Group) && slices.Contains(r.Resources, p.Resource.Resource) && slices.Contains(r.Verbs, verb)
+			}) {
+				t.Errorf("the manager has no permission to %s %s, which a run needs", verb, p.Resource)
+			}
 		}
 	}
 }

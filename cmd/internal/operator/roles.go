@@ -11,6 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
 
 // What the process itself needs. Leader election has a lease where the manager is,
@@ -34,15 +36,9 @@ const ownNamespace = "OWN"
 //go:embed roles/*.yaml
 var generatedRoles embed.FS
 
-// role is what the manager may do in a namespace; everywhere if that is empty.
-type role struct {
-	namespace string
-	rules     []rbacv1.PolicyRule
-}
-
 // roles are what the markers of a feature ask for, of a manager in a namespace. The
 // cluster's comes first.
-func roles(feature, namespace string) []role {
+func roles(feature, namespace string) []permission.Role {
 	file, err := generatedRoles.ReadFile("roles/" + component(feature) + ".yaml")
 	if err != nil {
 		panic(err) // it is compiled in
@@ -54,8 +50,8 @@ func roles(feature, namespace string) []role {
 	return all
 }
 
-func decodeRoles(file []byte, namespace string) ([]role, error) {
-	all := []role{{}}
+func decodeRoles(file []byte, namespace string) ([]permission.Role, error) {
+	all := []permission.Role{{}}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file)))
 	for {
 		document, err := documents.Read()
@@ -72,18 +68,6 @@ func decodeRoles(file []byte, namespace string) ([]role, error) {
 		if one.Namespace == ownNamespace {
 			one.Namespace = namespace
 		}
-		all = grant(all, one.Namespace, one.Rules...)
+		all = permission.Add(all, one.Namespace, one.Rules...)
 	}
-}
-
-// grant adds rules, so that there is one role for each namespace: the manager may
-// be in one where it needs more than others do.
-func grant(all []role, namespace string, rules ...rbacv1.PolicyRule) []role {
-	for i := range all {
-		if all[i].namespace == namespace {
-			all[i].rules = append(all[i].rules, rules...)
-			return all
-		}
-	}
-	return append(all, role{namespace, rules})
 }

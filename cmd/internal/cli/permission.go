@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+)
+
+// purpose is what a connection is for, as `godwit rbac` is told it.
+type purpose struct {
+	program string // as a person types it
+	command permission.Command
+	scope   []string // arguments of `godwit rbac` that say of what
+}
+
+// grant is the command by which an administrator gives a user all permissions that the
+// purpose needs. The user can't: nobody grants a permission that they lack.
+func (p purpose) grant(user string) string {
+	words := append([]string{"rbac", "--for=" + string(p.command), subjectFlag(user)}, p.scope...)
+	for i := range words {
+		words[i] = quote(words[i])
+	}
+	return p.program + " " + strings.Join(words, " ") + " | kubectl apply -f -"
+}
+
+// remedy says who runs the command.
+func (p purpose) remedy(user string) string { return "an administrator runs: " + p.grant(user) }
+
+func subjectFlag(user string) string {
+	s := permission.Subject(user)
+	if s.Kind == rbacv1.ServiceAccountKind {
+		return "--serviceaccount=" + s.Namespace + ":" + s.Name
+	}
+	return "--user=" + s.Name
+}
+
+// lacks is the problem of a user without some permissions.
+func (c *connection) lacks(user string, missing []permission.Permission) *problem {
+	return &problem{
+		reason:  report.ReasonForbidden,
+		message: fmt.Sprintf("%s lacks permissions: %s", user, permission.List(missing)),
+		remedy:  c.purpose.remedy(user),
+	}
+}
+
+// denied returns what of the permissions the user lacks. It asks the API server, which
+// knows all of its authorizers; where that does not answer, nothing is taken for denied.
+func (c *connection) denied(ctx context.Context, needed []permission.Permission) []permission.Permission {
+	var all []permission.Permission
+	for _, p := range needed {
+		names := p.Names
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		p.Verbs = slices.DeleteFunc(slices.Clone(p.Verbs), func(verb string) bool {
+			return !slices.ContainsFunc(names, func(name string) bool { return c.deniedOne(ctx, p, verb, name) })
+		})
+		if len(p.Verbs) > 0 {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (c *connection) deniedOne(ctx context.Context, p permission.Permission, verb, name string) bool {
+	resource, subresource, _ := strings.Cut(p.Resource.Resource, "/")
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: p.Namespace, Verb: verb, Group: p.Resource.Group, Resource: resource, Subresource: subresource, Name: name,
+		}},
+	}
+	err := c.client.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(review).Do(ctx).Into(review)
+	return err == nil && !review.Status.Allowed
+}

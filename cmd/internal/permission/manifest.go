@@ -1,0 +1,152 @@
+package permission
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Role is what is allowed in a namespace; everywhere if that is empty.
+type Role struct {
+	Namespace string
+	Rules     []rbacv1.PolicyRule
+}
+
+// Add appends rules so that there is one role for each namespace.
+func Add(roles []Role, namespace string, rules ...rbacv1.PolicyRule) []Role {
+	for i := range roles {
+		if roles[i].Namespace == namespace {
+			roles[i].Rules = append(roles[i].Rules, rules...)
+			return roles
+		}
+	}
+	return append(roles, Role{namespace, rules})
+}
+
+// Roles hold the permissions and no others, in as few rules as say it plainly:
+// resources of a group that have the same verbs share one.
+func Roles(all []Permission) []Role {
+	var roles []Role
+	for _, p := range merged(all) {
+		i := slices.IndexFunc(roles, func(r Role) bool { return r.Namespace == p.Namespace })
+		if i < 0 {
+			roles, i = append(roles, Role{Namespace: p.Namespace}), len(roles)
+		}
+		r := &roles[i]
+		same := slices.IndexFunc(r.Rules, func(have rbacv1.PolicyRule) bool {
+			return have.APIGroups[0] == p.Resource.Group && slices.Equal(have.Verbs, p.Verbs) && slices.Equal(have.ResourceNames, p.Names)
+		})
+		if same >= 0 {
+			r.Rules[same].Resources = append(r.Rules[same].Resources, p.Resource.Resource)
+			continue
+		}
+		r.Rules = append(r.Rules, rbacv1.PolicyRule{
+			APIGroups: []string{p.Resource.Group}, Resources: []string{p.Resource.Resource}, ResourceNames: p.Names, Verbs: p.Verbs,
+		})
+	}
+	return roles
+}
+
+// Bind makes the objects that give roles to subjects. name is of a role and of its
+// binding.
+func Bind(roles []Role, subjects []rbacv1.Subject, name func(Role) string) []client.Object {
+	var objects []client.Object
+	for _, r := range roles {
+		meta := metav1.ObjectMeta{Name: name(r), Namespace: r.Namespace}
+		if r.Namespace == "" {
+			objects = append(objects,
+				&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: r.Rules},
+				&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: roleRef("ClusterRole", meta.Name), Subjects: subjects})
+			continue
+		}
+		objects = append(objects,
+			&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: meta, Rules: r.Rules},
+			&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: meta, RoleRef: roleRef("Role", meta.Name), Subjects: subjects})
+	}
+	return objects
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+func roleRef(kind, name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+}
+
+// Manifest gives subjects the permissions of a command. The name of each role ends in
+// a hash of what it allows and to whom: no manifest takes away what another one gave.
+func Manifest(c Command, s Scope, subjects []rbacv1.Subject) ([]client.Object, error) {
+	roles := Roles(For(c, s))
+	names := map[string]string{}
+	for _, r := range roles {
+		text, err := json.Marshal(struct {
+			Rules    []rbacv1.PolicyRule
+			Subjects []rbacv1.Subject
+		}{r.Rules, subjects})
+		if err != nil {
+			return nil, fmt.Errorf("name the role of %s: %w", c, err)
+		}
+		sum := sha256.Sum256(text)
+		names[r.Namespace] = strings.Join([]string{"godwit", string(c), nameOf(subjects), hex.EncodeToString(sum[:])[:8]}, "-")
+	}
+	return Bind(roles, subjects, func(r Role) string { return names[r.Namespace] }), nil
+}
+
+// maxSubject bounds the part of a role's name that is for people.
+const maxSubject = 40
+
+// nameOf is the first subject, as far as the name of any object may hold it.
+func nameOf(subjects []rbacv1.Subject) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(subjects[0].Name))
+	return strings.Trim(name[:min(len(name), maxSubject)], "-")
+}
+
+// Write prints objects as YAML documents that `kubectl apply -f -` takes.
+func Write(w io.Writer, objects []client.Object) error {
+	for _, o := range objects {
+		text, err := yaml.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("encode %s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
+		}
+		if _, err := fmt.Fprintf(w, "---\n%s", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const serviceAccountPrefix = "system:serviceaccount:"
+
+// Subject is who a name stands for by which the API server knows a caller.
+func Subject(user string) rbacv1.Subject {
+	namespace, name, ok := strings.Cut(strings.TrimPrefix(user, serviceAccountPrefix), ":")
+	if ok && strings.HasPrefix(user, serviceAccountPrefix) {
+		return ServiceAccount(namespace, name)
+	}
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
+}
+
+// Group is all users of a group.
+func Group(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+}
+
+// ServiceAccount is one of a namespace.
+func ServiceAccount(namespace, name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
+}

@@ -1,0 +1,116 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// Permission is what RBAC grants: verbs on one resource.
+type Permission struct {
+	Verbs []string
+	// Resource with its subresource after a slash, if it has one.
+	Resource schema.GroupResource
+	// Names of the objects; none means all.
+	Names []string
+	// Namespace of the objects; empty means all, or objects without a namespace.
+	Namespace string
+	Need      Need
+}
+
+// Need says what happens without a permission.
+type Need int
+
+const (
+	// Required means that the command refuses to begin.
+	Required Need = iota
+	// RequiredIfEnforced means Required where the API server runs the admission plugin
+	// OwnerReferencesPermissionEnforcement, as OpenShift does, and unused elsewhere.
+	RequiredIfEnforced
+	// Optional means that the command goes on and knows less.
+	Optional
+)
+
+// String is the permission as in "alice lacks the permission to …".
+func (p Permission) String() string {
+	text := strings.Join(p.Verbs, ", ") + " " + resourceText(p.Resource)
+	if len(p.Names) > 0 {
+		text += " " + strings.Join(p.Names, ", ")
+	}
+	if p.Namespace != "" {
+		text += " in namespace " + p.Namespace
+	}
+	return text
+}
+
+// resourceText is how kubectl writes a resource: the subresource comes after the group.
+func resourceText(r schema.GroupResource) string {
+	resource, subresource, _ := strings.Cut(r.Resource, "/")
+	text := schema.GroupResource{Group: r.Group, Resource: resource}.String()
+	if subresource != "" {
+		text += "/" + subresource
+	}
+	return text
+}
+
+// List says several permissions in one sentence.
+func List(all []Permission) string {
+	texts := make([]string, len(all))
+	for i, p := range all {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// ofGrants are permissions as package crdmigrator lists them.
+func ofGrants(grants []crdmigrator.Grant, need Need) []Permission {
+	all := make([]Permission, len(grants))
+	for i, g := range grants {
+		all[i] = Permission{Verbs: []string{g.Verb}, Resource: g.Resource, Namespace: g.Namespace, Need: need}
+		if g.Name != "" {
+			all[i].Names = []string{g.Name}
+		}
+	}
+	return all
+}
+
+// merged joins permissions that differ in their verbs, and then those that differ in
+// their objects.
+func merged(all []Permission) []Permission {
+	all = join(all, func(a, b Permission) bool { return slices.Equal(a.Names, b.Names) }, func(into *Permission, p Permission) {
+		into.Verbs = union(into.Verbs, p.Verbs)
+	})
+	return join(all, func(a, b Permission) bool {
+		return len(a.Names) > 0 && len(b.Names) > 0 && slices.Equal(a.Verbs, b.Verbs)
+	}, func(into *Permission, p Permission) { into.Names = union(into.Names, p.Names) })
+}
+
+// join folds each permission into the first of the same resource and namespace that
+// matches.
+func join(all []Permission, match func(a, b Permission) bool, fold func(into *Permission, p Permission)) []Permission {
+	var joined []Permission
+	for _, p := range all {
+		at := slices.IndexFunc(joined, func(j Permission) bool {
+			return j.Resource == p.Resource && j.Namespace == p.Namespace && match(j, p)
+		})
+		if at < 0 {
+			p.Verbs, p.Names = slices.Clone(p.Verbs), slices.Clone(p.Names)
+			joined = append(joined, p)
+			continue
+		}
+		fold(&joined[at], p)
+	}
+	return joined
+}
+
+func union(a, b []string) []string {
+	for _, one := range b {
+		if !slices.Contains(a, one) {
+			a = append(a, one)
+		}
+	}
+	return a
+}

@@ -1,0 +1,184 @@
+package permission
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
+)
+
+var alice = []rbacv1.Subject{Subject("alice")}
+
+// atoms are single permissions, as an authorizer knows them.
+func atoms(roles []Role) []string {
+	var all []string
+	for _, role := range roles {
+		for _, rule := range role.Rules {
+			names := rule.ResourceNames
+			if len(names) == 0 {
+				names = []string{""}
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						for _, name := range names {
+							all = append(all, strings.Join([]string{role.Namespace, group, resource, verb, name}, "|"))
+						}
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// The roles of a command allow what its list says, however few rules say it, and
+// nothing else.
+func TestRolesHoldTheListAndNothingElse(t *testing.T) {
+	family := kubevirt.Family{}.Describe()
+	scopes := map[string]Scope{
+		"one CRD":       {CRDs: []string{"widgets.example.com"}},
+		"several CRDs":  {CRDs: []string{"widgets.example.com", "gadgets.example.com", "geese.example.org"}, Write: crdmigrator.WriteStatusPatch},
+		"all CRDs":      {CRDs: []string{"widgets.example.com", "gadgets.example.com"}, Listed: true},
+		"an API group":  {APIGroups: []string{"example.com"}, Write: crdmigrator.WriteUpdate},
+		"a namespace":   {Family: family, Namespace: "shop"},
+		"the namespace": {Family: family, Namespace: "kube-system"},
+		"everywhere":    {Family: family},
+	}
+	for name, scope := range scopes {
+		for _, c := range Commands {
+			if c.OfCRDs() == (scope.Family.Name != "") {
+				continue
+			}
+			var want []Role
+			for _, p := range For(c, scope) {
+				want = Add(want, p.Namespace, rbacv1.PolicyRule{
+					APIGroups: []string{p.Resource.Group}, Resources: []string{p.Resource.Resource}, ResourceNames: p.Names, Verbs: p.Verbs,
+				})
+			}
+			got := Roles(For(c, scope))
+			if diff := cmp.Diff(atoms(want), atoms(got)); diff != "" {
+				t.Errorf("%s of %s: permissions (-list +roles):\n%s", c, name, diff)
+			}
+		}
+	}
+}
+
+func TestListsFollowTheCommand(t *testing.T) {
+	family := kubevirt.Family{}.Describe()
+	crd := Scope{CRDs: []string{"widgets.example.com"}}
+	shop := Scope{Family: family, Namespace: "shop"}
+	const (
+		widgets   = "|example.com|widgets|"
+		revisions = "shop|apps|controllerrevisions|"
+	)
+	for name, test := range map[string]struct {
+		command    Command
+		scope      Scope
+		has, lacks []string
+		reason     string
+	}{
+		"plan of CRDs": {CRDPlan, crd, []string{widgets + "list|", "kube-system|coordination.k8s.io|leases|list|"}, []string{widgets + "patch|", "|apiextensions.k8s.io|customresourcedefinitions|patch|"},
+			"a plan writes nothing"},
+		"run of CRDs": {CRDRun, crd, []string{widgets + "patch|", "|apiextensions.k8s.io|customresourcedefinitions/status|patch|widgets.example.com"}, []string{"|apiextensions.k8s.io|customresourcedefinitions/status|patch|"},
+			"it trims what it migrates and nothing else"},
+		"another write": {CRDRun, Scope{CRDs: crd.CRDs, Write: crdmigrator.WriteStatusPatch}, []string{"|example.com|widgets/status|patch|", widgets + "patch|"}, nil,
+			"managedFields are cleaned by a patch of the object, whatever the write"},
+		"all CRDs": {CRDPlan, Scope{CRDs: crd.CRDs, Listed: true}, []string{"|apiextensions.k8s.io|customresourcedefinitions|list|", "|apiextensions.k8s.io|customresourcedefinitions|get|"}, nil,
+			"RBAC does not restrict a list by name"},
+		"verify": {CRDVerify, crd, []string{"|apiextensions.k8s.io|customresourcedefinitions|get|widgets.example.com"}, []string{widgets + "list|", "|apiextensions.k8s.io|customresourcedefinitions|get|"},
+			"etcd has the objects"},
+		"check": {CRDCheck, crd, []string{"|apiextensions.k8s.io|customresourcedefinitions|update|widgets.example.com", widgets + "list|"}, []string{"|apiextensions.k8s.io|customresourcedefinitions|update|"},
+			"a dry run takes the permission of the write"},
+		"status": {RevisionStatus, shop, []string{revisions + "list|"}, []string{revisions + "patch|"},
+			"it only reads"},
+		"run of revisions": {RevisionRun, shop, []string{revisions + "create|", "shop|kubevirt.io|virtualmachines/status|patch|", "shop|snapshot.kubevirt.io|virtualmachinesnapshots/finalizers|update|"}, []string{"|apps|controllerrevisions|create|"},
+			"new revisions block the deletion of their owner"},
+		"rollback": {RevisionRollback, shop, []string{revisions + "delete|", "shop|kubevirt.io|virtualmachines|patch|"}, []string{revisions + "create|", "shop|kubevirt.io|virtualmachines/finalizers|update|"},
+			"it makes no revisions"},
+	} {
+		got := atoms(Roles(For(test.command, test.scope)))
+		for _, want := range test.has {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s: %q is missing (%s) in %q", name, want, test.reason, got)
+			}
+		}
+		for _, unwanted := range test.lacks {
+			if slices.Contains(got, unwanted) {
+				t.Errorf("%s: %q is too much: %s", name, unwanted, test.reason)
+			}
+		}
+	}
+}
+
+// A role of one manifest never replaces a role of another one that allows something
+// else, or allows it to another subject.
+func TestRolesOfDifferentManifestsHaveDifferentNames(t *testing.T) {
+	family := kubevirt.Family{}.Describe()
+	type manifest struct {
+		command  Command
+		scope    Scope
+		subjects []rbacv1.Subject
+	}
+	content := map[string]string{}
+	for _, m := range []manifest{
+		{RevisionRun, Scope{Family: family, Namespace: "shop"}, alice},
+		{RevisionRun, Scope{Family: family, Namespace: "edge"}, alice},
+		{RevisionRun, Scope{Family: family}, alice},
+		{CRDRun, Scope{CRDs: []string{"widgets.example.com"}}, alice},
+		{CRDRun, Scope{CRDs: []string{"gadgets.example.com"}}, alice},
+		{CRDRun, Scope{CRDs: []string{"gadgets.example.com"}}, []rbacv1.Subject{Subject("Alice")}},
+		{CRDRun, Scope{CRDs: []string{"gadgets.example.com"}}, []rbacv1.Subject{Group("alice")}},
+		{CRDRun, Scope{CRDs: []string{"gadgets.example.com"}}, []rbacv1.Subject{Subject("system:serviceaccount:a:alice")}},
+		{CRDRun, Scope{CRDs: []string{"gadgets.example.com"}}, []rbacv1.Subject{Subject("system:serviceaccount:b:alice")}},
+	} {
+		objects, err := Manifest(m.command, m.scope, m.subjects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			key := strings.Join([]string{o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName()}, "/")
+			var text bytes.Buffer
+			if err := Write(&text, []client.Object{o}); err != nil {
+				t.Fatal(err)
+			}
+			if there, ok := content[key]; ok && there != text.String() {
+				t.Errorf("two manifests have %s:\n%s\n%s", key, there, text.String())
+			}
+			content[key] = text.String()
+		}
+	}
+}
+
+func TestSubjectOf(t *testing.T) {
+	for user, want := range map[string]rbacv1.Subject{
+		"alice":                           {APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "alice"},
+		"system:serviceaccount:ci:robot":  {Kind: "ServiceAccount", Namespace: "ci", Name: "robot"},
+		"system:serviceaccount":           {APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "system:serviceaccount"},
+		"system:serviceaccounts:ci:robot": {APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "system:serviceaccounts:ci:robot"},
+		"a:b":                             {APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "a:b"},
+	} {
+		if diff := cmp.Diff(want, Subject(user)); diff != "" {
+			t.Errorf("Subject(%q) (-want +got):\n%s", user, diff)
+		}
+	}
+}
+
+func TestPermissionAsText(t *testing.T) {
+	p := Permission{
+		Verbs: []string{"get", "patch"}, Resource: schema.GroupResource{Group: "example.com", Resource: "widgets/status"},
+		Names: []string{"a", "b"}, Namespace: "shop",
+	}
+	if got, want := p.String(), "get, patch widgets.example.com/status a, b in namespace shop"; got != want {
+		t.Errorf("String() = %q, want %q", got, want)
+	}
+}

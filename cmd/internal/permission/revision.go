@@ -1,0 +1,64 @@
+package permission
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+)
+
+var controllerRevisions = schema.GroupResource{Group: appsv1.GroupName, Resource: "controllerrevisions"}
+
+// revisionPlan reads. A list that is refused leaves nothing to say: a reference that
+// was not looked for can be lost.
+func (s Scope) revisionPlan() []Permission {
+	all := []Permission{{Resource: crds, Verbs: []string{"get"}}}
+	for _, r := range s.Family.Referrers {
+		all = append(all, s.in(r.Resource, Required, "list"))
+	}
+	if s.Namespace != "" { // to tell a typo from a namespace without revisions
+		all = append(all, Permission{
+			Resource: schema.GroupResource{Resource: "namespaces"}, Verbs: []string{"get"}, Names: []string{s.Namespace}, Need: Optional,
+		})
+	}
+	return all
+}
+
+// revisionRun writes references and revisions. The new revisions have owners, whose
+// deletion they block as the old ones do.
+func (s Scope) revisionRun() []Permission {
+	all := append(s.revisionPlan(), s.references()...)
+	all = append(all, s.in(controllerRevisions, Required, "get", "create", "patch", "delete"))
+	for _, o := range s.Family.Owners {
+		all = append(all, s.in(schema.GroupResource{Group: o.Group, Resource: o.Resource + "/finalizers"}, RequiredIfEnforced, "update"))
+	}
+	return all
+}
+
+// revisionRollback makes no revisions. It looks for upgrades that the manager has under
+// way.
+func (s Scope) revisionRollback() []Permission {
+	all := append(s.revisionPlan(), s.references()...)
+	return append(all,
+		s.in(controllerRevisions, Required, "get", "patch", "delete"),
+		s.in(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "controllerrevisionupgrades"}, Optional, "list"))
+}
+
+// references are written to the objects that hold them.
+func (s Scope) references() []Permission {
+	var all []Permission
+	for _, r := range s.Family.Referrers {
+		if r.Resource == controllerRevisions {
+			continue // their references are fixed
+		}
+		all = append(all, s.in(r.Resource, Required, "get", "patch"))
+		for _, sub := range r.Subresources {
+			all = append(all, s.in(schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Resource + "/" + sub}, Required, "patch"))
+		}
+	}
+	return all
+}
+
+func (s Scope) in(r schema.GroupResource, need Need, verbs ...string) Permission {
+	return Permission{Resource: r, Verbs: verbs, Namespace: s.Namespace, Need: need}
+}

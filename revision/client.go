@@ -29,16 +29,30 @@ var controllerRevisions = appsv1.SchemeGroupVersion.WithResource("controllerrevi
 
 // client is every request this package makes. It decides nothing and never
 // retries.
-type client struct{ rest rest.Interface }
+type client struct {
+	rest rest.Interface
+	// stored reads and writes single revisions in protobuf, see controllerrevision.go.
+	stored rest.Interface
+}
 
 func newClient(cfg *rest.Config, limiter *walk.Limiter) (*client, error) {
 	cfg = limiter.Config(cfg)
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // a refusal is a Status, and says why
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON
 	r, err := rest.UnversionedRESTClientFor(cfg)
-	return &client{rest: r}, err
+	if err != nil {
+		return nil, err
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath, cfg.GroupVersion = "/apis", &appsv1.SchemeGroupVersion
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	stored, err := rest.RESTClientFor(cfg)
+	return &client{rest: r, stored: stored}, err
 }
 
 func path(r schema.GroupVersionResource, namespace string, more ...string) []string {
@@ -191,61 +205,6 @@ func (c *client) definition(ctx context.Context, r schema.GroupResource) (Defini
 		}
 	}
 	return d, nil
-}
-
-// revision reads one, live; nil if there is none.
-func (c *client) revision(ctx context.Context, namespace, name string) (*appsv1.ControllerRevision, error) {
-	r := &appsv1.ControllerRevision{}
-	err := ask(ctx, c.rest.Get().AbsPath(path(controllerRevisions, namespace, name)...), r)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read controllerrevision %s/%s: %w", namespace, name, err)
-	}
-	return r, nil
-}
-
-func (c *client) create(ctx context.Context, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	created := &appsv1.ControllerRevision{}
-	err = ask(ctx, c.rest.Post().AbsPath(path(controllerRevisions, r.Namespace)...).
-		SetHeader("Content-Type", runtime.ContentTypeJSON).Param("fieldManager", fieldManager).Body(body), created)
-	return created, err
-}
-
-// metadata changes labels and annotations of a revision as it was read; a null
-// removes one.
-func (c *client) metadata(ctx context.Context, r *appsv1.ControllerRevision, labels, annotations map[string]*string) (*appsv1.ControllerRevision, error) {
-	type meta struct {
-		ResourceVersion string             `json:"resourceVersion"`
-		Labels          map[string]*string `json:"labels,omitempty"`
-		Annotations     map[string]*string `json:"annotations,omitempty"`
-	}
-	body, err := json.Marshal(map[string]meta{"metadata": {r.ResourceVersion, labels, annotations}})
-	if err != nil {
-		return nil, err
-	}
-	patched := &appsv1.ControllerRevision{}
-	err = ask(ctx, c.rest.Patch(types.MergePatchType).AbsPath(path(controllerRevisions, r.Namespace, r.Name)...).
-		Param("fieldManager", fieldManager).Body(body), patched)
-	return patched, err
-}
-
-// remove deletes a revision if it still is the very one that was read.
-func (c *client) remove(ctx context.Context, r *appsv1.ControllerRevision) error {
-	body, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion},
-	})
-	if err != nil {
-		return err
-	}
-	return ask(ctx, c.rest.Delete().AbsPath(path(controllerRevisions, r.Namespace, r.Name)...).
-		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body), nil)
 }
 
 // holder reads one object that refers to revisions, live; nil if there is none.

@@ -2,6 +2,8 @@ package revision
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +14,32 @@ import (
 // ErrForeign says that a revision holds something of another family, or of none: a
 // StatefulSet's patch, the specification that a virtual machine was started with.
 var ErrForeign = errors.New("the revision is none of this family")
+
+// ForeignOwnerError says that a revision holds something of the family and has a
+// controller that is none of [Description.Owners].
+type ForeignOwnerError struct{ Kind, Name string }
+
+func (e *ForeignOwnerError) Error() string {
+	return fmt.Sprintf("its controller is %s %s, which may remove it", e.Kind, e.Name)
+}
+
+// ErrNoOwner says that a revision has no controller, and a name that does not say whose it is.
+var ErrNoOwner = errors.New("it has no controller, and its name does not say whose it is")
+
+// MissingLabelsError says that neither the data of a revision nor its name tells of which
+// object it is a copy, and which labels would.
+type MissingLabelsError struct{ Labels []string }
+
+func (e *MissingLabelsError) Error() string {
+	return "neither its data nor its name says of which object it is a copy: it needs the labels " + strings.Join(e.Labels, ", ")
+}
+
+// ConversionError says that a family has no conversion from one version to another.
+type ConversionError struct{ From, To string }
+
+func (e *ConversionError) Error() string {
+	return fmt.Sprintf("there is no conversion from %s to %s", e.From, e.To)
+}
 
 // Family is one kind of stashed objects: who refers to them, how their data is
 // read and converted, and how their revisions are called. It does no I/O and
@@ -24,7 +52,7 @@ type Family interface {
 	// refers to, and the object may be without a kind then. ErrForeign where it is
 	// none of the family's; any other error where it is, and can't be read.
 	Decode(r *appsv1.ControllerRevision, claim Claim) (Stash, error)
-	// Convert carries a stash to a version. What that version does not know is
+	// Convert carries a stash to a version, or is a ConversionError. What that version does not know is
 	// carried through and is among the losses, beside those of the stash that is
 	// given, which is not changed.
 	Convert(s Stash, version string) (Stash, error)
@@ -40,6 +68,8 @@ type Description struct {
 	Name string
 	// Versions that a stash may speak, oldest first.
 	Versions []string
+	// Targets are the versions that stashes at older ones can be converted to, oldest first.
+	Targets []string
 	// Definitions of the kinds that are stashed.
 	Definitions []schema.GroupResource
 	// Referrers are the resources whose objects refer to revisions, all of them: a

@@ -44,11 +44,19 @@ const (
 	ReasonConflictingClaims = "ConflictingClaims"
 	// ReasonUndecodable: the data can't be read.
 	ReasonUndecodable = "Undecodable"
+	// ReasonUnknownVersion means that the data is at a version which this release does not
+	// convert.
+	ReasonUnknownVersion = "UnknownVersion"
+	// ReasonLabelsMissing means that nothing says of which object the data is a copy.
+	ReasonLabelsMissing = "LabelsMissing"
+	// ReasonForeignOwner means that the controller is of a kind that owns no stashes.
+	ReasonForeignOwner = "ForeignOwner"
 	// ReasonUnconvertible: the data can be read, but not carried to the target.
 	ReasonUnconvertible = "Unconvertible"
 	// ReasonLossy: the target version does not know some of its fields.
 	ReasonLossy = "Lossy"
-	// ReasonTargetNotServed: the API server does not serve the target version.
+	// ReasonTargetNotServed means that no data can be converted to the target version, or
+	// that the API server does not serve it.
 	ReasonTargetNotServed = "TargetNotServed"
 	// ReasonDefinitionNotFound: the stashed object's kind is not installed.
 	ReasonDefinitionNotFound = "DefinitionNotFound"
@@ -68,7 +76,8 @@ const (
 	ReasonChanged = "Changed"
 	// ReasonReferenced: somebody refers to the source.
 	ReasonReferenced = "Referenced"
-	// ReasonRefused: the API server refuses to write a reference.
+	// ReasonRefused means that the API server refuses a write, and would refuse it again:
+	// an admission policy or a webhook denies it, or a permission is missing.
 	ReasonRefused = "Refused"
 	// ReasonUnanswered: the API server could not be asked.
 	ReasonUnanswered = "Unanswered"
@@ -179,6 +188,18 @@ type Item struct {
 	// Until is when a source that is retained may go; zero where it is not, or where
 	// nothing says since when nobody refers to it.
 	Until time.Time `json:"until,omitzero"`
+	// Fix says of a revision that is Blocked what a user needs to know to repair it.
+	Fix Fix `json:"-"`
+}
+
+// Fix are the facts that a remedy names. What is not needed is empty.
+type Fix struct {
+	// Owners refer to the revision, and one of them is to be its controller.
+	Owners []metav1.OwnerReference
+	// Labels are to be given a value each.
+	Labels []string
+	// Targets are served, and stashes at older versions can be converted to them.
+	Targets []string
 }
 
 // facts are all that decide about one revision.
@@ -212,6 +233,7 @@ func judge(f facts) judgement {
 	}
 	claim, contradiction := claimOf(f.references)
 	stash, err := f.family.Decode(r, claim)
+	var foreign *ForeignOwnerError
 	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
 	switch {
 	case errors.Is(err, ErrForeign) && len(f.references) == 0:
@@ -225,13 +247,52 @@ func judge(f facts) judgement {
 		return j.as(Blocked, ReasonConflictingClaims, contradiction)
 	case err != nil && f.givenUp(): // perhaps only a reference told what it is
 		return j.retained(f)
+	case errors.As(err, &foreign):
+		j.Fix.Owners = f.owners()
+		return j.as(Blocked, ReasonForeignOwner, foreign.Error()+"; "+named(f.references))
 	case err != nil:
 		return j.as(Blocked, ReasonUndecodable, err.Error())
 	}
-	if j = j.aim(f.definitions[stash.Definition], stash, f.policy); j.Action != "" {
+	if j = j.aim(f.definitions[stash.Definition], stash, f); j.Action != "" {
 		return j
 	}
 	return j.convert(f, stash)
+}
+
+// owners are those who refer to a revision and may be its controller.
+func (f facts) owners() []metav1.OwnerReference {
+	var all []metav1.OwnerReference
+	var seen []*Holder
+	for _, r := range f.references {
+		kind := r.Holder.Resource.GroupVersion().WithKind(r.Holder.Kind)
+		if slices.Contains(seen, r.Holder) || !slices.ContainsFunc(f.family.Describe().Owners, func(o OwnerType) bool { return o.GroupKind() == kind.GroupKind() }) {
+			continue
+		}
+		seen = append(seen, r.Holder)
+		all = append(all, *metav1.NewControllerRef(&metav1.ObjectMeta{Name: r.Holder.Name, UID: r.Holder.UID}, kind))
+	}
+	return all
+}
+
+// maxNamed bounds how many referrers a message names.
+const maxNamed = 5
+
+// named says who refers to a revision.
+func named(references []Reference) string {
+	var all []string
+	for _, r := range references {
+		if one := r.Holder.Kind + " " + r.Holder.Name; !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	if len(all) == 0 {
+		return "no reference to it was found"
+	}
+	more := ""
+	if n := len(all) - maxNamed; n > 0 {
+		all, more = all[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return "referred to by " + strings.Join(all, ", ") + more
 }
 
 func (j judgement) as(a Action, reason, message string) judgement {
@@ -240,25 +301,52 @@ func (j judgement) as(a Action, reason, message string) judgement {
 }
 
 // aim finds the target version.
-func (j judgement) aim(d Definition, s Stash, p Policy) judgement {
+func (j judgement) aim(d Definition, s Stash, f facts) judgement {
 	if !d.Found {
 		return j.as(Blocked, ReasonDefinitionNotFound, fmt.Sprintf("there is no customresourcedefinition %s to read a target version from", s.Definition))
 	}
-	if j.Target = p.Target; j.Target == "" {
-		j.Target = d.Storage
+	known := f.family.Describe()
+	j.Target = d.target(f.policy.Target, s.Version, known)
+	if slices.Contains(d.Served, j.Target) {
+		return j
 	}
-	if !slices.Contains(d.Served, j.Target) {
-		return j.as(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s serves %v, and not %s", s.Definition, d.Served, j.Target))
+	j.Fix.Targets = d.Reachable(known.Targets)
+	helps := "no version that data can be converted to"
+	if len(j.Fix.Targets) > 0 {
+		helps = strings.Join(j.Fix.Targets, ", ") + ", to which data can be converted"
 	}
-	return j
+	return j.as(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s does not serve %s; it serves %s", s.Definition, j.Target, helps))
+}
+
+// target of a stash at a version: the one that is asked for, or else the storage version.
+// Where that is a later one than the family knows, a stash that is not at it goes to the
+// newest version that is served and that it can be converted to.
+func (d Definition) target(asked, version string, known Description) string {
+	if asked != "" {
+		return asked
+	}
+	later := version != d.Storage && !slices.Contains(known.Versions, d.Storage)
+	if reachable := d.Reachable(known.Targets); later && len(reachable) > 0 {
+		return reachable[len(reachable)-1]
+	}
+	return d.Storage
+}
+
+// Reachable are the versions that are served and that stashes can be converted to.
+func (d Definition) Reachable(targets []string) []string {
+	var all []string
+	for _, v := range targets {
+		if slices.Contains(d.Served, v) {
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // convert compares what is there with what is to be there.
 func (j judgement) convert(f facts, s Stash) judgement {
 	var err error
-	if j.converted, err = f.family.Convert(s, j.Target); err != nil {
-		return j.as(Blocked, ReasonUnconvertible, err.Error())
-	}
+	j.converted, err = f.family.Convert(s, j.Target)
 	atTarget := s.Version == j.Target
 	switch {
 	case f.givenUp():
@@ -267,13 +355,15 @@ func (j judgement) convert(f facts, s Stash) judgement {
 		return j.as(Orphan, "", "nobody refers to it, so that nobody misses it, and yet it speaks "+s.Version+": delete it if nobody is to restore it")
 	case len(f.references) == 0:
 		return j.as(Orphan, "", "nobody refers to it")
+	case err != nil:
+		return j.unconvertible(f, s, err)
 	}
 	j.successor, err = f.family.Compose(f.revision, j.converted)
 	switch {
 	case err != nil && atTarget: // there is nothing to make
 		return j.as(UpToDate, "", "")
 	case err != nil:
-		return j.as(Blocked, ReasonUnconvertible, err.Error())
+		return j.unconvertible(f, s, err)
 	}
 	if atTarget {
 		j.Referrers = places(f.references, f.revision.Name)
@@ -283,6 +373,31 @@ func (j judgement) convert(f facts, s Stash) judgement {
 		return j.as(Relabel, "", "its data is at "+j.Target+", its labels say something else")
 	}
 	return j.allow(f)
+}
+
+// unconvertible says why nothing can be made of a stash.
+func (j judgement) unconvertible(f facts, s Stash, err error) judgement {
+	var missing *MissingLabelsError
+	var none *ConversionError
+	known := f.family.Describe()
+	switch {
+	case errors.Is(err, ErrNoOwner):
+		return j.unowned(f)
+	case errors.As(err, &missing):
+		j.Fix.Labels = missing.Labels
+		return j.as(Blocked, ReasonLabelsMissing, missing.Error())
+	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.policy.Target == ""):
+		return j.as(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the definition stores %s, and this release converts %s to %s",
+			s.Version, f.definitions[s.Definition].Storage, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
+	case errors.As(err, &none):
+		j.Fix.Targets = f.definitions[s.Definition].Reachable(known.Targets)
+	}
+	return j.as(Blocked, ReasonUnconvertible, err.Error())
+}
+
+// older are the versions that there are conversions from.
+func older(d Description) []string {
+	return slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
 }
 
 // givenUp: a successor has taken its place.
@@ -315,7 +430,7 @@ func (j judgement) allow(f facts) judgement {
 		return j.as(Blocked, ReasonOwnerGone, fmt.Sprintf(
 			"its controller, %s %s, is gone, and it goes along: have %s %s refer to a revision of its own", j.Owner.Kind, j.Owner.Name, j.Referrers[0].Kind, j.Referrers[0].Name))
 	case j.Owner == (Owner{}) && j.adopter == nil:
-		return j.as(Blocked, ReasonNoController, "no controller owns it, and its name begins with that of none who refers to it: its successor would belong to nobody")
+		return j.unowned(f)
 	case len(j.Losses) > 0 && !f.policy.AllowLosses:
 		return j.as(Blocked, ReasonLossy, fmt.Sprintf("%s does not know %v; they would be carried along unread", j.Target, j.Losses))
 	case unready != "":
@@ -324,6 +439,12 @@ func (j judgement) allow(f facts) judgement {
 		return j.as(Deferred, ReasonRunning, running+" runs by it: stop it first, or upgrade with Hold")
 	}
 	return j.as(Upgrade, "", "")
+}
+
+// unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
+func (j judgement) unowned(f facts) judgement {
+	j.Fix.Owners = f.owners()
+	return j.as(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
 }
 
 // claimOf is what all references take a revision for, and the contradiction if

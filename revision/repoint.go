@@ -43,7 +43,7 @@ func (r *round) repoint(ctx context.Context) error {
 			if _, transient := walk.Transient(err); transient {
 				return err
 			}
-			m.refuse(byHolder[h], err)
+			m.leave(byHolder[h], err)
 		}
 		return nil
 	})
@@ -56,10 +56,10 @@ type mover struct {
 	moves   map[string]*task // by the name that a reference is to lose
 }
 
-// refuse notes why; the task says so if the reference is still there in the end.
-func (m mover) refuse(references []Reference, err error) {
+// leave notes why; the task says so if the reference is still there in the end.
+func (m mover) leave(references []Reference, err error) {
 	for _, ref := range references {
-		m.moves[ref.Revision].refuse(err.Error())
+		m.moves[ref.Revision].leave(err)
 	}
 }
 

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
@@ -84,8 +85,8 @@ type task struct {
 	source    *appsv1.ControllerRevision
 	successor *appsv1.ControllerRevision
 
-	mu      sync.Mutex
-	refused string
+	mu     sync.Mutex
+	notLed error // why a reference could not be written
 }
 
 // GetNamespace and GetName make a task what a walk can visit.
@@ -99,26 +100,41 @@ func (t *task) ended(p Phase, reason, message string) {
 	t.result.Phase, t.result.Reason, t.result.Message = p, reason, message
 }
 
-// forget drops what a step reads afresh if it needs it: with the data of both revisions
-// of every task, a namespace of ten thousand machines would take a hundred megabytes.
-func (t *task) forget() {
-	for _, r := range []*appsv1.ControllerRevision{t.source, t.successor} {
-		if r != nil {
-			r.Data, r.ManagedFields = runtime.RawExtension{}, nil
-		}
-	}
-}
-
 // underWay reports whether references are to be led from one revision to the
 // other, or the source to be given up.
 func (t *task) underWay() bool { return t.result.Phase == Created }
 
-// refuse notes why a reference could not be written. A revision that is shared is
-// one task to several holders at once.
-func (t *task) refuse(why string) {
+// stopped notes the error that ended a step. A refusal stays one until a user acts.
+func (t *task) stopped(err error) {
+	switch {
+	case !refusal(err):
+		t.ended(t.result.Phase, ReasonUnanswered, err.Error())
+	case t.result.Phase == Analyzing: // nothing is written before a revision is read
+		t.ended(Analyzing, ReasonForbidden, err.Error())
+	default:
+		t.ended(Failed, ReasonRefused, err.Error())
+	}
+}
+
+// refusal reports whether the API server answered that a request is not acceptable, so
+// that it answers the same next time.
+func refusal(err error) bool {
+	var status apierrors.APIStatus
+	if _, transient := walk.Transient(err); transient || moved(err) || !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+}
+
+// leave notes why a reference could not be written; what the API server refuses tells
+// more than a conflict. A revision that is shared is one task to several holders at once.
+func (t *task) leave(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.refused = why
+	if t.notLed == nil || refusal(err) {
+		t.notLed = err
+	}
 }
 
 // mayTouch: a holder that began to run meanwhile is left alone, as the policy says.
@@ -181,12 +197,21 @@ const batchTasks = 200
 
 // advance takes a batch as far as it can go now.
 func (r *round) advance(ctx context.Context) error {
+	defer r.dropData()
 	for _, stage := range []func(context.Context) error{r.prepare, r.repoint, r.settle} {
 		if err := stage(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dropData frees what only the steps of a batch need: with the data of both revisions of
+// every task, a namespace of ten thousand machines would take a hundred megabytes.
+func (r *round) dropData() {
+	for _, t := range r.tasks {
+		t.source, t.successor = nil, nil
+	}
 }
 
 // item is what the scan found of what is wished for. Why it is so is for whoever looks
@@ -227,12 +252,11 @@ func each[T walk.Object](ctx context.Context, u *Upgrader, objects []T, act func
 func (r *round) visit(ctx context.Context, tasks []*task, step func(context.Context, *task) error) error {
 	return each(ctx, r.Upgrader, tasks, func(ctx context.Context, t *task) error {
 		err := step(ctx, t)
-		t.forget()
 		switch {
 		case errors.Is(err, walk.ErrStopped):
 			return err
 		case err != nil:
-			t.ended(t.result.Phase, ReasonUnanswered, err.Error())
+			t.stopped(err)
 		}
 		if r.options.Progress != nil {
 			r.options.Progress(t.result)

@@ -104,9 +104,9 @@ func (c *Counts) Add(a Action, p Phase) {
 		c.Blocked++
 	case a == Orphan, p == Skipped:
 		c.Orphaned++
-	case p == Held:
+	case p == Held, p == Created: // the references are left to lead
 		c.Held++
-	case p == Retained:
+	case p == Retained, p == Repointed:
 		c.Retained++
 	case p == Failed:
 		c.Failed++

@@ -67,11 +67,14 @@ func (r *round) hold(ctx context.Context, t *task, references []Reference) error
 	if first.Fixed {
 		message += ": it can't be written, and goes when what runs by it ends"
 	}
-	reason := ReasonReferenced
-	if t.refused != "" {
-		reason, message = ReasonRefused, t.refused
+	switch {
+	case refusal(t.notLed):
+		t.ended(Failed, ReasonRefused, t.notLed.Error())
+	case t.notLed != nil:
+		t.ended(Held, ReasonChanged, message+"; other clients keep changing it: "+t.notLed.Error())
+	default:
+		t.ended(Held, ReasonReferenced, message)
 	}
-	t.ended(Held, reason, message)
 	if t.source == nil || t.wish.Rollback {
 		return nil
 	}

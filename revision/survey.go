@@ -26,6 +26,21 @@ type Survey struct {
 	Droppable []string `json:"droppableVersions"`
 	// Held says of the others what holds them, oldest version first.
 	Held []HeldVersion `json:"held,omitempty"`
+	// Ahead is as [Ahead] says.
+	Ahead []string `json:"ahead,omitempty"`
+}
+
+// Ahead are the versions that definitions store and that a family does not know: the
+// software that it belongs to is newer than this release. Stashes are upgraded to the
+// newest version that they can be converted to, if that software still serves it.
+func Ahead(d Description, definitions map[schema.GroupResource]Definition) []string {
+	found := map[string]bool{}
+	for _, one := range definitions {
+		if one.Found && !slices.Contains(d.Versions, one.Storage) {
+			found[one.Storage] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // HeldVersion is a version that can't be dropped.
@@ -68,7 +83,9 @@ func (u *Upgrader) SurveyEach(ctx context.Context, each func(Item) error) (Surve
 		return Survey{}, err
 	}
 	s.definitions(definitions)
-	return s.end(), nil
+	survey := s.end()
+	survey.Ahead = Ahead(u.family.Describe(), definitions)
+	return survey, nil
 }
 
 // surveyor counts.
@@ -76,11 +93,12 @@ type surveyor struct {
 	versions []string
 	census   map[VersionCount]int64
 	held     map[string]*HeldVersion
-	targets  map[string]bool
+	targets  map[string]bool // that definitions store
+	aims     map[string]bool // that upgrades aim at
 }
 
 func newSurveyor(versions []string) *surveyor {
-	return &surveyor{versions: versions, census: map[VersionCount]int64{}, held: map[string]*HeldVersion{}, targets: map[string]bool{}}
+	return &surveyor{versions: versions, census: map[VersionCount]int64{}, held: map[string]*HeldVersion{}, targets: map[string]bool{}, aims: map[string]bool{}}
 }
 
 // item counts a stash. One that nobody can read may speak any version.
@@ -96,6 +114,7 @@ func (s *surveyor) item(i Item) {
 		return
 	}
 	s.census[VersionCount{Version: i.Version, Form: i.Form}]++
+	s.aims[i.Target] = true
 	s.hold(i.Version, name)
 }
 
@@ -139,7 +158,7 @@ func (s *surveyor) end() Survey {
 	})
 	for _, v := range s.versions {
 		switch h := s.held[v]; {
-		case s.targets[v]:
+		case s.targets[v], h == nil && s.aims[v]:
 		case h == nil:
 			survey.Droppable = append(survey.Droppable, v)
 		default:

@@ -85,6 +85,9 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"unreferenced": command(ageRevision),
 			"refers":       command(checkReferences),
 			"gone":         command(checkGone),
+			"spoil":        command(spoil),
+			"paste":        command(paste),
+			"stores":       command(storeAt),
 		},
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -69,11 +68,14 @@ func identityOf(old *appsv1.ControllerRevision, s revision.Stash) (identity, err
 	if of.generation == "" && s.Form == FormObject {
 		of.generation = "0" // what Go leaves out of JSON
 	}
-	for _, part := range []struct{ what, is string }{{"name", of.name}, {"uid", of.uid}, {"generation", of.generation}} {
+	var missing []string
+	for _, part := range []struct{ label, is string }{{labelName, of.name}, {labelUID, of.uid}, {labelGeneration, of.generation}} {
 		if part.is == "" {
-			return identity{}, fmt.Errorf("the %s of the stashed object is neither in its data nor in the revision's name or labels: add the label %s/object-%[1]s",
-				part.what, Group)
+			missing = append(missing, part.label)
 		}
+	}
+	if len(missing) > 0 {
+		return identity{}, &revision.MissingLabelsError{Labels: missing}
 	}
 	return of, nil
 }
@@ -92,7 +94,7 @@ func ownerPrefix(old *appsv1.ControllerRevision, object string) (string, error) 
 			return owner, nil
 		}
 	}
-	return "", errors.New("it has no controller, and its name does not say whose it is")
+	return "", revision.ErrNoOwner
 }
 
 // dataFor is the stash as JSON with sorted keys, or the very bytes of old when they

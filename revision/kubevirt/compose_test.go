@@ -123,9 +123,9 @@ func TestComposeRefuses(t *testing.T) {
 		claim revision.Claim
 		want  string
 	}{
-		"no UID":        {of: called(stashed(bare("", `{}`)), "restored"), claim: claim, want: "the uid of the stashed object"},
-		"no name":       {of: nobodysOwn(called(stashed(bare("", `{}`)), "restored")), claim: revision.Claim{Kind: preference}, want: "the name of the stashed object"},
-		"no generation": {of: labelled(called(stashed(bare("", `{}`)), "restored"), "uid", aUID), claim: claim, want: "the generation of the stashed object"},
+		"no UID":        {of: called(stashed(bare("", `{}`)), "restored"), claim: claim, want: "object-uid, instancetype.kubevirt.io/object-generation"},
+		"no name":       {of: nobodysOwn(called(stashed(bare("", `{}`)), "restored")), claim: revision.Claim{Kind: preference}, want: "object-name, instancetype.kubevirt.io/object-uid, instancetype.kubevirt.io/object-generation"},
+		"no generation": {of: labelled(called(stashed(bare("", `{}`)), "restored"), "uid", aUID), claim: claim, want: "it needs the labels instancetype.kubevirt.io/object-generation"},
 		"no owner":      {of: nobodysOwn(called(stashed(whole("v1alpha2", preference, `{}`)), "restored")), want: "no controller"},
 		"hostile name": {
 			of: stashed(strings.Replace(whole("v1alpha2", preference, `{}`), "u1.medium", "../etc", 1)), want: "subdomain",

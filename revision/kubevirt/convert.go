@@ -18,8 +18,7 @@ func (Family) Convert(s revision.Stash, version string) (revision.Stash, error) 
 		return s, nil
 	}
 	if version != v1beta1 || s.Version != v1alpha1 && s.Version != v1alpha2 {
-		return revision.Stash{}, fmt.Errorf(
-			"convert %s from %s to %s: there is no such conversion, only from v1alpha1 and v1alpha2 to v1beta1", s.Definition, s.Version, version)
+		return revision.Stash{}, &revision.ConversionError{From: s.Version, To: version}
 	}
 	name, _ := s.Object["kind"].(string)
 	k, known := kindOf(name)

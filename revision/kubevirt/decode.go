@@ -34,7 +34,10 @@ const Name = "kubevirt-instancetype"
 
 // Describe is what is known of it without a cluster.
 func (Family) Describe() revision.Description {
-	d := revision.Description{Name: Name, Versions: []string{v1alpha1, v1alpha2, v1beta1}, Referrers: referrers(), Owners: owners}
+	d := revision.Description{
+		Name: Name, Versions: []string{v1alpha1, v1alpha2, v1beta1}, Targets: []string{v1beta1},
+		Owners: owners, Referrers: referrers(),
+	}
 	for _, singular := range slices.Sorted(maps.Keys(kinds)) {
 		d.Definitions = append(d.Definitions, kinds[singular].resource())
 	}
@@ -60,9 +63,6 @@ func (Family) Decode(r *appsv1.ControllerRevision, claim revision.Claim) (revisi
 	if owner == others && !asked {
 		return fail(revision.Stash{}, revision.ErrForeign)
 	}
-	if by := metav1.GetControllerOf(r); owner == others && by != nil && !strings.HasPrefix(r.Name, startRevisionPrefix) {
-		return fail(revision.Stash{}, fmt.Errorf("it belongs to %s %s, which may remove it: refer to a revision of the virtual machine's own", by.Kind, by.Name))
-	}
 	object, err := parseData(r.Data.Raw)
 	if err != nil {
 		if owner != ours && !asked {
@@ -75,6 +75,9 @@ func (Family) Decode(r *appsv1.ControllerRevision, claim revision.Claim) (revisi
 		return fail(revision.Stash{}, err)
 	}
 	s := revision.Stash{Form: form, Version: version}
+	if by := metav1.GetControllerOf(r); owner == others && by != nil && !strings.HasPrefix(r.Name, startRevisionPrefix) {
+		return fail(s, &revision.ForeignOwnerError{Kind: by.Kind, Name: by.Name})
+	}
 	if form == FormSpecRevision {
 		object, err = unwrapSpec(r, object, claim)
 		if err != nil {

@@ -258,7 +258,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"no object":            {of: stashed(`[]`), want: "no object", reason: "a virtual machine's own"},
 		"no object, asked for": {of: nobodysOwn(stashed(`"text"`)), claim: asked, want: "no object", reason: "somebody relies on it"},
 		"a StatefulSet's, asked for": {
-			of: ownedBy(stashed(`{`), "apps/v1", "StatefulSet", "web"), claim: asked, want: "belongs to StatefulSet web", reason: "somebody relies on it, and its owner may remove it",
+			of: ownedBy(stashed(whole("v1alpha2", preference, `{}`)), "apps/v1", "StatefulSet", "web"), claim: asked, form: FormObject, want: "controller is StatefulSet web", reason: "somebody relies on it, and its owner may remove it",
 		},
 		"not in base64":        {of: stashed(`{"apiVersion":"","spec":"{}"}`), claim: asked, form: FormSpecRevision, want: "base64", reason: "corrupt"},
 		"cut inside":           {of: stashed(bare("", `{"cpu":`)), claim: asked, form: FormSpecRevision, want: "in its spec: it is no JSON", reason: "corrupt"},

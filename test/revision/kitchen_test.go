@@ -27,6 +27,7 @@ func (kitchen) Describe() revision.Description {
 	return revision.Description{
 		Name:        "kitchen",
 		Versions:    []string{"v1", "v2"},
+		Targets:     []string{"v2"},
 		Definitions: []schema.GroupResource{{Group: kitchenGroup, Resource: "recipes"}, {Group: kitchenGroup, Resource: "sauces"}},
 		Referrers: []revision.Referrer{
 			{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v1"}, Subresources: []string{"status"}, Read: readMeal},

@@ -40,7 +40,7 @@ type phaseCase struct {
 var phaseCases = map[string]phaseCase{
 	"begun with, and not read": {
 		reason: "nobody can say anything about a revision that the API server does not show",
-		may:    []string{"list"}, want: revision.Analyzing, why: revision.ReasonUnanswered,
+		may:    []string{"list"}, want: revision.Analyzing, why: revision.ReasonForbidden,
 	},
 	"a holder runs": {
 		reason: "whoever waits for it to stop wants to know that the rest is in order",
@@ -48,8 +48,8 @@ var phaseCases = map[string]phaseCase{
 		want:   revision.Converted, why: revision.ReasonRunning,
 	},
 	"no right to create": {
-		reason: "it converts, and nothing is there yet",
-		may:    []string{"get", "list", "patch", "delete"}, want: revision.Converted, why: revision.ReasonUnanswered,
+		reason: "a permission does not come by itself",
+		may:    []string{"get", "list", "update", "delete"}, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"killed before a reference is led": {
 		reason: "the successor is there, and the next pass goes on",
@@ -69,8 +69,12 @@ var phaseCases = map[string]phaseCase{
 		policy: revision.Policy{OnRunning: revision.Hold}, want: revision.Held, why: revision.ReasonReferenced,
 	},
 	"no right to note it": {
-		reason: "everybody is led, and the retention has not begun",
-		may:    []string{"get", "list", "create", "delete"}, want: revision.Repointed, why: revision.ReasonUnanswered,
+		reason: "all references are led, and the retention can't begin",
+		may:    []string{"get", "list", "create", "delete"}, want: revision.Failed, why: revision.ReasonRefused,
+	},
+	"killed before it is noted": {
+		reason: "all references are led, and the retention has not begun",
+		killed: 3, want: revision.Repointed, why: revision.ReasonUnanswered,
 	},
 	"nobody refers to it": {
 		reason: "the retention has begun",
@@ -79,7 +83,7 @@ var phaseCases = map[string]phaseCase{
 	"no right to remove it": {
 		reason: "the retention is over, and it is there",
 		before: func(c *corner) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
-		may:    []string{"get", "list", "create", "patch"}, want: revision.Retained, why: revision.ReasonUnanswered,
+		may:    []string{"get", "list", "create", "update"}, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"removed": {
 		reason: "nothing is left to do",
@@ -98,7 +102,7 @@ var phaseCases = map[string]phaseCase{
 	"labels that can't be written": {
 		reason: "its data is at the target, so that there is nothing to convert",
 		before: func(c *corner) { c.run(revision.Policy{}); c.mislabel("soup-recipe-v2") },
-		may:    []string{"get", "list"}, wish: revision.Wish{Name: "soup-recipe-v2"}, want: revision.Pending, why: revision.ReasonUnanswered,
+		may:    []string{"get", "list"}, wish: revision.Wish{Name: "soup-recipe-v2"}, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"rolled back while a holder runs": {
 		reason: "as an upgrade does, a rollback leaves it alone",
@@ -108,8 +112,8 @@ var phaseCases = map[string]phaseCase{
 	"rolled back, and no right to remove the successor": {
 		reason: "everybody is back, and the successor is there",
 		before: func(c *corner) { c.run(revision.Policy{}) },
-		may:    []string{"get", "list", "create", "patch"},
-		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.Repointed, why: revision.ReasonUnanswered,
+		may:    []string{"get", "list", "create", "update"},
+		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"rolled back": {
 		reason: "everybody is back, and nothing is left of the upgrade",

@@ -156,6 +156,33 @@ func (a *app) commandLine(more ...string) string {
 	return strings.Join(words, " ")
 }
 
+// clusterFlags are those of this command that lead another one, of ours or kubectl, to the
+// same cluster as the same user, each after a space. A token is not repeated.
+func (a *app) clusterFlags() string {
+	f, text := a.cluster, ""
+	add := func(name string, value *string) {
+		if value != nil && *value != "" {
+			text += " --" + name + "=" + quote(*value)
+		}
+	}
+	add("kubeconfig", f.KubeConfig)
+	add("context", f.Context)
+	add("cluster", f.ClusterName)
+	add("user", f.AuthInfoName)
+	add("server", f.APIServer)
+	add("as", f.Impersonate)
+	add("as-uid", f.ImpersonateUID)
+	if f.ImpersonateGroup != nil {
+		for _, group := range *f.ImpersonateGroup {
+			add("as-group", &group)
+		}
+	}
+	return text
+}
+
+// hint is a command to paste.
+func (a *app) hint(words string) string { return a.program + " " + words + a.clusterFlags() }
+
 // quote makes a word safe for a shell.
 func quote(word string) string {
 	plain := func(r rune) bool {

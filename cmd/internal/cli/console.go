@@ -39,7 +39,7 @@ func hasColor(stream any) bool {
 }
 
 func (a *app) style(stream any, f format) report.Style {
-	return report.Style{Color: hasColor(stream), Wide: f.value == "wide"}
+	return report.Style{Color: hasColor(stream), Wide: f.value == "wide", Flags: a.clusterFlags()}
 }
 
 // Write never splits a line that is being written by somebody else.

@@ -155,7 +155,20 @@ func (a *app) connectRevisions(ctx context.Context, p permission.Command, scope 
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
+	if o.Target == "" {
+		a.sayAhead(s.family.Describe(), definitions)
+	}
 	return s, s.checkDefinitions(definitions, o.Target)
+}
+
+// sayAhead says what can be converted where a definition stores a version that nothing can
+// be converted to.
+func (a *app) sayAhead(d revision.Description, definitions map[schema.GroupResource]revision.Definition) {
+	if ahead := revision.Ahead(d, definitions); len(ahead) > 0 {
+		older := slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
+		a.console.printf("! the definitions store %s; this release of godwit converts %s to %s and upgrades to that; a later release may convert to %[1]s\n",
+			strings.Join(ahead, ", "), strings.Join(older, ", "), strings.Join(d.Targets, ", "))
+	}
 }
 
 func (s *revisionSession) checkDefinitions(definitions map[schema.GroupResource]revision.Definition, target string) error {
@@ -166,8 +179,11 @@ func (s *revisionSession) checkDefinitions(definitions map[schema.GroupResource]
 		if found = found || d.Found; target == "" || !d.Found || slices.Contains(d.Served, target) {
 			continue
 		}
-		return &exitError{Refused, fmt.Errorf("customresourcedefinition %s does not serve %s; choose a --target-version that it serves: %s",
-			r, target, strings.Join(d.Served, ", "))}
+		helps := "none that it serves is one that data can be converted to"
+		if reachable := d.Reachable(s.family.Describe().Targets); len(reachable) > 0 {
+			helps = "or give one that data can be converted to: " + strings.Join(reachable, ", ")
+		}
+		return &exitError{Refused, fmt.Errorf("customresourcedefinition %s does not serve %s; leave --target-version out; %s", r, target, helps)}
 	}
 	if found {
 		return nil

@@ -37,6 +37,7 @@ func TestRevisionRunCode(t *testing.T) {
 	kept := revision.Result{Phase: revision.Retained}
 	waits := revision.Result{Phase: revision.Retained, Item: revision.Item{Until: time.Unix(1, 0)}}
 	unanswered := revision.Result{Phase: revision.Pending, Item: revision.Item{Reason: revision.ReasonUnanswered}}
+	forbidden := revision.Result{Phase: revision.Analyzing, Item: revision.Item{Reason: revision.ReasonForbidden}}
 	cases := map[string]struct {
 		counts  revision.Counts
 		results []revision.Result
@@ -51,6 +52,7 @@ func TestRevisionRunCode(t *testing.T) {
 		"nothing but what failed":     {revision.Counts{Failed: 1}, nil, Refused},
 		"others were upgraded":        {revision.Counts{Retained: 1, Blocked: 1}, []revision.Result{waits}, Partial},
 		"the server did not answer":   {revision.Counts{Pending: 1}, []revision.Result{unanswered}, Partial},
+		"a permission is missing":     {revision.Counts{Pending: 1}, []revision.Result{forbidden}, Partial},
 	}
 	for name, tc := range cases {
 		if got := revisionRunCode(tc.counts, tc.results); got != tc.want {

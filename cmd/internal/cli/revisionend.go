@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -54,22 +55,27 @@ func (a *app) sayRetained(p *revisionPass) {
 	}
 	a.console.printf("run again after %s to remove %s: %s\n", clockTime(until, time.Now()),
 		report.Count(n, "old revision", "old revisions"), a.commandLine())
-	a.console.printf("until then, to go back: %s revision rollback --all --namespace=%s\n", a.program, p.namespaces())
+	namespaces := p.namespaces()
+	for _, name := range namespaces[:min(len(namespaces), maxRollbackHints)] {
+		a.console.printf("until then, to go back: %s\n", a.hint("revision rollback --all --namespace="+name))
+	}
+	if more := len(namespaces) - maxRollbackHints; more > 0 {
+		a.console.printf("and so in %s\n", report.Count(int64(more), "more namespace", "more namespaces"))
+	}
 }
 
-// namespaces is the one in which something is retained, or a placeholder for several.
-func (p *revisionPass) namespaces() string {
-	var one string
+// maxRollbackHints bounds the lines of hints, since a rollback is of one namespace.
+const maxRollbackHints = 5
+
+// namespaces are those in which something is retained, in order.
+func (p *revisionPass) namespaces() []string {
+	var all []string
 	for _, r := range p.results {
-		if r.Phase != revision.Retained {
-			continue
+		if r.Phase == revision.Retained && !slices.Contains(all, r.Namespace) {
+			all = append(all, r.Namespace)
 		}
-		if one != "" && one != r.Namespace {
-			return "NAMESPACE"
-		}
-		one = r.Namespace
 	}
-	return one
+	return all
 }
 
 // revisionRunCode: what failed was not written to, so that a run that did nothing
@@ -80,7 +86,7 @@ func revisionRunCode(c revision.Counts, results []revision.Result) Code {
 	unanswered := false
 	for _, r := range results {
 		pending = pending || r.Phase == revision.Retained && !r.Until.IsZero()
-		unanswered = unanswered || r.Reason == revision.ReasonUnanswered
+		unanswered = unanswered || r.Reason == revision.ReasonUnanswered || r.Reason == revision.ReasonForbidden
 	}
 	switch {
 	case unanswered, c.Blocked+c.Failed > 0 && done:

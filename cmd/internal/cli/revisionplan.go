@@ -29,9 +29,10 @@ func (a *app) revisionPlanCommand() *cobra.Command {
 			"All namespaces are looked at unless --namespace says otherwise, whatever namespace the\n" +
 			"kubeconfig names: which versions can be dropped is known only of a whole cluster. It\n" +
 			"takes the right to list everything that refers to revisions, everywhere.\n\n" +
-			"Actions: UpToDate, Relabel (the data is, labels are not), Upgrade, Deferred (not now: a\n" +
-			"virtual machine runs, a snapshot is being taken), Blocked (somebody has to decide or to\n" +
-			"repair something), Orphan (nobody refers to it).\n" +
+			"States: UpToDate, Relabel (the data is, labels are not), Upgrade (not begun), Deferred (a\n" +
+			"virtual machine runs, a snapshot is being taken), Blocked (a user has to decide or to\n" +
+			"repair something), Held (a new revision is there, and a reference to the old one),\n" +
+			"Retained (no reference to the old one is left), Orphan (no reference was found).\n" +
 			"Exit codes: 0 nothing left to do, and in a whole cluster nothing at an old version, 1\n" +
 			"work is pending, 3 something is blocked, 2 error.",
 		Example: "  # What is there to do on this cluster, and which versions can be dropped?\n  " + a.program + " revision plan\n\n" +
@@ -71,7 +72,7 @@ func (a *app) revisionPlan(ctx context.Context, o *revisionPlanOptions) error {
 		return err
 	}
 	if survey == nil {
-		a.console.printf("? which versions can be dropped is known of a whole cluster alone: %s revision plan\n", a.program)
+		a.console.printf("? which versions can be dropped is known of a whole cluster alone: %s\n", a.hint("revision plan"))
 	}
 	return exit(revisionPlanCode(items, survey))
 }

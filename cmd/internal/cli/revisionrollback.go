@@ -130,7 +130,11 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 	steps.end()
 	said()
 	for _, r := range p.results {
-		p.counts.Add("", r.Phase)
+		action := revision.Action("")
+		if report.Waits(r) {
+			action = revision.Deferred
+		}
+		p.counts.Add(action, r.Phase)
 	}
 	if err := a.unknown(items, p.results); err != nil {
 		return err
@@ -190,7 +194,7 @@ func (a *app) unknown(items []revision.Item, results []revision.Result) error {
 				known = append(known, i.Name)
 			}
 		}
-		remedy := fmt.Sprintf("see what can be rolled back: %s revision status -n %s", a.program, r.Namespace)
+		remedy := "see what can be rolled back: " + a.hint("revision status -n "+r.Namespace)
 		if near := suggest(r.Name, known); len(near) > 0 {
 			remedy = "did you mean " + strings.Join(near, " or ") + "?"
 		}

@@ -40,6 +40,8 @@ func (a *app) revisionRunCommand() *cobra.Command {
 			"The retention outlasts the command: run it again after the time that it names, or let\n" +
 			"it --wait. Until then `" + a.program + " revision rollback` goes back. An interrupted run is gone\n" +
 			"on with in the same way.\n\n" +
+			"It prints a row for each revision that was not upgraded, and counts of all; -o wide\n" +
+			"prints all rows.\n\n" +
 			"There is no dry run by the server: it would refuse references to revisions that it did\n" +
 			"not store.\n\n" +
 			"Exit codes: 0 nothing is left to do, 1 something is pending (retained, deferred or held,\n" +
@@ -209,7 +211,7 @@ func (p *revisionPass) tally() {
 		planned[key] = true
 		r, tried := p.became[key]
 		if !tried {
-			r = revision.Result{Item: i, Phase: untried(i)}
+			r = revision.Result{Item: i}
 		}
 		add(r)
 	}
@@ -221,19 +223,6 @@ func (p *revisionPass) tally() {
 	slices.SortStableFunc(p.results, func(a, b revision.Result) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-}
-
-// untried is where an upgrade stands that was not begun.
-func untried(i revision.Item) revision.Phase {
-	switch i.Action {
-	case revision.Blocked:
-		return revision.Failed
-	case revision.UpToDate:
-		return revision.Succeeded
-	case revision.Orphan:
-		return revision.Skipped
-	}
-	return revision.Pending
 }
 
 func (p *revisionPass) report() report.RevisionRunReport {

@@ -25,9 +25,10 @@ func (a *app) revisionStatusCommand() *cobra.Command {
 		Short: "Show how far each upgrade is, what holds it, and until when it can be rolled back",
 		Long: "Show every revision that is not at the current version, and how far its upgrade is, as\n" +
 			"the revisions themselves tell: it is the same whoever upgrades, a run or the manager.\n\n" +
-			"States: Pending (not begun), Held (a new revision is there, and the named objects refer\n" +
-			"to the old one), Retained (nobody refers to the old one; it is removed by a run after\n" +
-			"the time shown, and can be rolled back to until then), Deferred, Blocked.\n" +
+			"States: Upgrade and Relabel (not begun), Held (a new revision is there, and the named\n" +
+			"objects refer to the old one), Retained (no reference to the old one is left; a run\n" +
+			"removes it after the time shown, and it can be rolled back to until then), Deferred,\n" +
+			"Blocked.\n" +
 			"Exit codes: 0 nothing is under way or pending, 1 something is, 3 something is blocked,\n" +
 			"2 error.",
 		Example: "  " + a.program + " revision status\n\n" +
@@ -59,7 +60,7 @@ func (a *app) revisionStatus(ctx context.Context, o *revisionStatusOptions) erro
 		return err
 	}
 	list := report.NewRevisionPlanList(items, survey)
-	list.Items = slices.DeleteFunc(list.Items, func(p report.RevisionPlan) bool { return p.State() == "" })
+	list.Items = slices.DeleteFunc(list.Items, func(p report.RevisionPlan) bool { return !p.UnderWay() })
 	err = writeDocument(a.streams.Out, o.output, list, list.Names(), func(w io.Writer) error {
 		return report.WriteRevisionStatus(w, a.style(a.streams.Out, o.output), list)
 	})

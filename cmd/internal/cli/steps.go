@@ -16,20 +16,21 @@ import (
 type steps struct {
 	console *console
 
-	mu      sync.Mutex
-	what    string
-	total   int64
-	half    map[string]bool // what has been made, and nobody was led to it yet
-	done    int64
-	drawn   *mpb.Progress
-	bar     *mpb.Bar
-	stop    func()
-	failing int64
+	mu    sync.Mutex
+	what  string
+	total int64
+	// made have a new revision, done are at their end for now, failing met an error; by
+	// namespace and name, since an attempt that failed is made again.
+	made, done, failing map[string]bool
+	drawn               *mpb.Progress
+	bar                 *mpb.Bar
+	stop                func()
 }
 
 // begin draws nothing where nothing is to be done.
 func (s *steps) begin(what string, total int) {
-	s.what, s.total, s.half = what, int64(total), map[string]bool{}
+	s.what, s.total = what, int64(total)
+	s.made, s.done, s.failing = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	switch {
 	case total == 0:
 	case s.console.terminal:
@@ -40,34 +41,39 @@ func (s *steps) begin(what string, total int) {
 	}
 }
 
-// moved is called by several goroutines.
+// moved is called by several goroutines. Nothing that was counted is taken back: another
+// attempt and another pass tell of the same upgrades again.
 func (s *steps) moved(r revision.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := r.Namespace + "/" + r.Name
-	if r.Phase == revision.Created && r.Reason == "" {
-		s.half[key] = true
-	} else {
-		delete(s.half, key)
-		s.done++
+	delete(s.failing, key)
+	switch {
+	case r.Reason == revision.ReasonUnanswered:
+		s.failing[key] = true
+	case r.Phase == revision.Created && r.Reason == "":
+		s.made[key] = true
+	default:
+		s.made[key], s.done[key] = true, true
+		if r.Phase == revision.Failed {
+			s.failing[key] = true
+		}
 	}
-	if r.Phase == revision.Failed || r.Reason == revision.ReasonUnanswered {
-		s.failing++
-	}
+	s.total = max(s.total, int64(len(s.made)))
 	if s.bar != nil {
-		s.bar.SetCurrent(2*s.done + int64(len(s.half)))
+		s.bar.SetCurrent(int64(len(s.made) + len(s.done)))
 	}
 }
 
 func (s *steps) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := fmt.Sprintf("%s of %s upgrades", report.Number(s.done), report.Number(s.total))
-	if n := len(s.half); n > 0 {
+	text := fmt.Sprintf("%s of %s upgrades", report.Number(int64(len(s.done))), report.Number(s.total))
+	if n := len(s.made) - len(s.done); n > 0 {
 		text += fmt.Sprintf(", %s made", report.Number(int64(n)))
 	}
-	if s.failing > 0 {
-		text += fmt.Sprintf(", %s failed", report.Number(s.failing))
+	if n := len(s.failing); n > 0 {
+		text += fmt.Sprintf(", %s failed", report.Number(int64(n)))
 	}
 	return text
 }

@@ -213,7 +213,10 @@ func addRevisionUpgrader(mgr manager.Manager, s setting) error {
 		return err
 	}
 	recorder := mgr.GetEventRecorder("godwit")
-	triggers := &revisionupgrade.Triggers{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{}}
+	triggers := &revisionupgrade.Triggers{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{},
+		MaxWritesPerSecond: s.Limits.walk().MaxWritesPerSecond,
+	}
 	if every := s.RevisionUpgrader.ScanEvery; every != nil {
 		triggers.ScanEvery = every.Duration
 	}

@@ -82,11 +82,11 @@ func TestTriggerThatOnlyLooks(t *testing.T) {
 	found := v1alpha1.RevisionCounts{Discovered: 2, Pending: 1, Deferred: 1}
 
 	look := c.trigger("look", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeDryRun})
-	c.awaitTrigger(look, revisionupgrade.ReasonPending)
+	c.awaitTrigger(look, revisionupgrade.ReasonNotUpgraded)
 	c.mustCount(look, found)
 	c.mustHaveKstatus(look, status.CurrentStatus)
 	verify := c.trigger("verify", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeVerify})
-	c.awaitTrigger(verify, revisionupgrade.ReasonPending)
+	c.awaitTrigger(verify, revisionupgrade.ReasonNotUpgraded)
 	c.mustCount(verify, found)
 	c.mustHaveKstatus(verify, status.FailedStatus)
 	if made := c.upgrades(); len(made) > 0 {

@@ -100,14 +100,14 @@ func TestUpgradeOfWhatCanNotBe(t *testing.T) {
 			spoil: func(r *appsv1.ControllerRevision) {
 				r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind = "apps/v1", "StatefulSet"
 			},
-			reason: revision.ReasonUndecodable, message: []string{"StatefulSet", "refer to a revision of the virtual machine's own"},
+			reason: revision.ReasonForeignOwner, message: []string{"StatefulSet", "kubectl patch controllerrevision"},
 		},
 		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonForeign, message: []string{"correct the reference"}},
 		"corrupt":        {spoil: data(f.Data, `{"apiVersion":"","spec":"eyJjcHUi?"}`), reason: revision.ReasonUndecodable, message: []string{"base64"}},
 		"one-mebibyte":   {spoil: data(guest, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: revision.ReasonUndecodable, message: []string{"more than the 524288"}},
 		"deep":           {spoil: data(guest, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: revision.ReasonUndecodable, message: []string{"64 levels deep"}},
 		"a-key-twice":    {spoil: data(guest, guest+","+guest), reason: revision.ReasonUndecodable, message: []string{"spec.memory.guest", "twice"}},
-		"not-served":     {target: "v1", reason: revision.ReasonTargetNotServed, message: []string{"v1beta1", "not v1"}},
+		"not-served":     {target: "v1", reason: revision.ReasonTargetNotServed, message: []string{"v1beta1", "does not serve v1"}},
 	}
 	sources, upgrades := map[string]*appsv1.ControllerRevision{}, map[string]*v1alpha1.ControllerRevisionUpgrade{}
 	for name, test := range cases {

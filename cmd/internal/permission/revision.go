@@ -28,7 +28,7 @@ func (s Scope) revisionPlan() []Permission {
 // deletion they block as the old ones do.
 func (s Scope) revisionRun() []Permission {
 	all := append(s.revisionPlan(), s.references()...)
-	all = append(all, s.in(controllerRevisions, Required, "get", "create", "patch", "delete"))
+	all = append(all, s.in(controllerRevisions, Required, "get", "create", "update", "delete"))
 	for _, o := range s.Family.Owners {
 		all = append(all, s.in(schema.GroupResource{Group: o.Group, Resource: o.Resource + "/finalizers"}, RequiredIfEnforced, "update"))
 	}
@@ -40,7 +40,7 @@ func (s Scope) revisionRun() []Permission {
 func (s Scope) revisionRollback() []Permission {
 	all := append(s.revisionPlan(), s.references()...)
 	return append(all,
-		s.in(controllerRevisions, Required, "get", "patch", "delete"),
+		s.in(controllerRevisions, Required, "get", "update", "delete"),
 		s.in(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "controllerrevisionupgrades"}, Optional, "list"))
 }
 

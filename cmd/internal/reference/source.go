@@ -49,7 +49,7 @@ func constantOf(s ast.Spec) (constant, error) {
 	if c.value, err = strconv.Unquote(literal.Value); err != nil {
 		return c, fmt.Errorf("%s: %w", c.name, err)
 	}
-	doc := strings.TrimPrefix(strings.TrimPrefix(value.Doc.Text(), c.name), ":")
+	doc := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(value.Doc.Text(), c.name), ":"), " means that")
 	if strings.TrimSpace(doc) == "" {
 		return c, fmt.Errorf("%s has no comment", c.name)
 	}

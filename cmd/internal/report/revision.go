@@ -34,6 +34,7 @@ type RevisionPlan struct {
 	Form      string           `json:"form"`
 	Target    string           `json:"target"`
 	Action    revision.Action  `json:"action"`
+	State     RevisionState    `json:"state"`
 	Referrers []revision.Place `json:"referrers"`
 	Losses    []string         `json:"losses"`
 	Reason    string           `json:"reason"`
@@ -42,6 +43,8 @@ type RevisionPlan struct {
 	NewName string `json:"newName"`
 	// RetainedUntil is null where nothing is retained, or for good.
 	RetainedUntil *time.Time `json:"retainedUntil"`
+	// Item is for people: their remedy names objects.
+	Item revision.Item `json:"-"`
 }
 
 // RevisionRunReport is what `revision run` and `revision rollback` print.
@@ -61,11 +64,13 @@ type RevisionRun struct {
 	Namespace     string         `json:"namespace"`
 	Name          string         `json:"name"`
 	Owner         revision.Owner `json:"owner"`
-	Result        revision.Phase `json:"result"`
+	Result        RevisionState  `json:"result"`
 	NewName       string         `json:"newName"`
 	Reason        string         `json:"reason"`
 	Message       string         `json:"message"`
 	RetainedUntil *time.Time     `json:"retainedUntil"`
+	// Item is for people: their remedy names objects.
+	Item revision.Item `json:"-"`
 }
 
 // NewRevisionPlanList makes the list of what was found. Without a survey nothing is
@@ -75,8 +80,8 @@ func NewRevisionPlanList(items []revision.Item, survey *revision.Survey) Revisio
 	for _, i := range items {
 		l.Items = append(l.Items, RevisionPlan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
-			Action: i.Action, Referrers: present(i.Referrers), Losses: present(i.Losses), Reason: i.Reason, Message: i.Message,
-			NewName: i.Successor, RetainedUntil: orNull(i.Until),
+			Action: i.Action, State: stateOf(revision.Result{Item: i}), Referrers: present(i.Referrers), Losses: present(i.Losses), Reason: i.Reason, Message: i.Message,
+			NewName: i.Successor, RetainedUntil: orNull(i.Until), Item: i,
 		})
 	}
 	if survey != nil {
@@ -93,8 +98,8 @@ func NewRevisionRunReport(results []revision.Result) RevisionRunReport {
 			one.Until = time.Time{} // it is gone, or was never given up
 		}
 		r.Items = append(r.Items, RevisionRun{
-			Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Result: one.Phase, NewName: one.Successor,
-			Reason: one.Reason, Message: one.Message, RetainedUntil: orNull(one.Until),
+			Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Result: stateOf(one), NewName: one.Successor,
+			Reason: one.Reason, Message: one.Message, RetainedUntil: orNull(one.Until), Item: one.Item,
 		})
 	}
 	return r

@@ -27,6 +27,12 @@ func TestRevisionText(t *testing.T) {
 		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Deferred, Reason: "Running", Message: "it runs"},
 	}
 	survey := &revision.Survey{Droppable: []string{"v0"}, Held: []revision.HeldVersion{{Version: "v1", By: []string{"controllerrevision shop/b"}, Count: 6}}}
+	ran := NewRevisionRunReport([]revision.Result{
+		{Item: items[4], Phase: revision.Retained},
+		{Item: items[3]},
+		{Item: revision.Item{Namespace: "shop", Name: "b", Owner: vm, Reason: revision.ReasonRefused, Message: "denied", Action: revision.Upgrade}, Phase: revision.Failed},
+	})
+	ran.Counts = revision.Counts{Discovered: 7, Retained: 1, Blocked: 1, Failed: 1, UpToDate: 1}
 	cases := map[string]struct {
 		reason string
 		write  func(io.Writer) error
@@ -41,12 +47,12 @@ v1        Object   4
 v1        Spec     1
 v2        Object   1
 
-ACTION       NAMESPACE   OWNER                VERSION   TARGET   REASON       REVISION
+STATE        NAMESPACE   OWNER                VERSION   TARGET   REASON       REVISION
 ✗ Blocked    shop        VirtualMachine/web   -         -        SourceGone   d
 ◐ Deferred   shop        VirtualMachine/web   v1        v2       Running      g
+◐ Held       shop        VirtualMachine/web   v1        v2       -            f
 ● Upgrade    shop        VirtualMachine/web   v1        v2       -            b
-● Upgrade    shop        VirtualMachine/web   v1        v2       Retained     e
-● Upgrade    shop        VirtualMachine/web   v1        v2       -            f
+✓ Retained   shop        VirtualMachine/web   v1        v2       Retained     e
 · Orphan     shop        -                    v1        v2       -            c
 
 shop/d
@@ -61,7 +67,7 @@ shop/g
     controllerrevision shop/b
     … and 5 more
 
-7 revisions: 1 up to date, 2 to upgrade, 1 retained, 1 deferred, 1 blocked, 1 orphaned
+7 revisions: 1 up to date, 1 to upgrade, 1 held, 1 retained, 1 deferred, 1 blocked, 1 orphaned
 `,
 		},
 		"nothing": {
@@ -70,24 +76,35 @@ shop/g
 			want:   "\n0 revisions: 0 up to date\n",
 		},
 		"a run": {
-			reason: "what is not further says why, what is retained says it in the table",
-			write: func(w io.Writer) error {
-				r := NewRevisionRunReport([]revision.Result{
-					{Item: items[4], Phase: revision.Retained},
-					{Item: items[3], Phase: revision.Failed},
-				})
-				r.Counts = revision.Counts{Discovered: 7, Retained: 1, Blocked: 1, UpToDate: 1}
-				return WriteRevisionRun(w, Style{}, r)
-			},
+			reason: "each problem has a row, what went well is counted",
+			write:  func(w io.Writer) error { return WriteRevisionRun(w, Style{}, ran) },
 			want: `
-RESULT       NAMESPACE   OWNER                REASON       REVISION   NEW REVISION
-✓ Retained   shop        VirtualMachine/web   Retained     e          e2
-✗ Failed     shop        VirtualMachine/web   SourceGone   d          -
+RESULT      NAMESPACE   OWNER                REASON       REVISION   NEW REVISION
+✗ Blocked   shop        VirtualMachine/web   SourceGone   d          -
+✗ Failed    shop        VirtualMachine/web   Refused      b          -
 
 shop/d
   ✗ SourceGone: it is gone
 
-7 revisions: 1 up to date, 1 upgraded, the old one retained, 1 blocked, in 0.0s
+shop/b
+  ✗ Refused: denied
+    → change what the answer names, as a policy, a webhook, a quota or a missing permission, and run again
+
+7 revisions: 1 up to date, 1 upgraded, the old one retained, 1 blocked, 1 failed, in 0.0s
+`,
+		},
+		"a run, wide": {
+			reason: "each revision has a row when all are asked for",
+			write: func(w io.Writer) error {
+				wide := ran
+				wide.Items = wide.Items[:1]
+				return WriteRevisionRun(w, Style{Wide: true}, wide)
+			},
+			want: `
+RESULT       NAMESPACE   OWNER                REASON     REVISION   NEW REVISION   UNTIL
+✓ Retained   shop        VirtualMachine/web   Retained   e          e2             ` + until.Local().Format("2006-01-02 15:04 MST") + `
+
+7 revisions: 1 up to date, 1 upgraded, the old one retained, 1 blocked, 1 failed, in 0.0s
 `,
 		},
 		"no status": {
@@ -109,23 +126,43 @@ shop/d
 	}
 }
 
+// TestRevisionState: a plan, which knows no phase, and a run have the same word for the same
+// state.
 func TestRevisionState(t *testing.T) {
+	upgrade, held := revision.Item{Action: revision.Upgrade}, revision.Item{Action: revision.Upgrade, Successor: "new"}
+	retained := revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRetained, Successor: "new"}
+	running := revision.Item{Action: revision.Deferred, Reason: revision.ReasonRunning}
+	blocked := revision.Item{Action: revision.Blocked, Reason: revision.ReasonLossy}
 	cases := map[string]struct {
-		item revision.Item
-		want RevisionState
+		result revision.Result
+		want   RevisionState
 	}{
-		"up to date":                      {revision.Item{Action: revision.UpToDate}, ""},
-		"nobody's":                        {revision.Item{Action: revision.Orphan}, ""},
-		"to be begun":                     {revision.Item{Action: revision.Upgrade}, StatePending},
-		"to be labelled":                  {revision.Item{Action: revision.Relabel}, StatePending},
-		"begun, and somebody refers":      {revision.Item{Action: revision.Upgrade, Successor: "new"}, StateHeld},
-		"begun, and now the machine runs": {revision.Item{Action: revision.Deferred, Successor: "new"}, StateHeld},
-		"given up":                        {revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRetained, Successor: "new"}, StateRetained},
-		"a machine runs":                  {revision.Item{Action: revision.Deferred}, StateDeferred},
-		"to be repaired":                  {revision.Item{Action: revision.Blocked}, StateBlocked},
+		"up to date":                          {revision.Result{Item: revision.Item{Action: revision.UpToDate}}, StateUpToDate},
+		"no reference":                        {revision.Result{Item: revision.Item{Action: revision.Orphan}}, StateOrphan},
+		"to be begun":                         {revision.Result{Item: upgrade}, StateUpgrade},
+		"not read":                            {revision.Result{Item: upgrade, Phase: revision.Analyzing}, StateUpgrade},
+		"nothing written":                     {revision.Result{Item: upgrade, Phase: revision.Converted}, StateUpgrade},
+		"not come to":                         {revision.Result{Item: upgrade, Phase: revision.Pending}, StateUpgrade},
+		"to be labelled":                      {revision.Result{Item: revision.Item{Action: revision.Relabel}}, StateRelabel},
+		"could not be labelled":               {revision.Result{Item: revision.Item{Action: revision.Relabel}, Phase: revision.Pending}, StateRelabel},
+		"begun, and a reference is left":      {revision.Result{Item: held}, StateHeld},
+		"interrupted":                         {revision.Result{Item: held, Phase: revision.Created}, StateHeld},
+		"held":                                {revision.Result{Item: held, Phase: revision.Held}, StateHeld},
+		"begun, and now the machine runs":     {revision.Result{Item: revision.Item{Action: revision.Deferred, Successor: "new"}}, StateHeld},
+		"no reference is left":                {revision.Result{Item: retained}, StateRetained},
+		"retained by this run":                {revision.Result{Item: retained, Phase: revision.Retained}, StateRetained},
+		"not noted that no reference is left": {revision.Result{Item: held, Phase: revision.Repointed}, StateRetained},
+		"a machine runs":                      {revision.Result{Item: running}, StateDeferred},
+		"a machine has begun to run":          {revision.Result{Item: running, Phase: revision.Converted}, StateDeferred},
+		"a rollback waits for a machine":      {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRunning, Successor: "new"}, Phase: revision.Pending}, StateDeferred},
+		"to be repaired":                      {revision.Result{Item: blocked}, StateBlocked},
+		"found to be repaired":                {revision.Result{Item: blocked, Phase: revision.Failed}, StateBlocked},
+		"refused":                             {revision.Result{Item: upgrade, Phase: revision.Failed}, StateFailed},
+		"rolled back":                         {revision.Result{Item: upgrade, Phase: revision.RolledBack}, StateRolledBack},
+		"removed":                             {revision.Result{Item: retained, Phase: revision.Succeeded}, StateSucceeded},
 	}
 	for name, tc := range cases {
-		if got := NewRevisionPlanList([]revision.Item{tc.item}, nil).Items[0].State(); got != tc.want {
+		if got := stateOf(tc.result); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

@@ -10,18 +10,9 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-var revisionActions = map[revision.Action]cell{
-	revision.UpToDate: {"✓ UpToDate", good},
-	revision.Relabel:  {"● Relabel", attention},
-	revision.Upgrade:  {"● Upgrade", attention},
-	revision.Deferred: {"◐ Deferred", attention},
-	revision.Blocked:  {"✗ Blocked", bad},
-	revision.Orphan:   {"· Orphan", faint},
-}
-
-// revisionOrder is that of the table: what somebody has to look at comes first.
-var revisionOrder = []revision.Action{
-	revision.Blocked, revision.Deferred, revision.Upgrade, revision.Relabel, revision.Orphan, revision.UpToDate,
+// revisionOrder is that of the table: what a user has to look at comes first.
+var revisionOrder = []RevisionState{
+	StateBlocked, StateDeferred, StateHeld, StateUpgrade, StateRelabel, StateRetained, StateOrphan, StateUpToDate,
 }
 
 // WriteRevisionPlan writes the census, what is to be done and why, and a sum. What is
@@ -57,15 +48,15 @@ func WriteRevisionPlan(w io.Writer, s Style, l RevisionPlanList) error {
 // writeRevisionItems writes a table, and the reasons below it.
 func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
 	slices.SortStableFunc(items, func(a, b RevisionPlan) int {
-		return slices.Index(revisionOrder, a.Action) - slices.Index(revisionOrder, b.Action)
+		return slices.Index(revisionOrder, a.State) - slices.Index(revisionOrder, b.State)
 	})
-	t := table{header: []string{"ACTION", "NAMESPACE", "OWNER", "VERSION", "TARGET", "REASON", "REVISION"}}
+	t := table{header: []string{"STATE", "NAMESPACE", "OWNER", "VERSION", "TARGET", "REASON", "REVISION"}}
 	if s.Wide {
 		t.header = append(t.header, "FORM", "REFERRERS")
 	}
 	for _, p := range items {
 		row := []cell{
-			revisionActions[p.Action], {text: p.Namespace}, {text: ownerText(p.Owner)}, {text: orDash(p.Version)}, {text: orDash(p.Target)},
+			revisionStates[p.State], {text: p.Namespace}, {text: ownerText(p.Owner)}, {text: orDash(p.Version)}, {text: orDash(p.Target)},
 			{text: orDash(p.Reason)}, {text: p.Name},
 		}
 		if s.Wide {
@@ -86,7 +77,7 @@ func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
 			mark, tone = "✗", bad
 		}
 		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.paint(tone, mark+" "+p.Reason+":"), p.Message)
-		if what := remedy.Of[p.Reason].Command; what != "" {
+		if what := remedy.For(p.Item, s.Flags).Command; what != "" {
 			fmt.Fprintf(&text, "    → %s\n", what)
 		}
 	}
@@ -114,22 +105,17 @@ func writeVersions(text *strings.Builder, s Style, l RevisionPlanList) {
 }
 
 func revisionSum(items []RevisionPlan) string {
-	counts := map[revision.Action]int64{}
-	var retained int64
+	counts := map[RevisionState]int64{}
 	for _, p := range items {
-		if p.Reason == revision.ReasonRetained {
-			retained++
-			continue
-		}
-		counts[p.Action]++
+		counts[p.State]++
 	}
-	parts := []string{Number(counts[revision.UpToDate]) + " up to date"}
+	parts := []string{Number(counts[StateUpToDate]) + " up to date"}
 	for _, part := range []struct {
 		n    int64
 		what string
 	}{
-		{counts[revision.Upgrade], "to upgrade"}, {counts[revision.Relabel], "to relabel"},
-		{retained, "retained"}, {counts[revision.Deferred], "deferred"}, {counts[revision.Blocked], "blocked"}, {counts[revision.Orphan], "orphaned"},
+		{counts[StateUpgrade], "to upgrade"}, {counts[StateRelabel], "to relabel"}, {counts[StateHeld], "held"},
+		{counts[StateRetained], "retained"}, {counts[StateDeferred], "deferred"}, {counts[StateBlocked], "blocked"}, {counts[StateOrphan], "orphaned"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, Number(part.n)+" "+part.what)

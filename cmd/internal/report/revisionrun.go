@@ -3,36 +3,23 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
-	"github.com/godwit-dev/godwit/revision"
 )
 
-var revisionPhases = map[revision.Phase]cell{
-	revision.Pending:    {"◐ Pending", attention},
-	revision.Analyzing:  {"◐ Analyzing", attention},
-	revision.Converted:  {"◐ Converted", attention},
-	revision.Created:    {"◐ Created", attention},
-	revision.Repointed:  {"◐ Repointed", attention},
-	revision.Held:       {"◐ Held", attention},
-	revision.Retained:   {"✓ Retained", good},
-	revision.Succeeded:  {"✓ Succeeded", good},
-	revision.Skipped:    {"· Skipped", faint},
-	revision.Failed:     {"✗ Failed", bad},
-	revision.RolledBack: {"✓ RolledBack", good},
-}
-
-// WriteRevisionRun writes what became of each revision that was not at the target,
-// why some are not further, and a sum.
+// WriteRevisionRun writes which revisions were not upgraded and why, and counts of all. With
+// everything asked for, it has a row for each revision that was not at the target.
 func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 	t := table{header: []string{"RESULT", "NAMESPACE", "OWNER", "REASON", "REVISION", "NEW REVISION"}}
 	if s.Wide {
 		t.header = append(t.header, "UNTIL")
 	}
-	for _, one := range r.Items {
+	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one RevisionRun) bool { return !one.Result.problem() && !s.Wide })
+	for _, one := range shown {
 		row := []cell{
-			revisionPhases[one.Result], {text: one.Namespace}, {text: ownerText(one.Owner)}, {text: orDash(one.Reason)},
+			revisionStates[one.Result], {text: one.Namespace}, {text: ownerText(one.Owner)}, {text: orDash(one.Reason)},
 			{text: one.Name}, {text: orDash(one.NewName)},
 		}
 		if s.Wide {
@@ -44,20 +31,20 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 		return err
 	}
 	var text strings.Builder
-	for _, one := range r.Items {
-		if one.Message == "" || one.Result == revision.Retained {
+	for _, one := range shown {
+		if one.Message == "" || one.Result == StateRetained {
 			continue
 		}
 		mark, tone := "!", attention
-		if one.Result == revision.Failed {
+		if one.Result == StateFailed || one.Result == StateBlocked {
 			mark, tone = "✗", bad
 		}
 		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.paint(tone, mark+" "+orDash(one.Reason)+":"), one.Message)
-		if what := remedy.Of[one.Reason].Command; what != "" {
+		if what := remedy.For(one.Item, s.Flags).Command; what != "" {
 			fmt.Fprintf(&text, "    → %s\n", what)
 		}
 	}
-	if len(r.Items) > 0 {
+	if len(shown) > 0 {
 		text.WriteString("\n")
 	}
 	for _, v := range r.DroppableVersions {
@@ -76,8 +63,8 @@ func runSum(r RevisionRunReport) string {
 		what string
 	}{
 		{c.UpToDate, "up to date"}, {c.Succeeded, "finished"}, {c.Relabelled, "relabelled"}, {c.RolledBack, "rolled back"},
-		{c.Retained, "upgraded, the old one retained"}, {c.Held, "held"}, {c.Pending, "pending"}, {c.Deferred, "deferred"},
-		{c.Blocked, "blocked"}, {c.Failed, "failed"}, {c.Orphaned, "left alone"},
+		{c.Retained, "upgraded, the old one retained"}, {c.Held, "held"}, {c.Pending, "to upgrade"}, {c.Deferred, "deferred"},
+		{c.Blocked, "blocked"}, {c.Failed, "failed"}, {c.Orphaned, "orphaned"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, Number(part.n)+" "+part.what)

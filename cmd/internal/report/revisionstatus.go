@@ -9,56 +9,14 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// RevisionState is how far an upgrade is, as the revisions themselves tell.
-type RevisionState string
-
-const (
-	// StatePending: a run would begin with it.
-	StatePending RevisionState = "Pending"
-	// StateHeld: another revision is there to take its place, and somebody refers to
-	// it all the same.
-	StateHeld RevisionState = "Held"
-	// StateRetained: nobody refers to it any more.
-	StateRetained RevisionState = "Retained"
-	// StateDeferred is as in a plan.
-	StateDeferred RevisionState = "Deferred"
-	// StateBlocked is as in a plan.
-	StateBlocked RevisionState = "Blocked"
-)
-
-var revisionStates = map[RevisionState]cell{
-	StatePending:  {"● Pending", attention},
-	StateHeld:     {"◐ Held", attention},
-	StateRetained: {"◐ Retained", faint},
-	StateDeferred: {"◐ Deferred", attention},
-	StateBlocked:  {"✗ Blocked", bad},
-}
-
-// State of an upgrade; empty where there is none.
-func (p RevisionPlan) State() RevisionState {
-	switch {
-	case p.Reason == revision.ReasonRetained:
-		return StateRetained
-	case p.Action == revision.UpToDate, p.Action == revision.Orphan:
-		return ""
-	case p.NewName != "":
-		return StateHeld
-	case p.Action == revision.Deferred:
-		return StateDeferred
-	case p.Action == revision.Blocked:
-		return StateBlocked
-	}
-	return StatePending
-}
-
 // WriteRevisionStatus writes how far each upgrade is, and what holds it. The list has
 // nothing else.
 func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 	t := table{header: []string{"STATE", "NAMESPACE", "OWNER", "UNTIL", "REVISION", "TAKEN OVER BY"}}
 	counts := map[RevisionState]int64{}
 	for _, p := range l.Items {
-		counts[p.State()]++
-		t.add(revisionStates[p.State()], cell{text: p.Namespace}, cell{text: ownerText(p.Owner)}, cell{text: untilText(p.RetainedUntil)},
+		counts[p.State]++
+		t.add(revisionStates[p.State], cell{text: p.Namespace}, cell{text: ownerText(p.Owner)}, cell{text: untilText(p.RetainedUntil)},
 			cell{text: p.Name}, cell{text: orDash(p.NewName)})
 	}
 	if err := t.write(w, s); err != nil {
@@ -66,7 +24,7 @@ func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 	}
 	var text strings.Builder
 	for _, p := range l.Items {
-		switch p.State() {
+		switch p.State {
 		case StateHeld:
 			fmt.Fprintf(&text, "\n%s/%s\n", p.Namespace, p.Name)
 			for _, r := range p.Referrers {
@@ -82,8 +40,8 @@ func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 	if len(l.Items) == 0 {
 		text.WriteString("no upgrade is under way or to be begun\n")
 	} else {
-		fmt.Fprintf(&text, "\n%s: %d pending, %d held, %d retained, %d deferred, %d blocked\n", Count(int64(len(l.Items)), "upgrade", "upgrades"),
-			counts[StatePending], counts[StateHeld], counts[StateRetained], counts[StateDeferred], counts[StateBlocked])
+		fmt.Fprintf(&text, "\n%s: %d to upgrade, %d held, %d retained, %d deferred, %d blocked\n", Count(int64(len(l.Items)), "revision", "revisions"),
+			counts[StateUpgrade]+counts[StateRelabel], counts[StateHeld], counts[StateRetained], counts[StateDeferred], counts[StateBlocked])
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -74,7 +74,7 @@ func TestRefusedUntilBothAreUpgraded(t *testing.T) {
 	y.deny(`object.spec.instancetype.revisionName.contains("v1beta1") == object.spec.preference.revisionName.contains("v1beta1")`)
 	source := instancetype.RevisionName("web")
 	r := y.advance(revision.Policy{}, revision.Wish{Name: source})
-	if r.Phase != revision.Held || r.Reason != revision.ReasonRefused || !strings.Contains(r.Message, "the machine is locked") {
+	if r.Phase != revision.Failed || r.Reason != revision.ReasonRefused || !strings.Contains(r.Message, "the machine is locked") {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	results := y.run(revision.Policy{})
@@ -95,7 +95,7 @@ func TestRefusedForGood(t *testing.T) {
 	source := instancetype.RevisionName("web")
 	before := y.revisions()[source]
 	for range 3 {
-		r := y.mustBe(y.run(revision.Policy{}), source, revision.Held, revision.ReasonRefused)
+		r := y.mustBe(y.run(revision.Policy{}), source, revision.Failed, revision.ReasonRefused)
 		for _, want := range []string{"VirtualMachine web", inSpec, "the machine is locked"} {
 			if !strings.Contains(r.Message, want) {
 				t.Errorf("%q does not say %s", r.Message, want)

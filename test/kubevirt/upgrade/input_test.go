@@ -30,10 +30,10 @@ func TestBadInput(t *testing.T) {
 		message []string // what it has to say
 	}{
 		"of no family":                {spoil: data(`{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonForeign, message: []string{"VirtualMachine web", inSpec, "correct the reference"}},
-		"of another owner":            {spoil: func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{other} }, reason: revision.ReasonUndecodable, message: []string{"StatefulSet web"}},
+		"of another owner":            {spoil: func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{other} }, reason: revision.ReasonForeignOwner, message: []string{"StatefulSet web", "VirtualMachine web"}},
 		"of another kind":             {spoil: replaced(`"VirtualMachineClusterInstancetype"`, `"VirtualMachineClone"`), reason: revision.ReasonUndecodable, message: []string{"VirtualMachineClone"}},
 		"of the other role":           {spoil: func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(preference.Data) }, reason: revision.ReasonUndecodable, message: []string{"VirtualMachinePreference", "correct the reference"}},
-		"of a later version":          {spoil: replaced(`/v1alpha2"`, `/v2"`), reason: revision.ReasonUnconvertible, message: []string{"v2", "v1beta1"}},
+		"of a later version":          {spoil: replaced(`/v1alpha2"`, `/v2"`), reason: revision.ReasonUnknownVersion, message: []string{"v2", "v1beta1"}},
 		"1 MiB":                       {spoil: replaced(`"guest":"4Gi"`, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: revision.ReasonUndecodable, message: []string{"bytes", "more than the 524288"}},
 		"deep":                        {spoil: replaced(`"guest":"4Gi"`, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: revision.ReasonUndecodable, message: []string{"64 levels deep"}},
 		"a key twice":                 {spoil: replaced(`"guest":"4Gi"`, `"guest":"4Gi","guest":"8Gi"`), reason: revision.ReasonUndecodable, message: []string{`"spec.memory.guest"`, "twice"}},

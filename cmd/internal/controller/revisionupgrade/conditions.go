@@ -34,7 +34,7 @@ func judge(r revision.Result) verdict {
 		v.ready = true
 	case r.Phase == revision.Failed:
 		v.stalled = true
-		if what := remedy.Of[v.reason]; what.Somebody {
+		if what := remedy.For(r.Item, ""); what.Somebody {
 			v.message += ". " + what.Manager
 		}
 	case r.Phase == revision.Analyzing:

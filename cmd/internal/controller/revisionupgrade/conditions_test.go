@@ -124,6 +124,9 @@ func TestWhenToLookAgain(t *testing.T) {
 		"a machine runs":               {at(revision.Converted, revision.ReasonRunning, time.Time{}), later},
 		"the API server did not say":   {at(revision.Analyzing, revision.ReasonUnanswered, time.Time{}), soon},
 		"somebody has to do something": {at(revision.Failed, revision.ReasonLossy, time.Time{}), rare},
+		"a write was refused":          {at(revision.Failed, revision.ReasonRefused, time.Time{}), rare},
+		"a read was refused":           {at(revision.Analyzing, revision.ReasonForbidden, time.Time{}), rare},
+		"others keep changing it":      {at(revision.Held, revision.ReasonChanged, time.Time{}), later},
 		"the end":                      {at(revision.Succeeded, "", time.Time{}), 0},
 	} {
 		if got := again(test.result, now, later); got != test.want {

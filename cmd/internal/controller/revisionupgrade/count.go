@@ -25,8 +25,8 @@ const (
 	ReasonSucceeded = "Succeeded"
 	// ReasonUpgradesFailed: some revisions need somebody.
 	ReasonUpgradesFailed = "UpgradesFailed"
-	// ReasonPending: there is something to upgrade, and the mode is not to.
-	ReasonPending = "Pending"
+	// ReasonNotUpgraded means that there is something to upgrade, and that the mode is not to.
+	ReasonNotUpgraded = "NotUpgraded"
 	// ReasonHeldBack: something is left at an old version.
 	ReasonHeldBack = "VersionsInUse"
 	// ReasonInvalidSelector: the label selector can't be read.
@@ -92,21 +92,33 @@ var blockedReasons = map[string]bool{
 // deferredReasons are what time cures.
 var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonUnready: true, revision.ReasonTerminating: true}
 
-// upgrading is the verdict while upgrades are under way.
-var upgrading = verdict{working: true, reason: ReasonUpgrading, message: "see status.counts, and the upgrades for what each waits for"}
+// upgrading is the verdict while upgrades are made or under way.
+func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) verdict {
+	atOnce := int32(defaultAtOnce)
+	if spec.MaxConcurrent != nil {
+		atOnce = *spec.MaxConcurrent
+	}
+	pace := "limits.maxWritesPerSecond of the manager is 0, which is no limit"
+	if t.MaxWritesPerSecond > 0 {
+		pace = fmt.Sprintf("limits.maxWritesPerSecond of the manager allows %g writes per second", t.MaxWritesPerSecond)
+	}
+	return verdict{working: true, reason: ReasonUpgrading, message: fmt.Sprintf(
+		"Upgrades are under way: see status.counts, and each upgrade for what it waits for. %s, and spec.maxConcurrent %d upgrades at once.", pace, atOnce)}
+}
 
 // verdictOf what was counted, or only looked at.
-func verdictOf(m v1alpha1.UpgradeMode, c v1alpha1.RevisionCounts) verdict {
+func (t *Triggers) verdictOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec, c v1alpha1.RevisionCounts) verdict {
+	m := spec.Mode
 	waiting, stuck := c.Pending+c.Deferred+c.Held, c.Blocked+c.Failed
 	switch {
 	case waiting+stuck == 0:
 		return verdict{ready: true, reason: ReasonSucceeded, message: "nothing is left to upgrade"}
 	case m == v1alpha1.ModeVerify:
-		return verdict{stalled: true, reason: ReasonPending, message: "revisions are left at old versions: see status.census"}
+		return verdict{stalled: true, reason: ReasonNotUpgraded, message: "revisions are left at old versions: see status.census"}
 	case m == v1alpha1.ModeDryRun:
-		return verdict{ready: true, reason: ReasonPending, message: "revisions are left at old versions, and the mode is to leave them"}
+		return verdict{ready: true, reason: ReasonNotUpgraded, message: "revisions are left at old versions, and the mode is to leave them"}
 	case waiting > 0:
-		return upgrading
+		return t.upgrading(spec)
 	}
 	return verdict{stalled: true, reason: ReasonUpgradesFailed, message: "some revisions need somebody: see status.failures"}
 }
@@ -116,7 +128,7 @@ func verdictOf(m v1alpha1.UpgradeMode, c v1alpha1.RevisionCounts) verdict {
 func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding) (verdict, error) {
 	s := &trigger.Status
 	if !upgrades(trigger.Spec.Mode) {
-		return verdictOf(trigger.Spec.Mode, *s.Counts), nil
+		return t.verdictOf(trigger.Spec, *s.Counts), nil
 	}
 	list := &v1alpha1.ControllerRevisionUpgradeList{}
 	mine := client.MatchingLabels{TriggerLabel: string(trigger.UID)}
@@ -133,7 +145,7 @@ func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisi
 	}
 	all.counts.Discovered, all.counts.UpToDate = s.Counts.Discovered, s.Counts.UpToDate
 	s.Counts, s.Failures = &all.counts, all.failures
-	v := verdictOf(trigger.Spec.Mode, all.counts)
+	v := t.verdictOf(trigger.Spec, all.counts)
 	if v.ready && all.kept {
 		v.reason, v.message = ReasonSourcesKept, "everybody refers to a successor; the sources go when their time is over: see status.retainedUntil of the upgrades"
 	}
@@ -142,9 +154,13 @@ func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisi
 
 // setSurvey says what was found, and what can be dropped.
 func setSurvey(conditions *[]metav1.Condition, generation int64, s revision.Survey) {
+	message := "every revision in scope was looked at"
+	if len(s.Ahead) > 0 {
+		message += fmt.Sprintf("; the definitions store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(s.Ahead, ", "))
+	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: v1alpha1.ConditionDiscovered, Status: metav1.ConditionTrue, Reason: ReasonScanned,
-		Message: "every revision in scope was looked at", ObservedGeneration: generation,
+		Message: message, ObservedGeneration: generation,
 	})
 	droppable := metav1.Condition{Type: v1alpha1.ConditionVersionsDroppable, Status: metav1.ConditionTrue, Reason: ReasonSucceeded,
 		Message: "nothing is left at " + strings.Join(s.Droppable, ", "), ObservedGeneration: generation}

@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/revision"
 )
 
 // Metrics tell how many upgrades are how far, and what triggers found. They count
@@ -51,7 +50,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, one := range upgrades.Items {
 		phase := string(one.Status.Phase)
 		if phase == "" {
-			phase = string(revision.Pending)
+			phase = "NotStarted"
 		}
 		phases[phase]++
 	}

@@ -42,7 +42,7 @@ godwit_revision_last_scan_timestamp_seconds{trigger="all"} 1000
 # HELP godwit_revision_upgrades ControllerRevisionUpgrades, by phase.
 # TYPE godwit_revision_upgrades gauge
 godwit_revision_upgrades{phase="Failed"} 1
-godwit_revision_upgrades{phase="Pending"} 1
+godwit_revision_upgrades{phase="NotStarted"} 1
 godwit_revision_upgrades{phase="Retained"} 2
 # HELP godwit_revisions Stashed objects of the whole cluster, by version and form, as the last scan of a trigger found them.
 # TYPE godwit_revisions gauge

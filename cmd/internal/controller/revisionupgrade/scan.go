@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,18 +25,26 @@ const TriggerLabel = "godwit.dev/trigger-uid"
 type finding struct {
 	counts   v1alpha1.RevisionCounts
 	failures []godwit.Failure
+	// wanted are the revisions that need an upgrade each.
+	wanted []wanted
 	// unseen upgrades exist, and were not in the cache.
 	unseen int
 	// others are upgrades of these revisions that another trigger or somebody has made.
 	others ledger
 }
 
+// wanted is a revision that needs an upgrade.
+type wanted struct {
+	namespace, name string
+	uid             types.UID
+	retained        bool // only the end of an upgrade is left
+}
+
 // foreign tells whether something is to be waited for of which no event tells.
 func (f *finding) foreign() bool { return f != nil && f.others.counts != (v1alpha1.RevisionCounts{}) }
 
-// scan looks at every revision of the scope, makes an upgrade for each that needs one
-// and has none, and says at which versions anything is left in the cluster. A scope
-// that is the whole cluster is read once for both.
+// scan looks at every revision of the scope, and says at which versions anything is left
+// in the cluster. A scope that is the whole cluster is read once for both.
 func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (*finding, error) {
 	spec := trigger.Spec
 	scope, err := scopeOf(spec)
@@ -50,15 +59,15 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	asked := t.Clock.Now()
 	take := func(i revision.Item) error {
 		if t.Clock.Since(asked) >= countEvery {
-			if err := t.wanted(ctx, trigger); err != nil {
+			if err := t.isWanted(ctx, trigger); err != nil {
 				return err
 			}
 			asked = t.Clock.Now()
 		}
-		if !f.add(i) || !upgrades(spec.Mode) {
-			return nil
+		if f.add(i) && upgrades(spec.Mode) {
+			f.wanted = append(f.wanted, wanted{i.Namespace, i.Name, i.UID, i.Reason == revision.ReasonRetained})
 		}
-		return t.make(ctx, trigger, i, f)
+		return nil
 	}
 	each := take
 	if scope.Namespace != "" || scope.Selector != nil {
@@ -77,7 +86,6 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 		return nil, fmt.Errorf("survey all revisions of the cluster: %w", err)
 	}
 	s := &trigger.Status
-	s.LastScanTime = &metav1.Time{Time: t.Clock.Now()}
 	s.Census, s.DroppableVersions = nil, survey.Droppable
 	for _, v := range survey.Census {
 		s.Census = append(s.Census, v1alpha1.RevisionVersionCount(v))
@@ -107,9 +115,9 @@ func installed(ctx context.Context, u *revision.Upgrader) error {
 // errUnwanted ends a scan that nobody wants any more.
 var errUnwanted = &settled{suspended}
 
-// wanted looks whether the trigger is still there and not suspended: a scan that makes
-// many upgrades takes long.
-func (t *Triggers) wanted(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) error {
+// isWanted looks whether the trigger is still there and not suspended: to look at many
+// revisions and to make many upgrades takes long.
+func (t *Triggers) isWanted(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) error {
 	now := &v1alpha1.ControllerRevisionUpgradeTrigger{}
 	err := t.Reader.Get(ctx, client.ObjectKeyFromObject(trigger), now)
 	if apierrors.IsNotFound(err) || err == nil && (now.UID != trigger.UID || now.DeletionTimestamp != nil || now.Spec.Suspend) {
@@ -163,23 +171,55 @@ func fail(all []godwit.Failure, namespace, name, reason string) []godwit.Failure
 	return append(all, godwit.Failure{Namespace: namespace, Name: name, Reason: reason})
 }
 
+// makeAll makes an upgrade for each revision that needs one and has none. The status says
+// before the first of them what was found, and from time to time how far it is.
+func (t *Triggers) makeAll(ctx context.Context, w *statusWriter, f *finding) error {
+	var said time.Time
+	for ; len(f.wanted) > 0; f.wanted = f.wanted[1:] {
+		if t.Clock.Since(said) >= countEvery {
+			if err := t.say(ctx, w, f, said.IsZero()); err != nil {
+				return err
+			}
+			said = t.Clock.Now()
+		}
+		if err := t.make(ctx, w.trigger, f.wanted[0], f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say writes what was found, and later on how far the upgrades are that have been made.
+func (t *Triggers) say(ctx context.Context, w *statusWriter, f *finding, first bool) error {
+	if err := t.isWanted(ctx, w.trigger); err != nil {
+		return err
+	}
+	if !first {
+		if _, err := t.stand(ctx, w.trigger, f); err != nil {
+			return err
+		}
+		w.trigger.Status.Counts.Pending += int64(len(f.wanted))
+	}
+	return w.write(ctx, t.upgrading(w.trigger.Spec))
+}
+
 // make makes an upgrade, unless the revision has one.
-func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i revision.Item, f *finding) error {
+func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i wanted, f *finding) error {
 	spec := trigger.Spec
 	upgrade := &v1alpha1.ControllerRevisionUpgrade{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: i.Namespace, Name: UpgradeName(i.Name, i.UID),
+			Namespace: i.namespace, Name: UpgradeName(i.name, i.uid),
 			Labels:          map[string]string{TriggerLabel: string(trigger.UID)},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(trigger, triggerKind)},
 		},
 		Spec: v1alpha1.ControllerRevisionUpgradeSpec{
-			TargetName: i.Name, TargetUID: string(i.UID), Family: spec.Family, TargetVersion: spec.TargetVersion,
+			TargetName: i.name, TargetUID: string(i.uid), Family: spec.Family, TargetVersion: spec.TargetVersion,
 			OnRunning: spec.OnRunning, LossPolicy: spec.LossPolicy, Retention: spec.Retention,
 		},
 	}
 	there := &v1alpha1.ControllerRevisionUpgrade{}
 	if t.Client.Get(ctx, client.ObjectKeyFromObject(upgrade), there) == nil {
-		if i.Reason != revision.ReasonRetained && outlived(there) {
+		if !i.retained && outlived(there) {
 			f.unseen++
 			return client.IgnoreNotFound(t.Client.Delete(ctx, there, client.Preconditions{UID: &there.UID})) // the next scan makes another
 		}

@@ -45,6 +45,8 @@ type Triggers struct {
 	Clock    clock.PassiveClock
 	// ScanEvery is how often a continuous trigger looks; 0 means ten minutes.
 	ScanEvery time.Duration
+	// MaxWritesPerSecond is the limit that upgrades keep to; 0 means none. It is only told.
+	MaxWritesPerSecond float64
 }
 
 // What it needs to look, and to make upgrades and remove what is done.
@@ -92,8 +94,8 @@ func (t *Triggers) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if err := t.Reader.Get(ctx, req.NamespacedName, trigger); err != nil || trigger.DeletionTimestamp != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	before := trigger.DeepCopy()
-	v, pause, err := t.advance(ctx, trigger)
+	w := &statusWriter{Triggers: t, trigger: trigger, written: trigger.DeepCopy()}
+	v, pause, err := t.advance(ctx, w)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // the manager stops; the next one begins with a scan
 	}
@@ -103,20 +105,38 @@ func (t *Triggers) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if known := (*settled)(nil); errors.As(err, &known) {
 		err, pause = nil, rare
 	}
-	trigger.Status.ObservedGeneration = trigger.Generation
-	setConditions(&trigger.Status.Conditions, trigger.Generation, v)
-	if failed := patchStatus(ctx, t.Client, before, trigger); failed != nil {
-		return reconcile.Result{}, errors.Join(err, fmt.Errorf("write the status of controllerrevisionupgradetrigger %s: %w", trigger.Name, failed))
-	}
-	if changed(before.Status.Conditions, v) {
-		v.announce(t.Recorder, trigger, "UpgradeRevisions")
+	if failed := w.write(ctx, v); failed != nil {
+		return reconcile.Result{}, errors.Join(err, failed)
 	}
 	return reconcile.Result{RequeueAfter: pause}, err
 }
 
+// statusWriter writes the status of a trigger, as often as there is something to say.
+type statusWriter struct {
+	*Triggers
+	trigger *v1alpha1.ControllerRevisionUpgradeTrigger
+	written *v1alpha1.ControllerRevisionUpgradeTrigger // as the API server has it
+}
+
+// write sends what has changed since the last time, and an event where the reason has.
+func (w *statusWriter) write(ctx context.Context, v verdict) error {
+	w.trigger.Status.ObservedGeneration = w.trigger.Generation
+	setConditions(&w.trigger.Status.Conditions, w.trigger.Generation, v)
+	before, after := w.written, w.trigger.DeepCopy()
+	if err := patchStatus(ctx, w.Client, before, after); err != nil {
+		return fmt.Errorf("write the status of controllerrevisionupgradetrigger %s: %w", w.trigger.Name, err)
+	}
+	w.written = w.trigger.DeepCopy()
+	if changed(before.Status.Conditions, v) {
+		v.announce(w.Recorder, w.trigger, "UpgradeRevisions")
+	}
+	return nil
+}
+
 // advance takes a trigger as far as it can go now, and says when to come back if
 // nothing happens; zero is never.
-func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (verdict, time.Duration, error) {
+func (t *Triggers) advance(ctx context.Context, w *statusWriter) (verdict, time.Duration, error) {
+	trigger := w.trigger
 	s, spec := &trigger.Status, trigger.Spec
 	switch {
 	case spec.Suspend:
@@ -127,14 +147,13 @@ func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevi
 	var f *finding
 	var err error
 	if t.due(trigger) {
-		if f, err = t.scan(ctx, trigger); err != nil {
+		if f, err = t.discover(ctx, w); err != nil {
 			return verdict{}, 0, err
 		}
-		s.Counts, s.Failures = &f.counts, f.failures
 	}
 	v, err := t.stand(ctx, trigger, f)
 	if err == nil && f == nil && v.ready && news(trigger, v) {
-		if f, err = t.scan(ctx, trigger); err == nil {
+		if f, err = t.discover(ctx, w); err == nil {
 			v, err = t.stand(ctx, trigger, f)
 		}
 	}
@@ -143,12 +162,31 @@ func (t *Triggers) advance(ctx context.Context, trigger *v1alpha1.ControllerRevi
 		return verdict{}, 0, err
 	case f != nil && f.unseen > 0: // nobody can count them yet
 		s.CompletionTime = nil
-		return upgrading, countEvery, nil
+		return t.upgrading(spec), countEvery, nil
 	case upgrades(spec.Mode) && (!v.ready || v.reason == ReasonSourcesKept):
 		s.CompletionTime = nil
 		return v, t.untilScan(trigger, f), nil
 	}
 	return t.complete(ctx, trigger, v)
+}
+
+// discover scans, and makes the upgrades that are missing. Only then the scan is over: a
+// manager that ends before that scans again. One that only confirms that nothing is left
+// does not count: what has been upgraded is up to date by then.
+func (t *Triggers) discover(ctx context.Context, w *statusWriter) (*finding, error) {
+	f, err := t.scan(ctx, w.trigger)
+	if err != nil {
+		return nil, err
+	}
+	s, at := &w.trigger.Status, metav1.Time{Time: t.Clock.Now()}
+	if t.due(w.trigger) {
+		s.Counts, s.Failures = &f.counts, f.failures
+	}
+	if err := t.makeAll(ctx, w, f); err != nil {
+		return nil, err
+	}
+	s.LastScanTime = &at
+	return f, nil
 }
 
 // news tells whether a verdict is to be confirmed by a scan. All that was found is led
@@ -200,7 +238,7 @@ func (t *Triggers) complete(ctx context.Context, trigger *v1alpha1.ControllerRev
 
 // finished waits for the end of its time, and leaves.
 func (t *Triggers) finished(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (verdict, time.Duration, error) {
-	done := verdictOf(trigger.Spec.Mode, *trigger.Status.Counts)
+	done := t.verdictOf(trigger.Spec, *trigger.Status.Counts)
 	if trigger.Spec.TTLSecondsAfterFinished == nil {
 		return done, 0, nil
 	}

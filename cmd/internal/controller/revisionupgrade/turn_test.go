@@ -9,6 +9,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
 )
 
 // TestTurns: of many upgrades each has its turn, none is looked at before its time, and
@@ -37,8 +38,14 @@ func TestTurns(t *testing.T) {
 	look(0, time.Minute)
 	open[7].Generation++
 	look(1, time.Minute)
+	open[7].Status.ObservedGeneration++
 	clock.SetTime(clock.Now().Add(time.Minute))
 	look(turnUpgrades, time.Millisecond)
+	look(50, time.Minute)
+	setConditions(&open[9].Status.Conditions, 1, verdict{stalled: true, reason: revision.ReasonRefused})
+	look(0, time.Minute)
+	open[7].Generation++
+	look(2, time.Minute) // what was refused alone may be taken together
 	open = open[:1]
 	u.turn("shop", open)
 	if n := len(u.next["shop"]); n != 1 {

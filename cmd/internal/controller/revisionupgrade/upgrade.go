@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -36,7 +37,7 @@ const namespacesAtOnce = 4
 // +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades,verbs=get;list;watch
 // +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades/status,verbs=patch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get
-// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;create;update;delete
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines,verbs=get;list;patch
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines/status,verbs=patch
 // +kubebuilder:rbac:groups=snapshot.kubevirt.io,resources=virtualmachinesnapshotcontents,verbs=get;list;patch
@@ -140,23 +141,31 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 const turnUpgrades = 200
 
 // turn are the upgrades to look at now: those that are new or changed, and those whose
-// time has come. Else it is how long until there is one; where there are more than one
-// turn takes, the next comes at once.
+// time has come. Those whose write was refused go along with any turn: a webhook may take
+// the references of several upgrades only together. Without a turn it is how long until
+// there is one; where there are more than one turn takes, the next comes at once.
 func (u *Upgrades) turn(namespace string, open []*v1alpha1.ControllerRevisionUpgrade) (turn []*v1alpha1.ControllerRevisionUpgrade, pause time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now, known, next := u.Clock.Now(), u.next[namespace], map[types.UID]time.Time{}
+	var refused []*v1alpha1.ControllerRevisionUpgrade
 	for _, one := range open {
 		at := known[one.UID]
 		switch {
 		case one.Status.ObservedGeneration == one.Generation && at.After(now):
 			next[one.UID] = at
 			pause = sooner(pause, at.Sub(now))
+			if stalledBy(one) == revision.ReasonRefused {
+				refused = append(refused, one)
+			}
 		case len(turn) < turnUpgrades:
 			turn = append(turn, one)
 		default:
 			pause = time.Millisecond
 		}
+	}
+	if len(turn) > 0 {
+		turn = append(turn, refused[:min(len(refused), turnUpgrades-len(turn))]...)
 	}
 	if u.next == nil {
 		u.next = map[string]map[types.UID]time.Time{}
@@ -166,6 +175,14 @@ func (u *Upgrades) turn(namespace string, open []*v1alpha1.ControllerRevisionUpg
 		delete(u.next, namespace)
 	}
 	return turn, pause
+}
+
+// stalledBy is the reason of an upgrade that is Stalled; empty if it is not.
+func stalledBy(one *v1alpha1.ControllerRevisionUpgrade) string {
+	if c := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Reason
+	}
+	return ""
 }
 
 func (u *Upgrades) lookAgain(one *v1alpha1.ControllerRevisionUpgrade, at time.Time) {
@@ -350,8 +367,12 @@ const (
 // is looked at with patience, so that looking takes a tenth of the time at most.
 func again(r revision.Result, now time.Time, patience time.Duration) time.Duration {
 	switch {
+	case r.Phase == revision.Held && r.Reason == revision.ReasonChanged:
+		return patience // other clients keep changing it
 	case r.Reason == revision.ReasonUnanswered, r.Reason == revision.ReasonChanged:
 		return soon
+	case r.Reason == revision.ReasonForbidden:
+		return rare
 	case r.Reason == revision.ReasonRetained:
 		return max(r.Until.Sub(now), time.Second)
 	case r.Phase.Ended():

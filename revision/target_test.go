@@ -1,0 +1,51 @@
+package revision
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	known := Description{Versions: []string{"v1alpha1", "v1alpha2", "v1beta1"}, Targets: []string{"v1beta1"}}
+	all := []string{"v1", "v1beta1", "v1alpha2", "v1alpha1"}
+	cases := map[string]struct {
+		reason         string
+		asked, version string
+		definition     Definition
+		want           string
+	}{
+		"the storage version":        {"it is what the software writes", "", "v1alpha1", Definition{Storage: "v1beta1", Served: all[1:]}, "v1beta1"},
+		"asked for":                  {"a user decides", "v1alpha2", "v1alpha1", Definition{Storage: "v1beta1", Served: all[1:]}, "v1alpha2"},
+		"an older storage version":   {"software that stores it may not read a newer one", "", "v1alpha1", Definition{Storage: "v1alpha2", Served: all[1:]}, "v1alpha2"},
+		"a later storage version":    {"what can be converted is, and the later software still reads it", "", "v1alpha1", Definition{Storage: "v1", Served: all}, "v1beta1"},
+		"there, and not converted":   {"it is as new as a conversion makes it", "", "v1beta1", Definition{Storage: "v1", Served: all}, "v1beta1"},
+		"at the later one":           {"nothing is to be done", "", "v1", Definition{Storage: "v1", Served: all}, "v1"},
+		"none of the others served":  {"later software does not read what a conversion makes", "", "v1alpha1", Definition{Storage: "v1", Served: all[:1]}, "v1"},
+		"asked for, and later known": {"a user decides", "v1", "v1alpha1", Definition{Storage: "v1", Served: all}, "v1"},
+	}
+	for name, test := range cases {
+		if got := test.definition.target(test.asked, test.version, known); got != test.want {
+			t.Errorf("%s: %q, want %q: %s", name, got, test.want, test.reason)
+		}
+	}
+	definitions := map[schema.GroupResource]Definition{
+		{Resource: "a"}: {Found: true, Storage: "v1"}, {Resource: "b"}: {Found: true, Storage: "v1beta1"}, {Resource: "c"}: {Found: true, Storage: "v1"}, {Resource: "d"}: {},
+	}
+	if got := Ahead(known, definitions); !slices.Equal(got, []string{"v1"}) {
+		t.Errorf("ahead are %v, want v1 once, and nothing of what is not installed", got)
+	}
+}
+
+// TestWhatUpgradesAimAtIsNotDroppable, though nothing is left at it before the first one.
+func TestWhatUpgradesAimAtIsNotDroppable(t *testing.T) {
+	t.Parallel()
+	s := newSurveyor([]string{"v1alpha1", "v1beta1"})
+	s.item(Item{Namespace: "shop", Name: "web", Version: "v1alpha1", Target: "v1beta1"})
+	s.definitions(map[schema.GroupResource]Definition{{Resource: "a"}: {Found: true, Storage: "v1", Stored: []string{"v1"}}})
+	if got := s.end(); len(got.Droppable) > 0 || len(got.Held) != 1 || got.Held[0].Version != "v1alpha1" {
+		t.Errorf("droppable are %v, held %v; want v1alpha1 held, and v1beta1 neither", got.Droppable, got.Held)
+	}
+}

@@ -1,0 +1,121 @@
+package upgrade_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+)
+
+// asWritten is a fixture as a script or a backup tool writes it: with spaces, and with
+// & < > in a text. The API server would write the same data in other bytes.
+func asWritten(t *testing.T, f stash.Fixture) stash.Fixture {
+	t.Helper()
+	data := strings.Replace(f.Data, `"guest":1}`, `"guest":1,"model":"a & b <c>"}`, 1)
+	if data == f.Data {
+		t.Fatalf("%s has no such field", f.Name)
+	}
+	f.Data = spaced(t, data)
+	return f
+}
+
+func spaced(t *testing.T, data string) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := json.Indent(&text, []byte(data), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// createAsWritten creates a revision with the very bytes of its data. Clients that
+// encode JSON would compact them.
+func (y *yard) createAsWritten(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	y.t.Helper()
+	data := r.Data.Raw
+	r.Data.Raw = []byte(`"DATA"`)
+	r.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"}
+	body, err := json.Marshal(r)
+	y.must(body, err)
+	body = bytes.Replace(body, []byte(`"DATA"`), data, 1)
+	there := &appsv1.ControllerRevision{}
+	y.must(nil, y.core.AppsV1().RESTClient().Post().Namespace(y.namespace).Resource("controllerrevisions").
+		SetHeader("Content-Type", "application/json").Body(body).Do(y.t.Context()).Into(there))
+	r.Data.Raw = data
+	y.mustStore(r.Name, string(data))
+	return there
+}
+
+// mustStore compares the bytes of a revision's data in etcd.
+func (y *yard) mustStore(name, data string) {
+	y.t.Helper()
+	stored, err := shared.Etcd().Get(y.t.Context(), "/registry/controllerrevisions/"+y.namespace+"/"+name)
+	y.must(stored, err)
+	if len(stored.Kvs) != 1 || !bytes.Contains(stored.Kvs[0].Value, []byte(data)) {
+		y.t.Errorf("etcd does not hold the data of %s as they were written", name)
+	}
+}
+
+// TestDataAsOthersWriteThem: each write of a revision leaves the bytes of its data as
+// they are, so that the API server, which compares bytes, takes it.
+func TestDataAsOthersWriteThem(t *testing.T) {
+	for name, test := range map[string]func(*yard){
+		"relabel": func(y *yard) {
+			f := asWritten(t, stash.Find("F3/VirtualMachineClusterInstancetype/unlabelled"))
+			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
+			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Succeeded, "")
+			if got := y.revisions()[r.Name].Labels["instancetype.kubevirt.io/object-version"]; got != "v1beta1" {
+				y.t.Errorf("its version is labelled %q", got)
+			}
+			y.mustStore(r.Name, f.Data)
+		},
+		"upgrade, pinned again, removed": func(y *yard) {
+			f := asWritten(t, instancetype)
+			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
+			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
+			y.mustStore(r.Name, f.Data)
+			y.change(machines, "web", "", set(r.Name, "spec", "instancetype", "revisionName"))
+			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
+			y.mustStore(r.Name, f.Data)
+			y.retire()
+			y.mustHave("web" + instancetypeTail)
+		},
+		"rollback": func(y *yard) {
+			f := asWritten(t, instancetype)
+			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
+			y.run(revision.Policy{})
+			back := y.advance(revision.Policy{}, revision.Wish{Name: r.Name, Rollback: true})
+			y.mustBe(map[string]revision.Result{r.Name: back}, r.Name, revision.RolledBack, "")
+			y.mustRefer(machines, "web", map[string]string{inSpec: r.Name, inStatus: r.Name})
+			y.mustStore(r.Name, f.Data)
+		},
+		"a replacement that another client made": func(y *yard) {
+			f := asWritten(t, instancetype)
+			vm := y.create(stash.VirtualMachine(y.namespace, "web", both, f))
+			r := y.createAsWritten(f.Revision(vm))
+			made := virtController{y}.compose(r, f)
+			made.Namespace, made.Data.Raw = y.namespace, []byte(spaced(y.t, string(made.Data.Raw)))
+			y.createAsWritten(made)
+			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
+			if y.revisions()[made.Name].Annotations[revision.FromAnnotation] != r.Name {
+				y.t.Error("the replacement does not say where it comes from")
+			}
+			y.mustStore(made.Name, string(made.Data.Raw))
+			y.retire()
+			y.mustHave(made.Name)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			test(y)
+			y.mustResolve()
+		})
+	}
+}

@@ -192,16 +192,6 @@ type Item struct {
 	Fix Fix `json:"-"`
 }
 
-// Fix are the facts that a remedy names. What is not needed is empty.
-type Fix struct {
-	// Owners refer to the revision, and one of them is to be its controller.
-	Owners []metav1.OwnerReference
-	// Labels are to be given a value each.
-	Labels []string
-	// Targets are served, and stashes at older versions can be converted to them.
-	Targets []string
-}
-
 // facts are all that decide about one revision.
 type facts struct {
 	family      Family
@@ -259,88 +249,9 @@ func judge(f facts) judgement {
 	return j.convert(f, stash)
 }
 
-// owners are those who refer to a revision and may be its controller.
-func (f facts) owners() []metav1.OwnerReference {
-	var all []metav1.OwnerReference
-	var seen []*Holder
-	for _, r := range f.references {
-		kind := r.Holder.Resource.GroupVersion().WithKind(r.Holder.Kind)
-		if slices.Contains(seen, r.Holder) || !slices.ContainsFunc(f.family.Describe().Owners, func(o OwnerType) bool { return o.GroupKind() == kind.GroupKind() }) {
-			continue
-		}
-		seen = append(seen, r.Holder)
-		all = append(all, *metav1.NewControllerRef(&metav1.ObjectMeta{Name: r.Holder.Name, UID: r.Holder.UID}, kind))
-	}
-	return all
-}
-
-// maxNamed bounds how many referrers a message names.
-const maxNamed = 5
-
-// named says who refers to a revision.
-func named(references []Reference) string {
-	var all []string
-	for _, r := range references {
-		if one := r.Holder.Kind + " " + r.Holder.Name; !slices.Contains(all, one) {
-			all = append(all, one)
-		}
-	}
-	if len(all) == 0 {
-		return "no reference to it was found"
-	}
-	more := ""
-	if n := len(all) - maxNamed; n > 0 {
-		all, more = all[:maxNamed], fmt.Sprintf(" and %d more", n)
-	}
-	return "referred to by " + strings.Join(all, ", ") + more
-}
-
 func (j judgement) as(a Action, reason, message string) judgement {
 	j.Action, j.Reason, j.Message = a, reason, message
 	return j
-}
-
-// aim finds the target version.
-func (j judgement) aim(d Definition, s Stash, f facts) judgement {
-	if !d.Found {
-		return j.as(Blocked, ReasonDefinitionNotFound, fmt.Sprintf("there is no customresourcedefinition %s to read a target version from", s.Definition))
-	}
-	known := f.family.Describe()
-	j.Target = d.target(f.policy.Target, s.Version, known)
-	if slices.Contains(d.Served, j.Target) {
-		return j
-	}
-	j.Fix.Targets = d.Reachable(known.Targets)
-	helps := "no version that data can be converted to"
-	if len(j.Fix.Targets) > 0 {
-		helps = strings.Join(j.Fix.Targets, ", ") + ", to which data can be converted"
-	}
-	return j.as(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s does not serve %s; it serves %s", s.Definition, j.Target, helps))
-}
-
-// target of a stash at a version: the one that is asked for, or else the storage version.
-// Where that is a later one than the family knows, a stash that is not at it goes to the
-// newest version that is served and that it can be converted to.
-func (d Definition) target(asked, version string, known Description) string {
-	if asked != "" {
-		return asked
-	}
-	later := version != d.Storage && !slices.Contains(known.Versions, d.Storage)
-	if reachable := d.Reachable(known.Targets); later && len(reachable) > 0 {
-		return reachable[len(reachable)-1]
-	}
-	return d.Storage
-}
-
-// Reachable are the versions that are served and that stashes can be converted to.
-func (d Definition) Reachable(targets []string) []string {
-	var all []string
-	for _, v := range targets {
-		if slices.Contains(d.Served, v) {
-			all = append(all, v)
-		}
-	}
-	return all
 }
 
 // convert compares what is there with what is to be there.
@@ -373,31 +284,6 @@ func (j judgement) convert(f facts, s Stash) judgement {
 		return j.as(Relabel, "", "its data is at "+j.Target+", its labels say something else")
 	}
 	return j.allow(f)
-}
-
-// unconvertible says why nothing can be made of a stash.
-func (j judgement) unconvertible(f facts, s Stash, err error) judgement {
-	var missing *MissingLabelsError
-	var none *ConversionError
-	known := f.family.Describe()
-	switch {
-	case errors.Is(err, ErrNoOwner):
-		return j.unowned(f)
-	case errors.As(err, &missing):
-		j.Fix.Labels = missing.Labels
-		return j.as(Blocked, ReasonLabelsMissing, missing.Error())
-	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.policy.Target == ""):
-		return j.as(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the definition stores %s, and this release converts %s to %s",
-			s.Version, f.definitions[s.Definition].Storage, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
-	case errors.As(err, &none):
-		j.Fix.Targets = f.definitions[s.Definition].Reachable(known.Targets)
-	}
-	return j.as(Blocked, ReasonUnconvertible, err.Error())
-}
-
-// older are the versions that there are conversions from.
-func older(d Description) []string {
-	return slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
 }
 
 // givenUp: a successor has taken its place.
@@ -439,12 +325,6 @@ func (j judgement) allow(f facts) judgement {
 		return j.as(Deferred, ReasonRunning, running+" runs by it: stop it first, or upgrade with Hold")
 	}
 	return j.as(Upgrade, "", "")
-}
-
-// unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
-func (j judgement) unowned(f facts) judgement {
-	j.Fix.Owners = f.owners()
-	return j.as(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
 }
 
 // claimOf is what all references take a revision for, and the contradiction if

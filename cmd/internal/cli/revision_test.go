@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -68,5 +72,27 @@ func TestClockTimeNamesTheDayIfItIsAnother(t *testing.T) {
 	}
 	if got := clockTime(now.Add(time.Hour), now); got != "2026-05-07 00:30:00 "+now.Format("MST") {
 		t.Errorf("tomorrow: %s", got)
+	}
+}
+
+// TestHintsCanBePasted: they lead to the same cluster, as the same user, and name a
+// namespace each, since a rollback is of one.
+func TestHintsCanBePasted(t *testing.T) {
+	said := &bytes.Buffer{}
+	a := &app{program: "godwit", args: []string{"revision", "run", "-A", "--as=alice"}, console: newConsole(said), cluster: genericclioptions.NewConfigFlags(true)}
+	*a.cluster.Impersonate, *a.cluster.Context, *a.cluster.ImpersonateGroup = "alice", "the lab", []string{"a", "b"}
+	p := &revisionPass{}
+	for _, namespace := range []string{"edge", "shop", "shop"} {
+		p.results = append(p.results, revision.Result{Phase: revision.Retained, Item: revision.Item{Namespace: namespace, Until: time.Unix(1, 0)}})
+	}
+	a.sayRetained(p)
+	for _, want := range []string{
+		"to remove 3 old revisions: godwit revision run -A --as=alice\n",
+		"godwit revision rollback --all --namespace=edge --context='the lab' --as=alice --as-group=a --as-group=b\n",
+		"godwit revision rollback --all --namespace=shop --context='the lab' --as=alice --as-group=a --as-group=b\n",
+	} {
+		if strings.Count(said.String(), want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, said)
+		}
 	}
 }

@@ -212,6 +212,9 @@ func (p *revisionPass) tally() {
 		r, tried := p.became[key]
 		if !tried {
 			r = revision.Result{Item: i}
+			if i.Reason == revision.ReasonRetained {
+				r.Phase = revision.Retained
+			}
 		}
 		add(r)
 	}

@@ -1,0 +1,29 @@
+package revisionupgrade
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+)
+
+// TestUpgradingNamesItsLimits: whoever waits for thousands of upgrades learns what bounds
+// them, by how much, and which key changes that.
+func TestUpgradingNamesItsLimits(t *testing.T) {
+	for name, test := range map[string]struct {
+		writes     float64
+		concurrent *int32
+		want       []string
+	}{
+		"by default":         {20, nil, []string{"limits.maxWritesPerSecond of the manager allows 20 writes per second", "spec.maxConcurrent 10 upgrades at once"}},
+		"by a trigger":       {7.5, new(int32(3)), []string{"allows 7.5 writes per second", "spec.maxConcurrent 3 upgrades at once"}},
+		"no limit of writes": {0, nil, []string{"limits.maxWritesPerSecond of the manager is 0, which is no limit", "10 upgrades at once"}},
+	} {
+		v := (&Triggers{MaxWritesPerSecond: test.writes}).upgrading(v1alpha1.ControllerRevisionUpgradeTriggerSpec{MaxConcurrent: test.concurrent})
+		for _, want := range test.want {
+			if !v.working || !strings.Contains(v.message, want) {
+				t.Errorf("%s: %q does not say %q", name, v.message, want)
+			}
+		}
+	}
+}

@@ -9,16 +9,17 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(run(clock.RealClock{})) }
 
-func run() int {
+func run(now clock.PassiveClock) int {
 	ctx, cancel := untilSignal(context.Background())
 	defer cancel()
-	return cli.Main(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	return cli.Main(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, now)
 }
 
 // untilSignal gives the first signal to the command, which ends in order, and

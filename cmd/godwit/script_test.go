@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/client-go/rest"
@@ -17,8 +19,28 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"godwit": main, "kubectl-godwit": main})
+	testscript.Main(m, map[string]func(){"godwit": scripted, "kubectl-godwit": scripted})
 }
+
+// clockOffset is a variable of a script: by how much the clock of the program is
+// ahead of the machine's. What is said of a time depends on the day and not on the
+// hour at which the test runs.
+const clockOffset = "CLOCK_OFFSET"
+
+// scripted is main with the clock that the script has set.
+func scripted() {
+	offset, err := time.ParseDuration(cmp.Or(os.Getenv(clockOffset), "0s"))
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(run(offsetClock(offset)))
+}
+
+// offsetClock runs ahead of the real one.
+type offsetClock time.Duration
+
+func (c offsetClock) Now() time.Time                  { return time.Now().Add(time.Duration(c)) }
+func (c offsetClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // The scripts of a folder share a control plane, run in parallel, and keep to a
 // group of custom resources of their own.

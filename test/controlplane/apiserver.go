@@ -121,7 +121,7 @@ func (cp *ControlPlane) StartSecond(ctx context.Context, hostname string) (*APIS
 	if hostname == "" || hostname == own {
 		return nil, fmt.Errorf("start a second kube-apiserver: host name %q gives it no identity of its own", hostname)
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (cp *ControlPlane) configureAPIServer() error {
 	if err != nil {
 		return err
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return err
 	}

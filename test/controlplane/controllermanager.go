@@ -23,7 +23,7 @@ func (cp *ControlPlane) StartControllerManager(ctx context.Context, args ...stri
 	if err := checkBinary(cp.binaries, controllerManager); err != nil {
 		return nil, fmt.Errorf("find %s: %w: run `make controlplane`, and unset %s if it is set", controllerManager, err, assetsVariable)
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}

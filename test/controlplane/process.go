@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -143,18 +140,4 @@ func onLastingThread(finished <-chan struct{}, start func() error) error {
 		<-finished
 	}()
 	return <-result
-}
-
-// freePort returns a port below those that systems hand out to outgoing connections (32768 and up on Linux, 49152 on
-// macOS), so that none of these takes it while its server restarts.
-func freePort() (int, error) {
-	var err error
-	for range 100 {
-		port := 20000 + rand.IntN(12000)
-		var listener net.Listener
-		if listener, err = net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port))); err == nil {
-			return port, listener.Close()
-		}
-	}
-	return 0, fmt.Errorf("find a free port: %w", err)
 }

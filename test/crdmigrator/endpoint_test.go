@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 // endpoint is an HTTPS server that the API server asks: a webhook of whatever
@@ -21,7 +23,11 @@ type endpoint struct {
 func newEndpoint(t *testing.T, handler http.Handler) *endpoint {
 	t.Helper()
 	e := &endpoint{handler: handler}
-	e.listen(t, "127.0.0.1:0")
+	address, err := controlplane.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.listen(t, address)
 	e.url, e.ca = e.server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw})
 	return e
 }

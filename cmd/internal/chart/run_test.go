@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -169,16 +168,13 @@ func named(objects []*unstructured.Unstructured, name string) []*unstructured.Un
 	return found
 }
 
-// freeAddress may be taken by somebody else before it is used: then the manager
-// says so, and the test fails.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := controlplane.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	return address
 }
 
 // get asks as Prometheus does, which can't verify a certificate that the manager

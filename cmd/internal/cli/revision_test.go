@@ -67,11 +67,16 @@ func TestRevisionRunCode(t *testing.T) {
 
 func TestClockTimeNamesTheDayIfItIsAnother(t *testing.T) {
 	now := time.Date(2026, 5, 6, 23, 30, 0, 0, time.Local)
-	if got := clockTime(now.Add(10*time.Minute), now); got != now.Add(10*time.Minute).Format("15:04:05 MST") {
-		t.Errorf("today: %s", got)
-	}
-	if got := clockTime(now.Add(time.Hour), now); got != "2026-05-07 00:30:00 "+now.Format("MST") {
-		t.Errorf("tomorrow: %s", got)
+	zone := now.Format("MST")
+	for until, want := range map[time.Time]string{
+		now.Add(10 * time.Minute):       "23:40:00 " + zone,
+		now.Add(10 * time.Minute).UTC(): "23:40:00 " + zone, // as the API server says it
+		now.Add(time.Hour):              "2026-05-07 00:30:00 " + zone,
+		now.AddDate(1, 0, 0):            "2027-05-06 23:30:00 " + zone,
+	} {
+		if got := clockTime(until, now); got != want {
+			t.Errorf("%v, at %v: %q, want %q", until, now, got, want)
+		}
 	}
 }
 

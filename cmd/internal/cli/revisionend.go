@@ -53,7 +53,7 @@ func (a *app) sayRetained(p *revisionPass) {
 	if n == 0 {
 		return
 	}
-	a.console.printf("run again after %s to remove %s: %s\n", clockTime(until, time.Now()),
+	a.console.printf("run again after %s to remove %s: %s\n", clockTime(until, a.clock.Now()),
 		report.Count(n, "old revision", "old revisions"), a.commandLine())
 	namespaces := p.namespaces()
 	for _, name := range namespaces[:min(len(namespaces), maxRollbackHints)] {

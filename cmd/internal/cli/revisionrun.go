@@ -257,7 +257,7 @@ func (a *app) waitOut(ctx context.Context, p *revisionPass) {
 			return
 		}
 		a.console.printf("%s retained until %s: waiting, and removing them then; the same command goes on with it if it is interrupted\n",
-			report.Count(n, "old revision is", "old revisions are"), clockTime(until, time.Now()))
+			report.Count(n, "old revision is", "old revisions are"), clockTime(until, a.clock.Now()))
 		if p.err = walk.Wait(ctx, max(time.Until(until), time.Minute)); p.err == nil {
 			p.run(ctx)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 )
 
 // app is one invocation of the program.
@@ -18,6 +19,7 @@ type app struct {
 	program string   // as a person types it: godwit, or kubectl godwit
 	streams genericiooptions.IOStreams
 	console *console // stderr
+	clock   clock.PassiveClock
 	cluster *genericclioptions.ConfigFlags
 }
 
@@ -26,13 +28,15 @@ type app struct {
 const pluginPrefix = "kubectl-"
 
 // Main runs the program with its arguments, of which the first is its name, and
-// returns what to exit with. The context ends when the user interrupts.
-func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+// returns what to exit with. The context ends when the user interrupts. The clock
+// tells which times are of today, in what the program prints.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, now clock.PassiveClock) int {
 	a := &app{
 		args:    args[1:],
 		program: programName(args[0]),
 		streams: streams,
 		console: newConsole(streams.ErrOut),
+		clock:   now,
 		cluster: genericclioptions.NewConfigFlags(true),
 	}
 	root := a.rootCommand()

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -64,19 +65,14 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// freePort is one that nobody listens on at the moment.
+// freePort is one that no process listens on.
 func (c *cluster) freePort() string {
 	c.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := controlplane.FreePort()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return port
+	return strconv.Itoa(port)
 }
 
 // programs is a folder with godwit, as it is now, kubectl and Helm.

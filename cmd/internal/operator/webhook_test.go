@@ -15,6 +15,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 // webhook is a validating webhook that admits every write, while it is there.
@@ -34,9 +35,13 @@ func (c *cluster) newWebhook(plurals ...string) *webhook {
 	c.t.Helper()
 	h := &webhook{t: c.t, ended: make(chan struct{})}
 	c.t.Cleanup(func() { close(h.ended); h.server.Close() })
-	h.listen("127.0.0.1:0")
+	address, err := controlplane.FreeAddress()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	h.listen(address)
 	h.url, h.ca = h.server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})
-	err := c.Create(c.t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+	err = c.Create(c.t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: objectMeta("check." + c.group),
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:         "check." + c.group,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -183,6 +184,15 @@ func (c *apiClient) objects(ctx context.Context, r schema.GroupVersionResource, 
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	err := do(ctx, req).Into(list)
+	return list, err
+}
+
+// firstObject lists one object, and has the API server give up after a time.
+func (c *apiClient) firstObject(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) (*metav1.PartialObjectMetadataList, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	err := do(ctx, c.rest.Get().AbsPath(collectionPath(r)...).
+		SetHeader("Accept", acceptMetadataList).
+		Param("limit", "1").Param("timeout", timeout.String())).Into(list)
 	return list, err
 }
 

@@ -22,11 +22,11 @@ type Facts struct {
 	CRD *apiextensionsv1.CustomResourceDefinition
 	// Now is the API server's time of the reading.
 	Now time.Time
-	// Objects counts the custom resources; nil when it may not be read or the
-	// resource is not served.
+	// Objects counts the custom resources; nil when they were not counted.
 	Objects *int64
-	// Uncounted says why Objects is nil.
-	Uncounted string
+	// Unlisted says why the objects could not be counted, or not be scanned to the
+	// last one; nil when they were listed.
+	Unlisted *UnlistedError
 	// ManagedFields is what a scan has found; empty without one.
 	ManagedFields ManagedFields
 	// Servers are the API servers with a valid identity lease.
@@ -108,13 +108,8 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.Checkpoint, err = m.options.Journal.Load(ctx, f.CRD); err != nil {
 		return f, fmt.Errorf("load the checkpoint of %s: %w", crd, err)
 	}
-	if f.Objects, f.Uncounted, err = m.count(ctx, f.CRD); err != nil {
-		return f, fmt.Errorf("count %s: %w", crd, err)
-	}
-	if m.options.Scan && f.Uncounted == "" {
-		if f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD); err != nil {
-			return f, fmt.Errorf("scan %s: %w", crd, err)
-		}
+	if err := m.readObjectsOf(ctx, &f); err != nil {
+		return f, err
 	}
 	f.Now = m.client.clock.Now()
 	if clean(f.CRD) || m.options.skips(StorageVersionMigrationPhase) {
@@ -138,7 +133,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 			return f, err
 		}
 	}
-	if m.options.Rehearse {
+	if m.options.Rehearse && f.Unlisted == nil {
 		if f.Admission, err = m.rehearseWrite(ctx, f); err != nil {
 			return f, fmt.Errorf("rehearse the write %s of %s: %w", m.options.Write.orDefault(), crd, err)
 		}
@@ -149,26 +144,41 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	return f, nil
 }
 
-// count asks for one object and for how many follow. What the server refuses to
-// list has no number, and a reason.
-func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (n *int64, uncounted string, err error) {
-	version := storageVersion(crd)
-	if version == "" || !established(crd) || !served(crd, version) {
-		return nil, "the storage version is not served", nil
+// readObjectsOf counts the objects and, if asked for, scans them. A list that the
+// API server does not answer, or answers with an error, is a fact like any other.
+func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
+	if f.Unlisted = unserved(f.CRD); f.Unlisted != nil || f.CRD.DeletionTimestamp != nil {
+		return nil
 	}
-	list, err := m.client.objects(ctx, resourceOf(crd), 1, "")
+	var err error
+	if f.Objects, err = m.count(ctx, f.CRD); err == nil && m.options.Scan {
+		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
+	}
 	var answered apierrors.APIStatus
 	switch {
-	case errors.As(err, &answered):
-		return nil, err.Error(), nil
-	case err != nil:
-		return nil, "", err
-	case list.RemainingItemCount != nil:
-		return new(int64(len(list.Items)) + *list.RemainingItemCount), "", nil
-	case list.Continue != "":
-		return nil, "the server does not say how many there are", nil
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &answered), errors.Is(err, errListOver):
+		f.Unlisted = unlisted(f.CRD, err)
+		return nil
 	}
-	return new(int64(len(list.Items))), "", nil
+	return fmt.Errorf("list the objects of %s: %w", f.CRD.Name, err)
+}
+
+// count asks for one object and for how many follow.
+func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*int64, error) {
+	list, err := m.listOne(ctx, crd)
+	switch {
+	case err != nil:
+		return nil, err
+	case list.RemainingItemCount != nil:
+		return new(int64(len(list.Items)) + *list.RemainingItemCount), nil
+	case list.Continue != "":
+		return nil, nil //nolint:nilnil // the server does not say how many there are
+	}
+	return new(int64(len(list.Items))), nil
 }
 
 // LeaseGrant is the right to see which API servers there are.

@@ -171,16 +171,6 @@ func (r Report) Err() error {
 	return nil
 }
 
-// Unseen is an error where a run has ended well and has looked at no object, since
-// the server does not list them: nobody knows then whether their managedFields are
-// clean.
-func (p Plan) Unseen(r Report) error {
-	if p.Uncounted == "" || r.Storage.Complete {
-		return nil
-	}
-	return fmt.Errorf("look at managedFields of %s: %s", p.Name, p.Uncounted)
-}
-
 // wrote reports whether a complete pass has changed anything that lasts.
 func (r Report) wrote() bool { return r.Trimmed || r.ManagedFields.Counts.Migrated > 0 }
 

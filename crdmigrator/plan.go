@@ -18,13 +18,16 @@ import (
 type State string
 
 const (
-	// Clean: storedVersions is the storage version alone, and managedFields are
-	// not known to be stale.
+	// Clean means that storedVersions is the storage version alone, that the API
+	// server lists the objects, and that managedFields are not known to be stale.
 	Clean State = "Clean"
 	// Ready: there is work, and nothing in its way.
 	Ready State = "Ready"
-	// Blocked: there is work, and something in its way.
+	// Blocked: there is work, and something in its way; or objects can't be read.
 	Blocked State = "Blocked"
+	// StateUnknown means that the API server did not list the objects, so that
+	// nothing is known about them; Plan.Unlisted has the reason.
+	StateUnknown State = "Unknown"
 )
 
 // ManagedFields says whether managedFields of the objects name versions that
@@ -72,6 +75,12 @@ const (
 	// ReasonWebhookUnavailable: a webhook without which the API server writes or
 	// reads no object does not answer it.
 	ReasonWebhookUnavailable = "WebhookUnavailable"
+	// ReasonConversionFailed: the conversion webhook answers, and does not convert
+	// some object, so that the API server reads none.
+	ReasonConversionFailed = "ConversionFailed"
+	// ReasonUnreadableObjects: the API server can't read some object from etcd,
+	// because its bytes are damaged or its version is not in spec.versions.
+	ReasonUnreadableObjects = "UnreadableObjects"
 	// ReasonObjectInvalid: the API server itself refuses some object as it is.
 	ReasonObjectInvalid = "ObjectInvalid"
 )
@@ -129,9 +138,14 @@ type Plan struct {
 	StoredVersions []string
 	// ServersUnread says why nothing is known about the API servers.
 	ServersUnread string
-	// Objects is nil when they can't be counted; Uncounted says why.
-	Objects       *int64
-	Uncounted     string
+	// Trimmed: status.storedVersions is the storage version alone, and no condition
+	// of the CRD contradicts it.
+	Trimmed bool
+	// Objects is nil when they were not counted.
+	Objects *int64
+	// Unlisted says why the objects could not be counted, or not be scanned; nil
+	// when they were listed.
+	Unlisted      *UnlistedError
 	ManagedFields ManagedFields
 	Blockers      []godwit.Blocker
 	// Warnings do not keep a run from starting.
@@ -158,7 +172,8 @@ func PlanFor(f Facts, p Policy) Plan {
 		Objects:        f.Objects,
 		ManagedFields:  f.ManagedFields,
 		Resumes:        f.Checkpoint.holds(crd, p),
-		Uncounted:      f.Uncounted,
+		Trimmed:        clean(crd) && storageVersion(crd) != "",
+		Unlisted:       f.Unlisted,
 		ServersUnread:  f.ServersUnread,
 	}
 	switch {
@@ -168,26 +183,45 @@ func PlanFor(f Facts, p Policy) Plan {
 		plan.ManagedFields = ManagedFieldsUnknown
 	}
 	plan.Warnings, plan.Rehearsed = warnings(f, p), f.Admission.rehearsed()
-	if clean(crd) && plan.StorageVersion != "" {
-		if plan.ManagedFields == ManagedFieldsStale {
-			plan.State = Ready
+	switch {
+	case plan.Trimmed:
+		plan.Blockers = trimmedChecks(f, p)
+	case p.skips(StorageVersionMigrationPhase) && plan.StorageVersion != "":
+		plan.Blockers = checkObjectsRead(f, p) // nothing else that keeps a rewrite from starting matters to a cleanup
+	default:
+		for _, check := range checks {
+			plan.Blockers = append(plan.Blockers, check(f, p)...)
 		}
-		return plan
 	}
-	plan.State = Ready
-	if p.skips(StorageVersionMigrationPhase) && plan.StorageVersion != "" {
-		if plan.ManagedFields == ManagedFieldsClean {
-			plan.State = Clean
-		}
-		return plan // nothing that keeps a rewrite from starting matters to a cleanup
-	}
-	for _, check := range checks {
-		plan.Blockers = append(plan.Blockers, check(f, p)...)
-	}
-	if len(plan.Blockers) > 0 {
-		plan.State = Blocked
-	}
+	plan.State = plan.stateFor(f, p)
 	return plan
+}
+
+// stateFor decides what the plan amounts to, the gravest first: what the API server
+// did not list is never called clean, unless nothing was to be done about the
+// objects themselves.
+func (plan Plan) stateFor(f Facts, p Policy) State {
+	unlisted := f.Unlisted != nil && f.CRD.DeletionTimestamp == nil && !(plan.Trimmed && p.skips(CleanupManagedFieldsPhase))
+	switch {
+	case len(plan.Blockers) > 0:
+		return Blocked
+	case unlisted:
+		return StateUnknown
+	case plan.ManagedFields == ManagedFieldsStale && f.CRD.DeletionTimestamp == nil:
+		return Ready
+	case plan.Trimmed, p.skips(StorageVersionMigrationPhase) && plan.StorageVersion != "" && plan.ManagedFields == ManagedFieldsClean:
+		return Clean
+	}
+	return Ready
+}
+
+// trimmedChecks: what status.storedVersions promises is not believed where the API
+// server can't read the objects. A CRD that is being deleted takes them along.
+func trimmedChecks(f Facts, p Policy) []godwit.Blocker {
+	if f.CRD.DeletionTimestamp != nil {
+		return nil
+	}
+	return checkObjectsRead(f, p)
 }
 
 // Refusals are the blockers that waiting does not cure.
@@ -199,7 +233,7 @@ func (p Plan) Refusals() []godwit.Blocker {
 
 // checks run in the order in which a person would mend what they find.
 var checks = []func(Facts, Policy) []godwit.Blocker{
-	checkServing, checkVersions, checkRights, checkAdmission, checkOthers, checkChanges, checkServers,
+	checkServing, checkVersions, checkObjectsRead, checkRights, checkAdmission, checkOthers, checkChanges, checkServers,
 }
 
 func checkServing(f Facts, _ Policy) []godwit.Blocker {
@@ -210,11 +244,17 @@ func checkServing(f Facts, _ Policy) []godwit.Blocker {
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects", crd.Name),
 			"nothing is left to migrate; if the deletion hangs: kubectl get crd "+crd.Name+" -o yaml")
 	case !established(crd):
-		return blocker(ReasonNotEstablished,
-			fmt.Sprintf("customresourcedefinition %s is not served: %s", crd.Name, whyNotEstablished(crd)),
-			"kubectl describe crd "+crd.Name)
+		return []godwit.Blocker{notEstablished(crd)}
 	}
 	return nil
+}
+
+func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  ReasonNotEstablished,
+		Message: fmt.Sprintf("customresourcedefinition %s is not served: %s", crd.Name, whyNotEstablished(crd)),
+		Remedy:  "kubectl describe crd " + crd.Name,
+	}
 }
 
 func whyNotEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
@@ -230,17 +270,11 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 	crd := f.CRD
 	version := storageVersion(crd)
 	if version == "" {
-		return blocker(ReasonNoStorageVersion,
-			fmt.Sprintf("no version of %s is marked as the storage version", crd.Name),
-			"set storage: true on one entry of spec.versions: kubectl edit crd "+crd.Name)
+		return []godwit.Blocker{noStorageVersion(crd)}
 	}
 	var blockers []godwit.Blocker
 	if !served(crd, version) {
-		blockers = append(blockers, godwit.Blocker{
-			Reason:  ReasonStorageVersionNotServed,
-			Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
-			Remedy:  fmt.Sprintf("set served: true on version %s, for the time of the run: kubectl edit crd %s", version, crd.Name),
-		})
+		blockers = append(blockers, storageNotServed(crd))
 	}
 	if w := p.Write.orDefault(); w.subresource() != "" && !hasStatus(crd) {
 		blockers = append(blockers, godwit.Blocker{
@@ -262,16 +296,49 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 	return blockers
 }
 
+func noStorageVersion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  ReasonNoStorageVersion,
+		Message: fmt.Sprintf("no version of %s is marked as the storage version", crd.Name),
+		Remedy:  "set storage: true on one entry of spec.versions: kubectl edit crd " + crd.Name,
+	}
+}
+
+func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
+	version := storageVersion(crd)
+	return godwit.Blocker{
+		Reason:  ReasonStorageVersionNotServed,
+		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
+		Remedy:  fmt.Sprintf("set served: true on version %s, for the time of the run: kubectl edit crd %s", version, crd.Name),
+	}
+}
+
+// checkObjectsRead: what the API server can't read it can't write again either. The
+// other reasons of a list that failed have a check of their own, or may end.
+func checkObjectsRead(f Facts, _ Policy) []godwit.Blocker {
+	u := f.Unlisted
+	forbidden := u != nil && u.Reason == ReasonForbidden && !clean(f.CRD) && !f.lacks(resourceOf(f.CRD).GroupResource())
+	if u == nil || !u.Blocks() && !forbidden {
+		return nil
+	}
+	return []godwit.Blocker{u.Blocker()}
+}
+
 func checkRights(f Facts, _ Policy) []godwit.Blocker {
 	var blockers []godwit.Blocker
 	for _, g := range f.Denied {
-		blockers = append(blockers, godwit.Blocker{
-			Reason:  ReasonForbidden,
-			Message: fmt.Sprintf("%s may not %s", orElse(f.User, "the current user"), g),
-			Remedy:  g.Command(f.User),
-		})
+		blockers = append(blockers, forbidden(f.User, g))
 	}
 	return blockers
+}
+
+// forbidden names the permission that is missing, and the command that grants it.
+func forbidden(user string, g Grant) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  ReasonForbidden,
+		Message: fmt.Sprintf("%s may not %s", orElse(user, "the current user"), g),
+		Remedy:  g.Command(user),
+	}
 }
 
 // Command creates a role with exactly this right and binds it to the user. The

@@ -181,11 +181,7 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 	if errors.As(err, new(*NotSettledError)) {
 		return report, err
 	}
-	plan := m.plan
 	m.plan = nil
-	if err == nil && !r.skips(CleanupManagedFieldsPhase) {
-		err = plan.Unseen(report)
-	}
 	return report, err
 }
 
@@ -216,7 +212,11 @@ func (r *CRDMigrator) logProgress(ctx context.Context) (progress func(Report), s
 func (r *CRDMigrator) interrupted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) (reconcile.Result, error) {
 	var unsettled *NotSettledError
 	var blocked *BlockedError
+	var unlisted *UnlistedError
 	switch {
+	case errors.As(err, &unlisted) && unlisted.Reason == ReasonNotEstablished:
+		r.sayOnce(ctx, crd, err)
+		return reconcile.Result{RequeueAfter: waitForOthers}, nil
 	case errors.As(err, &unsettled):
 		if r.sayOnce(ctx, crd, err) && len(unsettled.Silent) > 0 {
 			r.event(crd, corev1.EventTypeWarning, EventWaiting, actionMigrate, fmt.Sprintf(

@@ -33,6 +33,7 @@ const (
 // Run carries a plan out: settle, rewrite, trim. It returns a true report in
 // every case, and
 //   - a [BlockedError] for a plan with blockers that waiting does not cure;
+//   - an [UnlistedError] when the API server does not list the objects;
 //   - a [NotSettledError] while nothing may be written yet: call again;
 //   - [ErrChanged] when the plan no longer fits: observe and plan again;
 //   - the context's cause, after the writes under way were counted and the
@@ -45,6 +46,9 @@ const (
 func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Report, error) {
 	if refusals := p.Refusals(); len(refusals) > 0 {
 		return Report{}, &BlockedError{CRD: p.Name, Blockers: refusals}
+	}
+	if u := p.Unlisted; u != nil && p.State == StateUnknown && u.Reason != ReasonThrottled && u.Reason != ReasonServerError {
+		return Report{}, u // a pass that begins with such a list takes minutes to say the same
 	}
 	r := &run{Migrator: m, name: p.Name, progress: progress}
 	ctx = CountRequests(ctx, &r.requests)
@@ -90,7 +94,7 @@ func (r *run) run(ctx context.Context, p Plan) error {
 	}
 	r.stored = clean(r.crd) || r.skips(StorageVersionMigrationPhase)
 	if r.stored {
-		return r.onlyClean(ctx, p)
+		return r.onlyClean(ctx)
 	}
 	if r.since == "" {
 		if err := persist(ctx, func(ctx context.Context) error { return r.settled(ctx, r.crd) }); err != nil {
@@ -131,9 +135,9 @@ func (r *run) run(ctx context.Context, p Plan) error {
 }
 
 // onlyClean is a run without a rewrite: the objects are visited for their
-// managedFields alone. What the server would not even list is left alone.
-func (r *run) onlyClean(ctx context.Context, p Plan) error {
-	if !r.skips(CleanupManagedFieldsPhase) && p.Uncounted == "" {
+// managedFields alone.
+func (r *run) onlyClean(ctx context.Context) error {
+	if !r.skips(CleanupManagedFieldsPhase) {
 		if err := r.pass(ctx, r.beforePage); err != nil {
 			return err
 		}
@@ -197,11 +201,20 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	if r.storage.Cursor > r.checkpoint.Cursor {
 		r.checkpoint.Cursor = r.storage.Cursor
 	}
-	if err != nil {
+	var list *listError
+	switch {
+	case errors.As(err, &list) && ctx.Err() == nil:
+		return fmt.Errorf("migrate %s: %w", r.name, unlisted(r.crd, list))
+	case err != nil:
 		return fmt.Errorf("migrate %s: %w", r.name, err)
 	}
 	return nil
 }
+
+// listError tells a list that failed from all else that ends a pass.
+type listError struct{ error }
+
+func (e *listError) Unwrap() error { return e.error }
 
 // objects walks over the metadata of all objects of a resource.
 func (m *Migrator) objects(ctx context.Context, resource schema.GroupVersionResource) walk.Source[*metav1.PartialObjectMetadata] {
@@ -214,7 +227,7 @@ func (m *Migrator) objects(ctx context.Context, resource schema.GroupVersionReso
 func (m *Migrator) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
 	list, err := m.list(ctx, resource, limit, token)
 	if err != nil {
-		return walk.Page[*metav1.PartialObjectMetadata]{}, "", fmt.Errorf("list %s: %w", resource.GroupResource(), starting(err))
+		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &listError{fmt.Errorf("list %s: %w", resource.GroupResource(), starting(err))}
 	}
 	page := walk.Page[*metav1.PartialObjectMetadata]{
 		Items:           make([]*metav1.PartialObjectMetadata, len(list.Items)),
@@ -449,7 +462,7 @@ func starting(err error) error {
 func unauthorized(err error) bool { return err != nil && forbiddenMessage.MatchString(err.Error()) }
 
 // forbiddenMessage is the one in k8s.io/apiserver's responsewriters.
-var forbiddenMessage = regexp.MustCompile(`: User ".*" cannot [a-z]+ resource "`)
+var forbiddenMessage = regexp.MustCompile(`: User "(.*)" cannot [a-z]+ resource "`)
 
 // persist is walk.Retry for the requests between the writes.
 func persist(ctx context.Context, f func(context.Context) error) error {

@@ -216,6 +216,9 @@ const (
 	ReasonObjectsFailed = "ObjectsFailed"
 	// ReasonFailed: a pass could not be made at all.
 	ReasonFailed = "Failed"
+	// ReasonObjectsUnlisted: the API server does not list the objects now, for a
+	// reason that may end by itself, so that nothing is known about them.
+	ReasonObjectsUnlisted = "ObjectsUnlisted"
 	// ReasonNotConverging: pass after pass met writes by others.
 	ReasonNotConverging = "NotConverging"
 	// ReasonSuspended: spec.suspend says so. It is neither done nor failed, and none of

@@ -31,8 +31,10 @@ func (a *app) planCommand() *cobra.Command {
 			"server try the write of a run on one object of each namespace, up to 20 of them and\n" +
 			"for 20 s, as a dry run. Whoever denies it is in the way; whoever changes the object is\n" +
 			"a warning, marked !.\n\n" +
-			"States: Clean (nothing to do), Ready (a run would migrate), Blocked (it would refuse).\n" +
-			"Exit codes: 0 all are clean, 1 some are ready, 3 some are blocked, 2 error.",
+			"States: Clean (nothing to do), Ready (a run would migrate), Blocked (it would refuse),\n" +
+			"Unknown (the API server did not list the objects; the reason says why).\n" +
+			"Exit codes: 0 all are clean, 1 some are ready, 3 some are blocked, 2 some are unknown\n" +
+			"or can't be read.",
 		Example: "  # What is there to do on this cluster?\n  " + a.program + " crd plan\n\n" +
 			"  # One definition, for a script\n  " + a.program + " crd plan httproutes.gateway.networking.k8s.io -o json\n\n" +
 			"  # All definitions of one project\n  " + a.program + " crd plan -l app.kubernetes.io/part-of=example",
@@ -116,12 +118,12 @@ func (a *app) sayProblems(findings []finding) {
 	}
 }
 
-// sayUncountable names the grant that would turn every ? into a number. Plans
-// that are not clean name it themselves.
+// sayUncountable names the grants without which plans are unknown, of which there
+// may be hundreds.
 func (a *app) sayUncountable(ctx context.Context, s *session, findings []finding) {
 	var resources []string
 	for _, f := range findings {
-		if f.uncountable() && f.plan.State == crdmigrator.Clean {
+		if f.mayNotBeListed() {
 			resources = append(resources, f.name)
 		}
 	}
@@ -162,6 +164,8 @@ func planCode(findings []finding) Code {
 	for _, f := range findings {
 		switch {
 		case f.problem != nil:
+			code = worst(code, Error)
+		case f.plan.State == crdmigrator.StateUnknown:
 			code = worst(code, Error)
 		case f.plan.State == crdmigrator.Blocked:
 			code = worst(code, Refused)

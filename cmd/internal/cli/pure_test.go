@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"testing"
@@ -58,11 +59,25 @@ func TestCheckCode(t *testing.T) {
 	}
 }
 
+func TestCodesOfWhatIsUnknown(t *testing.T) {
+	unknown := finding{name: "a.example.com", plan: crdmigrator.Plan{State: crdmigrator.StateUnknown}}
+	clean := finding{name: "b.example.com", plan: crdmigrator.Plan{State: crdmigrator.Clean}}
+	blocked := finding{name: "c.example.com", plan: crdmigrator.Plan{State: crdmigrator.Blocked}}
+	if got := planCode([]finding{clean, unknown, blocked}); got != Error {
+		t.Errorf("plan ends with %d, want %d: what is unknown outweighs what is known", got, Error)
+	}
+	items := []report.CRDRunReport{{Name: "b.example.com", Result: report.Nothing}, {Name: "a.example.com", Result: report.Unknown}}
+	if got := runCode(items, []finding{clean, unknown}); got != Error {
+		t.Errorf("run ends with %d, want %d", got, Error)
+	}
+}
+
 func TestPassageResult(t *testing.T) {
 	complete := func(c godwit.Counts) crdmigrator.Report {
 		return crdmigrator.Report{Storage: walk.Report{Counts: c, Complete: true}}
 	}
 	broken := errors.New("the server is gone")
+	throttled := fmt.Errorf("migrate widgets: %w", &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonThrottled})
 	cases := map[string]struct {
 		reason string
 		passage
@@ -78,6 +93,9 @@ func TestPassageResult(t *testing.T) {
 		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, report.Partial},
 		"blocked":           {"refused before the first write", passage{err: &crdmigrator.BlockedError{}}, report.Blocked},
 		"blocked later":     {"something was written, so it was not refused", passage{err: &crdmigrator.BlockedError{}, wrote: true}, report.Partial},
+		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, report.Unknown},
+		"not readable":      {"a user has to act before a run", passage{err: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonUnreadableObjects}}, report.Blocked},
+		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, report.Partial},
 		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, report.Nothing},
 		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, report.Partial},
 	}

@@ -49,7 +49,7 @@ func (a *app) runCommand() *cobra.Command {
 			"Nothing is written before every API server is known to use the storage version; see\n" +
 			"--settle. An interrupted run leaves a checkpoint, and the same command resumes it.\n\n" +
 			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and\n" +
-			"nothing written, 4 some objects failed, 2 error, 124 --timeout, 130 interrupted.",
+			"nothing written, 4 some objects failed, 2 error or unknown, 124 --timeout, 130 interrupted.",
 		Example: "  # Migrate one definition; asks before it writes\n  " + a.program + " crd run httproutes.gateway.networking.k8s.io\n\n" +
 			"  # Everything there is, in a script, gently\n  " + a.program + " crd run --all --yes --max-rate=50 -o json\n\n" +
 			"  # Which objects would admission refuse?\n  " + a.program + " crd run --all --dry-run=server",
@@ -189,7 +189,7 @@ func runCode(items []report.CRDRunReport, findings []finding) Code {
 	pending := ready(findings)
 	for _, item := range items {
 		switch item.Result {
-		case report.Failed:
+		case report.Failed, report.Unknown:
 			code = worst(code, Error)
 		case report.Partial:
 			code = worst(code, Partial)

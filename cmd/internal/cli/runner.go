@@ -47,6 +47,8 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 		p.err = &crdmigrator.BlockedError{CRD: f.name, Blockers: refusals}
 	case ctx.Err() != nil:
 		p.err = context.Cause(ctx)
+	case r.dryRun == dryRunClient && f.plan.State == crdmigrator.StateUnknown:
+		p.err = f.plan.Unlisted
 	case r.dryRun == dryRunClient:
 	default:
 		r.carryOut(crdmigrator.CountRequests(ctx, f.requests), &p)
@@ -60,6 +62,7 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 		Requests:        f.requests.Load(),
 		DurationSeconds: time.Since(began).Round(time.Millisecond).Seconds(),
 		Trimmed:         p.report.Trimmed,
+		Unlisted:        report.UnlistedOf(p.unlisted()),
 		Failures:        r.failures(ctx, p),
 	}
 	if p.shown {
@@ -143,6 +146,7 @@ func settlePause(e *crdmigrator.NotSettledError) time.Duration {
 // refusals make it Partial, as the run would be.
 func (p passage) result() report.Result {
 	var blocked *crdmigrator.BlockedError
+	unlisted := p.unlisted()
 	switch {
 	case p.err == nil && !(p.report.Storage.Counts.Settled() && p.report.ManagedFields.Counts.Settled()):
 		return report.Partial
@@ -154,10 +158,19 @@ func (p passage) result() report.Result {
 		return report.Nothing
 	case p.wrote:
 		return report.Partial
-	case errors.As(p.err, &blocked):
+	case errors.As(p.err, &blocked), unlisted != nil && unlisted.Blocks():
 		return report.Blocked
+	case unlisted != nil:
+		return report.Unknown
 	}
 	return report.Failed
+}
+
+// unlisted is why the objects could not be listed, if that ended the run.
+func (p passage) unlisted() *crdmigrator.UnlistedError {
+	var unlisted *crdmigrator.UnlistedError
+	errors.As(p.err, &unlisted)
+	return unlisted
 }
 
 // failures names what failed, the definition itself first.
@@ -172,6 +185,9 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	case p.err != nil && ended(ctx) != OK:
 		failures = whole(p.plan.Name, fmt.Sprintf("%s after %s", reasonEnded(ctx),
 			report.Count(p.report.Storage.Counts.Total(), "object", "objects")))
+	case p.unlisted() != nil:
+		b := p.unlisted().Blocker()
+		failures = whole(p.plan.Name, fmt.Sprintf("%s: %s; %s", b.Reason, b.Message, b.Remedy))
 	case p.err != nil:
 		failures = whole(p.plan.Name, r.explainRun(ctx, p.err))
 	}

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -94,20 +93,9 @@ func patiently(ctx context.Context, read func() error) error {
 	}
 }
 
-// uncountable: the definition serves its objects, and yet they have no number.
-// That is so when they may not be listed.
-func (f finding) uncountable() bool {
-	if f.problem != nil || f.plan.Objects != nil {
-		return false
-	}
-	established, served := false, false
-	for _, c := range f.facts.CRD.Status.Conditions {
-		established = established || c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	}
-	for _, v := range f.facts.CRD.Spec.Versions {
-		served = served || v.Storage && v.Served
-	}
-	return established && served
+// mayNotBeListed: all that keeps the plan from being known is a permission.
+func (f finding) mayNotBeListed() bool {
+	return f.problem == nil && f.plan.State == crdmigrator.StateUnknown && f.plan.Unlisted.Reason == crdmigrator.ReasonForbidden
 }
 
 // item is the finding in the form of the contract.
@@ -124,6 +112,7 @@ func (f finding) item() report.CRDPlan {
 		ServedVersions: f.plan.ServedVersions,
 		StoredVersions: f.plan.StoredVersions,
 		Objects:        f.plan.Objects,
+		Unlisted:       report.UnlistedOf(f.plan.Unlisted),
 		ManagedFields:  string(f.plan.ManagedFields),
 		Blockers:       f.plan.Blockers,
 		Warnings:       f.plan.Warnings,

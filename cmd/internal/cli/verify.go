@@ -172,7 +172,7 @@ func jsonList(words []string) string {
 // made it go first: a run believes both.
 func (a *app) repair(f finding, byVersion map[string]int64) string {
 	var commands []string
-	if f.plan.State == crdmigrator.Clean {
+	if f.plan.Trimmed {
 		stored := slices.Sorted(maps.Keys(byVersion))
 		if !slices.Contains(stored, f.plan.StorageVersion) {
 			stored = append(stored, f.plan.StorageVersion)

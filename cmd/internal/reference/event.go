@@ -14,6 +14,7 @@ import (
 const (
 	kinds = "api/v1alpha1/crdmigration.go"
 	plans = "crdmigrator/plan.go"
+	lists = "crdmigrator/unlisted.go"
 
 	revisionPlans = "revision/plan.go"
 	triggerCounts = "cmd/internal/controller/revisionupgrade/count.go"
@@ -29,14 +30,26 @@ var remedies = map[string]string{
 	crdmigrator.ReasonStatusSubresourceMissing: "Choose a write to the object itself, or add the subresource to the version.",
 	crdmigrator.ReasonStoredVersionNotInSpec:   "Bring the version back, unserved; or prove from etcd that no object is stored at it.",
 	crdmigrator.ReasonForbidden:                "Grant the right. The remedy is the command that does, and no more than that.",
+	crdmigrator.ReasonWebhookUnavailable:       "Bring the conversion webhook up. If the message says that status.storedVersions is wrong, put the version back, as the remedy does.",
+	crdmigrator.ReasonConversionFailed:         "Fix the conversion webhook, or its configuration. If the message says that status.storedVersions is wrong, put the version back, as the remedy does.",
+	crdmigrator.ReasonUnreadableObjects:        "Add the version that spec.versions lacks, with `served: false`, and to status.storedVersions, as the remedy does; or restore the object from a backup.",
 	crdmigrator.ReasonMigrationInProgress:      "Wait: it goes on when the other one ends.",
 	crdmigrator.ReasonCRDKeepsChanging:         "Let the field managers that it names agree on one spec.",
 	crdmigrator.ReasonServerSilent:             "Bring it back; or, if it is gone for good, delete its lease. It goes on when the lease ends, within an hour.",
 }
 
+// listRemedies are what to do where the API server does not list objects.
+var listRemedies = map[string]string{
+	crdmigrator.ReasonNotServed:   "See whether another API server serves the group: `kubectl get apiservices`.",
+	crdmigrator.ReasonThrottled:   "Nothing: the list is tried again. If it lasts, see which clients load the API server.",
+	crdmigrator.ReasonServerError: "See what is wrong with the API server: `kubectl get --raw '/readyz?verbose'`. The list is tried again.",
+	crdmigrator.ReasonTimeout:     "See whether the conversion webhook answers, if the CRD has one; else whether API server and etcd are overloaded. The list is tried again.",
+	crdmigrator.ReasonListRefused: "See which server refuses the list: `kubectl get --raw` with `-v=8`.",
+}
+
 // rehearsed are found by a plan that tries a write, which the manager does not do:
 // there, the objects that are refused are among the failures.
-var rehearsed = []string{crdmigrator.ReasonAdmissionDenied, crdmigrator.ReasonWebhookUnavailable, crdmigrator.ReasonObjectInvalid}
+var rehearsed = []string{crdmigrator.ReasonAdmissionDenied, crdmigrator.ReasonObjectInvalid}
 
 func eventPage() (string, error) {
 	var page strings.Builder
@@ -49,6 +62,9 @@ func eventPage() (string, error) {
 			"CRDMigration, in the namespace default, when reason or message change; progress is none, and no event is about a single object.\n\n", reasonTable},
 		{"\n## Blockers\n\nThe condition Blocked has the reason of its first blocker; `status.blockers` has them all, each with a remedy for its own\n" +
 			"case. The manager looks again by itself, at first after ten seconds and then less often, up to every ten minutes.\n\n", blockerTable},
+		{"\n## Objects that are not listed\n\nWhere the API server does not list the objects of a CRD, nothing is known about them: `godwit crd plan` says Unknown, with one\n" +
+			"of these reasons, or with Forbidden, NotEstablished or StorageVersionNotServed. In a CRDMigration, a reason that may end by itself\n" +
+			"is in the message of ObjectsUnlisted; the others are blockers.\n\n", listTable},
 	} {
 		if err := s.write(&page); err != nil {
 			return "", err
@@ -148,6 +164,22 @@ func reasonTable() (*table, error) {
 func either(all []string) string {
 	all = slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
 	return strings.Join(all, " or ")
+}
+
+func listTable() (*table, error) {
+	reasons, err := constants(lists, "Reasons of an [UnlistedError]")
+	if err != nil {
+		return nil, err
+	}
+	t := newTable("reason", "meaning", "what to do")
+	for _, r := range reasons {
+		remedy, ok := listRemedies[r.value]
+		if !ok {
+			return nil, fmt.Errorf("%s of %s has no remedy", r.name, lists)
+		}
+		t.row(code(r.value), sentence(r.doc), remedy)
+	}
+	return t, nil
 }
 
 func blockerTable() (*table, error) {

@@ -35,18 +35,39 @@ type Item interface {
 // could not be read is Blocked, with the cause as its blocker.
 type CRDPlan struct {
 	Name           string   `json:"name"`
-	State          string   `json:"state"` // Clean, Ready or Blocked
+	State          string   `json:"state"` // Clean, Ready, Blocked or Unknown
 	StorageVersion string   `json:"storageVersion"`
 	ServedVersions []string `json:"servedVersions"`
 	StoredVersions []string `json:"storedVersions"`
-	// Objects is null when they can't be counted.
-	Objects       *int64           `json:"objects"`
+	// Objects is null when they were not counted.
+	Objects *int64 `json:"objects"`
+	// Unlisted says why the API server did not list the objects; null when it did.
+	Unlisted      *Unlisted        `json:"unlisted"`
 	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
 	Blockers      []godwit.Blocker `json:"blockers"`
 	// Warnings do not keep a run from starting.
 	Warnings []godwit.Warning `json:"warnings"`
 	// Rehearsed is null when no write was tried.
 	Rehearsed *crdmigrator.Rehearsed `json:"rehearsed"`
+}
+
+// Unlisted says why the API server did not list the objects, as a
+// [crdmigrator.UnlistedError] does.
+type Unlisted struct {
+	// Reason is one of the documented constants.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy"`
+	// Transient: the cause may end without a user's action, so try again.
+	Transient bool `json:"transient"`
+}
+
+// UnlistedOf is nil where the objects were listed.
+func UnlistedOf(e *crdmigrator.UnlistedError) *Unlisted {
+	if e == nil {
+		return nil
+	}
+	return &Unlisted{Reason: e.Reason, Message: e.Message, Remedy: e.Remedy, Transient: e.Transient()}
 }
 
 // Reasons of blockers and verdicts that the command line finds by itself; all others are
@@ -77,6 +98,9 @@ const (
 	Failed Result = "Failed"
 	// Blocked: the run was refused and nothing was written; failures say why.
 	Blocked Result = "Blocked"
+	// Unknown means that the API server did not list the objects, so that nothing is
+	// known about them and nothing was written; unlisted and failures say why.
+	Unknown Result = "Unknown"
 	// Nothing: nothing was to do, or this was a dry run without refusals.
 	Nothing Result = "Nothing"
 )
@@ -94,6 +118,9 @@ type CRDRunReport struct {
 	Requests        int64   `json:"requests"`
 	DurationSeconds float64 `json:"durationSeconds"`
 	Trimmed         bool    `json:"trimmed"`
+	// Unlisted says why the API server did not list the objects, where that ended
+	// the run.
+	Unlisted *Unlisted `json:"unlisted"`
 	// Failures names objects, at most 20 of each tally, and the definition
 	// itself for what concerns all of it.
 	Failures []godwit.Failure `json:"failures"`

@@ -24,10 +24,17 @@ func TestArraysAreNeverNull(t *testing.T) {
 			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[]}`,
 		},
 		"an empty plan": {
-			reason: "only objects may be null: 0 would be a claim",
+			reason: "objects may be null, since 0 would be a claim, and so may what was not met or not tried",
 			list:   PlanList([]CRDPlan{{}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"","storageVersion":"",` +
-				`"servedVersions":[],"storedVersions":[],"objects":null,"managedFields":"","blockers":[],"warnings":[],"rehearsed":null}]}`,
+				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":null,"managedFields":"","blockers":[],"warnings":[],"rehearsed":null}]}`,
+		},
+		"a plan without a list": {
+			reason: "a program reads the reason, and whether it is worth another try",
+			list:   PlanList([]CRDPlan{{State: "Unknown", Unlisted: &Unlisted{Reason: "Throttled", Message: "m", Remedy: "r", Transient: true}}}),
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"Unknown","storageVersion":"",` +
+				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":{"reason":"Throttled","message":"m","remedy":"r","transient":true},` +
+				`"managedFields":"","blockers":[],"warnings":[],"rehearsed":null}]}`,
 		},
 		"no runs": {
 			reason: "a command that failed early prints a list, too",
@@ -39,7 +46,7 @@ func TestArraysAreNeverNull(t *testing.T) {
 			list:   RunReportList([]CRDRunReport{{Objects: ObjectsOf(godwit.Counts{Migrated: 2, Failed: 1})}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[{"name":"","storageVersion":"","result":"",` +
 				`"objects":{"total":3,"migrated":2,"unchanged":0,"skipped":0,"gone":0,"deferred":0,"failed":1},` +
-				`"managedFields":{"cleaned":0,"deferred":0,"failed":0},"requests":0,"durationSeconds":0,"trimmed":false,"failures":[]}]}`,
+				`"managedFields":{"cleaned":0,"deferred":0,"failed":0},"requests":0,"durationSeconds":0,"trimmed":false,"unlisted":null,"failures":[]}]}`,
 		},
 		"no checks": {
 			reason: "a command that failed early prints a list, too",

@@ -14,6 +14,7 @@ var planStates = map[string]cell{
 	"Clean":   {"✓ Clean", good},
 	"Ready":   {"● Ready", attention},
 	"Blocked": {"✗ Blocked", bad},
+	"Unknown": {"? Unknown", bad},
 }
 
 // WritePlans writes a table of plans, what blocks them or should be known and what
@@ -39,8 +40,12 @@ func WritePlans(w io.Writer, s Style, plans []CRDPlan) error {
 	}
 	var text strings.Builder
 	for _, p := range plans {
-		if len(p.Blockers)+len(p.Warnings) > 0 {
+		unknown := p.unknown()
+		if len(p.Blockers)+len(p.Warnings) > 0 || unknown != nil {
 			fmt.Fprintf(&text, "\n%s\n", p.Name)
+		}
+		if unknown != nil {
+			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(bad, "? "+unknown.Reason+":"), unknown.Message, unknown.Remedy)
 		}
 		for _, b := range p.Blockers {
 			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
@@ -59,7 +64,18 @@ func WritePlans(w io.Writer, s Style, plans []CRDPlan) error {
 	return err
 }
 
-func planOrder(p CRDPlan) int { return slices.Index([]string{"Blocked", "Ready", "Clean"}, p.State) }
+func planOrder(p CRDPlan) int {
+	return slices.Index([]string{"Blocked", "Unknown", "Ready", "Clean"}, p.State)
+}
+
+// unknown is why nothing is known of the objects, for the table: what blocks says
+// so itself, and permissions that are missing are told for all CRDs at once.
+func (p CRDPlan) unknown() *Unlisted {
+	if p.State != string(crdmigrator.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == crdmigrator.ReasonForbidden {
+		return nil
+	}
+	return p.Unlisted
+}
 
 // planSum never adds up what it could not count.
 func planSum(plans []CRDPlan) string {
@@ -77,6 +93,9 @@ func planSum(plans []CRDPlan) string {
 	}
 	sum := fmt.Sprintf("%s: %d clean, %d ready, %d blocked",
 		Count(int64(len(plans)), "customresourcedefinition", "customresourcedefinitions"), states["Clean"], states["Ready"], states["Blocked"])
+	if states["Unknown"] > 0 {
+		sum += fmt.Sprintf(", %d unknown", states["Unknown"])
+	}
 	if states["Ready"] == 0 {
 		return sum
 	}

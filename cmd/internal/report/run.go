@@ -13,6 +13,7 @@ var results = map[Result]cell{
 	Partial:   {"◐ Partial", attention},
 	Failed:    {"✗ Failed", bad},
 	Blocked:   {"✗ Blocked", bad},
+	Unknown:   {"? Unknown", bad},
 }
 
 // WriteRuns writes a table of what became of each definition, and names what

@@ -30,12 +30,22 @@ func TestText(t *testing.T) {
 						Name: "d.example.com", State: "Blocked", Blockers: []godwit.Blocker{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}},
 						Warnings: []godwit.Warning{{Reason: "RehearsalIncomplete", Message: "one of two", Remedy: "try both"}},
 					},
+					{
+						Name: "f.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
+						Unlisted: &Unlisted{Reason: "Throttled", Message: "too many requests", Remedy: "plan again"},
+					},
+					{
+						Name: "g.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
+						Unlisted: &Unlisted{Reason: "Forbidden", Message: "said for all at once", Remedy: "elsewhere"},
+					},
 					{Name: "e.example.com", State: "Clean", StorageVersion: "v1", Warnings: []godwit.Warning{{Reason: "Some", Message: "a", Remedy: "b"}}},
 				})
 			},
 			want: `
 NAME            STATE       STORAGE   STORED   OBJECTS
 d.example.com   ✗ Blocked   -         -        ?
+f.example.com   ? Unknown   v1        v1       ?
+g.example.com   ? Unknown   v1        v1       ?
 b.example.com   ● Ready     v2        v1,v2    1
 c.example.com   ● Ready     v2        v1,v2    ?
 a.example.com   ✓ Clean     v1        v1       12,345
@@ -47,11 +57,15 @@ d.example.com
   ! RehearsalIncomplete: one of two
     → try both
 
+f.example.com
+  ? Throttled: too many requests
+    → plan again
+
 e.example.com
   ! Some: a
     → b
 
-5 customresourcedefinitions: 2 clean, 2 ready, 1 blocked; at least 1 object to migrate
+7 customresourcedefinitions: 2 clean, 2 ready, 1 blocked, 2 unknown; at least 1 object to migrate
 `,
 		},
 		"no plans": {

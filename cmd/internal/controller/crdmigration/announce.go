@@ -24,7 +24,7 @@ func announcementFor(before *v1alpha1.CRDMigrationStatus, v verdict) announcemen
 	}
 	kind := corev1.EventTypeNormal
 	switch {
-	case v.stalled, v.reason == v1alpha1.ReasonFailed, len(v.blocked) > 0:
+	case v.stalled, v.reason == v1alpha1.ReasonFailed, v.reason == v1alpha1.ReasonObjectsUnlisted, len(v.blocked) > 0:
 		kind = corev1.EventTypeWarning
 	case v.ready, v.reason == v1alpha1.ReasonSuspended, v.reason == v1alpha1.ReasonSettling:
 	default:

@@ -33,12 +33,15 @@ const notConverging = 5
 func judge(spec v1alpha1.CRDMigrationSpec, report crdmigrator.Report, err error, conflicted int) verdict {
 	var unsettled *crdmigrator.NotSettledError
 	var blocked *crdmigrator.BlockedError
+	var unlisted *crdmigrator.UnlistedError
 	left := report.Err()
 	switch {
 	case errors.As(err, &unsettled):
 		return settling(unsettled)
 	case errors.As(err, &blocked):
 		return blockedBy(blocked)
+	case errors.As(err, &unlisted):
+		return unlistedBy(unlisted)
 	case errors.Is(err, crdmigrator.ErrNotFound):
 		return verdict{stalled: true, reason: v1alpha1.ReasonCRDNotFound, message: err.Error() + "; a CRDMigration is named after its CustomResourceDefinition: kubectl get crd"}
 	case errors.Is(err, errSuspended):
@@ -124,6 +127,15 @@ func blockedBy(e *crdmigrator.BlockedError) verdict {
 	v.working = !slices.ContainsFunc(e.Blockers, func(b godwit.Blocker) bool { return b.Reason != crdmigrator.ReasonMigrationInProgress })
 	v.stalled = !v.working
 	return v
+}
+
+// unlistedBy: what may end by itself is waited for, what else is in the way of a list
+// is in the way of the migration.
+func unlistedBy(e *crdmigrator.UnlistedError) verdict {
+	if !e.Transient() {
+		return blockedBy(&crdmigrator.BlockedError{CRD: e.CRD, Blockers: []godwit.Blocker{e.Blocker()}})
+	}
+	return verdict{working: true, reason: v1alpha1.ReasonObjectsUnlisted, message: e.Error()}
 }
 
 // apply writes a verdict into the conditions.

@@ -111,9 +111,6 @@ func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, 
 	if errors.As(err, new(*crdmigrator.NotSettledError)) {
 		return w.conclude(report, err)
 	}
-	if err == nil && runs(w.spec, crdmigrator.CleanupManagedFieldsPhase) {
-		err = plan.Unseen(report)
-	}
 	w.plan = nil
 	v, pause := w.conclude(report, err)
 	ended := time.Now()
@@ -135,9 +132,11 @@ func PlanFor(ctx context.Context, m *crdmigrator.Migrator, crd string) (plan crd
 }
 
 // done: the definition is as the last pass left it, and that pass left nothing.
-// Every trim is an event, and would call for another pass otherwise.
+// Every trim is an event, and would call for another pass otherwise. That pass saw
+// the objects, so that a list which fails now takes nothing back.
 func (w *work) done(m *v1alpha1.CRDMigration, p crdmigrator.Plan) bool {
-	return (p.State == crdmigrator.Clean || !trims(w.spec)) && m.Status.CompletionTime != nil &&
+	clean := p.State == crdmigrator.Clean || p.State == crdmigrator.StateUnknown && p.Trimmed
+	return (clean || !trims(w.spec)) && m.Status.CompletionTime != nil &&
 		m.Status.CRDUID == p.UID && m.Status.CRDGeneration == p.Generation && m.Status.ObservedGeneration == m.Generation
 }
 

@@ -34,7 +34,7 @@ func Signs() []Sign {
 		failed(&crdmigrator.NotSettledError{}), failed(&crdmigrator.NotSettledError{Silent: []crdmigrator.Server{{}}}),
 		migrating(), suspended(), failed(crdmigrator.ErrNotFound), failed(crdmigrator.ErrChanged), failed(errLeftScope),
 		failed(blocked(crdmigrator.ReasonForbidden)), failed(blocked(crdmigrator.ReasonMigrationInProgress)),
-		failed(errors.New("the API server does not answer")),
+		failed(errors.New("the API server does not answer")), failed(&crdmigrator.UnlistedError{Reason: crdmigrator.ReasonThrottled}),
 		ended(counts(godwit.Counts{Deferred: 1}), 1), ended(counts(godwit.Counts{Deferred: 1}), notConverging),
 		ended(counts(godwit.Counts{Failed: 1}), 0),
 		ended(crdmigrator.Report{Trimmed: true, ManagedFields: crdmigrator.Tally{Counts: godwit.Counts{Failed: 1}}}, 0),

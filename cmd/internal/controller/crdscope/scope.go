@@ -5,9 +5,11 @@ package crdscope
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,6 +55,7 @@ type Reconciler struct {
 
 	mu      sync.Mutex
 	scanned map[string]state // whose managedFields were found clean, by name
+	unknown map[string]int   // scans in a row that did not list the objects, by name
 }
 
 // state of a definition.
@@ -60,6 +63,17 @@ type state struct {
 	uid        types.UID
 	generation int64
 }
+
+const (
+	// toldAfter is the number of scans in a row, over a quarter of a minute, after
+	// which a CRDMigration tells users why the objects are not listed. An API server
+	// that starts or is under load lists them before.
+	toldAfter = 5
+
+	// establishing is when a new CRD is looked at again, should the event be missed by
+	// which the API server says that it is established.
+	establishing = 30 * time.Second
+)
 
 // atOnce is how many definitions are looked at, most of them at the start: one whose
 // conversion webhook hangs holds up no other.
@@ -112,6 +126,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	due, err := r.due(ctx, crd)
+	var unlisted *crdmigrator.UnlistedError
+	if errors.As(err, &unlisted) && unlisted.Reason == crdmigrator.ReasonNotEstablished {
+		return reconcile.Result{RequeueAfter: establishing}, nil
+	}
 	if err != nil || !due {
 		return reconcile.Result{}, err
 	}
@@ -121,33 +139,65 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// due reports whether there is something to migrate, as far as anybody can tell.
+// due reports whether there is something to migrate, or to tell users. What the
+// API server did not list is an error, which the queue retries with its backoff, and
+// is never remembered as clean.
 func (r *Reconciler) due(ctx context.Context, crd *metav1.PartialObjectMetadata) (bool, error) {
 	plan, err := crdmigration.PlanFor(ctx, r.Planner, crd.Name)
-	if err != nil || plan.State != crdmigrator.Clean {
-		return err == nil, err
+	if err == nil && plan.State == crdmigrator.Clean && !r.knowsClean(crd) {
+		plan, err = crdmigration.PlanFor(ctx, r.Scanner, crd.Name)
 	}
-	r.mu.Lock()
-	known := r.scanned[crd.Name] == state{crd.UID, crd.Generation}
-	r.mu.Unlock()
-	if known {
-		return false, nil
+	switch {
+	case err != nil:
+		return false, err
+	case plan.State == crdmigrator.StateUnknown:
+		return r.unlisted(plan)
 	}
-	plan, err = crdmigration.PlanFor(ctx, r.Scanner, crd.Name)
-	if err != nil || plan.State != crdmigrator.Clean {
-		return err == nil, err
-	}
+	r.listed(plan)
+	return plan.State != crdmigrator.Clean, nil
+}
+
+func (r *Reconciler) knowsClean(crd *metav1.PartialObjectMetadata) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.scanned[crd.Name] == state{crd.UID, crd.Generation}
+}
+
+// listed remembers what a scan, and nothing but a scan, has found clean.
+func (r *Reconciler) listed(p crdmigrator.Plan) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.unknown, p.Name)
+	if p.State != crdmigrator.Clean || p.ManagedFields != crdmigrator.ManagedFieldsClean {
+		return
+	}
 	if r.scanned == nil {
 		r.scanned = map[string]state{}
 	}
-	r.scanned[crd.Name] = state{plan.UID, plan.Generation}
-	return false, nil
+	r.scanned[p.Name] = state{p.UID, p.Generation}
+}
+
+// unlisted reports whether users are to be told, by a CRDMigration: it shows the
+// reason and the remedy, and retries by itself.
+func (r *Reconciler) unlisted(p crdmigrator.Plan) (tell bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unknown == nil {
+		r.unknown = map[string]int{}
+	}
+	if p.Unlisted.Reason == crdmigrator.ReasonNotEstablished {
+		return false, p.Unlisted
+	}
+	if r.unknown[p.Name]++; r.unknown[p.Name] < toldAfter {
+		return false, p.Unlisted
+	}
+	delete(r.unknown, p.Name)
+	return true, nil
 }
 
 func (r *Reconciler) forget(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.scanned, name)
+	delete(r.unknown, name)
 }

@@ -1,0 +1,339 @@
+package crdmigrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Reasons of an [UnlistedError], beside [ReasonForbidden], [ReasonNotEstablished],
+// [ReasonStorageVersionNotServed] and those of blockers.
+const (
+	// ReasonNotServed: the API server answers 404 for a version that the CRD serves.
+	ReasonNotServed = "NotServed"
+	// ReasonThrottled: the API server answers 429 to each attempt.
+	ReasonThrottled = "Throttled"
+	// ReasonServerError: the API server, or a proxy before it, answers with a 5xx
+	// error to each attempt.
+	ReasonServerError = "ServerError"
+	// ReasonTimeout: the API server does not list one object within 10 s.
+	ReasonTimeout = "Timeout"
+	// ReasonListRefused: the API server, or a proxy before it, refuses the list for
+	// another reason.
+	ReasonListRefused = "ListRefused"
+)
+
+const (
+	// listTries bounds the attempts of an observation. With the pauses between
+	// them they span a second and a half, and more where the server asks for it.
+	listTries = 4
+
+	// listLimit bounds one attempt of an observation. The API server takes
+	// milliseconds for one object, and 30 s until it gives up a conversion webhook.
+	listLimit = 10 * time.Second
+
+	// listGrace lets the API server tell about its own timeout first.
+	listGrace = 2 * time.Second
+
+	firstListPause = 200 * time.Millisecond
+	maxListPause   = 5 * time.Second
+)
+
+// UnlistedError says why the API server did not list the objects of a CRD. How many
+// objects there are, at which versions and with which managedFields, is unknown then.
+type UnlistedError struct {
+	// CRD is the name of the CustomResourceDefinition.
+	CRD string
+	// Reason is one of the documented constants.
+	Reason string
+	// Message names the object and the cause.
+	Message string
+	// Remedy is the next step.
+	Remedy string
+	// Err is the API server's answer; nil when no request was sent.
+	Err error
+}
+
+func (e *UnlistedError) Error() string {
+	return fmt.Sprintf("list the objects of %s: %s: %s; %s", e.CRD, e.Reason, e.Message, e.Remedy)
+}
+
+func (e *UnlistedError) Unwrap() error { return e.Err }
+
+// Blocks reports whether the answer proves that objects can't be read, so that no
+// migration can succeed before a user acts.
+func (e *UnlistedError) Blocks() bool {
+	return e.Reason == ReasonWebhookUnavailable || e.Reason == ReasonConversionFailed || e.Reason == ReasonUnreadableObjects
+}
+
+// Transient reports whether the cause may end without a user's action.
+func (e *UnlistedError) Transient() bool {
+	return slices.Contains([]string{ReasonNotEstablished, ReasonThrottled, ReasonServerError, ReasonTimeout}, e.Reason)
+}
+
+// Blocker is the same in the form of a blocker.
+func (e *UnlistedError) Blocker() godwit.Blocker {
+	return godwit.Blocker{Reason: e.Reason, Message: e.Message, Remedy: e.Remedy}
+}
+
+// unserved is why no list is even tried: nil where the API server serves the
+// objects at the storage version.
+func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
+	version := storageVersion(crd)
+	var b godwit.Blocker
+	switch {
+	case !established(crd):
+		b = notEstablished(crd)
+	case version == "":
+		b = noStorageVersion(crd)
+	case !served(crd, version):
+		b = storageNotServed(crd)
+	default:
+		return nil
+	}
+	return &UnlistedError{CRD: crd.Name, Reason: b.Reason, Message: b.Message, Remedy: b.Remedy}
+}
+
+// errListOver is the cause of a list that the API server did not answer in time.
+var errListOver = fmt.Errorf("no answer within %v", listLimit+listGrace)
+
+// unlisted classifies the answer to a list at the storage version. It is the one
+// classification for plans, scans, checks and runs.
+func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *UnlistedError {
+	e := &UnlistedError{CRD: crd.Name, Err: err}
+	resource := resourceOf(crd)
+	path := fmt.Sprintf("/apis/%s/%s/%s?limit=1", resource.Group, resource.Version, resource.Resource)
+	again := "then plan again: godwit crd plan " + crd.Name
+	words := quote(serverWords(err))
+	set := func(b godwit.Blocker) { e.Reason, e.Message, e.Remedy = b.Reason, b.Message, b.Remedy }
+	switch {
+	case conversionWords.MatchString(err.Error()):
+		set(unconvertible(crd, err.Error()))
+	case apierrors.IsStoreReadError(err):
+		set(unreadableObjects(crd, serverWords(err)))
+	case unauthorized(err):
+		set(mayNotList(resource.GroupResource(), err))
+	case apierrors.IsNotFound(err):
+		set(godwit.Blocker{
+			Reason:  ReasonNotServed,
+			Message: fmt.Sprintf("%s serves %s, but the API server answers 404 for it: %s", crd.Name, resource.Version, words),
+			Remedy:  fmt.Sprintf("see whether another API server serves the group: kubectl get apiservice %s.%s; %s", resource.Version, resource.Group, again),
+		})
+	case apierrors.IsTooManyRequests(err):
+		set(godwit.Blocker{
+			Reason:  ReasonThrottled,
+			Message: fmt.Sprintf("the API server answers 429 to each list of %s: %s", crd.Name, words),
+			Remedy:  "wait until the API server has less load, " + again,
+		})
+	case timedOut(err):
+		set(tooLate(crd, words, again))
+	case serverFailed(err):
+		set(godwit.Blocker{
+			Reason:  ReasonServerError,
+			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
+			Remedy:  "see what is wrong with it: kubectl get --raw '/readyz?verbose'; " + again,
+		})
+	default:
+		set(godwit.Blocker{
+			Reason:  ReasonListRefused,
+			Message: fmt.Sprintf("the list of the objects of %s is refused: %s", crd.Name, words),
+			Remedy:  fmt.Sprintf("see which server refuses it: kubectl get --raw '%s' -v=8; %s", path, again),
+		})
+	}
+	return e
+}
+
+// mayNotList names the grant: these are the authorizer's own words.
+func mayNotList(objects schema.GroupResource, err error) godwit.Blocker {
+	user, grant := "", Grant{Verb: "list", Resource: objects}
+	if m := forbiddenMessage.FindStringSubmatch(err.Error()); m != nil {
+		user = m[1]
+	}
+	return forbidden(user, grant)
+}
+
+// tooLate names the conversion webhook, for which the API server waits 30 s.
+func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words, again string) godwit.Blocker {
+	b := godwit.Blocker{
+		Reason:  ReasonTimeout,
+		Message: fmt.Sprintf("the API server did not list one object of %s within %v: %s", crd.Name, listLimit, words),
+		Remedy:  "see whether the API server and etcd are overloaded: kubectl get --raw '/readyz?verbose'; " + again,
+	}
+	if webhook := conversionWebhook(crd); webhook != nil {
+		b.Message = fmt.Sprintf("the API server did not list one object of %s within %v, and may wait for the conversion webhook, %s: %s", crd.Name, listLimit, webhook, words)
+		b.Remedy = webhook.bringUp(crd.Name) + "; " + again
+	}
+	return b
+}
+
+// unconvertible: a conversion is only needed for an object at another version than
+// the one that is listed, so the answer also refutes a trimmed list of versions.
+func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Blocker {
+	m := conversionWords.FindStringSubmatch(words)
+	webhook := conversionWebhook(crd)
+	b := godwit.Blocker{
+		Reason:  ReasonWebhookUnavailable,
+		Message: fmt.Sprintf("the conversion webhook of %s, %s, does not answer, without which no object can be read: %s", crd.Name, webhook, quote(m[0])),
+		Remedy:  webhook.bringUp(crd.Name),
+	}
+	if !unanswered.MatchString(m[3]) {
+		b.Reason = ReasonConversionFailed
+		b.Message = fmt.Sprintf("the conversion webhook of %s, %s, does not convert objects: %s", crd.Name, webhook, quote(m[0]))
+		b.Remedy = webhook.fix(crd.Name)
+	}
+	b.Message += distrust(crd, m[1])
+	b.Remedy += putBack(crd, m[1])
+	return b
+}
+
+// unreadableObjects: the API server names the key of such an object, and what is
+// wrong with it.
+func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Blocker {
+	words = clip(strings.Join(strings.Fields(words), " "), keyBytes)
+	b := godwit.Blocker{
+		Reason:  ReasonUnreadableObjects,
+		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
+		Remedy:  "restore the object that it names from a backup; all that etcd holds: godwit crd verify " + crd.Name + " --etcd-servers=URL",
+	}
+	if m := versionGone.FindStringSubmatch(words); m != nil && !hasVersion(crd, m[1]) {
+		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, m[1], words, distrust(crd, m[1]))
+		b.Remedy = fmt.Sprintf("add version %s to spec.versions with served: false: kubectl edit crd %s%s", m[1], crd.Name, putBack(crd, m[1]))
+	}
+	return b
+}
+
+// distrust says that status.storedVersions is wrong, where it is.
+func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) string {
+	if !clean(crd) || stored == "" {
+		return ""
+	}
+	return fmt.Sprintf("; status.storedVersions lists only %s, but at least one object is stored at %s", storageVersion(crd), stored)
+}
+
+// putBack is how a run learns about objects that status.storedVersions denies.
+func putBack(crd *apiextensionsv1.CustomResourceDefinition, stored string) string {
+	if !clean(crd) || stored == "" {
+		return ""
+	}
+	return fmt.Sprintf(`; then put %[1]s back and migrate: kubectl patch crd %[2]s --subresource=status --type=json `+
+		`-p '[{"op": "replace", "path": "/status/storedVersions", "value": ["%[1]s", "%[3]s"]}]' && godwit crd run %[2]s`, stored, crd.Name, storageVersion(crd))
+}
+
+// converter is where a CRD's conversion webhook is configured to be.
+type converter apiextensionsv1.WebhookClientConfig
+
+// conversionWebhook is nil for a CRD without one.
+func conversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *converter {
+	c := crd.Spec.Conversion
+	if c == nil || c.Strategy != apiextensionsv1.WebhookConverter || c.Webhook == nil || c.Webhook.ClientConfig == nil {
+		return nil
+	}
+	return (*converter)(c.Webhook.ClientConfig)
+}
+
+func (c *converter) String() string {
+	switch {
+	case c == nil:
+		return "which its spec does not name"
+	case c.Service != nil:
+		return fmt.Sprintf("service %s/%s", c.Service.Namespace, c.Service.Name)
+	case c.URL != nil:
+		return *c.URL
+	}
+	return "which its spec does not locate"
+}
+
+// bringUp is what to do about a webhook that does not answer.
+func (c *converter) bringUp(crd string) string {
+	where := fmt.Sprintf("kubectl get crd %s -o jsonpath='{.spec.conversion.webhook.clientConfig}'", crd)
+	if c != nil && c.Service != nil {
+		where = fmt.Sprintf("kubectl get endpointslices -n %s -l kubernetes.io/service-name=%s", c.Service.Namespace, c.Service.Name)
+	}
+	return "bring it up; where it is: " + where
+}
+
+// fix is what to do about a webhook that answers, and does not convert.
+func (c *converter) fix(crd string) string {
+	where := ""
+	if c != nil && c.Service != nil {
+		where = fmt.Sprintf(", whose pods are behind kubectl get endpointslices -n %s -l kubernetes.io/service-name=%s", c.Service.Namespace, c.Service.Name)
+	}
+	return fmt.Sprintf("fix the webhook%s, or %s if its configuration is wrong: kubectl edit crd %[2]s", where, crd)
+}
+
+// conversionWords are those of webhookConverter in k8s.io/apiextensions-apiserver;
+// what it converts from is the version at which etcd holds the object.
+var conversionWords = regexp.MustCompile(`(?s)conversion webhook for [^ ]*/([^ /,]+), Kind=[^ ]+ (failed|returned)(?:: |, | )(.*)`)
+
+// versionGone are the words of k8s.io/apiextensions-apiserver's converters.
+var versionGone = regexp.MustCompile(`request to convert CR from an invalid group/version: [^ ]*/([^ /]+)`)
+
+// keyBytes leaves room for the longest key of etcd that names an object, and for what
+// is wrong with it.
+const keyBytes = 1000
+
+// unanswered are the words of an HTTP client that got no answer.
+var unanswered = regexp.MustCompile(`^(?:Post|Get) "`)
+
+// serverWords are the API server's own, without what callers put before them.
+func serverWords(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return orElse(status.Status().Message, fmt.Sprintf("status code %d", status.Status().Code))
+	}
+	return err.Error()
+}
+
+func timedOut(err error) bool {
+	return apierrors.IsTimeout(err) || errors.Is(err, errListOver) || statusCode(err) == http.StatusGatewayTimeout
+}
+
+func serverFailed(err error) bool { return statusCode(err) >= http.StatusInternalServerError }
+
+func statusCode(err error) int32 {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return 0
+	}
+	return status.Status().Code
+}
+
+// listOne makes a few attempts to list one object. A server that let one of them
+// time out is not asked again.
+func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*metav1.PartialObjectMetadataList, error) {
+	pause := firstListPause
+	for try := 1; ; try++ {
+		list, err := m.listOnce(ctx, resourceOf(crd))
+		hint, again := retry(err)
+		if err == nil || !again || timedOut(err) || try == listTries {
+			return list, err
+		}
+		if cause := walk.Wait(ctx, min(max(pause, hint), maxListPause)); cause != nil {
+			return nil, cause
+		}
+		pause *= 2
+	}
+}
+
+func (m *Migrator) listOnce(ctx context.Context, r schema.GroupVersionResource) (*metav1.PartialObjectMetadataList, error) {
+	limited, cancel := within(ctx, listLimit+listGrace, errListOver)
+	defer cancel()
+	list, err := m.client.firstObject(limited, r, listLimit)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		err = context.Cause(limited)
+	}
+	return list, err
+}

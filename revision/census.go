@@ -25,20 +25,32 @@ type Census struct {
 	// references by the name of the revision, those that don't count among them.
 	references map[string][]Reference
 	holders    map[types.UID]*Holder
-	selective  bool // not every holder was asked for
+	owners     map[ownerKey]*Holder  // what counterparts may be for
+	busy       map[types.UID]*Holder // one that runs or is not ready, by its controller
+	selective  bool                  // not every holder was asked for
 	scanned    map[schema.GroupResource]bool
 }
 
+// ownerKey names an object of the census's namespace.
+type ownerKey struct {
+	resource schema.GroupResource
+	name     string
+}
+
 func newCensus(namespace string) *Census {
-	return &Census{Namespace: namespace, references: map[string][]Reference{}, holders: map[types.UID]*Holder{}}
+	return &Census{
+		Namespace: namespace, references: map[string][]Reference{}, holders: map[types.UID]*Holder{},
+		owners: map[ownerKey]*Holder{}, busy: map[types.UID]*Holder{},
+	}
 }
 
 // Of are the references to a revision that count. What a fixed place of a revision
-// says counts while the controller of that revision runs.
+// says counts while the controller of that revision runs, and an implied reference while
+// the object is there that a restore would look the revision up for.
 func (c *Census) Of(revision string) []Reference {
 	var all []Reference
 	for _, r := range c.references[revision] {
-		if by := c.holders[r.Holder.Controller]; r.Fixed && by != nil && !by.Running {
+		if r.Fixed && !c.startedBy(r.Holder) || r.ImpliedBy != "" && c.restored(r) == nil {
 			continue
 		}
 		all = append(all, r)
@@ -46,11 +58,38 @@ func (c *Census) Of(revision string) []Reference {
 	return all
 }
 
+// startedBy reports whether the controller of a revision with fixed places runs. One that
+// would have been found, and was not, is gone.
+func (c *Census) startedBy(h *Holder) bool {
+	by := c.holders[h.Controller]
+	if by == nil {
+		return !c.scanned[h.controllerResource]
+	}
+	return by.Running
+}
+
+// restored is the object that the counterpart of a reference is looked up for; nil where
+// there is none to restore onto.
+func (c *Census) restored(r Reference) *Holder {
+	if r.Counterpart == nil {
+		return nil
+	}
+	h := c.owners[ownerKey{r.Counterpart.Resource, r.Counterpart.Owner}]
+	if h == nil || h.Terminating {
+		return nil
+	}
+	return h
+}
+
 // selected tells whether a revision is in scope: one of those that refer to it is
-// or, where none does, its controller.
+// or, where none does, its controller. A copy goes with what it was copied of, and not
+// the other way round.
 func (c *Census) selected(r metav1.Object, references []Reference) bool {
 	if len(references) > 0 {
-		return slices.ContainsFunc(references, func(r Reference) bool { return r.Holder.Selected })
+		return slices.ContainsFunc(references, func(r Reference) bool {
+			owner := c.restored(r)
+			return r.Holder.Selected && r.ImpliedBy == "" || owner != nil && owner.Selected
+		})
 	}
 	owner := metav1.GetControllerOfNoCopy(r)
 	if owner == nil || c.holders[owner.UID] == nil {
@@ -65,19 +104,61 @@ func (c *Census) ownerGone(r metav1.Object) bool {
 	if owner == nil || c.holders[owner.UID] != nil {
 		return false
 	}
+	return c.scanned[resourceOf(owner)]
+}
+
+func resourceOf(owner *metav1.OwnerReference) schema.GroupResource {
 	resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
-	return c.scanned[resource.GroupResource()]
+	return resource.GroupResource()
 }
 
 func (c *Census) add(h *Holder, references []Reference) {
 	if h.UID != "" {
 		c.holders[h.UID] = h
 	}
+	if resource := h.Resource.GroupResource(); resource != controllerRevisions.GroupResource() {
+		c.owners[ownerKey{resource, h.Name}] = h
+	}
+	c.own(h)
 	for _, r := range references {
 		r.Holder = h
 		c.references[r.Revision] = append(c.references[r.Revision], r)
+		if implied, is := r.implied(); is {
+			c.references[implied.Revision] = append(c.references[implied.Revision], implied)
+		}
 	}
 }
+
+// own tells a controller of an object that is not to be disturbed, whichever of the two
+// is seen first.
+func (c *Census) own(h *Holder) {
+	h.owned = c.busy[h.UID]
+	if h.Controller == "" || !h.Running && h.Unready == "" || c.busy[h.Controller] != nil {
+		return
+	}
+	c.busy[h.Controller] = h
+	if by := c.holders[h.Controller]; by != nil {
+		by.owned = h
+	}
+}
+
+// implied is the reference to the counterpart.
+func (r Reference) implied() (Reference, bool) {
+	if r.Counterpart == nil {
+		return Reference{}, false
+	}
+	r.ImpliedBy, r.Revision = r.Revision, r.Counterpart.Revision(r.Revision)
+	return r, r.ImpliedBy != r.Revision
+}
+
+// direct are the references without those that are implied: the places that name the
+// revision.
+func direct(references []Reference) []Reference {
+	return slices.DeleteFunc(slices.Clone(references), func(r Reference) bool { return r.ImpliedBy != "" })
+}
+
+// writable are those among them that can be written.
+func (r Reference) writable() bool { return !r.Fixed && r.ImpliedBy == "" }
 
 // source is a referrer at the version that the cluster serves.
 type source struct {
@@ -106,9 +187,10 @@ func (s source) read(u *unstructured.Unstructured) (*Holder, []Reference) {
 	h := &Holder{
 		Resource: s.resource, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Running: holding.Running, Unready: holding.Unready,
+		Terminating: u.GetDeletionTimestamp() != nil,
 	}
 	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
-		h.Controller = owner.UID
+		h.Controller, h.controllerResource = owner.UID, resourceOf(owner)
 	}
 	return h, holding.References
 }

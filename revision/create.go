@@ -43,7 +43,7 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 		return err
 	}
 	want := descend(j.successor, t.source, j.adopter)
-	names := []string{want.Name, suffixed(want)}
+	names := []string{r.restorable(t, want.Name), r.restorable(t, suffixed(want))}
 	if heir := r.successorOf(t.source); heir != "" && heir == names[1] {
 		names = names[1:] // made before, when something else had the name
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -121,7 +122,28 @@ type Reference struct {
 	// there or, where the holder is a revision that a virtual machine or the like
 	// was started with, for as long as its controller runs.
 	Fixed bool
+	// Counterpart is the revision that has to exist beside the one that the place names;
+	// nil where there is none.
+	Counterpart *Counterpart
+	// ImpliedBy is the name in the place, where Revision is the counterpart of that name.
+	// A census adds such references; a family leaves it empty.
+	ImpliedBy string
 }
+
+// Counterpart is a revision whose name a restore computes from the name that a reference
+// has: the first occurrence of Part, which is the name of the copy, is replaced by Owner,
+// which is the name of the object that was copied. A restore onto an object that exists
+// looks the name up, and fails for as long as no such revision is there.
+type Counterpart struct {
+	// Resource and Owner are the object's. No restore looks up a name for an object that
+	// does not exist.
+	Resource schema.GroupResource
+	Owner    string
+	Part     string
+}
+
+// Revision is the name of the counterpart of a revision.
+func (c Counterpart) Revision(name string) string { return strings.Replace(name, c.Part, c.Owner, 1) }
 
 // Holder is an object that refers to revisions.
 type Holder struct {
@@ -136,6 +158,18 @@ type Holder struct {
 	Unready    string
 	// Selected: it is among those that were asked for.
 	Selected bool
+	// Terminating means that it is being deleted.
+	Terminating bool
+	// owned is an object that this one controls and that is running or not ready: what is
+	// written here is written there, too. Nil where there is none.
+	owned *Holder
+	// controllerResource is what Controller is one of, as its kind tells it.
+	controllerResource schema.GroupResource
+}
+
+// controllerRef makes it a revision's controller.
+func (h *Holder) controllerRef() *metav1.OwnerReference {
+	return metav1.NewControllerRef(&metav1.ObjectMeta{Name: h.Name, UID: h.UID}, h.Resource.GroupVersion().WithKind(h.Kind))
 }
 
 // GetNamespace and GetName make a holder what a walk can visit.

@@ -66,8 +66,7 @@ func descend(composed, from *appsv1.ControllerRevision, adopter *Holder) *appsv1
 	r.Namespace, r.Revision = from.Namespace, from.Revision
 	r.OwnerReferences = slices.Clone(from.OwnerReferences)
 	if adopter != nil {
-		r.OwnerReferences = append(r.OwnerReferences, *metav1.NewControllerRef(
-			&metav1.ObjectMeta{Name: adopter.Name, UID: adopter.UID}, adopter.Resource.GroupVersion().WithKind(adopter.Kind)))
+		r.OwnerReferences = append(r.OwnerReferences, *adopter.controllerRef())
 	}
 	if r.Annotations == nil {
 		r.Annotations = map[string]string{}

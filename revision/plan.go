@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,6 +94,11 @@ const (
 	ReasonOwnerGone = "OwnerGone"
 	// ReasonForeign: it holds nothing of the family.
 	ReasonForeign = "Foreign"
+	// ReasonNeededForRestore: a restore looks the revision up by a name that it computes.
+	ReasonNeededForRestore = "NeededForRestore"
+	// ReasonRestoreConflict: a restore would look up a revision that can't be made, since
+	// another one has its name or no API server takes the name.
+	ReasonRestoreConflict = "RestoreConflict"
 )
 
 // OnRunning says what becomes of a revision that something runs by.
@@ -157,15 +163,17 @@ type Place struct {
 	Name      string `json:"name"`
 	Path      string `json:"path"`
 	// State is New where the place names what it is to name: a revision at the target
-	// version. Old where it does not yet, Fixed where it can't be written.
+	// version. Old where it does not yet, Fixed where it can't be written, Implied where
+	// it names another revision, for which a restore looks up this one.
 	State string `json:"state"`
 }
 
 // States of places.
 const (
-	PlaceOld   = "Old"
-	PlaceNew   = "New"
-	PlaceFixed = "Fixed"
+	PlaceOld     = "Old"
+	PlaceNew     = "New"
+	PlaceFixed   = "Fixed"
+	PlaceImplied = "Implied"
 )
 
 // Item is what is to be done about one revision, and why.
@@ -226,7 +234,7 @@ func judge(f facts) judgement {
 	var foreign *ForeignOwnerError
 	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
 	switch {
-	case errors.Is(err, ErrForeign) && len(f.references) == 0:
+	case errors.Is(err, ErrForeign) && len(direct(f.references)) == 0:
 		return j.as(NotMine, ReasonForeign, fmt.Sprintf("it holds nothing of the family %s: name one that does, as `godwit revision plan -n %s` shows them",
 			f.family.Describe().Name, r.Namespace))
 	case errors.Is(err, ErrForeign):
@@ -266,6 +274,9 @@ func (j judgement) convert(f facts, s Stash) judgement {
 		return j.as(Orphan, "", "nobody refers to it, so that nobody misses it, and yet it speaks "+s.Version+": delete it if nobody is to restore it")
 	case len(f.references) == 0:
 		return j.as(Orphan, "", "nobody refers to it")
+	case len(direct(f.references)) == 0 && (f.ownerGone || j.Owner == Owner{}):
+		// What a restore looks up besides is made of the copy, for an owner that is there.
+		return j.as(Orphan, "", "no object names it, and it has no owner: delete it if no backup needs it")
 	case err != nil:
 		return j.unconvertible(f, s, err)
 	}
@@ -309,7 +320,7 @@ func (i Item) takenOver(successor string) Item {
 // allow says whether an upgrade may begin now.
 func (j judgement) allow(f facts) judgement {
 	j.Losses, j.adopter = j.converted.Losses, adopter(f.revision, f.references, f.family.Describe().Owners)
-	switch running, unready := busy(f.references); {
+	switch running, unready := busy(f.references, "it"); {
 	case f.revision.DeletionTimestamp != nil:
 		return j.as(Deferred, ReasonTerminating, "it is being deleted")
 	case f.ownerGone:
@@ -322,7 +333,7 @@ func (j judgement) allow(f facts) judgement {
 	case unready != "":
 		return j.as(Deferred, ReasonUnready, unready)
 	case running != "" && f.policy.OnRunning != Hold:
-		return j.as(Deferred, ReasonRunning, running+" runs by it: stop it first, or upgrade with Hold")
+		return j.as(Deferred, ReasonRunning, running+": stop it first, or upgrade with Hold")
 	}
 	return j.as(Upgrade, "", "")
 }
@@ -334,7 +345,7 @@ func claimOf(references []Reference) (Claim, string) {
 	var by *Holder
 	for _, r := range references {
 		switch {
-		case r.Claim.Kind == "":
+		case r.Claim.Kind == "", r.ImpliedBy != "" && claim.Kind != "":
 		case claim.Kind == "":
 			claim, by = r.Claim, r.Holder
 		case claim.Kind != r.Claim.Kind:
@@ -354,7 +365,7 @@ func adopter(r *appsv1.ControllerRevision, references []Reference, owners []Owne
 	}
 	var found *Holder
 	for _, ref := range references {
-		if ref.Fixed || ref.Holder == found || !strings.HasPrefix(r.Name, ref.Holder.Name+"-") || !owns(owners, ref.Holder) {
+		if !ref.writable() || ref.Holder == found || !strings.HasPrefix(r.Name, ref.Holder.Name+"-") || !owns(owners, ref.Holder) {
 			continue
 		}
 		if found != nil {
@@ -369,13 +380,28 @@ func owns(owners []OwnerType, h *Holder) bool {
 	return slices.ContainsFunc(owners, func(o OwnerType) bool { return o.Kind == h.Kind && o.Group == h.Resource.Group })
 }
 
-func busy(references []Reference) (running, unready string) {
-	for _, r := range references {
-		if r.Holder.Running && running == "" {
-			running = r.Holder.Kind + " " + r.Holder.Name
+// busy says what is running and uses the revision, which messages call by a word, and
+// what is not ready. A controller's template is written to all objects that it controls,
+// whichever revisions they name.
+func busy(references []Reference, word string) (running, unready string) {
+	for _, r := range direct(references) {
+		h, owned := r.Holder, r.Holder.owned
+		name := h.Kind + " " + h.Name
+		if h.Running {
+			running = cmp.Or(running, name+" runs by "+word)
 		}
-		if r.Holder.Unready != "" && unready == "" {
-			unready = r.Holder.Kind + " " + r.Holder.Name + ": " + r.Holder.Unready
+		if h.Unready != "" {
+			unready = cmp.Or(unready, name+": "+h.Unready)
+		}
+		if owned == nil {
+			continue
+		}
+		name = fmt.Sprintf("%s %s, to which all of the template of %s is written,", owned.Kind, owned.Name, name)
+		if owned.Running {
+			running = cmp.Or(running, name+" is running")
+		}
+		if owned.Unready != "" {
+			unready = cmp.Or(unready, name+" is not ready: "+owned.Unready)
 		}
 	}
 	return running, unready
@@ -387,6 +413,8 @@ func places(references []Reference, target string) []Place {
 	for _, r := range references {
 		state := PlaceOld
 		switch {
+		case r.ImpliedBy != "":
+			state = PlaceImplied
 		case r.Fixed:
 			state = PlaceFixed
 		case r.Revision == target:

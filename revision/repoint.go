@@ -28,7 +28,7 @@ func (r *round) repoint(ctx context.Context) error {
 	var holders []*Holder
 	for name := range moves {
 		for _, ref := range r.Of(name) {
-			if ref.Fixed {
+			if !ref.writable() {
 				continue
 			}
 			if byHolder[ref.Holder] == nil {
@@ -95,6 +95,7 @@ func (m mover) again(ctx context.Context, h *Holder) (*Holder, []Reference, erro
 				left = append(left, ref)
 			}
 		}
+		now.owned = h.owned
 		return now, left, nil
 	}
 	return nil, nil, nil

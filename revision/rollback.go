@@ -30,11 +30,11 @@ func (r *round) beginRollback(ctx context.Context, t *task) error {
 		return nil
 	}
 	t.succeededBy(successor)
-	switch running, unready := busy(r.Of(name)); {
+	switch running, unready := busy(r.Of(name), "its successor"); {
 	case unready != "":
 		t.ended(Pending, ReasonUnready, unready)
 	case running != "" && t.policy.OnRunning != Hold:
-		t.ended(Pending, ReasonRunning, running+" runs by its successor: stop it first, or roll back with Hold")
+		t.ended(Pending, ReasonRunning, running+": stop it first, or roll back with Hold")
 	default:
 		t.ended(Created, "", "")
 	}
@@ -51,6 +51,11 @@ func (r *round) endRollback(ctx context.Context, t *task, after *Census) error {
 	var err error
 	if t.source, err = r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil}); err != nil {
 		return r.changed(t, err)
+	}
+	if needed := after.Of(t.successor.Name); len(needed) > 0 {
+		t.ended(RolledBack, "", fmt.Sprintf("%s %s names %s, so that a restore looks up %s, which is kept",
+			needed[0].Holder.Kind, needed[0].Holder.Name, needed[0].ImpliedBy, t.successor.Name))
+		return nil
 	}
 	if err := r.client.remove(ctx, t.successor); err != nil {
 		return r.changed(t, err)

@@ -139,7 +139,12 @@ func (t *task) leave(err error) {
 
 // mayTouch: a holder that began to run meanwhile is left alone, as the policy says.
 func (t *task) mayTouch(h *Holder) bool {
-	return h.Unready == "" && (!h.Running || t.policy.OnRunning == Hold)
+	for _, one := range []*Holder{h, h.owned} {
+		if one != nil && (one.Unready != "" || one.Running && t.policy.OnRunning != Hold) {
+			return false
+		}
+	}
+	return true
 }
 
 // names of the revision that references lead away from, and of the one they lead
@@ -217,13 +222,21 @@ func (r *round) dropData() {
 // item is what the scan found of what is wished for. Why it is so is for whoever looks
 // again to say.
 func (n *namespace) item(w Wish) Item {
-	at, found := slices.BinarySearchFunc(n.items, w.Name, func(i Item, name string) int { return strings.Compare(i.Name, name) })
-	if found && (w.UID == "" || w.UID == n.items[at].UID) {
-		i := n.items[at]
+	if found := n.itemOf(w.Name); found != nil && (w.UID == "" || w.UID == found.UID) {
+		i := *found
 		i.Reason, i.Message = "", ""
 		return i
 	}
 	return Item{Namespace: n.Namespace, Name: w.Name, UID: w.UID}
+}
+
+// itemOf finds an item by name, when all are known; nil if there is none.
+func (n *namespace) itemOf(name string) *Item {
+	at, found := slices.BinarySearchFunc(n.items, name, func(i Item, name string) int { return strings.Compare(i.Name, name) })
+	if !found {
+		return nil
+	}
+	return &n.items[at]
 }
 
 type round struct {
@@ -265,8 +278,20 @@ func (r *round) visit(ctx context.Context, tasks []*task, step func(context.Cont
 	})
 }
 
-// prepare makes every successor that is to be.
-func (r *round) prepare(ctx context.Context) error { return r.visit(ctx, r.tasks, r.begin) }
+// prepare makes every successor that is to be, and what a restore looks up beside it.
+func (r *round) prepare(ctx context.Context) error {
+	return r.visit(ctx, r.tasks, func(ctx context.Context, t *task) error {
+		err := r.begin(ctx, t)
+		switch {
+		case !t.underWay():
+			return err
+		case err != nil: // nothing is repointed ahead of what a restore looks up
+			t.result.Phase = Held
+			return err
+		}
+		return r.provide(ctx, t)
+	})
+}
 
 // begin looks at the source again, live, and makes its successor.
 func (r *round) begin(ctx context.Context, t *task) (err error) {
@@ -320,9 +345,11 @@ func waiting(j judgement) Phase {
 // beginWithoutSource: somebody deleted it, or this is a second look at an upgrade
 // that came to its end.
 func (r *round) beginWithoutSource(ctx context.Context, t *task) error {
-	heirs := r.successors[t.GetName()]
-	references := r.Of(t.GetName())
+	heirs, all := r.successors[t.GetName()], r.Of(t.GetName())
+	references := direct(all)
 	switch {
+	case len(references) == 0 && len(all) > 0 && len(heirs) == 0:
+		return r.makeLookedUp(ctx, t, all)
 	case len(heirs) == 1:
 		successor, err := r.client.revision(ctx, t.GetNamespace(), heirs[0].name)
 		if err != nil {

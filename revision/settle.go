@@ -30,15 +30,18 @@ func (r *round) settle(ctx context.Context) error {
 	return r.visit(ctx, open, func(ctx context.Context, t *task) error {
 		from, to := t.names()
 		references := after.Of(from)
+		needed := len(direct(references)) < len(references)
 		t.result.Referrers = places(slices.Concat(references, after.Of(to)), t.successor.Name)
 		switch {
-		case len(references) > 0:
-			return r.hold(ctx, t, references)
+		case len(direct(references)) > 0:
+			return r.hold(ctx, t, direct(references))
 		case t.wish.Rollback:
 			return r.endRollback(ctx, t, after)
 		case t.source == nil:
 			t.ended(Succeeded, "", "")
 			return nil
+		case needed:
+			return r.holdForRestore(ctx, t, references[0], after)
 		}
 		return r.release(ctx, t, after)
 	})
@@ -82,6 +85,16 @@ func (r *round) hold(ctx context.Context, t *task, references []Reference) error
 		return err
 	}
 	return nil // the next round sees it
+}
+
+// holdForRestore keeps a source that no object names, and that a restore looks up.
+func (r *round) holdForRestore(ctx context.Context, t *task, ref Reference, after *Census) error {
+	t.ended(Held, ReasonNeededForRestore, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
+		ref.Holder.Kind, ref.Holder.Name, ref.ImpliedBy, ref.Path, after.restored(ref).Kind, after.restored(ref).Name, ref.Revision))
+	if err := r.referredAgain(ctx, t); !moved(err) {
+		return err
+	}
+	return nil // the next pass sees it
 }
 
 // release notes that nobody refers to a source and, when that has been so for

@@ -105,7 +105,7 @@ func newSurveyor(versions []string) *surveyor {
 func (s *surveyor) item(i Item) {
 	name := "controllerrevision " + i.Namespace + "/" + i.Name
 	if i.Version == "" {
-		if i.Reason == ReasonSourceGone {
+		if i.UID == "" {
 			return // nothing is stashed there
 		}
 		for _, v := range s.versions {

@@ -221,18 +221,31 @@ func (l *look) end(c *Census) *namespace {
 		}
 		l.found.items[i] = item
 	}
+	slices.SortFunc(l.found.items, byName)
+	var gone []Item
 	for name := range c.references {
-		if references := c.Of(name); !l.seen[name] && len(references) > 0 && c.selected(&metav1.ObjectMeta{}, references) {
+		references := c.Of(name)
+		switch {
+		case l.seen[name] || len(references) == 0 || !c.selected(&metav1.ObjectMeta{}, references):
+		case len(direct(references)) == 0:
+			if i, needed := l.found.lookedUp(name, references); needed && l.found.kept[name] == "" {
+				gone = append(gone, i)
+			}
+		default:
+			references = direct(references)
 			i := missing(c.Namespace, name, references, l.found.successors[name])
 			if source := l.found.kept[name]; source != "" && i.Action == Blocked {
 				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", whose place it had taken"
 			}
-			l.found.items = append(l.found.items, i)
+			gone = append(gone, i)
 		}
 	}
-	slices.SortFunc(l.found.items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
+	l.found.items = append(l.found.items, gone...)
+	slices.SortFunc(l.found.items, byName)
 	return l.found
 }
+
+func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
 
 // missing is a revision that is referred to and is not there.
 func missing(namespace, name string, references []Reference, successors []heir) Item {

@@ -483,7 +483,8 @@ type RevisionReferrer struct {
 	Name      string `json:"name"`
 	Path      string `json:"path"`
 	// State is Old where the place names the source, New where it names the result or what
-	// is at the target anyway, Fixed where it can't be written.
+	// is at the target anyway, Fixed where it can't be written, Implied where it names a
+	// snapshot's revision and a restore looks this one up.
 	State string `json:"state"`
 }
 

@@ -11,6 +11,8 @@ import (
 // followed by the machine's UID and generation.
 const startRevisionPrefix = "revision-start-vm-"
 
+var virtualMachines = schema.GroupResource{Group: "kubevirt.io", Resource: "virtualmachines"}
+
 // referrers are virtual machines, the copies of them in snapshots' contents, and the
 // templates of pools; and the ControllerRevisions that KubeVirt keeps of machines
 // that were started and of pools, whose references are fixed.
@@ -22,7 +24,7 @@ const startRevisionPrefix = "revision-start-vm-"
 func referrers() []revision.Referrer {
 	return []revision.Referrer{
 		{
-			Resource: schema.GroupResource{Group: "kubevirt.io", Resource: "virtualmachines"}, Versions: []string{"v1"},
+			Resource: virtualMachines, Versions: []string{"v1"},
 			Subresources: []string{"status"}, Read: readVM,
 		},
 		{
@@ -71,10 +73,22 @@ func isRunning(status map[string]any) bool {
 	return truth(status, "created")
 }
 
+// readSnapshotContent finds what a copy of a virtual machine names. A restore onto the
+// machine looks each name up with the machine's name in the place of the snapshot's.
 func readSnapshotContent(content *unstructured.Unstructured) revision.Holding {
 	const path = "/spec/source/virtualMachine"
 	vm := object(content.Object, "spec", "source", "virtualMachine")
 	h := revision.Holding{References: append(pins(vm, path), records(vm, path, "")...)}
+	restored := revision.Counterpart{
+		Resource: virtualMachines,
+		Owner:    text(object(vm, "metadata"), "name"),
+		Part:     text(object(content.Object, "spec"), "virtualMachineSnapshotName"),
+	}
+	if restored.Owner != "" && restored.Part != "" {
+		for i := range h.References {
+			h.References[i].Counterpart = &restored
+		}
+	}
 	if !truth(object(content.Object, "status"), "readyToUse") {
 		h.Unready = "the snapshot is not ready to use"
 	}

@@ -31,6 +31,12 @@ func TestReferences(t *testing.T) {
 			{Path: path + "/status/preferenceRef/controllerRevisionRef/name", Subresource: subresource, Revision: "new-p", Claim: preferenceClaim},
 		}
 	}
+	restoredOnto := func(vm, snapshot string, references []revision.Reference) []revision.Reference {
+		for i := range references {
+			references[i].Counterpart = &revision.Counterpart{Resource: virtualMachines, Owner: vm, Part: snapshot}
+		}
+		return references
+	}
 	tests := map[string]struct {
 		reason   string
 		resource string
@@ -75,6 +81,11 @@ func TestReferences(t *testing.T) {
 			reason: "its copy of the status lies in a spec", resource: "virtualmachinesnapshotcontents",
 			object: `{"spec":{"source":{"virtualMachine":{"spec":` + spec + `,"status":` + status + `}}},"status":{"readyToUse":true}}`,
 			want:   revision.Holding{References: append(pinned("/spec/source/virtualMachine", false), recorded("/spec/source/virtualMachine", "")...)},
+		},
+		"snapshot of a machine": {
+			reason: "a restore looks each name up with the machine's name in it", resource: "virtualmachinesnapshotcontents",
+			object: `{"spec":{"virtualMachineSnapshotName":"nightly","source":{"virtualMachine":{"metadata":{"name":"web"},"spec":` + spec + `}}},"status":{"readyToUse":true}}`,
+			want:   revision.Holding{References: restoredOnto("web", "nightly", pinned("/spec/source/virtualMachine", false))},
 		},
 		"snapshot under way": {
 			reason: "KubeVirt may still write to it", resource: "virtualmachinesnapshotcontents", object: `{"spec":{"source":{"persistentVolumeClaim":{}}}}`,

@@ -77,5 +77,10 @@ var Of = map[string]Remedy{
 		Manager: "Give it the controller that it belongs to."},
 	revision.ReasonOwnerGone: {Somebody: true,
 		Manager: "Have the holder that is named refer to a revision of its own before the garbage collector comes."},
+	revision.ReasonNeededForRestore: {
+		Command: "upgrade the snapshot's content that is named, or delete the snapshot: the revision stays until then",
+		Manager: "Nothing: the revision stays until the snapshot's content that is named is upgraded or deleted."},
+	revision.ReasonRestoreConflict: {Somebody: true,
+		Manager: "If no object refers to the revision that is in the way, delete it. Else take another snapshot, and delete the one that is named."},
 	revision.ReasonForeign: {Somebody: true, Manager: "Correct the reference, or the name in the upgrade."},
 }

@@ -48,8 +48,11 @@ func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 }
 
 func whyFixed(state string) string {
-	if state == revision.PlaceFixed {
+	switch state {
+	case revision.PlaceFixed:
 		return ", which goes when what runs by it ends"
+	case revision.PlaceImplied:
+		return ", where it names its copy: a restore looks this one up"
 	}
 	return ""
 }

@@ -112,6 +112,9 @@ func (l *ledger) look(req *http.Request) {
 			if key == resource.Resource+"/"+name || ref.Revision == name || ref.Fixed {
 				l.check(key, e, ref)
 			}
+			if ref.Counterpart != nil {
+				l.checkRestored(key, ref)
+			}
 		}
 	}
 }
@@ -159,6 +162,19 @@ func (l *ledger) check(key string, e entry, ref revision.Reference) {
 	if ref.Fixed && !l.runs(e.controller) {
 		return
 	}
+	if err := l.resolve(ref); err != nil {
+		l.broken[place] = err.Error()
+	}
+}
+
+// checkRestored: what a restore onto a machine that exists would look up has to be there.
+func (l *ledger) checkRestored(key string, ref revision.Reference) {
+	place := key + " " + ref.Path + ", restored"
+	delete(l.broken, place)
+	if _, exists := l.entries[ref.Counterpart.Resource.Resource+"/"+ref.Counterpart.Owner]; !exists {
+		return
+	}
+	ref.Revision = ref.Counterpart.Revision(ref.Revision)
 	if err := l.resolve(ref); err != nil {
 		l.broken[place] = err.Error()
 	}

@@ -1,7 +1,8 @@
 package upgrade_test
 
 import (
-	"bytes"
+	"fmt"
+	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -57,39 +58,110 @@ func (v virtController) snapshot(vm, name string) {
 	content := stash.SnapshotContent(machine, name, stash.InSpec)
 	for field, source := range v.referred(vm) {
 		to := strings.Replace(source, vm, name, 1)
-		v.copyRevision(source, to, snapshot)
+		v.copyRevision(source, to, *metav1.NewControllerRef(snapshot, snapshot.GroupVersionKind()))
 		set(to, "spec", "source", "virtualMachine", "spec", field, "revisionName")(content.Object)
 	}
 	unstructured.RemoveNestedField(content.Object, "spec", "source", "virtualMachine", "status")
 	v.create(content)
 }
 
-// restore leads a machine to the revisions of a snapshot, which it copies under the
-// names that they had: what is there already stays, if it holds the same, and goes
-// otherwise. While it does, the machine says so.
-func (v virtController) restore(snapshot, vm string) {
+// restore brings a machine back to a snapshot as KubeVirt does: each revision that the
+// content names is to be there under the name that it has with the machine's name in the
+// place of the snapshot's. Of a machine that exists a revision that is missing is an
+// error, which KubeVirt retries for ever while the machine says restoreInProgress; one
+// that holds something else is deleted and made of the snapshot's. A machine that does
+// not exist is made after its revisions, which it claims later.
+func (v virtController) restore(snapshot, vm string) error {
 	v.t.Helper()
-	v.change(machines, vm, "status", set("restore-"+snapshot, "status", "restoreInProgress"))
-	machine := v.read(machines, vm)
+	machine, err := v.dynamic.Resource(machines).Namespace(v.namespace).Get(v.t.Context(), vm, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		machine = nil
+	} else {
+		v.must(machine, err)
+		machine = v.change(machines, vm, "status", set("restore-"+snapshot, "status", "restoreInProgress"))
+	}
 	pins := map[string]string{}
 	for path, source := range v.refers(contents, "vmsnapshot-content-"+snapshot) {
-		to := strings.Replace(source, snapshot, vm, 1)
-		pins[strings.Split(path, "/")[5]] = to
-		if there := v.revisions()[to]; there != nil {
-			if bytes.Equal(there.Data.Raw, v.revisions()[source].Data.Raw) {
-				continue
-			}
-			v.must(nil, v.core.AppsV1().ControllerRevisions(v.namespace).Delete(v.t.Context(), to, metav1.DeleteOptions{}))
+		field := strings.Split(path, "/")[5]
+		if pins[field], err = v.restoreRevision(source, strings.Replace(source, snapshot, vm, 1), machine); err != nil {
+			return err
 		}
-		v.copyRevision(source, to, machine)
 	}
-	v.change(machines, vm, "", func(o map[string]any) {
-		for field, name := range pins {
-			set(name, "spec", field, "revisionName")(o)
+	if machine == nil {
+		machine = v.create(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine",
+			"metadata": map[string]any{"namespace": v.namespace, "name": vm},
+			"spec":     v.contentSpec(snapshot, pins),
+		}})
+		for _, name := range pins {
+			v.claim(name, machine)
 		}
-	})
+	}
+	restored := v.contentSpec(snapshot, pins)
+	v.change(machines, vm, "", func(o map[string]any) { set(restored, "spec")(o) })
 	v.change(machines, vm, "status", set(nil, "status", "restoreInProgress"))
 	v.mirror(vm)
+	return nil
+}
+
+// restoreRevision is the step of one revision; machine is nil where there is none yet.
+func (v virtController) restoreRevision(from, to string, machine *unstructured.Unstructured) (string, error) {
+	v.t.Helper()
+	all := v.revisions()
+	if all[from] == nil {
+		return "", fmt.Errorf("unable to find ControllerRevision %s", from)
+	}
+	switch there := all[to]; {
+	case machine == nil && there != nil:
+		return to, nil
+	case machine == nil:
+		v.copyRevision(from, to)
+		return to, nil
+	case there == nil:
+		return "", fmt.Errorf("unable to find ControllerRevision %s", to)
+	case v.equal(all[from], there):
+		return to, nil
+	}
+	v.removeRevision(to)
+	v.copyRevision(from, to, *metav1.NewControllerRef(machine, machine.GroupVersionKind()))
+	return to, nil
+}
+
+// equal compares what two revisions hold at the version that KubeVirt reads them at,
+// and of that the spec alone.
+func (v virtController) equal(a, b *appsv1.ControllerRevision) bool {
+	v.t.Helper()
+	var specs [2]any
+	for i, r := range []*appsv1.ControllerRevision{a, b} {
+		s, err := kubevirt.Family{}.Decode(r, instancetype.Claim())
+		v.must(s, err)
+		s, err = kubevirt.Family{}.Convert(s, "v1beta1")
+		v.must(s, err)
+		specs[i] = s.Object["spec"]
+	}
+	return reflect.DeepEqual(specs[0], specs[1])
+}
+
+// contentSpec is the machine's spec in a snapshot's content, with other pins.
+func (v virtController) contentSpec(snapshot string, pins map[string]string) map[string]any {
+	v.t.Helper()
+	content := v.read(contents, "vmsnapshot-content-"+snapshot).Object
+	spec, _, err := unstructured.NestedMap(content, "spec", "source", "virtualMachine", "spec")
+	v.must(spec, err)
+	for field, name := range pins {
+		v.must(nil, unstructured.SetNestedField(spec, name, field, "revisionName"))
+	}
+	return spec
+}
+
+// claim gives a revision to a machine.
+func (v virtController) claim(name string, machine *unstructured.Unstructured) {
+	v.t.Helper()
+	of := v.core.AppsV1().ControllerRevisions(v.namespace)
+	r, err := of.Get(v.t.Context(), name, metav1.GetOptions{})
+	v.must(r, err)
+	r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(machine, machine.GroupVersionKind())}
+	v.must(of.Update(v.t.Context(), r, metav1.UpdateOptions{}))
 }
 
 // referred is what a machine goes by: its status, or else its spec.
@@ -107,14 +179,13 @@ func (v virtController) referred(vm string) map[string]string {
 	return all
 }
 
-func (v virtController) copyRevision(from, to string, owner *unstructured.Unstructured) {
+func (v virtController) copyRevision(from, to string, owners ...metav1.OwnerReference) {
 	v.t.Helper()
 	source, err := v.core.AppsV1().ControllerRevisions(v.namespace).Get(v.t.Context(), from, metav1.GetOptions{})
 	v.must(source, err)
 	v.createRevision(&appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: to, Labels: source.Labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())},
+			Name: to, Labels: source.Labels, OwnerReferences: owners,
 		},
 		Data: source.Data,
 	})

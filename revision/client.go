@@ -220,6 +220,33 @@ func (c *client) holder(ctx context.Context, h *Holder) (*unstructured.Unstructu
 	return u, nil
 }
 
+// find reads one object as it is now, with the permission to list alone; nil if there is
+// none.
+func (c *client) find(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	var l list[map[string]any]
+	err := ask(ctx, c.rest.Get().AbsPath(path(r, namespace)...).Param("fieldSelector", "metadata.name="+name), &l)
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s/%s: %w", r.GroupResource(), namespace, name, err)
+	}
+	if len(l.Items) == 0 {
+		return nil, nil
+	}
+	return &unstructured.Unstructured{Object: l.Items[0]}, nil
+}
+
+// namespaceTerminating tells whether a namespace is being deleted, or gone.
+func (c *client) namespaceTerminating(ctx context.Context, name string) (bool, error) {
+	var namespace metav1.PartialObjectMetadata
+	err := ask(ctx, c.rest.Get().AbsPath("api", "v1", "namespaces", name), &namespace)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return namespace.DeletionTimestamp != nil, nil
+}
+
 // patch writes an object that refers to revisions, as it was read, and returns its
 // resourceVersion. A merge patch that carries the resourceVersion is answered with
 // a conflict whenever the object moved; a JSON patch would be refused as invalid

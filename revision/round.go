@@ -268,6 +268,13 @@ func (r *round) visit(ctx context.Context, tasks []*task, step func(context.Cont
 		switch {
 		case errors.Is(err, walk.ErrStopped):
 			return err
+		case terminatingNamespace(err):
+			t.result.Action = Deferred
+			t.ended(t.result.Phase, ReasonTerminating, "namespace "+t.GetNamespace()+" is being deleted: nothing can be made in it")
+			err = nil
+		case moved(err), errors.Is(err, errGoneAgain):
+			t.ended(t.result.Phase, ReasonChanged, err.Error())
+			err = nil
 		case err != nil:
 			t.stopped(err)
 		}
@@ -372,7 +379,25 @@ func (r *round) beginWithoutSource(ctx context.Context, t *task) error {
 		t.ended(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
 		return nil
 	}
-	i := missing(t.GetNamespace(), t.GetName(), references, nil)
-	t.ended(Failed, i.Reason, i.Message)
+	return r.beginAbsent(ctx, t, references)
+}
+
+// beginAbsent asks again who names a revision that is gone: its owner may be gone as well.
+func (r *round) beginAbsent(ctx context.Context, t *task, references []Reference) error {
+	a, err := r.absence(ctx, r.namespace, t.GetName())
+	if err != nil {
+		return err
+	}
+	i, more := a.decide(missing(t.GetNamespace(), t.GetName(), references, nil))
+	switch {
+	case !more:
+		t.ended(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
+	case i.Reason == ReasonTerminating:
+		t.ended(Skipped, i.Reason, i.Message)
+	case i.Action == Deferred:
+		t.ended(Pending, i.Reason, i.Message)
+	default:
+		t.ended(Failed, i.Reason, i.Message)
+	}
 	return nil
 }

@@ -80,7 +80,11 @@ func (r *Report) add(items []Item, results []Result) {
 		if !tried {
 			one = Result{Item: i}
 		}
-		r.Counts.Add(i.Action, one.Phase)
+		action := i.Action
+		if one.Action == Deferred { // which only the second look has told
+			action = Deferred
+		}
+		r.Counts.Add(action, one.Phase)
 		if i.Action == Blocked || one.Phase == Failed {
 			r.fail(one.Item)
 		}

@@ -153,7 +153,12 @@ func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace
 				yield(nil, err)
 				return
 			}
-			if !yield(look.end(census), nil) {
+			n := look.end(census)
+			if err := u.confirm(ctx, n); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(n, nil) {
 				return
 			}
 			look.begin()

@@ -1,0 +1,225 @@
+package upgrade_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+)
+
+// seen lets a test act once, before the nth request that it picks.
+type seen struct {
+	pick func(*http.Request) bool
+	nth  int
+	act  func()
+
+	mu    sync.Mutex
+	count int
+	acted bool
+}
+
+func (s *seen) config(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			s.mu.Lock()
+			if s.pick(req) {
+				if s.count++; s.count == s.nth {
+					s.act()
+					s.acted = true
+				}
+			}
+			s.mu.Unlock()
+			return next.RoundTrip(req)
+		})
+	})
+	return cfg
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func listsRevisions(req *http.Request) bool {
+	return req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/controllerrevisions")
+}
+
+func readsARevision(req *http.Request) bool {
+	return req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/controllerrevisions/")
+}
+
+func writes(req *http.Request) bool { return req.Method != http.MethodGet }
+
+// collect deletes a machine and, as the garbage collector does, what it owns.
+func (y *yard) collect(vm string) {
+	y.t.Helper()
+	owner := y.read(machines, vm).GetUID()
+	y.remove(machines, vm)
+	for name, r := range y.revisions() {
+		if by := metav1.GetControllerOf(r); by != nil && by.UID == owner {
+			y.removeRevision(name)
+		}
+	}
+}
+
+// TestMachineDeletedDuringARun, before any of its requests, with all it owns: nothing is
+// left to upgrade, and nothing to restore from a backup either.
+func TestMachineDeletedDuringARun(t *testing.T) {
+	t.Parallel()
+	for name, pick := range map[string]func(*http.Request) bool{"lists": listsRevisions, "reads": readsARevision, "writes": writes} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for nth := 1; ; nth++ {
+				y := newYard(t)
+				y.machine("web", both, instancetype, preference)
+				s := &seen{pick: pick, nth: nth, act: func() { y.collect("web") }}
+				u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
+				y.must(u, err)
+				report, err := u.Run(t.Context(), revision.Scope{Namespace: y.namespace}, func(r revision.Result) {
+					if strings.Contains(r.Message, "backup") {
+						t.Errorf("deleted before number %d of what it %s, %s is %s (%s: %s)", nth, name, r.Name, r.Phase, r.Reason, r.Message)
+					}
+				})
+				y.must(nil, err)
+				if c := report.Counts; c.Failed+c.Blocked > 0 {
+					t.Errorf("deleted before number %d of what it %s: %+v, %v", nth, name, c, report.Failures)
+				}
+				if !s.acted {
+					break
+				}
+				for _, i := range y.plan(revision.Policy{}) {
+					if i.Action == revision.Blocked {
+						t.Errorf("deleted before number %d of what it %s, the plan says %+v", nth, name, i)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestMachineDeletedDuringAPlan, between the lists of which a plan is made.
+func TestMachineDeletedDuringAPlan(t *testing.T) {
+	t.Parallel()
+	for nth := 1; nth <= 2; nth++ {
+		y := newYard(t)
+		vm := y.machine("web", both, instancetype, preference)
+		y.createRevision(stash.StartRevision(vm))
+		s := &seen{pick: listsRevisions, nth: nth, act: func() { y.collect("web") }}
+		u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
+		y.must(u, err)
+		for i, err := range u.Plan(t.Context(), revision.Scope{Namespace: y.namespace}) {
+			y.must(i, err)
+			t.Errorf("deleted before list %d: %+v", nth, i)
+		}
+	}
+}
+
+// TestMachineIsDeletedAfterItsRevisions, as foreground deletion and a finalizer have it.
+func TestMachineIsDeletedAfterItsRevisions(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := stash.VirtualMachine(y.namespace, "web", both, instancetype)
+	vm.SetFinalizers([]string{"example.com/keep"})
+	vm = y.create(vm)
+	y.stash(vm, instancetype)
+	source := instancetype.RevisionName("web")
+	s := &seen{pick: readsARevision, nth: 1, act: func() { y.collect("web") }}
+	u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
+	y.must(u, err)
+	y.mustBe(y.pass(u), source, revision.Skipped, revision.ReasonTerminating)
+	i := y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonTerminating)
+	if !strings.Contains(i.Message, "VirtualMachine web") {
+		t.Errorf("%q does not say what is being deleted", i.Message)
+	}
+	y.must(y.dynamic.Resource(machines).Namespace(y.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))
+	if left := y.plan(revision.Policy{}); len(left) > 0 {
+		t.Errorf("the machine is gone, and the plan has %v", left)
+	}
+}
+
+// TestStartRevisionOfAMachineThatIsGone refers to nothing any more.
+func TestStartRevisionOfAMachineThatIsGone(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	vm := y.create(stash.Running(stash.VirtualMachine(y.namespace, "web", both, instancetype)))
+	y.createRevision(stash.StartRevision(vm))
+	y.remove(machines, "web")
+	if left := y.plan(revision.Policy{}); len(left) > 0 {
+		t.Errorf("the plan has %v", left)
+	}
+}
+
+// TestNamespaceIsBeingDeleted: nothing can be made in it, and what is gone went first.
+func TestNamespaceIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.machine("web", both, instancetype)
+	y.machine("db", both, preference)
+	y.must(nil, y.core.CoreV1().Namespaces().Delete(t.Context(), y.namespace, metav1.DeleteOptions{}))
+	y.removeRevision(preference.RevisionName("db"))
+	i := y.mustPlan(revision.Policy{}, preference.RevisionName("db"), revision.Deferred, revision.ReasonTerminating)
+	if !strings.Contains(i.Message, "namespace "+y.namespace) {
+		t.Errorf("%q does not say what is being deleted", i.Message)
+	}
+	var result revision.Result
+	report, err := y.upgrader(revision.Policy{}).Run(t.Context(), revision.Scope{Namespace: y.namespace}, func(r revision.Result) { result = r })
+	y.must(nil, err)
+	if c := report.Counts; c.Deferred != 2 || c.Failed+c.Blocked+c.Pending > 0 {
+		t.Errorf("%+v, %v", c, report.Failures)
+	}
+	if result.Reason != revision.ReasonTerminating || !strings.Contains(result.Message, "namespace "+y.namespace) {
+		t.Errorf("%s (%s: %s)", result.Phase, result.Reason, result.Message)
+	}
+	if r := y.advance(revision.Policy{}, revision.Wish{Name: preference.RevisionName("db")}); r.Phase != revision.Skipped || r.Reason != revision.ReasonTerminating {
+		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+	}
+}
+
+// TestPoolOfARunningMachine: KubeVirt writes the template to all machines of the pool,
+// labels and annotations too, whichever revisions they name.
+func TestPoolOfARunningMachine(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	pinned := "/spec/virtualMachineTemplate/spec/instancetype/revisionName"
+	source := instancetype.RevisionName("golden")
+	pool := y.create(stash.Pool(y.machine("golden", both, instancetype), "fleet"))
+	vm := stash.Running(stash.VirtualMachine(y.namespace, "fleet-0", both, preference))
+	vm.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())})
+	y.stash(y.create(vm), preference)
+	i := y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonRunning)
+	for _, part := range []string{"VirtualMachine fleet-0", "VirtualMachinePool fleet"} {
+		if !strings.Contains(i.Message, part) {
+			t.Errorf("%q does not say %s", i.Message, part)
+		}
+	}
+	y.run(revision.Policy{})
+	y.mustRefer(pools, "fleet", map[string]string{pinned: source})
+
+	y.stop("fleet-0")
+	y.change(machines, "fleet-0", "status", set("nightly", "status", "restoreInProgress"))
+	y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonUnready)
+	y.mustPlan(revision.Policy{OnRunning: revision.Hold}, source, revision.Deferred, revision.ReasonUnready)
+	y.change(machines, "fleet-0", "status", set(nil, "status", "restoreInProgress"))
+	y.run(revision.Policy{})
+	y.mustRefer(pools, "fleet", map[string]string{pinned: "golden" + instancetypeTail})
+}
+
+// TestPoolOfARunningMachineWithHold is written: the user has asked for it.
+func TestPoolOfARunningMachineWithHold(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	pool := y.create(stash.Pool(y.machine("golden", both, instancetype), "fleet"))
+	vm := stash.Running(stash.VirtualMachine(y.namespace, "fleet-0", both, preference))
+	vm.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())})
+	y.stash(y.create(vm), preference)
+	y.run(revision.Policy{OnRunning: revision.Hold})
+	y.mustRefer(pools, "fleet", map[string]string{"/spec/virtualMachineTemplate/spec/instancetype/revisionName": "golden" + instancetypeTail})
+}

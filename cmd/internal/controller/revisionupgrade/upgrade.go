@@ -42,6 +42,8 @@ const namespacesAtOnce = 4
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines/status,verbs=patch
 // +kubebuilder:rbac:groups=snapshot.kubevirt.io,resources=virtualmachinesnapshotcontents,verbs=get;list;patch
 // +kubebuilder:rbac:groups=pool.kubevirt.io,resources=virtualmachinepools,verbs=get;list;patch
+// A namespace that is being deleted is no reason to restore anything from a backup.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // Clusters that guard owner references ask for this of whoever names an owner.
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines/finalizers,verbs=update
 // +kubebuilder:rbac:groups=snapshot.kubevirt.io,resources=virtualmachinesnapshots/finalizers,verbs=update

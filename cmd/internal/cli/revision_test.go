@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -84,7 +85,7 @@ func TestClockTimeNamesTheDayIfItIsAnother(t *testing.T) {
 // namespace each, since a rollback is of one.
 func TestHintsCanBePasted(t *testing.T) {
 	said := &bytes.Buffer{}
-	a := &app{program: "godwit", args: []string{"revision", "run", "-A", "--as=alice"}, console: newConsole(said), cluster: genericclioptions.NewConfigFlags(true)}
+	a := &app{program: "godwit", args: []string{"revision", "run", "-A", "--as=alice"}, console: newConsole(said), clock: clock.RealClock{}, cluster: genericclioptions.NewConfigFlags(true)}
 	*a.cluster.Impersonate, *a.cluster.Context, *a.cluster.ImpersonateGroup = "alice", "the lab", []string{"a", "b"}
 	p := &revisionPass{}
 	for _, namespace := range []string{"edge", "shop", "shop"} {

@@ -26,10 +26,15 @@ func (c *client) revision(ctx context.Context, namespace, name string) (*appsv1.
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read controllerrevision %s/%s: %w", namespace, name, err)
+		return nil, &readError{fmt.Errorf("read controllerrevision %s/%s: %w", namespace, name, err)}
 	}
 	return r, nil
 }
+
+// readError says that a request which writes nothing failed.
+type readError struct{ error }
+
+func (e *readError) Unwrap() error { return e.error }
 
 // create sends JSON: encoding/json writes data exactly as the API server does, so that
 // later patches by other clients pass, and the answer has the bytes that were stored.

@@ -106,11 +106,12 @@ func (t *task) underWay() bool { return t.result.Phase == Created }
 
 // stopped notes the error that ended a step. A refusal stays one until a user acts.
 func (t *task) stopped(err error) {
+	var reading *readError
 	switch {
 	case !refusal(err):
 		t.ended(t.result.Phase, ReasonUnanswered, err.Error())
-	case t.result.Phase == Analyzing: // nothing is written before a revision is read
-		t.ended(Analyzing, ReasonForbidden, err.Error())
+	case errors.As(err, &reading):
+		t.ended(t.result.Phase, ReasonForbidden, err.Error())
 	default:
 		t.ended(Failed, ReasonRefused, err.Error())
 	}

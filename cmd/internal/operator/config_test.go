@@ -131,3 +131,18 @@ func TestScopeOfConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// TestBookkeepingKeepsUp: where more writes are allowed, the upgrades that a trigger makes
+// are not what takes the time.
+func TestBookkeepingKeepsUp(t *testing.T) {
+	for name, test := range map[string]struct {
+		writes *float64
+		want   float32
+	}{
+		"by default": {nil, 20}, "slower": {new(5.0), 20}, "faster": {new(200.0), 200}, "no limit": {new(0.0), -1},
+	} {
+		if got := (Limits{MaxWritesPerSecond: test.writes}).bookkeeping(); got != test.want {
+			t.Errorf("%s: %g requests per second, want %g", name, got, test.want)
+		}
+	}
+}

@@ -79,7 +79,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return errors.New("where is the lease of the leader? Outside a cluster say --leader-elect-namespace=NAMESPACE, or --leader-elect=false where this is the only manager")
 	}
 	cfg = rest.CopyConfig(cfg)
-	cfg.QPS, cfg.Burst = bookkeepingPerSecond, 2*bookkeepingPerSecond
+	cfg.QPS = configuration.Limits.bookkeeping()
+	cfg.Burst = int(2 * cfg.QPS)
 	mgr, err := manager.New(cfg, o.manager(scheme, controllers))
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
@@ -102,6 +103,16 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 // bookkeepingPerSecond bounds the requests about the manager's own kinds, as statuses and
 // the upgrades that a trigger makes; those about what is migrated have the limiter.
 const bookkeepingPerSecond = 20
+
+// bookkeeping is how many of these requests start within a second, as a client takes it. A
+// limit that allows more writes allows more of them, so that they do not hold those up.
+func (l Limits) bookkeeping() float32 {
+	writes := l.walk().MaxWritesPerSecond
+	if writes == 0 {
+		return -1 // no limit
+	}
+	return float32(max(bookkeepingPerSecond, writes))
+}
 
 // setting is what the controllers of every feature have in common.
 type setting struct {

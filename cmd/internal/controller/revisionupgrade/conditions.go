@@ -37,9 +37,8 @@ func judge(r revision.Result) verdict {
 		if what := remedy.For(r.Item, ""); what.Somebody {
 			v.message += ". " + what.Manager
 		}
-	case r.Phase == revision.Analyzing:
-		v.stalled = r.Reason == revision.ReasonForbidden
-		v.working = !v.stalled
+	case r.Reason == revision.ReasonForbidden:
+		v.stalled = true
 	default:
 		v.working = true
 	}

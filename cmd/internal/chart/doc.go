@@ -10,3 +10,5 @@
 // Read chart_test.go for what is rendered, install_test.go for what an API server
 // makes of it, run_test.go for how it works, and image_test.go.
 package chart
+
+//go:generate env GOWORK=off go tool -modfile=../../../tools/helm-docs/go.mod helm-docs --chart-search-root=../../../charts --log-level=warning

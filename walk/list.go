@@ -159,13 +159,26 @@ func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, err
 			return Page[T]{}, "", err
 		}
 		if attempt == l.options.Attempts {
-			return Page[T]{}, "", fmt.Errorf("list a page, %d attempts: %w", attempt, err)
+			return Page[T]{}, "", &exhaustedError{attempts: attempt, err: err}
 		}
 		if err := Wait(ctx, backoff(attempt, hint)); err != nil {
 			return Page[T]{}, "", err
 		}
 	}
 }
+
+// exhaustedError is the last error of a page that was tried as often as allowed. It
+// is not transient: a Retry around the list would multiply the attempts.
+type exhaustedError struct {
+	attempts int
+	err      error
+}
+
+func (e *exhaustedError) Error() string {
+	return fmt.Sprintf("list a page, %d attempts: %v", e.attempts, e.err)
+}
+
+func (e *exhaustedError) Unwrap() error { return e.err }
 
 // expired reads a 410. The server's error for an expired token carries a token
 // that goes on from the same key at the newest resourceVersion; without one the

@@ -32,7 +32,7 @@ const (
 // asked to wait (0 when it did not say). Conflicts are not transient: only the
 // action knows what a conflict means.
 func Transient(err error) (time.Duration, bool) {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) || errors.Is(err, ErrTooLate) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) || errors.Is(err, ErrTooLate) || errors.As(err, new(*exhaustedError)) {
 		return 0, false
 	}
 	if apierrors.IsStoreReadError(err) || tooLarge(err) { // 500s, but neither what etcd holds nor what it refuses changes by asking

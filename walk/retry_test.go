@@ -226,3 +226,25 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryDoesNotMultiplyTheAttemptsOfAList: a caller that retries a whole scan
+// must not begin anew when a page was tried as often as allowed.
+func TestRetryDoesNotMultiplyTheAttemptsOfAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const attempts = 3
+		tries := 0
+		err := walk.Retry(t.Context(), attempts, func(ctx context.Context) error {
+			fetch := func(context.Context, int64, string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+				tries++
+				return walk.Page[*metav1.PartialObjectMetadata]{}, "", apierrors.NewServiceUnavailable("away")
+			}
+			for _, err := range walk.List(ctx, fetch, walk.ListOptions{Attempts: attempts}) {
+				return err
+			}
+			return nil
+		})
+		if !apierrors.IsServiceUnavailable(err) || tries != attempts {
+			t.Errorf("%d attempts: %v, want %d and the server's error", tries, err, attempts)
+		}
+	})
+}

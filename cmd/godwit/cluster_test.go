@@ -15,6 +15,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,6 +51,26 @@ func installCRD(ts *testscript.TestScript, args []string) error {
 			func(there *apiextensionsv1.CustomResourceDefinition) { there.Spec.Versions = crd.Spec.Versions })
 	}
 	return err
+}
+
+// deleteCRD has a CRD be deleted until the end of the test, which lets go of it.
+func deleteCRD(ts *testscript.TestScript, args []string) error {
+	const hold = "test.godwit.dev/hold"
+	ctx, config, name := context.Background(), clusterOf(ts).Config(), args[0]+"."+ts.Getenv("GROUP")
+	_, err := controlplane.UpdateCRD(ctx, config, name, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Finalizers = append(crd.Finalizers, hold) })
+	if err != nil {
+		return err
+	}
+	clients, err := clientset.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	definitions := clients.ApiextensionsV1().CustomResourceDefinitions()
+	ts.Defer(func() {
+		_, err := definitions.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		ts.Check(err)
+	})
+	return definitions.Delete(ctx, name, metav1.DeleteOptions{})
 }
 
 func versionsOf(args []string) []apiextensionsv1.CustomResourceDefinitionVersion {

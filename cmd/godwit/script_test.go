@@ -87,6 +87,7 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"crd":           command(installCRD),
 			"objects":       command(createObjects),
+			"delete":        command(deleteCRD),
 			"apply":         command(applyObject),
 			"adopted":       command(awaitAdopted),
 			"deny":          command(deny),

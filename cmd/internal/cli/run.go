@@ -49,7 +49,8 @@ func (a *app) runCommand() *cobra.Command {
 			"Nothing is written before every API server is known to use the storage version; see\n" +
 			"--settle. An interrupted run leaves a checkpoint, and the same command resumes it.\n\n" +
 			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and\n" +
-			"nothing written, 4 some objects failed, 2 error or unknown, 124 --timeout, 130 interrupted.",
+			"nothing written, 4 some objects failed, 2 error or unknown, 124 --timeout, 130 interrupted.\n" +
+			"A CRD that is being deleted is a refusal only if it is named.",
 		Example: "  # Migrate one definition; asks before it writes\n  " + a.program + " crd run httproutes.gateway.networking.k8s.io\n\n" +
 			"  # Everything there is, in a script, gently\n  " + a.program + " crd run --all --yes --max-rate=50 -o json\n\n" +
 			"  # Which objects would admission refuse?\n  " + a.program + " crd run --all --dry-run=server",
@@ -134,7 +135,16 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	a.sayProblems(findings)
-	return a.endRun(ctx, items, findings)
+	return a.endRun(ctx, o.decisive(items), findings)
+}
+
+// decisive are the results that decide the exit code. A CRD that is being deleted
+// is a refusal only to a user who named it.
+func (o *runOptions) decisive(items []report.CRDRunReport) []report.CRDRunReport {
+	if len(o.names) > 0 {
+		return items
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(item report.CRDRunReport) bool { return item.Result == report.Terminating })
 }
 
 // migrate carries out the plans, one after the other.
@@ -193,7 +203,7 @@ func runCode(items []report.CRDRunReport, findings []finding) Code {
 			code = worst(code, Error)
 		case report.Partial:
 			code = worst(code, Partial)
-		case report.Blocked:
+		case report.Blocked, report.Terminating:
 			code = worst(code, Refused)
 		case report.Nothing:
 			if pending[item.Name] { // a dry run

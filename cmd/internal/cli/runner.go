@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,6 +149,8 @@ func (p passage) result() report.Result {
 	var blocked *crdmigrator.BlockedError
 	unlisted := p.unlisted()
 	switch {
+	case terminating(p.err):
+		return report.Terminating
 	case p.err == nil && !(p.report.Storage.Counts.Settled() && p.report.ManagedFields.Counts.Settled()):
 		return report.Partial
 	case p.err == nil && p.report.Storage.Complete && !p.dryRun && p.plan.State != crdmigrator.Clean:
@@ -171,6 +174,13 @@ func (p passage) unlisted() *crdmigrator.UnlistedError {
 	var unlisted *crdmigrator.UnlistedError
 	errors.As(p.err, &unlisted)
 	return unlisted
+}
+
+// terminating reports a CRD that is being deleted, or is gone since the run began.
+func terminating(err error) bool {
+	var blocked *crdmigrator.BlockedError
+	return errors.Is(err, crdmigrator.ErrNotFound) || errors.As(err, &blocked) &&
+		slices.ContainsFunc(blocked.Blockers, func(b godwit.Blocker) bool { return b.Reason == crdmigrator.ReasonTerminating })
 }
 
 // failures names what failed, the definition itself first.

@@ -101,6 +101,9 @@ const (
 	// Unknown means that the API server did not list the objects, so that nothing is
 	// known about them and nothing was written; unlisted and failures say why.
 	Unknown Result = "Unknown"
+	// Terminating means that the CRD is being deleted, with all its objects; nothing
+	// is left to migrate.
+	Terminating Result = "Terminating"
 	// Nothing: nothing was to do, or this was a dry run without refusals.
 	Nothing Result = "Nothing"
 )

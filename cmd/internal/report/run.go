@@ -14,6 +14,8 @@ var results = map[Result]cell{
 	Failed:    {"✗ Failed", bad},
 	Blocked:   {"✗ Blocked", bad},
 	Unknown:   {"? Unknown", bad},
+
+	Terminating: {"- Terminating", faint},
 }
 
 // WriteRuns writes a table of what became of each definition, and names what

@@ -2,6 +2,7 @@ package crdmigrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,36 +54,49 @@ func cachedObjects(c client.Reader, newList func() client.ObjectList) func(conte
 // second alone counts: a cache may miss objects, and its transforms may have
 // taken managedFields away. To it, what the first has written is Skipped.
 func (r *run) passes(ctx context.Context) error {
+	if r.borrowed {
+		latest, err := r.latest(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.hold(ctx, latest); err != nil {
+			return err
+		}
+	}
 	if r.candidates != nil {
 		if err := r.offer(ctx); err != nil {
 			return err
 		}
 	}
-	return r.pass(ctx, r.beforePage)
+	return r.passOverAll(ctx)
+}
+
+// latest is the resourceVersion that the API server is at. An embedder's reader
+// may be behind it, even behind the change of the storage version.
+func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
+	err = persist(ctx, func(ctx context.Context) error {
+		page, _, err := lister(r.client.objects).page(ctx, r.resource, 1, "")
+		resourceVersion = page.ResourceVersion
+		return err
+	})
+	if list := (*listError)(nil); errors.As(err, &list) && ctx.Err() == nil {
+		err = unlisted(r.crd, list)
+	}
+	return resourceVersion, err
 }
 
 // offer rewrites the candidates. What fails here is tried again, and counted, by
-// the pass over all objects, and what needs a cleanup is left to it. C is read
-// from the server: the resourceVersion of a cache may lie before the flip.
+// the pass over all objects, and what needs a cleanup is left to it.
 func (r *run) offer(ctx context.Context) error {
 	candidates, err := r.candidates(ctx)
 	if err != nil {
 		return fmt.Errorf("read %s from the cache: %w", r.resource.GroupResource(), err)
 	}
-	var since string
-	err = persist(ctx, func(ctx context.Context) error {
-		page, _, err := r.page(ctx, r.resource, 1, "")
-		since = page.ResourceVersion
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	pages := func(yield func(walk.Page[*metav1.PartialObjectMetadata], error) bool) {
 		remaining := len(candidates)
 		for items := range slices.Chunk(candidates, walk.DefaultPageObjects) {
 			remaining -= len(items)
-			if !yield(walk.Page[*metav1.PartialObjectMetadata]{Items: items, ResourceVersion: since, Remaining: int64(remaining)}, nil) {
+			if !yield(walk.Page[*metav1.PartialObjectMetadata]{Items: items, ResourceVersion: r.since, Remaining: int64(remaining)}, nil) {
 				return
 			}
 		}

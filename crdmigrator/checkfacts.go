@@ -145,7 +145,7 @@ func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
 func (m *Migrator) scan(ctx context.Context, f *CheckFacts, resource schema.GroupVersionResource, removed []string) error {
 	var objects, stale int64
 	var example string
-	for page, err := range m.objects(ctx, resource) {
+	for page, err := range m.list.objects(ctx, resource, m.options) {
 		if err != nil {
 			return err
 		}

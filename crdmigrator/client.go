@@ -196,6 +196,28 @@ func (c *apiClient) firstObject(ctx context.Context, r schema.GroupVersionResour
 	return list, err
 }
 
+// countAt counts the objects of a resource as they were at a resourceVersion. It
+// returns unknownCount where the API server can't or doesn't say.
+func (c *apiClient) countAt(ctx context.Context, r schema.GroupVersionResource, resourceVersion string) (int64, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	err := do(ctx, c.rest.Get().AbsPath(collectionPath(r)...).
+		SetHeader("Accept", acceptMetadataList).
+		Param("limit", "1").
+		Param("resourceVersion", resourceVersion).
+		Param("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))).Into(list)
+	switch {
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return unknownCount, nil
+	case err != nil:
+		return unknownCount, err
+	case list.RemainingItemCount != nil:
+		return int64(len(list.Items)) + *list.RemainingItemCount, nil
+	case list.Continue != "":
+		return unknownCount, nil
+	}
+	return int64(len(list.Items)), nil
+}
+
 // find asks the collection for one object, and returns nil if it is not there.
 // Unlike a GET, whose 404 may also mean that the version is no longer served, an
 // empty list leaves no doubt; and it needs no right that a pass does not need.

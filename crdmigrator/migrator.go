@@ -78,13 +78,16 @@ type Migrator struct {
 	// list is where pages of objects come from: the client, unless the embedder
 	// brings a reader.
 	list lister
+	// borrowed means that list is the embedder's reader, which may show less than
+	// the API server has.
+	borrowed bool
 	// candidates are written before any page is listed; nil for none.
 	candidates func(context.Context) ([]*metav1.PartialObjectMetadata, error)
 	// recent is nil where each pass is a process of its own.
 	recent *recentWrites
 
-	mu        sync.Mutex
-	sightings map[change]*sighting
+	mu     sync.Mutex
+	leases map[string]*leaseHistory // by name of the CRD
 }
 
 // lister lists one page of objects' metadata over all namespaces.
@@ -120,7 +123,7 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	if o.Journal == nil {
 		o.Journal = &annotationJournal{client: c}
 	}
-	return &Migrator{options: o, client: c, list: c.objects, sightings: map[change]*sighting{}}, nil
+	return &Migrator{options: o, client: c, list: c.objects, leases: map[string]*leaseHistory{}}, nil
 }
 
 // Plan observes one definition and decides what is to be done about it.
@@ -218,14 +221,17 @@ func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResou
 func (m *Migrator) look(f Facts) settlement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := change{f.CRD.UID, f.CRD.Generation}
-	if m.sightings[key] == nil {
-		for old := range m.sightings {
-			if old.uid == key.uid {
-				delete(m.sightings, old)
-			}
-		}
-		m.sightings[key] = &sighting{}
+	history, spec := m.leases[f.CRD.Name], change{f.CRD.UID, f.CRD.Generation}
+	if history == nil || history.spec != spec {
+		history = &leaseHistory{spec: spec}
+		m.leases[f.CRD.Name] = history
 	}
-	return m.sightings[key].look(f, m.options.Policy)
+	return history.look(f, m.options.Policy)
+}
+
+// Forget drops what m remembers of a CRD, after it was deleted.
+func (m *Migrator) Forget(crd string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.leases, crd)
 }

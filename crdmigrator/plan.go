@@ -420,7 +420,7 @@ func checkServers(f Facts, p Policy) []godwit.Blocker {
 		return nil
 	}
 	var blockers []godwit.Blocker
-	for _, s := range new(sighting).look(f, p).silent {
+	for _, s := range new(leaseHistory).look(f, p).silent {
 		blockers = append(blockers, godwit.Blocker{
 			Reason: ReasonServerSilent,
 			Message: fmt.Sprintf("API server %s is known but silent: its lease was renewed %s ago, and it may still have requests under way that store the old version",

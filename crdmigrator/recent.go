@@ -35,10 +35,11 @@ type recentWrites struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	until map[writtenAs]time.Time
+	last  map[change]time.Time // the last write under a spec
 }
 
 func newRecentWrites(c clock.PassiveClock) *recentWrites {
-	return &recentWrites{clock: c, until: map[writtenAs]time.Time{}}
+	return &recentWrites{clock: c, until: map[writtenAs]time.Time{}, last: map[change]time.Time{}}
 }
 
 func (r *recentWrites) add(w writtenAs) {
@@ -47,22 +48,26 @@ func (r *recentWrites) add(w writtenAs) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.until[w] = r.clock.Now().Add(recentFor)
+	now := r.clock.Now()
+	r.until[w], r.last[w.change] = now.Add(recentFor), now
 }
 
 // has reports whether an object is still as we left it, and if so remembers it
-// for another hour: a migration that takes longer must not start over.
+// until an hour after the last write of the migration: one that takes longer must
+// not start over, and one that meets the same failure in each pass must not
+// remember all other objects for ever.
 func (r *recentWrites) has(w writtenAs) bool {
 	if r == nil {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.clock.Now()
-	if !now.Before(r.until[w]) {
+	if !r.clock.Now().Before(r.until[w]) {
 		return false
 	}
-	r.until[w] = now.Add(recentFor)
+	if until := r.last[w.change].Add(recentFor); until.After(r.until[w]) {
+		r.until[w] = until
+	}
 	return true
 }
 
@@ -73,6 +78,7 @@ func (r *recentWrites) sweep() {
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	maps.DeleteFunc(r.until, func(_ writtenAs, until time.Time) bool { return !now.Before(until) })
+	maps.DeleteFunc(r.last, func(_ change, last time.Time) bool { return now.Sub(last) >= recentFor })
 }
 
 // forget drops everything about one definition. What is left of a migration that
@@ -84,4 +90,5 @@ func (r *recentWrites) forget(crd types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.until, func(w writtenAs, _ time.Time) bool { return w.uid == crd })
+	maps.DeleteFunc(r.last, func(c change, _ time.Time) bool { return c.uid == crd })
 }

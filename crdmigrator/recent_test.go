@@ -1,9 +1,12 @@
 package crdmigrator
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -26,15 +29,18 @@ func TestRecentWrites(t *testing.T) {
 	}
 }
 
-func TestRecentWritesLastAnHourFromTheirLastUse(t *testing.T) {
+// A migration of many hours does not start over: what it wrote first is known for
+// as long as it goes on.
+func TestRecentWritesLastAnHourFromTheLastWrite(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	pass := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
 	r := newRecentWrites(clock)
 	used, unused := writtenAs{object: "used"}, writtenAs{object: "unused"}
 	r.add(used)
 	r.add(unused)
-	for range 3 {
+	for i := range 3 {
 		pass(40 * time.Minute)
+		r.add(writtenAs{object: "another", resourceVersion: strconv.Itoa(i)})
 		if !r.has(used) {
 			t.Fatal("what every pass asks for was forgotten")
 		}
@@ -42,13 +48,52 @@ func TestRecentWritesLastAnHourFromTheirLastUse(t *testing.T) {
 	if r.has(unused) {
 		t.Error("two hours old and still known")
 	}
-	r.sweep()
-	if len(r.until) != 1 {
-		t.Errorf("%d entries after the sweep, want the one in use", len(r.until))
-	}
 	pass(time.Hour)
+	if r.sweep(); len(r.until) != 0 || len(r.last) != 0 {
+		t.Errorf("%d entries of deleted objects stay, and %d of their specs", len(r.until), len(r.last))
+	}
+}
+
+// Each pass asks for every object, and one of them fails each time: the others are
+// not remembered for longer than an hour.
+func TestRecentWritesAreBoundedWhileOneObjectFails(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := newRecentWrites(clock)
+	for i := range 100 {
+		r.add(writtenAs{object: types.UID(strconv.Itoa(i))})
+	}
+	for range 6 {
+		clock.SetTime(clock.Now().Add(10 * time.Minute))
+		for i := range 100 {
+			r.has(writtenAs{object: types.UID(strconv.Itoa(i))})
+		}
+	}
 	if r.sweep(); len(r.until) != 0 {
-		t.Errorf("%d entries of deleted objects stay", len(r.until))
+		t.Errorf("%d objects are remembered an hour after the last write, want none", len(r.until))
+	}
+}
+
+// What a resourceVersion proves is not asked of the memory, which would keep it.
+func TestProofGoesBeforeMemory(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := &run{Migrator: &Migrator{recent: newRecentWrites(clock)}, since: "5"}
+	r.spec.Store(&change{"crd", 1})
+	proven := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "proven", ResourceVersion: "7"}}
+	elided := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "elided", ResourceVersion: "3"}}
+	for _, o := range []*metav1.PartialObjectMetadata{proven, elided} {
+		r.recent.add(r.spec.Load().writtenAs(o))
+	}
+	clock.SetTime(clock.Now().Add(40 * time.Minute))
+	r.recent.add(writtenAs{change: change{"crd", 1}, object: "another"})
+	for name, o := range map[string]*metav1.PartialObjectMetadata{"proven": proven, "elided": elided} {
+		if done, err := r.done(o); !done || err != nil {
+			t.Errorf("%s: done is %v, %v", name, done, err)
+		}
+	}
+	clock.SetTime(clock.Now().Add(40 * time.Minute))
+	r.recent.sweep()
+	if r.recent.has(r.spec.Load().writtenAs(proven)) || !r.recent.has(r.spec.Load().writtenAs(elided)) {
+		t.Errorf("remembered: %v, want the object that nothing else proves, and the other one no more", r.recent.until)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -51,8 +52,11 @@ const (
 	retryConflicts = 30 * time.Second
 	waitForOthers  = 30 * time.Second
 
-	// notConverging is the number of passes in a row after which somebody is told.
+	// notConverging is the number of passes in a row after which it is reported.
 	notConverging = 5
+
+	// reportAgain is how long an API server keeps events, by default.
+	reportAgain = time.Hour
 
 	// concurrentDefinitions is enough for some that wait and one or two that run.
 	concurrentDefinitions = 4
@@ -77,6 +81,12 @@ type CRDMigrator struct {
 	Config map[client.Object]ByObjectConfig
 	// Selector chooses definitions; its zero value, none. Config goes first.
 	Selector Selector
+	// ObservedGenerationAnnotation is the annotation of a CRD of Config for the
+	// generation that needs no more work; empty means
+	// ClusterAPIObservedGenerationAnnotation, so that Cluster API's migrator and this
+	// one may follow each other. Both names that Cluster API has for it are read in
+	// any case.
+	ObservedGenerationAnnotation string
 
 	// Recorder is told of every trim and every failure; nil means nobody is.
 	Recorder events.EventRecorder
@@ -98,6 +108,7 @@ type CRDMigrator struct {
 	Limiter *walk.Limiter
 
 	scope  scope
+	clock  clock.PassiveClock // for tests; nil means the real one
 	recent *recentWrites
 	mu     sync.Mutex
 	memory map[string]*memory // by name of the definition
@@ -107,10 +118,11 @@ type CRDMigrator struct {
 
 // memory is what one reconciliation of a definition leaves to the next.
 type memory struct {
-	plan       *Plan  // of a run that waits for the servers to settle
-	conflicted int    // passes in a row that met writes by others
-	waiting    string // what was last said about waiting
-	clean      change // where nothing was found to do, and so no annotation was written
+	plan       *Plan     // of a run that waits for the servers to settle
+	conflicted int       // passes in a row that met writes by others
+	reported   time.Time // when that was last reported
+	waiting    string    // what was last said about waiting
+	clean      change    // where nothing was found to do, and so no annotation was written
 }
 
 // Reconcile brings one definition a step further. Every decision is made on what
@@ -141,8 +153,7 @@ func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (rec
 // nothingLeft: the annotation alone does not tell. Whoever restores a definition
 // brings dirty storedVersions back without a new generation.
 func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
-	done := crd.Annotations[p.observed] == strconv.FormatInt(crd.Generation, 10) ||
-		r.remember(crd.Name).clean == change{crd.UID, crd.Generation}
+	done := p.observes(crd) || r.remember(crd.Name).clean == change{crd.UID, crd.Generation}
 	return done && (clean(crd) || r.skips(StorageVersionMigrationPhase))
 }
 
@@ -159,6 +170,12 @@ func (r *CRDMigrator) forget(crd string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.memory, crd)
+	for _, p := range r.scope.byKind {
+		p.migrator.Forget(crd)
+	}
+	if r.scope.selected != nil {
+		r.scope.selected.migrator.Forget(crd)
+	}
 }
 
 // migrate plans and runs. A run that has to wait keeps its plan: to look at the
@@ -262,20 +279,22 @@ func (r *CRDMigrator) sayOnce(ctx context.Context, crd *apiextensionsv1.CustomRe
 // concluded says what follows a complete pass.
 func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) (reconcile.Result, error) {
 	if report.Trimmed {
-		what := []any{"storageVersion", storageVersion(crd), "objects", report.Storage.Counts, "requests", report.Requests}
+		stored := report.Checkpoint.StorageVersion // crd may be older than the run
+		what := []any{"storageVersion", stored, "objects", report.Storage.Counts, "requests", report.Requests}
 		if report.Candidates.Counts.Total() > 0 { // all that the cache offered is Skipped among the objects
 			what = append(what, "candidates", report.Candidates.Counts)
 		}
 		log.FromContext(ctx).Info("Migrated", what...)
-		r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+storageVersion(crd))
+		r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+stored)
 	}
 	err := report.Err()
 	if errors.Is(err, ErrConflicts) {
-		r.conflicted(ctx, crd, err)
+		r.conflicted(ctx, crd, report)
 		return reconcile.Result{RequeueAfter: retryConflicts}, nil
 	}
 	*r.remember(crd.Name) = memory{}
 	if err != nil {
+		logFailures(ctx, 0, report)
 		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, err.Error())
 		return reconcile.Result{}, fmt.Errorf("migrate %s: %w", crd.Name, err)
 	}
@@ -286,16 +305,28 @@ func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensi
 	return reconcile.Result{}, r.markObserved(ctx, p, crd)
 }
 
-// conflicted tells somebody, once, when conflicts don't end.
-func (r *CRDMigrator) conflicted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) {
-	m := r.remember(crd.Name)
+// conflicted reports conflicts that don't end, and again each hour: the event is
+// gone by then.
+func (r *CRDMigrator) conflicted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, report Report) {
+	m, err, now := r.remember(crd.Name), report.Err(), r.clock.Now()
 	m.conflicted++
-	if m.conflicted != notConverging {
+	if m.conflicted < notConverging || now.Sub(m.reported) < reportAgain {
 		log.FromContext(ctx).V(1).Info("Others wrote at the same moment", "passes", m.conflicted, "what", err.Error())
+		logFailures(ctx, 1, report)
 		return
 	}
+	m.reported = now
+	logFailures(ctx, 0, report)
 	log.FromContext(ctx).Info("Pass after pass meets writes by others", "reason", ReasonNotConverging, "passes", m.conflicted, "what", err.Error())
 	r.event(crd, corev1.EventTypeWarning, EventFailed, actionRetry, fmt.Sprintf("%s: %d passes in a row: %s", ReasonNotConverging, m.conflicted, err))
+}
+
+// logFailures logs each object that the report names, of the rewrite and of the
+// cleanup: the error names the first alone.
+func logFailures(ctx context.Context, verbosity int, report Report) {
+	for _, f := range slices.Concat(report.Storage.Failures, report.ManagedFields.Failures) {
+		log.FromContext(ctx).V(verbosity).Info("Object not migrated", "namespace", f.Namespace, "name", f.Name, "why", f.Reason)
+	}
 }
 
 // markObserved writes down that this generation needs no more work. Should the

@@ -2,6 +2,7 @@ package crdmigrator
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +11,14 @@ import (
 	"github.com/go-logr/logr/funcr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/walk"
@@ -97,12 +104,91 @@ func TestMigratedTellsWhatTheCacheOffered(t *testing.T) {
 		ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"}}
 		c := fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).WithObjects(crd).Build()
-		r := &CRDMigrator{Client: c, memory: map[string]*memory{}}
+		r := &CRDMigrator{Client: c, clock: clock.RealClock{}, memory: map[string]*memory{}}
 		if _, err := r.concluded(ctx, &profile{observed: ObservedGenerationAnnotation}, crd, test.report); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}
 		if len(said) != 1 || strings.Contains(said[0], "candidates") != test.want {
 			t.Errorf("%s: logged %q, want one line that tells of candidates: %v", reason, said, test.want)
 		}
+	}
+}
+
+// TestEventNamesTheVersionThatWasStored: the CRD was read before the run, which
+// reads it again and finds another storage version.
+func TestEventNamesTheVersionThatWasStored(t *testing.T) {
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"}}
+	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v2", Storage: true}}
+	recorder := events.NewFakeRecorder(1)
+	r := &CRDMigrator{
+		Client:   fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).WithObjects(crd).Build(),
+		Recorder: recorder, clock: clock.RealClock{}, memory: map[string]*memory{},
+	}
+	report := Report{Trimmed: true, Checkpoint: Checkpoint{StorageVersion: "v3"}}
+	if _, err := r.concluded(t.Context(), &profile{observed: ObservedGenerationAnnotation}, crd, report); err != nil {
+		t.Fatal(err)
+	}
+	if event := <-recorder.Events; !strings.Contains(event, "stored at v3") {
+		t.Errorf("the event is %q, want the version of the run, v3", event)
+	}
+}
+
+// TestEachFailureIsLogged: the error names the first alone, and who repairs one
+// object after the other wants to see all.
+func TestEachFailureIsLogged(t *testing.T) {
+	var said []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
+	report := Report{
+		Storage: walk.Report{Counts: godwit.Counts{Failed: 2}, Failures: []godwit.Failure{
+			{Namespace: "shop", Name: "goose", Reason: "denied"}, {Namespace: "shop", Name: "duck", Reason: "invalid"},
+		}},
+		ManagedFields: Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Reason: "too large"}}},
+	}
+	r := &CRDMigrator{clock: clock.RealClock{}, memory: map[string]*memory{}}
+	if _, err := r.concluded(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, report); err == nil {
+		t.Error("a pass with failures reports success")
+	}
+	for _, want := range []string{`"name"="goose" "why"="denied"`, `"name"="duck" "why"="invalid"`, `"name"="gull" "why"="too large"`} {
+		if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, want) }) {
+			t.Errorf("logged %q, want a line with %s", said, want)
+		}
+	}
+}
+
+// TestNotConvergingIsReportedEachHour: the API server keeps an event for an hour.
+func TestNotConvergingIsReportedEachHour(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r := &CRDMigrator{Recorder: recorder, clock: now, memory: map[string]*memory{}}
+	report := Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}}}
+	for range 2*60 + notConverging { // two hours, with a pass each minute
+		if result, err := r.concluded(t.Context(), &profile{}, &apiextensionsv1.CustomResourceDefinition{}, report); err != nil || result.RequeueAfter == 0 {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		now.SetTime(now.Now().Add(time.Minute))
+	}
+	if got := len(recorder.Events); got != 3 {
+		t.Errorf("%d events in two hours, want one after %d passes and one after each hour", got, notConverging)
+	}
+}
+
+// TestDeletedCRDIsForgotten: a process that stays sees many CRDs come and go.
+func TestDeletedCRDIsForgotten(t *testing.T) {
+	c := fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).Build()
+	r := &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "example.com"}}
+	if err := r.setup(c.Scheme(), &rest.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com", UID: "1"}}
+	m := r.scope.selected.migrator
+	m.look(Facts{CRD: crd, Now: time.Now()})
+	if len(m.leases) != 1 {
+		t.Fatalf("%d histories after a look at one CRD", len(m.leases))
+	}
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: crd.Name}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.leases) != 0 || len(r.memory) != 0 {
+		t.Errorf("%d histories and %d memories of a CRD that is gone", len(m.leases), len(r.memory))
 	}
 }

@@ -50,7 +50,7 @@ func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Repo
 	if u := p.Unlisted; u != nil && p.State == StateUnknown && u.Reason != ReasonThrottled && u.Reason != ReasonServerError {
 		return Report{}, u // a pass that begins with such a list takes minutes to say the same
 	}
-	r := &run{Migrator: m, name: p.Name, progress: progress}
+	r := &run{Migrator: m, name: p.Name, progress: progress, list: m.list, borrowed: m.borrowed}
 	ctx = CountRequests(ctx, &r.requests)
 	err := r.run(ctx, p)
 	return r.report(), err
@@ -61,6 +61,10 @@ type run struct {
 	*Migrator
 	name     string
 	progress func(Report)
+
+	list     lister
+	borrowed bool
+	coverage coverage // of the pass
 
 	resource    schema.GroupVersionResource
 	kind        string // never changes; the workers must not read crd, which a page's hook replaces
@@ -138,7 +142,7 @@ func (r *run) run(ctx context.Context, p Plan) error {
 // managedFields alone.
 func (r *run) onlyClean(ctx context.Context) error {
 	if !r.skips(CleanupManagedFieldsPhase) {
-		if err := r.pass(ctx, r.beforePage); err != nil {
+		if err := r.passOverAll(ctx); err != nil {
 			return err
 		}
 	}
@@ -185,7 +189,7 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 // pass visits every object once.
 func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Report) error) error {
 	var err error
-	r.storage, err = walk.Run(ctx, r.objects(ctx, r.resource), r.visit, walk.Options{
+	r.storage, err = walk.Run(ctx, r.list.objects(ctx, r.resource, r.options), r.visit, walk.Options{
 		Limiter:  r.options.Limiter,
 		Attempts: r.options.Attempts,
 		Retry:    retry,
@@ -198,9 +202,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 			}
 		},
 	})
-	if r.storage.Cursor > r.checkpoint.Cursor {
-		r.checkpoint.Cursor = r.storage.Cursor
-	}
+	r.moveCursor(r.storage.Cursor)
 	var list *listError
 	switch {
 	case errors.As(err, &list) && ctx.Err() == nil:
@@ -216,18 +218,30 @@ type listError struct{ error }
 
 func (e *listError) Unwrap() error { return e.error }
 
-// objects walks over the metadata of all objects of a resource.
-func (m *Migrator) objects(ctx context.Context, resource schema.GroupVersionResource) walk.Source[*metav1.PartialObjectMetadata] {
-	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
-		return m.page(ctx, resource, limit, token)
+// moveCursor moves the checkpoint's cursor forward, unless objects before it may
+// not have been listed.
+func (r *run) moveCursor(key string) {
+	if r.borrowed && !r.coverage.known() {
+		return
 	}
-	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: m.options.Attempts, Retry: retry})
+	r.checkpoint.Cursor = max(r.checkpoint.Cursor, key)
 }
 
-func (m *Migrator) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
-	list, err := m.list(ctx, resource, limit, token)
-	if err != nil {
+// objects walks over the metadata of all objects of a resource.
+func (l lister) objects(ctx context.Context, resource schema.GroupVersionResource, o Options) walk.Source[*metav1.PartialObjectMetadata] {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+		return l.page(ctx, resource, limit, token)
+	}
+	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: o.PageObjects, Attempts: o.Attempts, Retry: retry})
+}
+
+func (l lister) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+	list, err := l(ctx, resource, limit, token)
+	switch {
+	case err != nil:
 		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &listError{fmt.Errorf("list %s: %w", resource.GroupResource(), starting(err))}
+	case list.ResourceVersion == "" || list.ResourceVersion == "0":
+		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &IncompleteListError{Resource: resource.GroupResource()}
 	}
 	page := walk.Page[*metav1.PartialObjectMetadata]{
 		Items:           make([]*metav1.PartialObjectMetadata, len(list.Items)),
@@ -248,12 +262,13 @@ func (m *Migrator) page(ctx context.Context, resource schema.GroupVersionResourc
 // beforePage makes sure that what was true when the run began still is, and
 // that the checkpoint is saved before the first write.
 func (r *run) beforePage(ctx context.Context, w walk.Report) error {
+	if err := r.cover(ctx, w); err != nil {
+		return err
+	}
 	if err := r.hold(ctx, w.ResourceVersion); err != nil || r.stored {
 		return err
 	}
-	if w.Cursor > r.checkpoint.Cursor {
-		r.checkpoint.Cursor = w.Cursor
-	}
+	r.moveCursor(w.Cursor)
 	if now := r.client.clock.Now(); now.Sub(r.saved) >= saveEvery {
 		return r.save(ctx)
 	}
@@ -370,10 +385,10 @@ func (r *run) done(o *metav1.PartialObjectMetadata) (bool, error) {
 	if r.cursor != "" && walk.Key(o) <= r.cursor {
 		return true, nil
 	}
-	if r.recent.has(r.spec.Load().writtenAs(o)) {
-		return true, nil
+	if done, err := newer(o.ResourceVersion, r.since); done || err != nil {
+		return done, err
 	}
-	return newer(o.ResourceVersion, r.since)
+	return r.recent.has(r.spec.Load().writtenAs(o)), nil
 }
 
 // newer compares two resourceVersions of one resource.

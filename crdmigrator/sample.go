@@ -46,7 +46,7 @@ func (m *Migrator) sample(ctx context.Context, f Facts) (*samples, error) {
 
 func (m *Migrator) samplePages(ctx context.Context, f Facts, s *samples) error {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
-		return m.page(ctx, resourceOf(f.CRD), limit, token)
+		return m.list.page(ctx, resourceOf(f.CRD), limit, token)
 	}
 	pages := 0
 	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: sampleTries}) {

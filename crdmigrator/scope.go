@@ -1,9 +1,12 @@
 package crdmigrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,9 +26,13 @@ const (
 	// AutoMigrateValue is the label's value: any other one, or none, opts out.
 	AutoMigrateValue = "true"
 
-	// ClusterAPIObservedGenerationAnnotation is where Cluster API's migrator and
-	// a [CRDMigrator] with Config leave the generation that needs no more work.
-	ClusterAPIObservedGenerationAnnotation = "cluster.x-k8s.io/crd-migration-observed-generation"
+	// ClusterAPIObservedGenerationAnnotation is where Cluster API's migrator, v1.10
+	// to v1.14, leaves the generation of a CRD that needs no more work, and where a
+	// [CRDMigrator] with Config leaves it unless it has a name of its own.
+	ClusterAPIObservedGenerationAnnotation = "crd-migration.cluster.x-k8s.io/observed-generation"
+	// ClusterAPIProposalObservedGenerationAnnotation is the name in Cluster API's
+	// proposal. No release writes it; it is read like the other.
+	ClusterAPIProposalObservedGenerationAnnotation = "cluster.x-k8s.io/crd-migration-observed-generation"
 	// ObservedGenerationAnnotation is the same for definitions that a Selector
 	// chose. Those on which nothing was to be done are not written to.
 	ObservedGenerationAnnotation = "godwit.dev/observed-generation"
@@ -85,7 +92,17 @@ type scope struct {
 // profile is how definitions are migrated that are in scope for one reason.
 type profile struct {
 	migrator *Migrator
-	observed string // the annotation for the generation that needs no more work
+	observed string   // the annotation that is written, for the generation that needs no more work
+	alsoRead []string // annotations of the same meaning that others write
+}
+
+// observes reports whether an annotation says that the CRD, as it is now, needs
+// no more work.
+func (p *profile) observes(crd metav1.Object) bool {
+	generation := strconv.FormatInt(crd.GetGeneration(), 10)
+	return slices.ContainsFunc(append(p.alsoRead, p.observed), func(annotation string) bool {
+		return crd.GetAnnotations()[annotation] == generation
+	})
 }
 
 // mayHold spares reading definitions that are out of scope by their metadata.
@@ -136,7 +153,10 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 			}
 			m.candidates = cachedObjects(r.Client, newList)
 		}
-		s.byKind[kind.GroupKind()] = &profile{migrator: m, observed: ClusterAPIObservedGenerationAnnotation}
+		s.byKind[kind.GroupKind()] = &profile{
+			migrator: m, observed: cmp.Or(r.ObservedGenerationAnnotation, ClusterAPIObservedGenerationAnnotation),
+			alsoRead: []string{ClusterAPIObservedGenerationAnnotation, ClusterAPIProposalObservedGenerationAnnotation},
+		}
 	}
 	if r.Selector.isZero() {
 		return s, nil

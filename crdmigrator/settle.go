@@ -76,8 +76,10 @@ func specManagers(crd *apiextensionsv1.CustomResourceDefinition) []string {
 // silent: a renewal is overdue, so this is not a server between two renewals.
 func (s Server) silent(now time.Time) bool { return now.Sub(s.Renewed) > silentAfter }
 
-// sighting is what one process has seen of one change of a definition.
-type sighting struct {
+// leaseHistory is what one process has seen of the API servers' leases since one
+// change of a CRD.
+type leaseHistory struct {
+	spec    change
 	first   time.Time            // our first look
 	last    time.Time            // our last one
 	adopted time.Time            // since when every server we wait for has adopted; zero: not yet
@@ -96,7 +98,7 @@ type settlement struct {
 // A fresh renewal alone proves nothing about a server that was silent: it renews
 // first and finishes its queued writes, at the old version, afterwards. From our
 // first sight of it the settle time therefore runs anew.
-func (s *sighting) look(f Facts, p Policy) settlement {
+func (s *leaseHistory) look(f Facts, p Policy) settlement {
 	if s.first.IsZero() {
 		s.first, s.late = f.Now, map[string]time.Time{}
 	}
@@ -146,7 +148,7 @@ func (s *sighting) look(f Facts, p Policy) settlement {
 // through reports whether a server has adopted the change and still lives, or
 // lived until all that it had begun before was over: one that stops in between
 // keeps old requests and finishes them when it goes on.
-func (s *sighting) through(server Server, changed, now time.Time, p Policy) bool {
+func (s *leaseHistory) through(server Server, changed, now time.Time, p Policy) bool {
 	if server.Renewed.Before(changed.Add(p.watchLag())) {
 		return false
 	}

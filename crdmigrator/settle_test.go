@@ -279,7 +279,7 @@ func TestSettle(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(crd)
 			}
-			var s sighting
+			var s leaseHistory
 			for line := range strings.SplitSeq(strings.TrimSpace(tc.script), "\n") {
 				look, want := parseLook(t, line)
 				look.CRD = crd
@@ -468,7 +468,7 @@ func TestNotSettledErrorNamesWhomItWaitsFor(t *testing.T) {
 func TestLookAgainBeforeAServerCanBeSilentUnseen(t *testing.T) {
 	for _, now := range []time.Duration{time.Second, 70 * time.Second, 10 * time.Minute} {
 		look := Facts{CRD: widgetCRD(), Now: flip.Add(now), Servers: []Server{{Name: "b", Renewed: flip}}}
-		v := new(sighting).look(look, Policy{})
+		v := new(leaseHistory).look(look, Policy{})
 		if wait := v.until.Sub(look.Now); wait <= 0 || wait > silentAfter {
 			t.Errorf("at %s: the next look is in %s, want it within %s", now, wait, silentAfter)
 		}
@@ -478,7 +478,7 @@ func TestLookAgainBeforeAServerCanBeSilentUnseen(t *testing.T) {
 // Who writes metadata again and again, and owns part of the spec, must not put
 // the migration off for ever: at one generation nothing of the spec changed.
 func TestBusyMetadataDoesNotStarveTheMigration(t *testing.T) {
-	var s sighting
+	var s leaseHistory
 	for at := time.Minute; at < time.Hour; at += time.Minute {
 		crd := widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.ManagedFields[0].Time = &metav1.Time{Time: flip.Add(at)}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -66,6 +68,9 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 	if len(r.Policy.SkipPhases) > 0 {
 		return errors.New("Policy.SkipPhases is not used here: set SkipCRDMigrationPhases")
 	}
+	if wrong := validation.IsQualifiedName(r.ObservedGenerationAnnotation); r.ObservedGenerationAnnotation != "" && len(wrong) > 0 {
+		return fmt.Errorf("ObservedGenerationAnnotation %q is no name of an annotation: %s", r.ObservedGenerationAnnotation, strings.Join(wrong, "; "))
+	}
 	for _, phase := range r.SkipCRDMigrationPhases {
 		if !slices.Contains(Phases, phase) {
 			return fmt.Errorf("no such phase: %q in SkipCRDMigrationPhases; there are %v", phase, Phases)
@@ -74,7 +79,10 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 	if r.Limiter == nil {
 		r.Limiter = walk.NewLimiter(walk.Limits{})
 	}
-	r.recent, r.memory = newRecentWrites(clock.RealClock{}), map[string]*memory{}
+	if r.clock == nil {
+		r.clock = clock.RealClock{}
+	}
+	r.recent, r.memory = newRecentWrites(r.clock), map[string]*memory{}
 	var err error
 	r.scope, err = r.scopeOf(cfg, scheme)
 	return err
@@ -92,7 +100,7 @@ func (r *CRDMigrator) migrator(cfg *rest.Config, o Options) (*Migrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.list, m.recent = listThrough(r.APIReader, r.Client.RESTMapper()), r.recent
+	m.list, m.borrowed, m.recent = listThrough(r.APIReader, r.Client.RESTMapper()), true, r.recent
 	return m, nil
 }
 

@@ -1,6 +1,7 @@
 package crdmigrator
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,48 +43,53 @@ func TestSetupRefuses(t *testing.T) {
 	for reason, test := range map[string]struct {
 		migrator *CRDMigrator
 		scheme   *runtime.Scheme
-		ok       bool
+		refused  string // words that no other refusal has; empty means success
 	}{
-		"no client": {migrator: &CRDMigrator{APIReader: c, Selector: Selector{Group: "g"}}},
-		"no reader": {migrator: &CRDMigrator{Client: c, Selector: Selector{Group: "g"}}},
+		"no client": {migrator: &CRDMigrator{APIReader: c, Selector: Selector{Group: "g"}}, refused: `both Client and APIReader`},
+		"no reader": {migrator: &CRDMigrator{Client: c, Selector: Selector{Group: "g"}}, refused: `both Client and APIReader`},
 		"neither Config nor Selector leaves nothing to do, which nobody can have meant": {
-			migrator: &CRDMigrator{Client: c, APIReader: c}},
+			migrator: &CRDMigrator{Client: c, APIReader: c}, refused: `one of Config and Selector`},
 		"an empty Config is none": {
-			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{}}},
+			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{}}, refused: `one of Config and Selector`},
 		"a phase that does not exist is a typo, and would run what was to be skipped": {
-			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: []Phase{"storageversionmigration"}}},
+			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: []Phase{"storageversionmigration"}}, refused: `no such phase: "storageversionmigration" in SkipCRDMigrationPhases`},
 		"a write that does not exist": {
-			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{Write: "put"}}},
+			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{Write: "put"}}, refused: `no such write: "put"`},
 		"phases are skipped in one place, or the other would be overlooked": {
-			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{SkipPhases: Phases}}},
+			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{SkipPhases: Phases}}, refused: `Policy.SkipPhases is not used here`},
 		"two Go types of one kind: which of them is meant would be left to chance": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}, &otherConfigMap{}: {}}},
-			scheme:   schemeWith(t, apiextensionsv1.AddToScheme, corev1.AddToScheme, addOtherConfigMap)},
+			scheme:   schemeWith(t, apiextensionsv1.AddToScheme, corev1.AddToScheme, addOtherConfigMap), refused: `Config names it twice`},
 		"an update goes to the object, never to /status": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Policy: Policy{Write: WriteUpdate},
-				Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}},
+				Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}, refused: `does not go together with the write update`},
 		"a type that the scheme does not know has no kind": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}},
-			scheme:   schemeWith(t, apiextensionsv1.AddToScheme)},
+			scheme:   schemeWith(t, apiextensionsv1.AddToScheme), refused: `find the kind of *v1.ConfigMap`},
 		"without the type of definitions, none can be read": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}},
-			scheme:   schemeWith(t, corev1.AddToScheme)},
+			scheme:   schemeWith(t, corev1.AddToScheme), refused: `does not know CustomResourceDefinitions`},
 		"the cache has no list of metadata alone": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&metav1.PartialObjectMetadata{
-				TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}}: {UseCache: true}}}},
-		"kinds by Config":             {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseCache: true}}}, ok: true},
-		"both phases may be skipped":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: Phases}, ok: true},
-		"UseStatus with a patch":      {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}, ok: true},
-		"definitions of every group":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{LabelSelector: mustParse(t, "a=b")}}, ok: true},
-		"both, Config and a Selector": {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}}, ok: true},
+				TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}}: {UseCache: true}}}, refused: `use the cache for Widget.example.com`},
+		"an annotation that the API server would not take": {
+			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, ObservedGenerationAnnotation: "a/b/c"}, refused: `ObservedGenerationAnnotation "a/b/c"`},
+		"kinds by Config":             {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseCache: true}}}},
+		"both phases may be skipped":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: Phases}},
+		"UseStatus with a patch":      {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}},
+		"definitions of every group":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{LabelSelector: mustParse(t, "a=b")}}},
+		"both, Config and a Selector": {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}}},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			s := test.scheme
 			if s == nil {
 				s = scheme
 			}
-			if err := test.migrator.setup(s, &rest.Config{}); (err == nil) != test.ok {
-				t.Errorf("setup: %v, want success: %v", err, test.ok)
+			switch err := test.migrator.setup(s, &rest.Config{}); {
+			case test.refused == "" && err != nil:
+				t.Errorf("setup: %v, want success", err)
+			case test.refused != "" && (err == nil || !strings.Contains(err.Error(), test.refused)):
+				t.Errorf("setup: %v, want an error with %q", err, test.refused)
 			}
 		})
 	}

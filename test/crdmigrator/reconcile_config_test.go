@@ -4,9 +4,12 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -192,4 +195,51 @@ func TestAnnotation_IsLeftToANewerDefinition(t *testing.T) {
 	c.mustReconcile()
 	w.mustLeave("v1 went out of service meanwhile", outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v2"})
 	w.mustHaveEntries("v1 went out of service meanwhile", "w-0000", "crdmigrator.test Update v1")
+}
+
+// TestAnnotation_OfOthersIsHonoured: the operator may have embedded another
+// migrator until now, and what that has done is done.
+func TestAnnotation_OfOthersIsHonoured(t *testing.T) {
+	t.Parallel()
+	const own = "example.com/observed-generation"
+	for name, annotation := range map[string]string{
+		"Cluster API": "crd-migration.cluster.x-k8s.io/observed-generation",
+		"proposal":    "cluster.x-k8s.io/crd-migration-observed-generation",
+		"own":         own,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", 3)
+			w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
+				metav1.SetMetaDataAnnotation(&crd.ObjectMeta, annotation, strconv.FormatInt(crd.Generation, 10))
+			})
+			c := w.embed(embedding{operator: func(o *operator) { o.migrator.ObservedGenerationAnnotation = own }})
+			if sent := c.mustReconcile(); len(sent) != 1 {
+				t.Errorf("%s: sent %q, want the one look at the CRD", annotation, sent)
+			}
+		})
+	}
+}
+
+// TestAnnotation_HasTheNameThatIsAskedFor: and no other one is written.
+func TestAnnotation_HasTheNameThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ asked, want string }{
+		"none": {"", "crd-migration.cluster.x-k8s.io/observed-generation"},
+		"own":  {"example.com/observed-generation", "example.com/observed-generation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", 3)
+			w.flip()
+			c := w.embed(embedding{operator: func(o *operator) { o.migrator.ObservedGenerationAnnotation = test.asked }})
+			c.mustReconcile()
+			crd := w.crd()
+			if diff := cmp.Diff(map[string]string{test.want: strconv.FormatInt(crd.Generation, 10)}, crd.Annotations); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

@@ -283,7 +283,7 @@ func TestReconcile_Pagination(t *testing.T) {
 			o.mustReconcile(test.reason, reconcile.Result{})
 
 			list := fmt.Sprintf("GET /apis/%s/v2/%s?", w.group, w.plural)
-			lists := o.requests.matching(func(r string) bool { return strings.HasPrefix(r, list) && !strings.HasSuffix(r, "limit=1") })
+			lists := o.requests.matching(func(r string) bool { return strings.HasPrefix(r, list) && !strings.Contains(r+"&", "limit=1&") })
 			follow := 0
 			for _, r := range lists {
 				if !strings.HasSuffix(r, "limit="+test.limit) {

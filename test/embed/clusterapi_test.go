@@ -1,14 +1,21 @@
 package embed_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
 const (
@@ -75,6 +82,65 @@ func TestClusterAPIsMigratorIsReplacedByOneImport(t *testing.T) {
 			operator.run("go", "build", "-o", filepath.Join(t.TempDir(), "operator"), ".")
 		})
 	}
+}
+
+// TestAnnotationIsClusterAPIs compares the annotation that Cluster API's migrator writes, in each of the releases, with the
+// one that Godwit reads and writes: under another name, each of the two would do the work of the other once more.
+func TestAnnotationIsClusterAPIs(t *testing.T) {
+	const name = "CRDMigrationObservedGenerationAnnotation"
+	for _, version := range []string{"v1.13.6", "v1.14.0"} {
+		t.Run(version, func(t *testing.T) {
+			operator := module{t: t, dir: t.TempDir()}
+			operator.copyFrom("testdata/clusterapi")
+			operator.copyFrom("testdata/clusterapi-" + version)
+			if got := operator.constant("sigs.k8s.io/cluster-api/api/core/v1beta2", name); got != crdmigrator.ClusterAPIObservedGenerationAnnotation {
+				t.Errorf("the annotation is %q, Godwit's is %q", got, crdmigrator.ClusterAPIObservedGenerationAnnotation)
+			}
+			if !slices.ContainsFunc(operator.files(theirs), func(file string) bool {
+				text, err := os.ReadFile(file)
+				return err == nil && strings.Contains(string(text), "clusterv1."+name)
+			}) {
+				t.Errorf("%s does not use %s", theirs, name)
+			}
+		})
+	}
+}
+
+// constant is the value of a constant of a package that the operator may import.
+func (m module) constant(pkg, name string) string {
+	m.t.Helper()
+	for _, file := range m.files(pkg) {
+		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		var found string
+		ast.Inspect(syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || spec.Names[0].Name != name || len(spec.Values) != 1 {
+				return true
+			}
+			if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+				found, err = strconv.Unquote(literal.Value)
+			}
+			return false
+		})
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if found != "" {
+			return found
+		}
+	}
+	m.t.Fatalf("%s has no constant %s", pkg, name)
+	return ""
+}
+
+// files are the Go files of a package that the operator may import.
+func (m module) files(pkg string) []string {
+	m.t.Helper()
+	listed := m.run("go", "list", "-f", `{{range .GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}`, pkg)
+	return strings.Fields(string(listed))
 }
 
 // floorOfGodwit maps the modules of Godwit's own build list to their versions.

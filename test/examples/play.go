@@ -43,7 +43,7 @@ type example struct {
 
 var examples = []example{
 	{
-		name: "embed-by-object", migrates: "backups.example.com", observed: "cluster.x-k8s.io/crd-migration-observed-generation",
+		name: "embed-by-object", migrates: "backups.example.com", observed: "crd-migration.cluster.x-k8s.io/observed-generation",
 		leaves: "restores.example.com", since: "main.go does not name its kind",
 	},
 	{

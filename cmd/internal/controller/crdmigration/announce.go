@@ -1,6 +1,8 @@
 package crdmigration
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -33,8 +35,15 @@ func announcementFor(before *v1alpha1.CRDMigrationStatus, v verdict) announcemen
 	return announcement{eventType: kind, reason: v.reason, note: crdmigrator.EventNote(v.message)}
 }
 
-// announce tells whoever watches events.
-func (w *work) announce(before *v1alpha1.CRDMigrationStatus, v verdict) {
+// announceAgain is how long an API server keeps events, by default.
+const announceAgain = time.Hour
+
+// announce records an event. A migration that does not converge is announced again
+// each hour, since its event is gone by then.
+func (w *work) announce(before *v1alpha1.CRDMigrationStatus, v verdict, now time.Time) {
+	if v.reason == v1alpha1.ReasonNotConverging && now.Sub(w.reported) >= announceAgain {
+		before, w.reported = &v1alpha1.CRDMigrationStatus{}, now
+	}
 	if a := announcementFor(before, v); a.reason != "" {
 		w.Recorder.Eventf(w.status.written, nil, a.eventType, a.reason, eventAction, "%s", a.note)
 	}

@@ -57,9 +57,10 @@ func judge(spec v1alpha1.CRDMigrationSpec, report crdmigrator.Report, err error,
 	case report.Storage.Counts.Failed > 0:
 		return verdict{stalled: true, reason: v1alpha1.ReasonObjectsFailed, message: "the API server refuses to write some objects" + becauseOf(report.Storage.Failures) + "; the failures name them, and they are tried again"}
 	case left != nil:
-		return verdict{stalled: true, reason: v1alpha1.ReasonPartial, message: "every object is stored at the storage version, but some managedFields could not be cleaned" + becauseOf(report.ManagedFields.Failures)}
+		return verdict{stalled: true, reason: v1alpha1.ReasonPartial, message: fmt.Sprintf("every object is stored at the storage version %s, but some managedFields could not be cleaned%s",
+			report.Checkpoint.StorageVersion, becauseOf(report.ManagedFields.Failures))}
 	}
-	return succeeded(spec)
+	return succeeded(spec, report.Checkpoint.StorageVersion)
 }
 
 // becauseOf names the webhooks and policies that failures come from, sorted, so that
@@ -72,14 +73,17 @@ func becauseOf(failures []godwit.Failure) string {
 	return " because of " + strings.Join(causes, ", ")
 }
 
-func succeeded(spec v1alpha1.CRDMigrationSpec) verdict {
+// succeeded names the version: whoever reads the event later may find another one
+// in the CRD.
+func succeeded(spec v1alpha1.CRDMigrationSpec, version string) verdict {
+	stored := "every object is stored at the storage version " + version
 	if !runs(spec, crdmigrator.StorageVersionMigrationPhase) {
 		return verdict{ready: true, reason: v1alpha1.ReasonNotTrimmed, message: "managedFields are clean; spec.phases leaves objects, and status.storedVersions, as they are stored"}
 	}
 	if !trims(spec) {
-		return verdict{ready: true, reason: v1alpha1.ReasonNotTrimmed, message: "every object is stored at the storage version; spec.trim leaves the old versions in status.storedVersions"}
+		return verdict{ready: true, reason: v1alpha1.ReasonNotTrimmed, message: stored + "; spec.trim leaves the old versions in status.storedVersions"}
 	}
-	return verdict{ready: true, reason: v1alpha1.ReasonSucceeded, message: "every object is stored at the storage version"}
+	return verdict{ready: true, reason: v1alpha1.ReasonSucceeded, message: stored}
 }
 
 func migrating() verdict {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
@@ -159,10 +160,44 @@ func TestOnlyNewsAreAnnounced(t *testing.T) {
 	if again := announcementFor(&m.Status, failed); again.reason != "" {
 		t.Errorf("the same once more is announced as %s", again.reason)
 	}
-	if now := announcementFor(&m.Status, succeeded(v1alpha1.CRDMigrationSpec{})); now.eventType != "Normal" || now.reason != v1alpha1.ReasonSucceeded {
+	if now := announcementFor(&m.Status, succeeded(v1alpha1.CRDMigrationSpec{}, "v2")); now.eventType != "Normal" || now.reason != v1alpha1.ReasonSucceeded {
 		t.Errorf("success is announced as %+v", now)
 	}
 	if on := announcementFor(&m.Status, verdict{working: true, reason: v1alpha1.ReasonRetrying}); on.reason != "" {
 		t.Errorf("another pass is announced as %s", on.reason)
+	}
+}
+
+// TestNotConvergingIsAnnouncedEachHour: the API server keeps an event for an hour.
+func TestNotConvergingIsAnnouncedEachHour(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	m := &v1alpha1.CRDMigration{}
+	w := &work{Reconciler: &Reconciler{Recorder: recorder}, status: &status{written: m}}
+	v := judge(v1alpha1.CRDMigrationSpec{}, counted(godwit.Counts{Deferred: 1}), nil, notConverging)
+	begun := time.Now()
+	for pass := range 2*60 + 1 { // two hours, with a pass each minute
+		w.announce(&m.Status, v, begun.Add(time.Duration(pass)*time.Minute))
+		v.apply(m)
+	}
+	if got := len(recorder.Events); got != 3 {
+		t.Errorf("%d events in two hours, want one at the beginning and one after each hour", got)
+	}
+}
+
+// TestAnEndNamesTheVersion: the storage version of the CRD may be another one when
+// the event is read.
+func TestAnEndNamesTheVersion(t *testing.T) {
+	report := counted(godwit.Counts{Migrated: 3})
+	report.Checkpoint.StorageVersion = "v2"
+	partial := report
+	partial.ManagedFields.Counts.Failed = 1
+	for reason, v := range map[string]verdict{
+		"succeeded":              judge(v1alpha1.CRDMigrationSpec{}, report, nil, 0),
+		"not trimmed":            judge(v1alpha1.CRDMigrationSpec{Trim: new(false)}, report, nil, 0),
+		"managedFields are left": judge(v1alpha1.CRDMigrationSpec{}, partial, nil, 0),
+	} {
+		if note := announcementFor(&v1alpha1.CRDMigrationStatus{}, v).note; !strings.Contains(note, "stored at the storage version v2") {
+			t.Errorf("%s: the event says %q", reason, note)
+		}
 	}
 }

@@ -40,6 +40,7 @@ type work struct {
 
 	plan       *crdmigrator.Plan // of a run that waits for servers to settle
 	conflicted int               // passes in a row that met writes by others
+	reported   time.Time         // when they were last announced
 	unsettled  int               // passes in a row that left something behind
 }
 
@@ -98,7 +99,7 @@ func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, 
 			return w.conclude(crdmigrator.Report{}, err)
 		}
 		if w.done(m, plan) {
-			return succeeded(w.spec), 0
+			return succeeded(w.spec, plan.StorageVersion), 0
 		}
 		w.plan = &plan
 	}

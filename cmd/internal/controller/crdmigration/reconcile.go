@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := w.status.write(ctx, v.apply); err != nil {
 		return reconcile.Result{}, err
 	}
-	w.announce(&m.Status, v)
+	w.announce(&m.Status, v, time.Now())
 	r.Metrics.ended(m.Name, v, time.Now())
 	return reconcile.Result{RequeueAfter: pause}, nil
 }

@@ -30,7 +30,7 @@ func Signs() []Sign {
 	}
 	var signs []Sign
 	for _, v := range []verdict{
-		succeeded(v1alpha1.CRDMigrationSpec{}), succeeded(v1alpha1.CRDMigrationSpec{Trim: new(false)}),
+		succeeded(v1alpha1.CRDMigrationSpec{}, ""), succeeded(v1alpha1.CRDMigrationSpec{Trim: new(false)}, ""),
 		failed(&crdmigrator.NotSettledError{}), failed(&crdmigrator.NotSettledError{Silent: []crdmigrator.Server{{}}}),
 		migrating(), suspended(), failed(crdmigrator.ErrNotFound), failed(crdmigrator.ErrChanged), failed(errLeftScope),
 		failed(blocked(crdmigrator.ReasonForbidden)), failed(blocked(crdmigrator.ReasonMigrationInProgress)),

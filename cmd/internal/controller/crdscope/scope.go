@@ -200,4 +200,6 @@ func (r *Reconciler) forget(name string) {
 	defer r.mu.Unlock()
 	delete(r.scanned, name)
 	delete(r.unknown, name)
+	r.Planner.Forget(name)
+	r.Scanner.Forget(name)
 }

@@ -1,0 +1,156 @@
+package crdmigrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// ReasonIncompleteList means that a list did not show every object: a trim would
+// leave the others at a version that nobody expects any more.
+const ReasonIncompleteList = "IncompleteList"
+
+// IncompleteListError reports a list of objects that a trim must not rely on. An
+// embedder's reader causes it when it is bound to one namespace, filters, or reads
+// a cache.
+type IncompleteListError struct {
+	Resource schema.GroupResource
+	// Listed is the number of objects that the list showed, and Counted the API
+	// server's own number. Both are 0 for a list that is not live.
+	Listed, Counted int64
+	// Live is false for a list without a resourceVersion, as a cache makes it,
+	// and for one that is older than the last write.
+	Live bool
+}
+
+func (e *IncompleteListError) Error() string {
+	const remedy = "storedVersions stays as it is; let APIReader read all namespaces live, as mgr.GetAPIReader() does"
+	if !e.Live {
+		return fmt.Sprintf("%s: the list of %s is not live: it comes from a cache and may miss objects; %s", ReasonIncompleteList, e.Resource, remedy)
+	}
+	return fmt.Sprintf("%s: the list of %s shows %d objects, the API server counts %d; %s", ReasonIncompleteList, e.Resource, e.Listed, e.Counted, remedy)
+}
+
+// unknownCount stands for a number that is not known.
+const unknownCount = -1
+
+// coverage compares the objects that a pass lists with those that the API server
+// counts. Both numbers are of one resourceVersion, so that no write by another
+// client makes them differ.
+type coverage struct {
+	// resourceVersion is the first page's; empty before it.
+	resourceVersion string
+	// promised is the number of objects on the first page and after it, as the
+	// list says, and counted the API server's own number.
+	promised, counted int64
+	// continued means that later pages are of another resourceVersion: the list
+	// took long, and the API server compacted the first one away.
+	continued bool
+}
+
+// known means that the list promised every object that the API server counts.
+// Until then, a key says nothing about the keys before it.
+func (c coverage) known() bool { return c.counted >= 0 && c.promised == c.counted }
+
+// proof is what coverage amounts to.
+type proof int
+
+const (
+	// proven means that the list showed every object.
+	proven proof = iota
+	// refuted means that the list missed objects.
+	refuted
+	// inconclusive means that the numbers can't be compared.
+	inconclusive
+)
+
+// begun decides after the first page.
+func (c coverage) begun() proof {
+	switch {
+	case c.known():
+		return proven
+	case c.promised >= 0 && c.counted >= 0:
+		return refuted
+	}
+	return inconclusive
+}
+
+// ended decides after the last page, when a number of objects was listed. Objects
+// that were listed twice, since the list began again, prove no more than once.
+func (c coverage) ended(listed int64) proof {
+	switch {
+	case c.counted < 0, c.continued && !c.known():
+		return inconclusive
+	case !c.continued && listed < c.counted:
+		return refuted
+	}
+	return proven
+}
+
+// cover takes in a page, before anything on it is written.
+func (r *run) cover(ctx context.Context, w walk.Report) error {
+	if r.borrowed && r.since != "" {
+		if stale, err := newer(r.since, w.ResourceVersion); err != nil || stale {
+			return errors.Join(err, &IncompleteListError{Resource: r.resource.GroupResource()})
+		}
+	}
+	c := &r.coverage
+	if c.resourceVersion != "" {
+		c.continued = c.continued || w.ResourceVersion != c.resourceVersion
+		return nil
+	}
+	c.resourceVersion, c.promised, c.counted = w.ResourceVersion, w.Remaining, w.Remaining
+	if !r.borrowed {
+		return nil // the list is the API server's own
+	}
+	err := persist(ctx, func(ctx context.Context) (err error) {
+		c.counted, err = r.client.countAt(ctx, r.resource, w.ResourceVersion)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("count %s: %w", r.resource.GroupResource(), err)
+	}
+	if c.begun() == refuted {
+		return r.incomplete(c.promised)
+	}
+	return nil
+}
+
+func (r *run) incomplete(listed int64) error {
+	return &IncompleteListError{Resource: r.resource.GroupResource(), Listed: listed, Counted: r.coverage.counted, Live: true}
+}
+
+// passOverAll visits every object that the API server has. Where the numbers of
+// an embedder's reader can't be compared, a second pass goes by a list of our own:
+// what it finds at an old version, the reader has missed.
+func (r *run) passOverAll(ctx context.Context) error {
+	if err := r.pass(ctx, r.beforePage); err != nil {
+		return err
+	}
+	first := r.storage
+	listed := first.Counts.Total()
+	switch proof := r.coverage.ended(listed); {
+	case proof == refuted:
+		r.checkpoint.Cursor = ""
+		return r.incomplete(listed)
+	case proof == proven, !r.borrowed, !first.Counts.Settled():
+		return nil
+	}
+	r.list, r.borrowed, r.coverage, r.cursor = r.client.objects, false, coverage{}, ""
+	if err := r.pass(ctx, r.beforePage); err != nil {
+		return err
+	}
+	second := r.storage.Counts
+	switch {
+	case second.Migrated > 0:
+		r.coverage.counted = second.Total()
+		return r.incomplete(listed)
+	case second.Settled():
+		r.storage = first
+	}
+	return nil
+}

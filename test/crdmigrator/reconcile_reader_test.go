@@ -1,0 +1,255 @@
+package crdmigrator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// live makes a reader that asks the API server each time.
+func (o *operator) live() client.Client {
+	o.t.Helper()
+	c, err := client.New(o.manager.GetConfig(), client.Options{Scheme: o.manager.GetScheme()})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return c
+}
+
+// colored shows the objects with a label alone, as a reader of one shard does.
+type colored struct{ client.Client }
+
+func (c colored) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return c.Client.List(ctx, list, append(opts, client.MatchingLabels{"color": "blue"})...)
+}
+
+// ofDefault shows the objects of namespace default alone.
+func ofDefault(o *operator) client.Client {
+	return client.NewNamespacedClient(o.live(), metav1.NamespaceDefault)
+}
+
+// inTwoNamespaces has objects at v1 in namespace default and in another one, and
+// those in default have a label.
+func inTwoNamespaces(t *testing.T) *widgets {
+	t.Helper()
+	w := newWidgets(t, shared)
+	for i := range 5 {
+		o := w.object("v1", fmt.Sprintf("w-%04d", i))
+		o.SetLabels(map[string]string{"color": "blue"})
+		if _, err := w.at("v1").Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.namespace("other", 5)
+	return w
+}
+
+// TestReaderThatShowsLessDoesNotTrim: the objects that the reader does not show
+// are at v1, and etcd holds them so after the pass.
+func TestReaderThatShowsLessDoesNotTrim(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		reason string
+		reader func(*operator) client.Client
+		page   int64
+		stored map[string]int
+	}{
+		"one namespace": {
+			reason: "the first page tells, before the first write",
+			reader: ofDefault, stored: map[string]int{"v1": 10},
+		},
+		"a label": {
+			reason: "the API server does not say how many objects with a label follow, so the last page tells",
+			reader: func(o *operator) client.Client { return colored{o.live()} },
+			page:   2, stored: map[string]int{"v1": 5, "v2": 5},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := inTwoNamespaces(t)
+			w.flip()
+			said := &recorder{}
+			c := w.embed(embedding{operator: func(o *operator) {
+				o.migrator.APIReader, o.migrator.PageSize, o.migrator.Recorder = test.reader(o), test.page, said
+			}})
+			for range 2 { // the second pass knows what the first has written
+				_, err := c.mustFail()
+				if !errors.As(err, new(*crdmigrator.IncompleteListError)) {
+					t.Errorf("%s: the error is %v, want %s", test.reason, err, crdmigrator.ReasonIncompleteList)
+				}
+			}
+			w.mustLeave(test.reason, outcome{Stored: test.stored, StoredVersions: "v1,v2"})
+			warnings := said.warnings()
+			if len(warnings) != 2 || !strings.Contains(warnings[0].note, crdmigrator.ReasonIncompleteList) || !strings.Contains(warnings[0].note, "mgr.GetAPIReader()") {
+				t.Errorf("%s: events %+v, want two that name %s and the remedy", test.reason, warnings, crdmigrator.ReasonIncompleteList)
+			}
+
+			// What was written is resumed by whoever sees all objects, and no key counts
+			// as done that the reader passed over.
+			if report := w.mustMigrate(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})); !report.Trimmed {
+				t.Errorf("%s: the run that sees all objects: %+v", test.reason, report)
+			}
+			w.mustBeStored(test.reason, map[string]int{"v2": 10})
+		})
+	}
+}
+
+// TestCacheAsReaderDoesNotTrim: a cache may be filtered, and it may be behind.
+func TestCacheAsReaderDoesNotTrim(t *testing.T) {
+	t.Parallel()
+	for name, filtered := range map[string]bool{"of one namespace": true, "of all namespaces": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := inTwoNamespaces(t)
+			w.flip()
+			said := &recorder{}
+			c := w.embed(embedding{
+				manager: func(o *manager.Options) {
+					if filtered {
+						o.Cache.ByObject = map[client.Object]cache.ByObject{&widget{}: {Namespaces: map[string]cache.Config{metav1.NamespaceDefault: {}}}}
+					}
+				},
+				operator: func(o *operator) { o.migrator.APIReader, o.migrator.Recorder = o.manager.GetCache(), said },
+			})
+			c.start()
+			await(t, "a warning", func() bool { return len(said.warnings()) > 0 })
+			if note := said.warnings()[0].note; !strings.Contains(note, crdmigrator.ReasonIncompleteList) {
+				t.Errorf("the event is %q, want %s", note, crdmigrator.ReasonIncompleteList)
+			}
+			w.mustLeave("with a cache as the reader", outcome{Stored: map[string]int{"v1": 10}, StoredVersions: "v1,v2"})
+		})
+	}
+}
+
+// TestReaderThatShowsLessDoesNotMark: nobody has looked at the managedFields of
+// the objects that the reader does not show.
+func TestReaderThatShowsLessDoesNotMark(t *testing.T) {
+	t.Parallel()
+	w := inTwoNamespaces(t)
+	c := w.embed(embedding{operator: func(o *operator) { o.migrator.APIReader = ofDefault(o) }})
+	if _, err := c.mustFail(); !errors.As(err, new(*crdmigrator.IncompleteListError)) {
+		t.Errorf("the error is %v, want %s", err, crdmigrator.ReasonIncompleteList)
+	}
+	w.mustLeave("where storedVersions is clean", outcome{Stored: map[string]int{"v1": 10}, StoredVersions: "v1"})
+}
+
+// exactly reports whether a request is for the objects at one resourceVersion.
+func exactly(r *http.Request) bool {
+	return r.URL.Query().Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
+}
+
+// compacted is an API server that has no past: 410 for any resourceVersion.
+func compacted(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if !exactly(r) {
+			return next.RoundTrip(r)
+		}
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"the provided resource version is too old"}`
+		return &http.Response{
+			StatusCode: http.StatusGone, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+		}, nil
+	})
+}
+
+// TestNumbersThatCannotBeCompared: the objects are listed once more, by a list
+// that shows them all.
+func TestNumbersThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
+	t.Run("a reader that shows less", func(t *testing.T) {
+		t.Parallel()
+		w := inTwoNamespaces(t)
+		w.flip()
+		c := w.embed(embedding{wire: compacted, operator: func(o *operator) { o.migrator.APIReader = ofDefault(o) }})
+		if _, err := c.mustFail(); !errors.As(err, new(*crdmigrator.IncompleteListError)) {
+			t.Errorf("the error is %v, want %s", err, crdmigrator.ReasonIncompleteList)
+		}
+		w.mustLeave("after a pass that missed objects", outcome{Stored: map[string]int{"v2": 10}, StoredVersions: "v1,v2"})
+	})
+	t.Run("a reader that shows all", func(t *testing.T) {
+		t.Parallel()
+		w := inTwoNamespaces(t)
+		w.flip()
+		c := w.embed(embedding{wire: compacted})
+		c.mustReconcile()
+		w.mustLeave("after a pass that missed nothing", cleaned(10))
+		w.mustBeWrittenOnce()
+	})
+}
+
+// TestWritersAreNotTakenForAnIncompleteList: objects come and go between any two
+// requests of a pass.
+func TestWritersAreNotTakenForAnIncompleteList(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 12)
+	w.flip()
+	theirs := w.somebodyElse("v2")
+	var lists atomic.Int64
+	c := w.embed(embedding{
+		wire: before(func(r *http.Request) {
+			if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/"+w.plural) {
+				return
+			}
+			n := lists.Add(1)
+			w.create(w.config, "v2", fmt.Sprintf("new-%d", n))
+			if n <= 6 {
+				theirs.deletes(fmt.Sprintf("w-%04d", n))
+			}
+			if exactly(r) { // more leave than the list has shown so far
+				theirs.deletes("w-0008")
+				theirs.deletes("w-0009")
+				theirs.deletes("w-0010")
+			}
+		}),
+		operator: func(o *operator) { o.migrator.PageSize = 2 },
+	})
+	c.mustReconcile()
+	if got := w.storedVersions(); got != "v2" {
+		t.Errorf("storedVersions is [%s] after a pass with writers, want [v2]", got)
+	}
+	if stored := w.stored(); stored["v1"] != 0 {
+		t.Errorf("etcd holds %v, want nothing at v1", stored)
+	}
+}
+
+// TestPageThatIsLostDoesNotTrim: something between us and the API server loses
+// objects of a list, whoever reads it.
+func TestPageThatIsLostDoesNotTrim(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 7)
+	w.flip()
+	config, _ := tap(w.config)
+	config.Wrap(before(func(r *http.Request) {
+		if q := r.URL.Query(); q.Has("continue") {
+			q.Set("fieldSelector", "metadata.name=none")
+			r.URL.RawQuery = q.Encode()
+		}
+	}))
+	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 3})
+	report, err := w.migrate(t.Context(), m, nil)
+	var incomplete *crdmigrator.IncompleteListError
+	if !errors.As(err, &incomplete) || incomplete.Listed != 3 || incomplete.Counted != 7 {
+		t.Errorf("run: %v, want %s with 3 of 7 objects", err, crdmigrator.ReasonIncompleteList)
+	}
+	if want := (godwit.Counts{Migrated: 3}); report.Storage.Counts != want || report.Trimmed {
+		t.Errorf("report: %+v, want %+v and no trim", report, want)
+	}
+	w.mustHaveStoredVersions("with a page lost", "v1,v2")
+
+	w.mustBeMigrated(w.mustMigrate(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})), 7)
+}

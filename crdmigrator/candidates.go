@@ -80,7 +80,7 @@ func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 		return err
 	})
 	if list := (*listError)(nil); errors.As(err, &list) && ctx.Err() == nil {
-		err = unlisted(r.crd, list)
+		err = r.unlisted(list)
 	}
 	return resourceVersion, err
 }

@@ -147,6 +147,11 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 // readObjectsOf counts the objects and, if asked for, scans them. A list that the
 // API server does not answer, or answers with an error, is a fact like any other.
 func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
+	defer func() {
+		if f.Unlisted != nil {
+			f.Unlisted.Starting = f.Unlisted.starting(f.CRD, m.client.clock.Now())
+		}
+	}()
 	if f.Unlisted = unserved(f.CRD); f.Unlisted != nil || f.CRD.DeletionTimestamp != nil {
 		return nil
 	}

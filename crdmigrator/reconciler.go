@@ -52,6 +52,9 @@ const (
 	retryConflicts = 30 * time.Second
 	waitForOthers  = 30 * time.Second
 
+	// waitForStart is for API servers to serve a new CRD.
+	waitForStart = time.Second
+
 	// notConverging is the number of passes in a row after which it is reported.
 	notConverging = 5
 
@@ -231,9 +234,9 @@ func (r *CRDMigrator) interrupted(ctx context.Context, crd *apiextensionsv1.Cust
 	var blocked *BlockedError
 	var unlisted *UnlistedError
 	switch {
-	case errors.As(err, &unlisted) && unlisted.Reason == ReasonNotEstablished:
+	case errors.As(err, &unlisted) && unlisted.Starting:
 		r.sayOnce(ctx, crd, err)
-		return reconcile.Result{RequeueAfter: waitForOthers}, nil
+		return reconcile.Result{RequeueAfter: waitForStart}, nil
 	case errors.As(err, &unsettled):
 		if r.sayOnce(ctx, crd, err) && len(unsettled.Silent) > 0 {
 			r.event(crd, corev1.EventTypeWarning, EventWaiting, actionMigrate, fmt.Sprintf(

@@ -206,7 +206,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	var list *listError
 	switch {
 	case errors.As(err, &list) && ctx.Err() == nil:
-		return fmt.Errorf("migrate %s: %w", r.name, unlisted(r.crd, list))
+		return fmt.Errorf("migrate %s: %w", r.name, r.unlisted(list))
 	case err != nil:
 		return fmt.Errorf("migrate %s: %w", r.name, err)
 	}
@@ -217,6 +217,13 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 type listError struct{ error }
 
 func (e *listError) Unwrap() error { return e.error }
+
+// unlisted classifies the answer to a list.
+func (r *run) unlisted(err error) *UnlistedError {
+	e := unlisted(r.crd, err)
+	e.Starting = e.starting(r.crd, r.client.clock.Now())
+	return e
+}
 
 // moveCursor moves the checkpoint's cursor forward, unless objects before it may
 // not have been listed.

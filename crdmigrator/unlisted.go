@@ -63,6 +63,9 @@ type UnlistedError struct {
 	Message string
 	// Remedy is the next step.
 	Remedy string
+	// Starting means that the CRD is new, and that the API servers serve it within
+	// seconds: a control loop calls again, and reports nothing.
+	Starting bool
 	// Err is the API server's answer; nil when no request was sent.
 	Err error
 }

@@ -136,6 +136,9 @@ func blockedBy(e *crdmigrator.BlockedError) verdict {
 // unlistedBy: what may end by itself is waited for, what else is in the way of a list
 // is in the way of the migration.
 func unlistedBy(e *crdmigrator.UnlistedError) verdict {
+	if e.Starting {
+		return verdict{working: true, reason: v1alpha1.ReasonRetrying, message: "the API server does not serve the CRD yet"}
+	}
 	if !e.Transient() {
 		return blockedBy(&crdmigrator.BlockedError{CRD: e.CRD, Blockers: []godwit.Blocker{e.Blocker()}})
 	}

@@ -187,6 +187,9 @@ func (w *work) conclude(report crdmigrator.Report, err error) (verdict, time.Dur
 	return v, w.pause(v, err)
 }
 
+// WaitForStart is for API servers to serve a new CRD.
+const WaitForStart = time.Second
+
 const (
 	lookAgain     = 5 * time.Second  // at servers that settle
 	waitForOthers = 30 * time.Second // writers, or another migrator
@@ -197,7 +200,10 @@ const (
 // pause is until the next look; zero where only a change calls for one.
 func (w *work) pause(v verdict, err error) time.Duration {
 	var unsettled *crdmigrator.NotSettledError
+	var unlisted *crdmigrator.UnlistedError
 	switch {
+	case errors.As(err, &unlisted) && unlisted.Starting:
+		return WaitForStart
 	case errors.As(err, &unsettled):
 		return min(max(unsettled.Wait, time.Second), lookAgain)
 	case v.ready, v.reason == v1alpha1.ReasonSuspended, v.reason == v1alpha1.ReasonCRDNotFound:

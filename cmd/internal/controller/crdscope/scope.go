@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,16 +63,10 @@ type state struct {
 	generation int64
 }
 
-const (
-	// toldAfter is the number of scans in a row, over a quarter of a minute, after
-	// which a CRDMigration tells users why the objects are not listed. An API server
-	// that starts or is under load lists them before.
-	toldAfter = 5
-
-	// establishing is when a new CRD is looked at again, should the event be missed by
-	// which the API server says that it is established.
-	establishing = 30 * time.Second
-)
+// toldAfter is the number of scans in a row, over a quarter of a minute, after
+// which a CRDMigration tells users why the objects are not listed. An API server
+// that starts or is under load lists them before.
+const toldAfter = 5
 
 // atOnce is how many definitions are looked at, most of them at the start: one whose
 // conversion webhook hangs holds up no other.
@@ -127,8 +120,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	due, err := r.due(ctx, crd)
 	var unlisted *crdmigrator.UnlistedError
-	if errors.As(err, &unlisted) && unlisted.Reason == crdmigrator.ReasonNotEstablished {
-		return reconcile.Result{RequeueAfter: establishing}, nil
+	if errors.As(err, &unlisted) && unlisted.Starting {
+		return reconcile.Result{RequeueAfter: crdmigration.WaitForStart}, nil
 	}
 	if err != nil || !due {
 		return reconcile.Result{}, err
@@ -185,7 +178,7 @@ func (r *Reconciler) unlisted(p crdmigrator.Plan) (tell bool, err error) {
 	if r.unknown == nil {
 		r.unknown = map[string]int{}
 	}
-	if p.Unlisted.Reason == crdmigrator.ReasonNotEstablished {
+	if p.Unlisted.Starting {
 		return false, p.Unlisted
 	}
 	if r.unknown[p.Name]++; r.unknown[p.Name] < toldAfter {

@@ -103,8 +103,8 @@ func TestListsFollowTheCommand(t *testing.T) {
 			"it only reads"},
 		"run of revisions": {RevisionRun, shop, []string{revisions + "create|", "shop|kubevirt.io|virtualmachines/status|patch|", "shop|snapshot.kubevirt.io|virtualmachinesnapshots/finalizers|update|"}, []string{"|apps|controllerrevisions|create|"},
 			"new revisions block the deletion of their owner"},
-		"rollback": {RevisionRollback, shop, []string{revisions + "delete|", "shop|kubevirt.io|virtualmachines|patch|"}, []string{revisions + "create|", "shop|kubevirt.io|virtualmachines/finalizers|update|"},
-			"it makes no revisions"},
+		"rollback": {RevisionRollback, shop, []string{revisions + "delete|", revisions + "create|", "shop|kubevirt.io|virtualmachines|patch|", "shop|kubevirt.io|virtualmachines/finalizers|update|"}, []string{"|apps|controllerrevisions|create|"},
+			"it makes the revision that a restore looks up, where that is gone"},
 	} {
 		got := atoms(Roles(For(test.command, test.scope)))
 		for _, want := range test.has {

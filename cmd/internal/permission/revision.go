@@ -35,11 +35,16 @@ func (s Scope) revisionRun() []Permission {
 	return all
 }
 
-// revisionRollback makes no revisions. It looks for upgrades that the manager has under
-// way.
+// revisionRollback looks for upgrades that the manager has under way. It makes a revision
+// only where a restore of a snapshot would look up one that is gone, and leaves that
+// snapshot as it is where it may not.
 func (s Scope) revisionRollback() []Permission {
 	all := append(s.revisionPlan(), s.references()...)
+	for _, o := range s.Family.Owners {
+		all = append(all, s.in(schema.GroupResource{Group: o.Group, Resource: o.Resource + "/finalizers"}, Optional, "update"))
+	}
 	return append(all,
+		s.in(controllerRevisions, Optional, "create"),
 		s.in(controllerRevisions, Required, "get", "update", "delete"),
 		s.in(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "controllerrevisionupgrades"}, Optional, "list"))
 }

@@ -258,6 +258,38 @@ func TestRestoreWithLongNames(t *testing.T) {
 	}
 }
 
+// TestSnapshotThatWaitsIsDeleted, which is what a user may do about NeededForRestore: the
+// machine's old revision goes then.
+func TestSnapshotThatWaitsIsDeleted(t *testing.T) {
+	t.Parallel()
+	y, _ := snapshotted(t)
+	source := instancetype.RevisionName("web")
+	y.change(contents, "vmsnapshot-content-nightly", "status", set(false, "status", "readyToUse"))
+	y.mustBe(y.retire(), source, revision.Held, revision.ReasonNeededForRestore)
+	y.remove(contents, "vmsnapshot-content-nightly")
+	y.removeRevision(instancetype.RevisionName("nightly")) // as the garbage collector does
+	y.mustBe(y.retire(), source, revision.Succeeded, "")
+	y.mustHave("web" + instancetypeTail)
+}
+
+// TestSnapshotInConflictIsReplaced, which is what a user may do where another object
+// needs the revision in the way: the name of another snapshot's is none that is taken.
+func TestSnapshotInConflictIsReplaced(t *testing.T) {
+	t.Parallel()
+	y, kubeVirt := snapshotted(t)
+	other := stash.Find("F3/VirtualMachineInstancetype/labelled").Revision(y.read(machines, "web"))
+	other.Name = "web" + instancetypeTail
+	y.createRevision(other)
+	copied := instancetype.RevisionName("nightly")
+	y.mustBe(y.run(revision.Policy{}), copied, revision.Failed, revision.ReasonRestoreConflict)
+	kubeVirt.snapshot("web", "weekly")
+	y.remove(contents, "vmsnapshot-content-nightly")
+	y.removeRevision(copied)
+	y.removeRevision("nightly" + instancetypeTail)
+	y.retire()
+	y.mustRestore("weekly", "web", y.refers(machines, "web")[inStatus])
+}
+
 // TestRestoreWouldReplaceARevision: the name that a restore looks up is there and holds
 // something else. KubeVirt would delete it, whatever refers to it: the content stays where it is.
 func TestRestoreWouldReplaceARevision(t *testing.T) {

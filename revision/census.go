@@ -27,6 +27,7 @@ type Census struct {
 	holders    map[types.UID]*Holder
 	owners     map[ownerKey]*Holder  // what counterparts may be for
 	busy       map[types.UID]*Holder // one that runs or is not ready, by its controller
+	users      map[Owner]*Holder     // by what they may be about to read the revisions of
 	selective  bool                  // not every holder was asked for
 	scanned    map[schema.GroupResource]bool
 }
@@ -40,7 +41,7 @@ type ownerKey struct {
 func newCensus(namespace string) *Census {
 	return &Census{
 		Namespace: namespace, references: map[string][]Reference{}, holders: map[types.UID]*Holder{},
-		owners: map[ownerKey]*Holder{}, busy: map[types.UID]*Holder{},
+		owners: map[ownerKey]*Holder{}, busy: map[types.UID]*Holder{}, users: map[Owner]*Holder{},
 	}
 }
 
@@ -120,6 +121,9 @@ func (c *Census) add(h *Holder, references []Reference) {
 		c.owners[ownerKey{resource, h.Name}] = h
 	}
 	c.own(h)
+	for _, o := range h.uses {
+		c.users[o] = h
+	}
 	for _, r := range references {
 		r.Holder = h
 		c.references[r.Revision] = append(c.references[r.Revision], r)
@@ -167,9 +171,9 @@ type source struct {
 }
 
 // sources leaves out what the cluster does not have.
-func (c *client) sources(ctx context.Context, referrers []Referrer) ([]source, error) {
+func (c *client) sources(ctx context.Context, d Description) ([]source, error) {
 	var all []source
-	for _, r := range referrers {
+	for _, r := range slices.Concat(d.Referrers, d.Users) {
 		version, err := c.served(ctx, r.Resource, r.Versions)
 		if err != nil {
 			return nil, err
@@ -188,11 +192,28 @@ func (s source) read(u *unstructured.Unstructured) (*Holder, []Reference) {
 		Resource: s.resource, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Running: holding.Running, Unready: holding.Unready,
 		Terminating: u.GetDeletionTimestamp() != nil,
+		uses:        holding.Uses,
 	}
 	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
 		h.Controller, h.controllerResource = owner.UID, resourceOf(owner)
 	}
 	return h, holding.References
+}
+
+// reread reads an object that refers to revisions, live; nil if it is gone, or another one
+// of its name.
+func (c *client) reread(ctx context.Context, sources []source, h *Holder) (*Holder, []Reference, error) {
+	u, err := c.holder(ctx, h)
+	if err != nil || u == nil || u.GetUID() != h.UID {
+		return nil, nil, err
+	}
+	for _, s := range sources {
+		if s.resource == h.Resource {
+			now, all := s.read(u)
+			return now, all, nil
+		}
+	}
+	return nil, nil, nil
 }
 
 // censuses scans a namespace, or all of them, and yields one census for each

@@ -35,6 +35,7 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 		default:
 			t.succeededBy(successor)
 			t.ended(Created, "", "")
+			return r.usedAgain(ctx, t)
 		}
 		return nil
 	}
@@ -70,6 +71,9 @@ func (r *round) ensure(ctx context.Context, t *task, j judgement) error {
 // was led to it, too: the name may come back when the source is gone. And on the
 // source, where to.
 func (r *round) remember(ctx context.Context, t *task) error {
+	if err := r.usedAgain(ctx, t); err != nil {
+		return err
+	}
 	if _, known := ancestors(t.successor)[t.source.UID]; !known {
 		successor, err := r.client.metadata(ctx, t.successor, nil, map[string]*string{AlsoFromPrefix + string(t.source.UID): &t.source.Name})
 		if err != nil {
@@ -108,17 +112,35 @@ func (r *round) makeAgain(ctx context.Context, t *task, name string) error {
 	return nil
 }
 
-// referredAgain forgets, before anything else is done, since when nobody referred
-// to a source: somebody does again.
+// referredAgain drops, before anything else is done, since when a revision was not
+// referred to: it is again.
 func (r *round) referredAgain(ctx context.Context, t *task) error {
-	if unreferencedSince(t.source).IsZero() {
+	if unreferencedSince(t.old()).IsZero() {
 		return nil
 	}
-	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})
-	if err != nil {
-		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.GetName(), err)
+	annotations := map[string]*string{UnreferencedAnnotation: nil}
+	if !t.wish.Rollback {
+		annotations[ToAnnotation] = nil
 	}
-	t.source = source
+	old, err := r.client.metadata(ctx, t.old(), nil, annotations)
+	if err != nil {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.old().Name, err)
+	}
+	t.setOld(old)
+	return nil
+}
+
+// usedAgain drops, on a new revision that a rollback left unreferenced and that is named
+// again, since when it was not.
+func (r *round) usedAgain(ctx context.Context, t *task) error {
+	if unreferencedSince(t.successor).IsZero() {
+		return nil
+	}
+	successor, err := r.client.metadata(ctx, t.successor, nil, map[string]*string{UnreferencedAnnotation: nil})
+	if err != nil {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.successor.Name, err)
+	}
+	t.successor = successor
 	return nil
 }
 

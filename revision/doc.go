@@ -6,7 +6,8 @@
 // of stashes knows, as package kubevirt does, it asks of a [Family].
 //
 // Read plan.go, which decides, with target.go and fix.go; census.go, who refers to what;
-// then round.go and its stages create.go, repoint.go and settle.go, with rollback.go; run.go
-// and upgrader.go are what callers see, survey.go says which versions can be dropped.
-// client.go does the I/O, and controllerrevision.go that of single revisions.
+// then round.go and its stages create.go, repoint.go, settle.go and removal.go, with
+// rollback.go; run.go and upgrader.go are what callers see, survey.go says which versions
+// can be dropped. client.go does the I/O, and controllerrevision.go that of single
+// revisions.
 package revision

@@ -76,6 +76,9 @@ type Description struct {
 	// Referrers are the resources whose objects refer to revisions, all of them: a
 	// reference that is not looked for can be lost.
 	Referrers []Referrer
+	// Users are the resources whose objects name no revision, and may be about to read
+	// those of other objects.
+	Users []Referrer
 	// Owners are the kinds whose objects own revisions.
 	Owners []OwnerType
 }
@@ -106,6 +109,9 @@ type Holding struct {
 	Running bool
 	// Unready says why the object is to be left alone for now; empty if it is not.
 	Unready string
+	// Uses are the objects of the same namespace whose revisions this one may be about to
+	// read, as a restore reads those of its snapshot: they are kept while Unready says why.
+	Uses []Owner
 }
 
 // Reference is one place that names a revision.
@@ -165,6 +171,7 @@ type Holder struct {
 	owned *Holder
 	// controllerResource is what Controller is one of, as its kind tells it.
 	controllerResource schema.GroupResource
+	uses               []Owner
 }
 
 // controllerRef makes it a revision's controller.

@@ -21,8 +21,12 @@ const (
 	AlsoFromPrefix = "also-upgraded-from.godwit.dev/"
 	// ToAnnotation names, on a source that nobody refers to any more, its successor.
 	ToAnnotation = "godwit.dev/upgraded-to"
-	// UnreferencedAnnotation is since when nobody does, in RFC 3339.
+	// UnreferencedAnnotation is since when nobody does, in RFC 3339. After a rollback it is
+	// on the successor.
 	UnreferencedAnnotation = "godwit.dev/unreferenced-since"
+	// RolledBackAnnotation is, on a source, when a rollback to it was asked for, in RFC
+	// 3339. ToAnnotation then names the revision that references were led away from.
+	RolledBackAnnotation = "godwit.dev/rolled-back-at"
 )
 
 // successorOf names the successor of a source that nobody refers to.

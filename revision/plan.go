@@ -75,6 +75,9 @@ const (
 	ReasonNameTaken = "NameTaken"
 	// ReasonChanged: something was written by somebody else in between.
 	ReasonChanged = "Changed"
+	// ReasonDangling: a reference names a revision that is gone, and could not be
+	// repointed.
+	ReasonDangling = "DanglingReference"
 	// ReasonReferenced: somebody refers to the source.
 	ReasonReferenced = "Referenced"
 	// ReasonRefused means that the API server refuses a write, and would refuse it again:
@@ -88,6 +91,9 @@ const (
 	ReasonKept = "Kept"
 	// ReasonIrreversible: the source is gone, so that nothing can be rolled back.
 	ReasonIrreversible = "Irreversible"
+	// ReasonRolledBack: references were repointed to the revision by a rollback, and no
+	// trigger upgrades it again.
+	ReasonRolledBack = "RolledBack"
 	// ReasonNoController: nobody owns it, so that nobody would own its successor.
 	ReasonNoController = "NoController"
 	// ReasonOwnerGone: its controller is gone, and takes it along, and its successor.
@@ -198,6 +204,8 @@ type Item struct {
 	Until time.Time `json:"until,omitzero"`
 	// Fix says of a revision that is Blocked what a user needs to know to repair it.
 	Fix Fix `json:"-"`
+	// RolledBack is when a rollback to it was asked for; zero if none was.
+	RolledBack time.Time `json:"rolledBack,omitzero"`
 }
 
 // facts are all that decide about one revision.
@@ -225,7 +233,7 @@ type judgement struct {
 // judge decides about one revision. It asks nobody and changes nothing.
 func judge(f facts) judgement {
 	r := f.revision
-	j := judgement{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, Referrers: places(f.references, ""), Successor: f.successor}}
+	j := judgement{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, Referrers: places(f.references, ""), Successor: f.successor, RolledBack: rolledBack(r)}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = Owner{Kind: owner.Kind, Name: owner.Name}
 	}
@@ -298,7 +306,9 @@ func (j judgement) convert(f facts, s Stash) judgement {
 }
 
 // givenUp: a successor has taken its place.
-func (f facts) givenUp() bool { return len(f.references) == 0 && f.successor != "" }
+func (f facts) givenUp() bool {
+	return len(f.references) == 0 && f.successor != "" && rolledBack(f.revision).IsZero()
+}
 
 // retained: an upgrade of which only the end is left.
 func (j judgement) retained(f facts) judgement {
@@ -335,7 +345,18 @@ func (j judgement) allow(f facts) judgement {
 	case running != "" && f.policy.OnRunning != Hold:
 		return j.as(Deferred, ReasonRunning, running+": stop it first, or upgrade with Hold")
 	}
-	return j.as(Upgrade, "", "")
+	j.Item = j.orAgain()
+	return j
+}
+
+// orAgain is an upgrade, which somebody has to ask for again where it was rolled back.
+func (i Item) orAgain() Item {
+	i.Action, i.Reason, i.Message = Upgrade, "", ""
+	if !i.RolledBack.IsZero() {
+		i.Reason = ReasonRolledBack
+		i.Message = "it was rolled back at " + i.RolledBack.UTC().Format(time.RFC3339) + ": a run that is asked for upgrades it again, a trigger does not"
+	}
+	return i
 }
 
 // claimOf is what all references take a revision for, and the contradiction if

@@ -20,8 +20,7 @@ func (r *round) repoint(ctx context.Context) error {
 	moves := map[string]*task{}
 	for _, t := range r.tasks {
 		if t.underWay() {
-			from, _ := t.names()
-			moves[from] = t
+			moves[t.from()] = t
 		}
 	}
 	byHolder := map[*Holder][]Reference{}
@@ -79,26 +78,18 @@ func (m mover) move(ctx context.Context, h *Holder, references []Reference) erro
 
 // again reads a holder that was written by somebody else.
 func (m mover) again(ctx context.Context, h *Holder) (*Holder, []Reference, error) {
-	u, err := m.client.holder(ctx, h)
-	if err != nil || u == nil || u.GetUID() != h.UID {
-		return nil, nil, err
-	}
-	for _, s := range m.sources {
-		if s.resource != h.Resource {
-			continue
-		}
-		now, all := s.read(u)
-		var left []Reference
-		for _, ref := range all {
-			if m.moves[ref.Revision] != nil && !ref.Fixed {
-				ref.Holder = now
-				left = append(left, ref)
-			}
-		}
+	now, all, err := m.client.reread(ctx, m.sources, h)
+	if now != nil {
 		now.owned = h.owned
-		return now, left, nil
 	}
-	return nil, nil, nil
+	var left []Reference
+	for _, ref := range all {
+		if m.moves[ref.Revision] != nil && !ref.Fixed {
+			ref.Holder = now
+			left = append(left, ref)
+		}
+	}
+	return now, left, err
 }
 
 func (m mover) write(ctx context.Context, h *Holder, references []Reference) error {
@@ -110,8 +101,7 @@ func (m mover) write(ctx context.Context, h *Holder, references []Reference) err
 			if ref.Subresource != subresource || !t.mayTouch(h) {
 				continue
 			}
-			_, to := t.names()
-			put(content, ref.Path, to)
+			put(content, ref.Path, t.to())
 			place = cmp.Or(place, ref.Path)
 		}
 		if len(content) == 0 {

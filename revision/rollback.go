@@ -3,17 +3,35 @@ package revision
 import (
 	"context"
 	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// beginRollback finds the successor that references are to be led away from.
+// A rollback writes the source first: a removal that is under way then fails, since it
+// names the resourceVersion, and whoever comes next knows what was asked for. Then it
+// repoints references to the source, and keeps the new revision for the retention, as an
+// upgrade keeps the old one. Both say where they come from, so that a reference to the new
+// revision that turns up late is repointed, too.
+
+// rolledBack is when a rollback to a source was asked for; zero if none was.
+func rolledBack(r *appsv1.ControllerRevision) time.Time {
+	t, err := time.Parse(time.RFC3339, r.Annotations[RolledBackAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// beginRollback marks the source, and finds the revision that references lead away from.
 func (r *round) beginRollback(ctx context.Context, t *task) error {
 	if t.source == nil && len(r.successors[t.GetName()]) == 0 {
 		t.ended(Failed, ReasonSourceGone, "there is no such revision, and none that has taken its place")
 		return nil
 	}
 	if t.source == nil {
-		t.ended(Failed, ReasonIrreversible, fmt.Sprintf(
-			"the revision is gone, for its retention is over (%s, unless a run was told another): there is nothing to go back to", t.policy.retention()))
+		t.irreversible()
 		return nil
 	}
 	name := r.successorOf(t.source)
@@ -25,12 +43,29 @@ func (r *round) beginRollback(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
-	if successor == nil {
+	if successor == nil && rolledBack(t.source).IsZero() {
 		t.ended(Failed, ReasonSuccessorGone, name+" took its place, and is gone: have its holders refer to "+t.GetName()+" by hand")
 		return nil
 	}
+	if err := r.markRolledBack(ctx, t, name); err != nil {
+		if apierrors.IsNotFound(err) {
+			t.irreversible()
+			return nil
+		}
+		return r.changed(t, err)
+	}
+	if successor == nil {
+		t.ended(RolledBack, "", "")
+		return nil
+	}
 	t.succeededBy(successor)
-	switch running, unready := busy(r.Of(name), "its successor"); {
+	references := r.Of(name)
+	if len(references) > 0 {
+		if err := r.usedAgain(ctx, t); err != nil {
+			return err
+		}
+	}
+	switch running, unready := busy(references, "its successor"); {
 	case unready != "":
 		t.ended(Pending, ReasonUnready, unready)
 	case running != "" && t.policy.OnRunning != Hold:
@@ -41,25 +76,84 @@ func (r *round) beginRollback(ctx context.Context, t *task) error {
 	return nil
 }
 
-// endRollback removes what nobody refers to any more.
-func (r *round) endRollback(ctx context.Context, t *task, after *Census) error {
-	t.result.Phase = Repointed
-	if why := after.unready(t.successor); why != "" {
-		t.ended(Repointed, ReasonUnready, why)
+// irreversible says that there is no revision to roll back to.
+func (t *task) irreversible() {
+	t.ended(Failed, ReasonIrreversible, fmt.Sprintf(
+		"the revision is gone, for its retention is over (%s, unless a run was told another): there is nothing to go back to", t.policy.retention()))
+}
+
+// markRolledBack writes the source before anything else: it is not to be removed, and no
+// trigger is to upgrade it again.
+func (r *round) markRolledBack(ctx context.Context, t *task, successor string) error {
+	at := rolledBack(t.source)
+	if !at.IsZero() && unreferencedSince(t.source).IsZero() && successorOf(t.source) == successor {
 		return nil
 	}
-	var err error
-	if t.source, err = r.client.metadata(ctx, t.source, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil}); err != nil {
-		return r.changed(t, err)
+	if at.IsZero() {
+		at = r.clock.Now()
 	}
-	if needed := after.Of(t.successor.Name); len(needed) > 0 {
-		t.ended(RolledBack, "", fmt.Sprintf("%s %s names %s, so that a restore looks up %s, which is kept",
-			needed[0].Holder.Kind, needed[0].Holder.Name, needed[0].ImpliedBy, t.successor.Name))
-		return nil
+	marked := at.UTC().Format(time.RFC3339)
+	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{RolledBackAnnotation: &marked, ToAnnotation: &successor, UnreferencedAnnotation: nil})
+	if err == nil {
+		t.source = source
 	}
-	if err := r.client.remove(ctx, t.successor); err != nil {
-		return r.changed(t, err)
+	return err
+}
+
+// heed says whether an upgrade may go on with a source that was rolled back. Only one that
+// was asked for again may, and then the mark goes before anything else is written.
+func (r *round) heed(ctx context.Context, t *task) (bool, error) {
+	at := rolledBack(t.source)
+	switch {
+	case at.IsZero():
+		return true, nil
+	case !t.wish.Again:
+		t.ended(RolledBack, ReasonRolledBack, "it was rolled back at "+at.UTC().Format(time.RFC3339))
+		return false, nil
 	}
-	t.ended(RolledBack, "", "")
-	return nil
+	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{RolledBackAnnotation: nil})
+	if err != nil {
+		return false, r.changed(t, err)
+	}
+	t.source = source
+	return true, nil
+}
+
+// neededBy names a source that late references to the new revision's other sources need
+// it for: one that is gone, or that was not rolled back.
+func (r *round) neededBy(ctx context.Context, t *task) (string, error) {
+	for uid, name := range ancestors(t.successor) {
+		if uid == t.source.UID {
+			continue
+		}
+		other, err := r.client.revision(ctx, t.GetNamespace(), name)
+		switch {
+		case err != nil:
+			return "", err
+		case other == nil, other.UID == uid && rolledBack(other).IsZero():
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// noteUnreferenced writes down since when a revision is not referred to. Two rollbacks may
+// share a new revision: one of them writes it.
+func (r *round) noteUnreferenced(ctx context.Context, t *task) error {
+	noted := r.clock.Now().UTC().Format(time.RFC3339)
+	annotations := map[string]*string{UnreferencedAnnotation: &noted}
+	if !t.wish.Rollback {
+		annotations[ToAnnotation] = &t.successor.Name
+	}
+	old, err := r.client.metadata(ctx, t.old(), nil, annotations)
+	if t.wish.Rollback && apierrors.IsConflict(err) {
+		live, lookErr := r.client.revision(ctx, t.GetNamespace(), t.from())
+		if lookErr == nil && live != nil && !unreferencedSince(live).IsZero() {
+			old, err = live, nil
+		}
+	}
+	if err == nil {
+		t.setOld(old)
+	}
+	return err
 }

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
@@ -33,8 +35,8 @@ const (
 	// pass ended.
 	Created Phase = "Created"
 	// Repointed: everybody refers to the successor, and since when could not be noted
-	// on the source. In a rollback everybody refers to the source again, and the
-	// successor could not be removed.
+	// on the source. In a rollback everybody refers to the source again, and since when
+	// could not be noted on the successor.
 	Repointed Phase = "Repointed"
 	// Held: there is a successor, and somebody still refers to the source.
 	Held Phase = "Held"
@@ -62,6 +64,8 @@ type Wish struct {
 	Policy *Policy
 	// Rollback has everybody refer to the source again.
 	Rollback bool
+	// Again upgrades a source that was rolled back. Otherwise it is left alone.
+	Again bool
 }
 
 // Result is how far one upgrade is, and why not further.
@@ -84,6 +88,10 @@ type task struct {
 	result    Result
 	source    *appsv1.ControllerRevision
 	successor *appsv1.ControllerRevision
+
+	due  bool                       // the old revision is to be removed
+	gone bool                       // it is removed
+	copy *appsv1.ControllerRevision // of the old revision, from just before its removal
 
 	mu     sync.Mutex
 	notLed error // why a reference could not be written
@@ -148,13 +156,64 @@ func (t *task) mayTouch(h *Holder) bool {
 	return true
 }
 
-// names of the revision that references lead away from, and of the one they lead
-// to.
-func (t *task) names() (from, to string) {
+// from is the name of the old revision, that references lead away from.
+func (t *task) from() string {
 	if t.wish.Rollback {
-		return t.successor.Name, t.source.Name
+		return t.successor.Name
 	}
-	return t.wish.Name, t.successor.Name
+	return t.wish.Name
+}
+
+// to is the name of the revision that references lead to.
+func (t *task) to() string {
+	if t.wish.Rollback {
+		return t.source.Name
+	}
+	return t.successor.Name
+}
+
+// old is the revision that is removed in the end; nil if it is gone.
+func (t *task) old() *appsv1.ControllerRevision {
+	if t.wish.Rollback {
+		return t.successor
+	}
+	return t.source
+}
+
+func (t *task) setOld(r *appsv1.ControllerRevision) {
+	if t.wish.Rollback {
+		t.successor = r
+		return
+	}
+	t.source = r
+}
+
+// oldWord is what a message about the task calls the old revision.
+func (t *task) oldWord() string {
+	if t.wish.Rollback {
+		return t.from()
+	}
+	return "it"
+}
+
+// keep ends a pass with the old revision kept.
+func (t *task) keep(reason, message string) {
+	if t.wish.Rollback {
+		t.ended(RolledBack, reason, message)
+		return
+	}
+	t.ended(Retained, reason, message)
+}
+
+// removedOld ends an upgrade or a rollback: the old revision is gone.
+func (t *task) removedOld() {
+	t.gone = true
+	t.result.Until = time.Time{}
+	if t.wish.Rollback {
+		t.ended(RolledBack, "", "")
+		return
+	}
+	t.ended(Succeeded, "", "")
 }
 
 // Advance takes the upgrades of one namespace as far as they can go now. Every
@@ -197,8 +256,8 @@ func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Re
 	return results, err
 }
 
-// batchTasks bounds how old the look is by which a source is removed: at twenty writes a
-// second the last of a batch is half a minute after it.
+// batchTasks bounds how many revisions are in memory with their data, and how many are
+// removed before the scan that repairs what came meanwhile.
 const batchTasks = 200
 
 // advance takes a batch as far as it can go now.
@@ -216,8 +275,17 @@ func (r *round) advance(ctx context.Context) error {
 // every task, a namespace of ten thousand machines would take a hundred megabytes.
 func (r *round) dropData() {
 	for _, t := range r.tasks {
-		t.source, t.successor = nil, nil
+		t.source, t.successor, t.copy = nameOnly(t.source, t.gone), nameOnly(t.successor, t.gone), nil
 	}
+}
+
+// nameOnly is what is left of a revision when its batch is over: later batches look for
+// references to those that are gone.
+func nameOnly(r *appsv1.ControllerRevision, gone bool) *appsv1.ControllerRevision {
+	if r == nil || !gone {
+		return nil
+	}
+	return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}}
 }
 
 // item is what the scan found of what is wished for. Why it is so is for whoever looks
@@ -243,7 +311,8 @@ func (n *namespace) itemOf(name string) *Item {
 type round struct {
 	*Upgrader
 	*namespace
-	tasks []*task
+	tasks   []*task
+	removed []*task // whose old revisions this pass has removed, in all batches
 }
 
 // each visits objects, several at once.
@@ -319,6 +388,9 @@ func (r *round) begin(ctx context.Context, t *task) (err error) {
 		return r.beginRollback(ctx, t)
 	case t.source == nil:
 		return r.beginWithoutSource(ctx, t)
+	}
+	if goOn, err := r.heed(ctx, t); err != nil || !goOn {
+		return err
 	}
 	j := judge(facts{family: r.family, policy: t.policy, definitions: r.definitions, revision: t.source,
 		references: r.Of(t.GetName()), ownerGone: r.ownerGone(t.source), successor: r.successorOf(t.source)})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -14,7 +15,13 @@ import (
 func TestTasksKeepNoData(t *testing.T) {
 	t.Parallel()
 	r := &round{Upgrader: &Upgrader{options: Options{Limiter: walk.NewLimiter(walk.Limits{})}}, namespace: &namespace{Census: newCensus("shop")}}
-	r.tasks = []*task{{wish: Wish{Name: "web"}, source: &appsv1.ControllerRevision{}, successor: &appsv1.ControllerRevision{}}}
+	read := func(name string) *appsv1.ControllerRevision {
+		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}
+	}
+	r.tasks = []*task{
+		{wish: Wish{Name: "web"}, source: read("web"), successor: read("web-v2")},
+		{wish: Wish{Name: "db"}, source: read("db"), successor: read("db-v2"), copy: read("db"), gone: true},
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := r.advance(ctx); err == nil {
@@ -22,5 +29,8 @@ func TestTasksKeepNoData(t *testing.T) {
 	}
 	if one := r.tasks[0]; one.source != nil || one.successor != nil {
 		t.Errorf("the task keeps %v and %v", one.source, one.successor)
+	}
+	if gone := r.tasks[1]; gone.copy != nil || gone.from() != "db" || gone.to() != "db-v2" || gone.successor.ResourceVersion != "" {
+		t.Errorf("of what is removed nothing but the names is kept: %+v", gone)
 	}
 }

@@ -58,12 +58,13 @@ func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report,
 	return report, nil
 }
 
-// wishes are for what a plan would upgrade.
+// wishes are for what a plan would upgrade. A run is asked for, and upgrades again what was
+// rolled back.
 func (n *namespace) wishes() []Wish {
 	var all []Wish
 	for _, i := range n.items {
 		if i.Action == Upgrade || i.Action == Relabel {
-			all = append(all, Wish{Name: i.Name, UID: i.UID})
+			all = append(all, Wish{Name: i.Name, UID: i.UID, Again: true})
 		}
 	}
 	return all

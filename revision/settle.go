@@ -5,69 +5,65 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// settle looks once more who refers to what, and gives up the sources that nobody
-// has referred to for long enough. Between a reference that is found gone and the
-// source that goes there are always two looks and the retention.
+// settle scans once more, and removes the revisions that no object has named for long
+// enough. Between a reference that is found gone and the removal there are always two
+// scans and the retention.
 func (r *round) settle(ctx context.Context) error {
-	var open []*task
-	for _, t := range r.tasks {
-		if t.underWay() {
-			open = append(open, t)
-		}
-	}
-	if len(open) == 0 {
+	open := those(r.tasks, (*task).underWay)
+	if len(open) == 0 && len(r.removed) == 0 {
 		return nil
 	}
-	after, err := r.references(ctx)
+	x, err := r.scan(ctx)
 	if err != nil {
 		return err
 	}
-	return r.visit(ctx, open, func(ctx context.Context, t *task) error {
-		from, to := t.names()
-		references := after.Of(from)
-		needed := len(direct(references)) < len(references)
-		t.result.Referrers = places(slices.Concat(references, after.Of(to)), t.successor.Name)
+	err = r.visit(ctx, open, func(ctx context.Context, t *task) error {
+		references := x.Of(t.from())
+		t.result.Referrers = places(slices.Concat(references, x.Of(t.to())), t.successor.Name)
 		switch {
 		case len(direct(references)) > 0:
 			return r.hold(ctx, t, direct(references))
-		case t.wish.Rollback:
-			return r.endRollback(ctx, t, after)
-		case t.source == nil:
-			t.ended(Succeeded, "", "")
+		case t.old() == nil:
+			t.removedOld()
 			return nil
-		case needed:
-			return r.holdForRestore(ctx, t, references[0], after)
+		case len(references) > 0:
+			return r.holdForRestore(ctx, t, references[0], x)
 		}
-		return r.release(ctx, t, after)
+		return r.retain(ctx, t)
 	})
+	if err != nil {
+		return err
+	}
+	return r.remove(ctx, x)
 }
 
-// references scans the namespace again, for references alone: in all resources that
-// the cluster has by now, since what nobody looks into may hold one.
-func (r *round) references(ctx context.Context) (*Census, error) {
-	sources, err := r.client.sources(ctx, r.family.Describe().Referrers)
+// scan reads the namespace again, for references alone: in all resources that the cluster
+// has by now, since what is not read may hold one.
+func (r *round) scan(ctx context.Context) (*index, error) {
+	sources, err := r.client.sources(ctx, r.family.Describe())
 	if err != nil {
 		return nil, err
 	}
+	found := newCensus(r.Namespace)
 	for census, err := range r.client.censuses(ctx, scan{sources: sources, namespace: r.Namespace}, nil) {
-		return census, err
+		if err != nil {
+			return nil, err
+		}
+		found = census
 	}
-	return newCensus(r.Namespace), nil
+	return &index{Census: found, at: r.local.Now()}, nil
 }
 
-// hold keeps a source that somebody refers to, and forgets that nobody did.
+// hold keeps a revision that is referred to, and drops since when it was not.
 func (r *round) hold(ctx context.Context, t *task, references []Reference) error {
-	first := references[0]
-	message := fmt.Sprintf("%s %s refers to %s at %s", first.Holder.Kind, first.Holder.Name, first.Revision, first.Path)
-	if len(references) > 1 {
-		message += fmt.Sprintf(", and %d more", len(references)-1)
+	if t.old() == nil {
+		t.dangle(references)
+		return nil
 	}
-	if first.Fixed {
+	message := whoNames(references)
+	if references[0].Fixed {
 		message += ": it can't be written, and goes when what runs by it ends"
 	}
 	switch {
@@ -78,67 +74,59 @@ func (r *round) hold(ctx context.Context, t *task, references []Reference) error
 	default:
 		t.ended(Held, ReasonReferenced, message)
 	}
-	if t.source == nil || t.wish.Rollback {
-		return nil
-	}
 	if err := r.referredAgain(ctx, t); !moved(err) {
 		return err
 	}
 	return nil // the next round sees it
 }
 
-// holdForRestore keeps a source that no object names, and that a restore looks up.
-func (r *round) holdForRestore(ctx context.Context, t *task, ref Reference, after *Census) error {
-	t.ended(Held, ReasonNeededForRestore, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
-		ref.Holder.Kind, ref.Holder.Name, ref.ImpliedBy, ref.Path, after.restored(ref).Kind, after.restored(ref).Name, ref.Revision))
+// holdForRestore keeps a revision that no object names, and that a restore looks up.
+func (r *round) holdForRestore(ctx context.Context, t *task, ref Reference, x *index) error {
+	if t.wish.Rollback {
+		t.ended(RolledBack, "", fmt.Sprintf("%s %s names %s, so that a restore looks up %s, which is kept",
+			ref.Holder.Kind, ref.Holder.Name, ref.ImpliedBy, t.from()))
+	} else {
+		t.ended(Held, ReasonNeededForRestore, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
+			ref.Holder.Kind, ref.Holder.Name, ref.ImpliedBy, ref.Path, x.restored(ref).Kind, x.restored(ref).Name, ref.Revision))
+	}
 	if err := r.referredAgain(ctx, t); !moved(err) {
 		return err
 	}
 	return nil // the next pass sees it
 }
 
-// release notes that nobody refers to a source and, when that has been so for
-// long enough, removes it: unless its owner is being copied or restored, which may
-// be about to refer to it.
-func (r *round) release(ctx context.Context, t *task, after *Census) error {
-	now := r.options.Clock.Now()
-	since := unreferencedSince(t.source)
+// retain notes that a revision is not referred to and, when that has been so for long
+// enough, has it removed.
+func (r *round) retain(ctx context.Context, t *task) error {
 	t.result.Phase = Repointed
-	if since.IsZero() {
-		since = now
-		noted := now.UTC().Format(time.RFC3339)
-		var err error
-		if t.source, err = r.client.metadata(ctx, t.source, nil, map[string]*string{ToAnnotation: &t.successor.Name, UnreferencedAnnotation: &noted}); err != nil {
+	if t.wish.Rollback {
+		by, err := r.neededBy(ctx, t)
+		if err != nil {
+			return err
+		}
+		if by != "" {
+			t.keep(ReasonKept, t.from()+" is kept: "+by+" was upgraded to it as well")
+			return nil
+		}
+	}
+	if unreferencedSince(t.old()).IsZero() {
+		if err := r.noteUnreferenced(ctx, t); err != nil {
 			return r.changed(t, err)
 		}
 	}
-	t.result.Phase, t.result.Until = Retained, since.Add(t.policy.retention())
-	unready := after.unready(t.source)
+	now := r.clock.Now()
+	t.result.Until = unreferencedSince(t.old()).Add(t.policy.retention())
 	switch {
 	case t.policy.Retain:
 		t.result.Until = time.Time{}
-		t.ended(Retained, ReasonKept, "nobody refers to it, and it is kept for good")
+		t.keep(ReasonKept, "nobody refers to "+t.oldWord()+", and it is kept for good")
 	case now.Before(t.result.Until):
-		t.ended(Retained, ReasonRetained, "nobody refers to it; it is kept for "+t.policy.retention().String())
-	case unready != "":
-		t.ended(Retained, ReasonUnready, unready)
+		t.keep(ReasonRetained, "nobody refers to "+t.oldWord()+"; it is kept for "+t.policy.retention().String())
 	default:
-		if err := r.client.remove(ctx, t.source); err != nil {
-			return r.changed(t, err)
-		}
-		t.ended(Succeeded, "", "")
+		t.keep("", "")
+		t.due = true
 	}
 	return nil
-}
-
-// unready says why the owner of a revision may be about to refer to it: it is being
-// copied or restored.
-func (c *Census) unready(r *appsv1.ControllerRevision) string {
-	owner := metav1.GetControllerOfNoCopy(r)
-	if owner == nil || c.holders[owner.UID] == nil {
-		return ""
-	}
-	return c.holders[owner.UID].Unready
 }
 
 // changed leaves a revision that somebody else wrote to the next round.

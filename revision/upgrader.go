@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -23,7 +24,8 @@ type Options struct {
 	Policy
 	// Limiter paces all requests; nil means one of its own with default limits.
 	Limiter *walk.Limiter
-	// Clock tells since when a source is kept; nil means the real one.
+	// Clock tells since when a revision is kept; nil means the API server's, as the Date
+	// of its responses has it: several clients write and compare that time.
 	Clock clock.PassiveClock
 	// Progress, if given, is told how far an upgrade is after each of its steps, by
 	// several goroutines at once.
@@ -36,6 +38,8 @@ type Upgrader struct {
 	family  Family
 	options Options
 	client  *client
+	clock   clock.PassiveClock // tells since when a revision is kept
+	local   clock.PassiveClock // tells how old a scan is
 }
 
 // New makes an upgrader. It sends nothing.
@@ -43,14 +47,19 @@ func New(cfg *rest.Config, family Family, o Options) (*Upgrader, error) {
 	if o.Limiter == nil {
 		o.Limiter = walk.NewLimiter(walk.Limits{})
 	}
+	u := &Upgrader{config: cfg, family: family, options: o, local: o.Clock, clock: o.Clock}
 	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+		u.local = clock.RealClock{}
+		server := kube.NewServerClock(u.local)
+		cfg = rest.CopyConfig(cfg)
+		cfg.Wrap(server.RoundTripper)
+		u.clock = server
 	}
-	c, err := newClient(cfg, o.Limiter)
-	if err != nil {
+	var err error
+	if u.client, err = newClient(cfg, o.Limiter); err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	return &Upgrader{config: cfg, family: family, options: o, client: c}, nil
+	return u, nil
 }
 
 // With is the same upgrader with another policy.
@@ -103,6 +112,7 @@ type namespace struct {
 	definitions map[schema.GroupResource]Definition
 	successors  map[string][]heir // by the name of the source
 	kept        map[string]string // sources, by the name of the successor that they say
+	back        map[string]string // sources that were rolled back, by the name of the successor
 }
 
 // heir is a revision that says where it comes from.
@@ -136,7 +146,7 @@ func (n *namespace) heirOf(name string, uid types.UID, noted string) string {
 // namespaces scans a scope.
 func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace, error] {
 	return func(yield func(*namespace, error) bool) {
-		sources, err := u.client.sources(ctx, u.family.Describe().Referrers)
+		sources, err := u.client.sources(ctx, u.family.Describe())
 		if err != nil {
 			yield(nil, err)
 			return
@@ -193,7 +203,7 @@ type look struct {
 }
 
 func (l *look) begin() {
-	l.found = &namespace{sources: l.sources, definitions: l.definitions, successors: map[string][]heir{}, kept: map[string]string{}}
+	l.found = &namespace{sources: l.sources, definitions: l.definitions, successors: map[string][]heir{}, kept: map[string]string{}, back: map[string]string{}}
 	l.seen = map[string]bool{}
 }
 
@@ -206,6 +216,9 @@ func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
 	}
 	if to := successorOf(r); to != "" {
 		l.found.kept[to] = r.Name
+		if first := l.found.back[to]; !rolledBack(r).IsZero() && (first == "" || r.Name < first) {
+			l.found.back[to] = r.Name
+		}
 	}
 	i := judge(facts{family: l.family, policy: l.options.Policy, definitions: l.definitions, revision: r,
 		references: references, ownerGone: c.ownerGone(r), successor: successorOf(r)}).Item
@@ -218,9 +231,18 @@ func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
 // end adds the references that lead nowhere.
 func (l *look) end(c *Census) *namespace {
 	l.found.Census = c
+	for to, source := range l.found.back { // what comes late to a revision that is gone is led back
+		if len(l.found.successors[to]) == 0 {
+			l.found.successors[to] = []heir{{name: source}}
+		}
+	}
 	for i, item := range l.found.items {
 		heir := l.found.heirOf(item.Name, item.UID, item.Successor)
 		item.Successor = heir
+		if !item.RolledBack.IsZero() {
+			l.found.items[i] = l.wasRolledBack(c, item)
+			continue
+		}
 		if heir != "" && (item.Action == Orphan || item.Reason == ReasonUndecodable && len(item.Referrers) == 0) {
 			item = item.takenOver(heir)
 		}
@@ -251,6 +273,18 @@ func (l *look) end(c *Census) *namespace {
 }
 
 func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
+
+// wasRolledBack is an item of a source that was. Where references to the successor are
+// left, the rollback was interrupted.
+func (l *look) wasRolledBack(c *Census, i Item) Item {
+	switch {
+	case !l.seen[i.Successor]:
+		i.Successor = ""
+	case i.Action == Orphan && len(direct(c.Of(i.Successor))) > 0:
+		return i.orAgain()
+	}
+	return i
+}
 
 // missing is a revision that is referred to and is not there.
 func missing(namespace, name string, references []Reference, successors []heir) Item {

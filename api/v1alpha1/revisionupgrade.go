@@ -382,8 +382,9 @@ type ControllerRevisionUpgradeSpec struct {
 	// Suspend leaves everything as it is.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// Rollback leads everybody back to the source and removes the successor. It is
-	// possible until the source is removed.
+	// Rollback repoints references to the source, and removes the successor after the
+	// retention. It is possible until the source is removed. A trigger does not undo it;
+	// set it to false to upgrade again.
 	// +optional
 	Rollback bool `json:"rollback,omitempty"`
 }
@@ -428,7 +429,8 @@ type ControllerRevisionUpgradeStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Losses []string `json:"losses,omitempty"`
-	// RetainedUntil is when the source may be removed.
+	// RetainedUntil is when the source may be removed; after a rollback, when the new
+	// revision may be.
 	// +optional
 	RetainedUntil *metav1.Time `json:"retainedUntil,omitempty"`
 	// Conditions are Ready, Reconciling and Stalled.

@@ -36,7 +36,7 @@ const Name = "kubevirt-instancetype"
 func (Family) Describe() revision.Description {
 	d := revision.Description{
 		Name: Name, Versions: []string{v1alpha1, v1alpha2, v1beta1}, Targets: []string{v1beta1},
-		Owners: owners, Referrers: referrers(),
+		Owners: owners, Referrers: referrers(), Users: users(),
 	}
 	for _, singular := range slices.Sorted(maps.Keys(kinds)) {
 		d.Definitions = append(d.Definitions, kinds[singular].resource())

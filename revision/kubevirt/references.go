@@ -113,6 +113,33 @@ func readRevision(r *unstructured.Unstructured) revision.Holding {
 	return revision.Holding{References: references}
 }
 
+// users are restores: between its first read of a snapshot's content and its end a restore
+// copies the snapshot's revisions, and compares them with the target's.
+func users() []revision.Referrer {
+	return []revision.Referrer{
+		{
+			Resource: schema.GroupResource{Group: "snapshot.kubevirt.io", Resource: "virtualmachinerestores"},
+			Versions: []string{v1beta1, v1alpha1},
+			Read:     readRestore,
+		},
+	}
+}
+
+func readRestore(restore *unstructured.Unstructured) revision.Holding {
+	if truth(object(restore.Object, "status"), "complete") {
+		return revision.Holding{}
+	}
+	spec := object(restore.Object, "spec")
+	target := object(spec, "target")
+	return revision.Holding{
+		Unready: "it is not complete",
+		Uses: []revision.Owner{
+			{Kind: "VirtualMachineSnapshot", Name: text(spec, "virtualMachineSnapshotName")},
+			{Kind: text(target, "kind"), Name: text(target, "name")},
+		},
+	}
+}
+
 // A matcher is one of the two places in which a virtual machine says what it is made
 // by, and what its status recorded of it.
 type matcher struct {

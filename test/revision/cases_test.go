@@ -238,10 +238,14 @@ func TestRollback(t *testing.T) {
 		t.Errorf("%s: %s", r.Phase, r.Message)
 	}
 	c.mustRefer("soup", both("soup-recipe"))
+	c.later(revision.DefaultRetention)
+	if r := back(); r.Phase != revision.RolledBack {
+		t.Errorf("%s: %s", r.Phase, r.Message)
+	}
 	if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe"}) {
 		t.Errorf("revisions %v", got)
 	}
-	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, "")
+	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, revision.ReasonRolledBack)
 	unknown := c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "nobody-knows", Rollback: true})
 	if unknown.Phase != revision.Failed || unknown.Reason != revision.ReasonSourceGone || len(c.revisions()) != 1 {
 		t.Errorf("a name of nothing: %s (%s: %s), revisions %v", unknown.Phase, unknown.Reason, unknown.Message, c.revisions())

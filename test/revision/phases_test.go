@@ -110,15 +110,19 @@ var phaseCases = map[string]phaseCase{
 		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.Pending, why: revision.ReasonRunning,
 	},
 	"rolled back, and no right to remove the successor": {
-		reason: "everybody is back, and the successor is there",
-		before: func(c *corner) { c.run(revision.Policy{}) },
-		may:    []string{"get", "list", "create", "update"},
-		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.Failed, why: revision.ReasonRefused,
+		reason: "everybody is back, and the successor is there though its retention is over",
+		before: func(c *corner) {
+			c.run(revision.Policy{})
+			c.pass(shared.Config(), 0, revision.Policy{}, back)
+			c.later(revision.DefaultRetention)
+		},
+		may:  []string{"get", "list", "create", "update"},
+		wish: back, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"rolled back": {
-		reason: "everybody is back, and nothing is left of the upgrade",
+		reason: "everybody is back, and the successor is kept for the retention",
 		before: func(c *corner) { c.run(revision.Policy{}) },
-		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.RolledBack,
+		wish:   back, want: revision.RolledBack, why: revision.ReasonRetained,
 	},
 }
 
@@ -151,8 +155,7 @@ func TestPhases(t *testing.T) {
 func TestWhatAPassDidNotComeTo(t *testing.T) {
 	c := newCorner(t)
 	c.soup()
-	c.run(revision.Policy{})
-	c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-recipe", Rollback: true}) // so that there is something to write
+	c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-sauce"}) // so that there is one thing to write
 	life := &fault.Transport{Fault: fault.All()["killed before the write"]}
 	u, err := revision.New(life.Config(shared.Config()), kitchen{}, revision.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
 	c.must(u, err)

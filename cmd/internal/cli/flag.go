@@ -92,9 +92,9 @@ func (d *durationFlag) String() string {
 	return time.Duration(*d).String()
 }
 
-func (r *retentionFlag) addTo(c *cobra.Command) {
+func (r *retentionFlag) addTo(c *cobra.Command, which string) {
 	*r = retentionFlag(revision.DefaultRetention)
-	c.Flags().Var(r, "retention", "how long an old revision is kept after the last reference to it is gone; at least "+revision.MinRetention.String())
+	c.Flags().Var(r, "retention", "how long "+which+" is kept after the last reference to it is gone; at least "+revision.MinRetention.String())
 }
 
 func (r *retentionFlag) duration() time.Duration { return time.Duration(*r) }

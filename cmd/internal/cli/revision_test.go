@@ -41,6 +41,7 @@ func TestRevisionPlanCode(t *testing.T) {
 func TestRevisionRunCode(t *testing.T) {
 	kept := revision.Result{Phase: revision.Retained}
 	waits := revision.Result{Phase: revision.Retained, Item: revision.Item{Until: time.Unix(1, 0)}}
+	dangling := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonDangling}}
 	unanswered := revision.Result{Phase: revision.Pending, Item: revision.Item{Reason: revision.ReasonUnanswered}}
 	forbidden := revision.Result{Phase: revision.Analyzing, Item: revision.Item{Reason: revision.ReasonForbidden}}
 	cases := map[string]struct {
@@ -56,6 +57,8 @@ func TestRevisionRunCode(t *testing.T) {
 		"nothing but what is blocked": {revision.Counts{UpToDate: 1, Blocked: 1}, nil, Refused},
 		"nothing but what failed":     {revision.Counts{Failed: 1}, nil, Refused},
 		"others were upgraded":        {revision.Counts{Retained: 1, Blocked: 1}, []revision.Result{waits}, Partial},
+		"a reference dangles":         {revision.Counts{Failed: 1}, []revision.Result{dangling}, Partial},
+		"all are rolled back":         {revision.Counts{RolledBack: 2}, nil, OK},
 		"the server did not answer":   {revision.Counts{Pending: 1}, []revision.Result{unanswered}, Partial},
 		"a permission is missing":     {revision.Counts{Pending: 1}, []revision.Result{forbidden}, Partial},
 	}

@@ -49,7 +49,11 @@ func (a *app) endRevisions(ctx context.Context, f format, p *revisionPass, began
 
 // sayRetained names the command that ends what this one began.
 func (a *app) sayRetained(p *revisionPass) {
-	n, until := p.retained()
+	if n, until := p.kept(revision.RolledBack); n > 0 {
+		a.console.printf("run again after %s to remove %s: %s\n", clockTime(until, a.clock.Now()),
+			report.Count(n, "new revision", "new revisions"), a.commandLine())
+	}
+	n, until := p.kept(revision.Retained)
 	if n == 0 {
 		return
 	}
@@ -79,17 +83,18 @@ func (p *revisionPass) namespaces() []string {
 }
 
 // revisionRunCode: what failed was not written to, so that a run that did nothing
-// else was refused. What is kept for good, as asked for, is not pending.
+// else was refused. What is kept for good, as asked for, is not pending. A reference that
+// names what is gone never is the end of a run, whatever else was done.
 func revisionRunCode(c revision.Counts, results []revision.Result) Code {
 	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.Held > 0
 	pending := c.Pending+c.Deferred+c.Held > 0
-	unanswered := false
+	partial := c.Blocked+c.Failed > 0 && done
 	for _, r := range results {
 		pending = pending || r.Phase == revision.Retained && !r.Until.IsZero()
-		unanswered = unanswered || r.Reason == revision.ReasonUnanswered || r.Reason == revision.ReasonForbidden
+		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling}, r.Reason)
 	}
 	switch {
-	case unanswered, c.Blocked+c.Failed > 0 && done:
+	case partial:
 		return Partial
 	case c.Blocked+c.Failed > 0:
 		return Refused

@@ -20,21 +20,24 @@ import (
 type revisionRollbackOptions struct {
 	revisionScope
 	revisionPolicy
-	names   []string
-	all     bool
-	yes     bool
-	timeout durationFlag
-	output  format
+	names     []string
+	all       bool
+	yes       bool
+	retention retentionFlag
+	timeout   durationFlag
+	output    format
 }
 
 func (a *app) revisionRollbackCommand() *cobra.Command {
 	o := &revisionRollbackOptions{}
 	c := &cobra.Command{
 		Use:   "rollback {NAME... | --all} [-n NAMESPACE]",
-		Short: "Lead everybody back to the old revisions, as long as they are there",
-		Long: "Lead everybody who refers to a new revision back to the old one, and remove the new one\n" +
-			"then. NAME is an old revision, as `" + a.program + " revision status` shows it; where --namespace is\n" +
-			"not given it is looked for in the namespace of the kubeconfig, as kubectl does.\n\n" +
+		Short: "Repoint references to the old revisions, as long as they are there",
+		Long: "Repoint all references to a new revision to the old one, and remove the new one after\n" +
+			"the retention: run the command again after the time that it names. No trigger upgrades the\n" +
+			"old revision again; `" + a.program + " revision run` does. NAME is an old revision, as\n" +
+			"`" + a.program + " revision status` shows it; where --namespace is not given it is looked for in\n" +
+			"the namespace of the kubeconfig, as kubectl does.\n\n" +
 			"There is nothing to go back to once the retention is over and a run has removed the old\n" +
 			"revision: that is refused.\n\n" +
 			"Exit codes: 0 done or nothing to do, 1 something runs and is left for now, 3 refused and\n" +
@@ -58,6 +61,7 @@ func (a *app) revisionRollbackCommand() *cobra.Command {
 	flags.BoolVar(&o.all, "all", false, "every upgrade of the namespace that can be rolled back")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	o.addOnRunning(c)
+	o.retention.addTo(c, "a new revision")
 	flags.Var(&o.timeout, "timeout", "end after this time; the same command goes on with it (default: no limit)")
 	o.output.addTo(c)
 	return c
@@ -102,7 +106,9 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 	defer cancel()
 	began := time.Now()
 	steps := &steps{console: a.console}
-	s, err := a.connectRevisions(ctx, permission.RevisionRollback, &o.revisionScope, revision.Options{Policy: o.policy(), Progress: steps.moved})
+	policy := o.policy()
+	policy.Retention = o.retention.duration()
+	s, err := a.connectRevisions(ctx, permission.RevisionRollback, &o.revisionScope, revision.Options{Policy: policy, Progress: steps.moved})
 	if err != nil {
 		return err
 	}
@@ -116,7 +122,7 @@ func (a *app) revisionRollback(ctx context.Context, o *revisionRollbackOptions) 
 			return &exitError{Refused, err}
 		}
 		if !o.yes {
-			a.console.printf("Lead everybody back to %s in namespace %s on %s? [y/N] ",
+			a.console.printf("Roll back %s in namespace %s on %s? [y/N] ",
 				report.Count(int64(len(meant)), "old revision", "old revisions"), o.namespace, s.where())
 			if err := a.confirm(ctx); err != nil {
 				return err

@@ -72,7 +72,7 @@ func (o *revisionRunOptions) addFlags(c *cobra.Command) {
 	o.dryRun = choice{value: dryRunNone, allowed: []string{dryRunNone, dryRunClient}, kind: "string"}
 	o.dryRun.addTo(c, "dry-run", "", "none; client: say what there is to do, and write nothing")
 	o.revisionPolicy.addTo(c)
-	o.retention.addTo(c)
+	o.retention.addTo(c, "an old revision")
 	flags.BoolVar(&o.retain, "retain", false, "keep old revisions for good")
 	flags.BoolVar(&o.wait, "wait", false, "wait for the end of the retention, and remove the old revisions then")
 	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command goes on with it (default: no limit)")
@@ -189,10 +189,31 @@ func (p *revisionPass) run(ctx context.Context) {
 	}
 	if p.err == nil && p.session.scope.whole() {
 		var after revision.Survey
-		if after, p.err = p.session.Survey(ctx); p.err == nil {
+		if after, p.err = p.session.SurveyEach(ctx, p.dangling); p.err == nil {
 			p.survey = &after
 		}
 	}
+}
+
+// dangling adds references that came meanwhile to a revision that is gone, also to one that
+// this run has removed.
+func (p *revisionPass) dangling(i revision.Item) error {
+	if i.Reason != revision.ReasonSourceGone {
+		return nil
+	}
+	now := revision.Result{Item: i}
+	at := slices.IndexFunc(p.results, func(r revision.Result) bool { return r.Namespace == i.Namespace && r.Name == i.Name })
+	switch {
+	case at < 0:
+		p.results = append(p.results, now)
+	case p.results[at].Phase == revision.Succeeded:
+		p.results[at] = now
+		p.counts.Succeeded, p.counts.Discovered = p.counts.Succeeded-1, p.counts.Discovered-1
+	default:
+		return nil
+	}
+	p.counts.Add(i.Action, now.Phase)
+	return nil
 }
 
 // tally says of each revision that is not at the target what became of it, or why
@@ -237,10 +258,11 @@ func (p *revisionPass) report() report.RevisionRunReport {
 	return r
 }
 
-// retained are the sources that a later run removes, and when it can remove the last.
-func (p *revisionPass) retained() (n int64, until time.Time) {
+// kept are the revisions that a later run removes, and when it can remove the last: after
+// an upgrade the old ones, after a rollback the new ones.
+func (p *revisionPass) kept(phase revision.Phase) (n int64, until time.Time) {
 	for _, r := range p.results {
-		if r.Phase == revision.Retained && !r.Until.IsZero() {
+		if r.Phase == phase && !r.Until.IsZero() {
 			if n++; r.Until.After(until) {
 				until = r.Until
 			}
@@ -252,7 +274,7 @@ func (p *revisionPass) retained() (n int64, until time.Time) {
 // waitOut waits until nothing is retained any more.
 func (a *app) waitOut(ctx context.Context, p *revisionPass) {
 	for p.err == nil {
-		n, until := p.retained()
+		n, until := p.kept(revision.Retained)
 		if n == 0 {
 			return
 		}

@@ -45,7 +45,7 @@ func (a *app) revisionStatusCommand() *cobra.Command {
 	listOnFlagError(a, c, report.NewRevisionPlanList(nil, nil))
 	c.Flags().SortFlags = false
 	o.addTo(c)
-	o.retention.addTo(c)
+	o.retention.addTo(c, "an old revision")
 	o.output.addTo(c)
 	return c
 }

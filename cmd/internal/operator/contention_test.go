@@ -9,11 +9,13 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
@@ -152,7 +154,7 @@ func (c *cluster) leader() string {
 	c.t.Helper()
 	lease := &unstructured.Unstructured{}
 	lease.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
-	err := c.Get(c.t.Context(), client.ObjectKey{Namespace: "default", Name: leaderElectionID([]string{StorageVersionMigrator})}, lease)
+	err := c.Get(c.t.Context(), client.ObjectKey{Namespace: "default", Name: leaderElectionID(StorageVersionMigrator)}, lease)
 	if client.IgnoreNotFound(err) != nil {
 		c.t.Fatal(err)
 	}
@@ -174,7 +176,7 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 
 	other := newClusterOn(t, c.plane)
 	other.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: "+other.group+"}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceSystem)
-	lease := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: leaderElectionID([]string{StorageVersionMigrator})}
+	lease := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: leaderElectionID(StorageVersionMigrator)}
 	c.await("the other manager to work", func() bool { return c.Get(t.Context(), lease, &coordinationv1.Lease{}) == nil })
 	c.unlabel(geese) // both look at it now, and the one that made the migration takes it away
 	c.await("the crdmigration to go", func() bool { return c.migration(geese) == nil })
@@ -190,5 +192,36 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	}
 	if made.Labels["app.kubernetes.io/instance"] != metav1.NamespaceDefault {
 		t.Errorf("labels %v", made.Labels)
+	}
+}
+
+// TestOneManagerLeadsEachFeature, whatever other features it has: one of two managers with
+// different sets of them stands by for the feature that both have.
+func TestOneManagerLeadsEachFeature(t *testing.T) {
+	c := newCluster(t)
+	namespace := "leases-of-features"
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: objectMeta(namespace)}); err != nil {
+		t.Fatal(err)
+	}
+	holders := func() map[string]string {
+		leases, all := &coordinationv1.LeaseList{}, map[string]string{}
+		if err := c.List(t.Context(), leases, client.InNamespace(namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range leases.Items {
+			all[one.Name] = ptr.Deref(one.Spec.HolderIdentity, "")
+		}
+		return all
+	}
+	const migrator, upgrader = "godwit-storage-version-migrator", "godwit-revision-upgrader"
+	scope := "storageVersionMigrator: {scopes: [{group: " + c.group + "}]}"
+	first := c.manageAs(c.plane.Config(), scope, electIn+"="+namespace, EnableRevisionUpgrader+"=true")
+	c.await("the first manager to lead both features", func() bool { now := holders(); return now[migrator] != "" && now[upgrader] != "" })
+	led := holders()
+	c.manageAs(c.plane.Config(), scope, electIn+"="+namespace)
+	first.end(syscall.SIGTERM)
+	c.await("the second manager to lead the feature that it has", func() bool { now := holders()[migrator]; return now != "" && now != led[migrator] })
+	if now := holders(); len(now) != 2 || now[upgrader] != "" {
+		t.Errorf("leases %v, of which the first manager had %v", now, led)
 	}
 }

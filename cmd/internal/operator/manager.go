@@ -49,15 +49,10 @@ type Options struct {
 	Namespace       string // of the leader election; empty: the pod's own
 }
 
-// leaderElectionID is the name of the lease. Managers of other features stand by for
-// each other, and not for these.
-func leaderElectionID(controllers []string) string {
-	parts := []string{"godwit"}
-	for _, name := range controllers {
-		parts = append(parts, component(name))
-	}
-	return strings.Join(parts, "-")
-}
+// leaderElectionID is the name of the lease of a feature. It does not depend on the other
+// features that a process has: of two managers with different --controllers, one leads
+// each feature that both have.
+func leaderElectionID(controller string) string { return "godwit-" + component(controller) }
 
 // Run runs the manager until the context ends.
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
@@ -81,23 +76,57 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = configuration.Limits.bookkeeping()
 	cfg.Burst = int(2 * cfg.QPS)
-	mgr, err := manager.New(cfg, o.manager(scheme, controllers))
-	if err != nil {
-		return fmt.Errorf("make the manager: %w", err)
-	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", synced(mgr))); err != nil {
-		return err
-	}
 	if len(controllers) == 0 {
 		log.FromContext(ctx).Info("No controller is enabled: nothing is migrated", "variable", EnableVariable)
 	}
 	s := setting{Configuration: configuration, limiter: walk.NewLimiter(configuration.Limits.walk()), namespace: o.namespace()}
-	for _, name := range controllers {
-		if err := add[name](mgr, s); err != nil {
-			return fmt.Errorf("set up %s: %w", name, err)
-		}
+	managers, err := o.managers(cfg, scheme, controllers, s)
+	if err != nil {
+		return err
 	}
-	return mgr.Start(ctx)
+	return start(ctx, managers)
+}
+
+// managers are one for each feature, since each is led by itself. The first one serves the
+// endpoints for all; without a feature it is the only one.
+func (o Options) managers(cfg *rest.Config, scheme *runtime.Scheme, controllers []string, s setting) ([]manager.Manager, error) {
+	var all []manager.Manager
+	if len(controllers) == 0 {
+		controllers = []string{""}
+	}
+	for i, name := range controllers {
+		if i > 0 {
+			o.MetricsAddress, o.HealthAddress, o.PprofAddress = "0", "0", ""
+		}
+		mgr, err := manager.New(cfg, o.manager(scheme, name))
+		if err != nil {
+			return nil, fmt.Errorf("make the manager: %w", err)
+		}
+		if name != "" {
+			if err := add[name](mgr, s); err != nil {
+				return nil, fmt.Errorf("set up %s: %w", name, err)
+			}
+		}
+		all = append(all, mgr)
+	}
+	return all, errors.Join(all[0].AddHealthzCheck("ping", healthz.Ping), all[0].AddReadyzCheck("cache", synced(all)))
+}
+
+// start runs all until the context ends, or the first of them does: one that has lost its
+// lease ends the process.
+func start(ctx context.Context, managers []manager.Manager) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ends := make(chan error)
+	for _, mgr := range managers {
+		go func() { ends <- mgr.Start(ctx) }()
+	}
+	var errs []error
+	for range managers {
+		errs = append(errs, <-ends)
+		cancel()
+	}
+	return errors.Join(errs...)
 }
 
 // bookkeepingPerSecond bounds the requests about the manager's own kinds, as statuses and
@@ -154,17 +183,18 @@ func installed(mapper meta.RESTMapper, kinds ...string) error {
 	return nil
 }
 
-func (o Options) manager(scheme *runtime.Scheme, controllers []string) manager.Options {
+func (o Options) manager(scheme *runtime.Scheme, controller string) manager.Options {
 	m := manager.Options{
 		Scheme:                        scheme,
 		HealthProbeBindAddress:        o.HealthAddress,
 		PprofBindAddress:              o.PprofAddress,
-		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              leaderElectionID(controllers),
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
 		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, // half of a small object, and no controller reads them
+	}
+	if o.LeaderElection && controller != "" {
+		m.LeaderElection, m.LeaderElectionID = true, leaderElectionID(controller)
 	}
 	if !o.InsecureMetrics {
 		m.Metrics.SecureServing = true
@@ -235,13 +265,15 @@ func addRevisionUpgrader(mgr manager.Manager, s setting) error {
 	return errors.Join(triggers.SetupWithManager(mgr), upgrades.SetupWithManager(mgr))
 }
 
-// synced is ready once the caches are: before that a reconciler knows nothing.
-func synced(mgr manager.Manager) healthz.Checker {
+// synced is ready once all caches are: before that a reconciler knows nothing.
+func synced(managers []manager.Manager) healthz.Checker {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
-		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("the caches are not filled yet")
+		for _, mgr := range managers {
+			if !mgr.GetCache().WaitForCacheSync(ctx) {
+				return errors.New("the caches are not filled yet")
+			}
 		}
 		return nil
 	}

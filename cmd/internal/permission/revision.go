@@ -1,6 +1,8 @@
 package permission
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,7 +15,7 @@ var controllerRevisions = schema.GroupResource{Group: appsv1.GroupName, Resource
 // was not looked for can be lost.
 func (s Scope) revisionPlan() []Permission {
 	all := []Permission{{Resource: crds, Verbs: []string{"get"}}}
-	for _, r := range s.Family.Referrers {
+	for _, r := range slices.Concat(s.Family.Referrers, s.Family.Users) {
 		all = append(all, s.in(r.Resource, Required, "list"))
 	}
 	if s.Namespace != "" { // to tell a typo from a namespace without revisions
@@ -36,8 +38,9 @@ func (s Scope) revisionRun() []Permission {
 }
 
 // revisionRollback looks for upgrades that the manager has under way. It makes a revision
-// only where a restore of a snapshot would look up one that is gone, and leaves that
-// snapshot as it is where it may not.
+// only where a restore of a snapshot would look up one that is gone, and where an object
+// names one while it is removed. Where it may not, it leaves the snapshot as it is, and
+// reports the reference.
 func (s Scope) revisionRollback() []Permission {
 	all := append(s.revisionPlan(), s.references()...)
 	for _, o := range s.Family.Owners {

@@ -62,6 +62,12 @@ var Of = map[string]Remedy{
 		Command: "see what the other revision is; if nobody refers to it, delete it",
 		Manager: "See what the other revision is. If nobody refers to it, delete it."},
 	revision.ReasonChanged: {Manager: "Nothing: it is looked at again."},
+	revision.ReasonDangling: {Somebody: true,
+		Command: "stop the virtual machine that runs and run again, or run with --on-running=Hold; if the API server refuses the reference, do what its answer says",
+		Manager: "Stop the virtual machine, or wait until what is being done with it ends: the manager looks again each minute. If the API server refuses the reference, do what its answer says."},
+	revision.ReasonRolledBack: {
+		Command: "a run upgrades it again, a trigger does not",
+		Manager: "A trigger does not upgrade it again. To do so set `spec.rollback` of its upgrade to false; if it has none, run `godwit revision run` or make a ControllerRevisionUpgrade that names it."},
 	revision.ReasonReferenced: {
 		Command: "the old revision stays for as long as somebody refers to it: have them refer to the new one",
 		Manager: "See `status.referrers`: the source stays for as long as somebody refers to it."},

@@ -94,7 +94,7 @@ func NewRevisionPlanList(items []revision.Item, survey *revision.Survey) Revisio
 func NewRevisionRunReport(results []revision.Result) RevisionRunReport {
 	r := RevisionRunReport{APIVersion: APIVersion, Kind: "RevisionRunReport", Items: []RevisionRun{}}
 	for _, one := range results {
-		if one.Phase != revision.Retained {
+		if one.Phase != revision.Retained && one.Phase != revision.RolledBack {
 			one.Until = time.Time{} // it is gone, or was never given up
 		}
 		r.Items = append(r.Items, RevisionRun{

@@ -32,7 +32,7 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 	}
 	var text strings.Builder
 	for _, one := range shown {
-		if one.Message == "" || one.Result == StateRetained {
+		if one.Message == "" || one.RetainedUntil != nil || one.Result == StateRetained {
 			continue
 		}
 		mark, tone := "!", attention

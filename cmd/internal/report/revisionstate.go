@@ -80,6 +80,8 @@ func stateOf(r revision.Result) RevisionState {
 	switch {
 	case r.Reason == revision.ReasonRetained:
 		return StateRetained
+	case r.Reason == revision.ReasonRolledBack && r.Phase == "":
+		return StateUpgrade // as a run does again
 	case Waits(r): // a rollback
 		return StateDeferred
 	case r.Action == revision.Upgrade && r.Successor != "", r.Action == revision.Deferred && r.Successor != "", r.Action == "":

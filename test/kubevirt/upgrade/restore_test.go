@@ -308,8 +308,8 @@ func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
-	y.mustHave(source)
-	y.mustPlan(revision.Policy{}, source, revision.Upgrade, "")
+	y.mustHave(source, successor)
+	y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRolledBack)
 	kept()
 	y.later(revision.DefaultRetention)
 	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")

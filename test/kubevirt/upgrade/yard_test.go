@@ -32,6 +32,7 @@ import (
 var (
 	machines = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
 	contents = schema.GroupVersionResource{Group: "snapshot.kubevirt.io", Version: "v1beta1", Resource: "virtualmachinesnapshotcontents"}
+	restores = schema.GroupVersionResource{Group: "snapshot.kubevirt.io", Version: "v1beta1", Resource: "virtualmachinerestores"}
 	pools    = schema.GroupVersionResource{Group: "pool.kubevirt.io", Version: "v1beta1", Resource: "virtualmachinepools"}
 
 	number atomic.Int64
@@ -308,6 +309,13 @@ func must(value any, _ bool, err error) any {
 		panic(err)
 	}
 	return value
+}
+
+func mustSay(t *testing.T, message, word string) {
+	t.Helper()
+	if !strings.Contains(message, word) {
+		t.Errorf("%q does not say %q", message, word)
+	}
 }
 
 func (y *yard) remove(r schema.GroupVersionResource, name string) {

@@ -129,7 +129,7 @@ func TestWhenToLookAgain(t *testing.T) {
 		"others keep changing it":      {at(revision.Held, revision.ReasonChanged, time.Time{}), later},
 		"the end":                      {at(revision.Succeeded, "", time.Time{}), 0},
 	} {
-		if got := again(test.result, now, later); got != test.want {
+		if got := nextLook(test.result, now, later); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -59,8 +60,7 @@ func (l *ledger) add(one *v1alpha1.ControllerRevisionUpgrade) {
 		c.Succeeded++
 	case phase == revision.Skipped: // it is gone, or somebody else has done it
 	case phase == revision.RolledBack:
-		l.failures = fail(l.failures, one.Namespace, one.Spec.TargetName, "RolledBack: somebody has rolled it back; set spec.rollback of the upgrade to false to go on")
-		c.Blocked++
+		l.rolledBack(one.Namespace, one.Spec.TargetName)
 	case phase == revision.Held:
 		c.Held++
 	case phase == revision.Failed:
@@ -75,6 +75,12 @@ func (l *ledger) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	default:
 		c.Pending++
 	}
+}
+
+// rolledBack enters a revision that was rolled back: no trigger undoes that.
+func (l *ledger) rolledBack(namespace, name string) {
+	l.counts.Blocked++
+	l.failures = fail(l.failures, namespace, name, revision.ReasonRolledBack+": references were led back to it. "+remedy.Of[revision.ReasonRolledBack].Manager)
 }
 
 // keepsItsSource for a while, and not for good.

@@ -1,6 +1,7 @@
 package revisionupgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,6 +32,10 @@ type finding struct {
 	unseen int
 	// others are upgrades of these revisions that another trigger or somebody has made.
 	others ledger
+	// byTarget are the upgrades of the namespace that is looked at, by the names of their
+	// revisions.
+	byTarget  map[string][]*v1alpha1.ControllerRevisionUpgrade
+	namespace string
 }
 
 // wanted is a revision that needs an upgrade.
@@ -38,6 +43,7 @@ type wanted struct {
 	namespace, name string
 	uid             types.UID
 	retained        bool // only the end of an upgrade is left
+	rolledBack      bool
 }
 
 // foreign tells whether something is to be waited for of which no event tells.
@@ -65,7 +71,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 			asked = t.Clock.Now()
 		}
 		if f.add(i) && upgrades(spec.Mode) {
-			f.wanted = append(f.wanted, wanted{i.Namespace, i.Name, i.UID, i.Reason == revision.ReasonRetained})
+			f.wanted = append(f.wanted, wanted{i.Namespace, i.Name, i.UID, i.Reason == revision.ReasonRetained, !i.RolledBack.IsZero()})
 		}
 		return nil
 	}
@@ -158,6 +164,10 @@ func (f *finding) add(i revision.Item) bool {
 		if i.Reason == revision.ReasonRetained {
 			return true
 		}
+		if !i.RolledBack.IsZero() {
+			f.counts.Discovered++
+			return true
+		}
 		f.counts.Pending++
 	}
 	f.counts.Discovered++
@@ -203,10 +213,68 @@ func (t *Triggers) say(ctx context.Context, w *statusWriter, f *finding, first b
 	return w.write(ctx, t.upgrading(w.trigger.Spec))
 }
 
-// make makes an upgrade, unless the revision has one.
+// make makes an upgrade, unless the revision has one, or was rolled back.
 func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i wanted, f *finding) error {
+	there, err := t.upgradeOf(ctx, i, f)
+	if err != nil {
+		return err
+	}
+	switch {
+	case there == nil && i.rolledBack:
+		f.others.rolledBack(i.namespace, i.name)
+		return nil
+	case there == nil:
+		return t.create(ctx, upgradeFor(trigger, i), f)
+	case !i.retained && !i.rolledBack && outlived(there):
+		f.unseen++
+		return client.IgnoreNotFound(t.Client.Delete(ctx, there, client.Preconditions{UID: &there.UID})) // the next scan makes another
+	case there.Labels[TriggerLabel] != string(trigger.UID):
+		f.others.add(there)
+	}
+	return nil
+}
+
+// upgradeOf finds the upgrade of a revision by what it is about, whatever it is called: a
+// person may have made it. It is nil if there is none. A scan goes namespace by namespace,
+// and the upgrades of one are listed once.
+func (t *Triggers) upgradeOf(ctx context.Context, i wanted, f *finding) (*v1alpha1.ControllerRevisionUpgrade, error) {
+	if f.byTarget == nil || f.namespace != i.namespace {
+		list := &v1alpha1.ControllerRevisionUpgradeList{}
+		if err := t.Client.List(ctx, list, client.InNamespace(i.namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list the controllerrevisionupgrades of namespace %s: %w", i.namespace, err)
+		}
+		f.namespace, f.byTarget = i.namespace, map[string][]*v1alpha1.ControllerRevisionUpgrade{}
+		for n := range list.Items {
+			name := list.Items[n].Spec.TargetName
+			f.byTarget[name] = append(f.byTarget[name], &list.Items[n])
+		}
+	}
+	for _, one := range f.byTarget[i.name] {
+		if uid := about(one); !spent(one) && (uid == i.uid || uid == "" && !ended(one)) {
+			return one, nil
+		}
+	}
+	return nil, nil
+}
+
+// spent tells an upgrade that a person made and that came to its end: nobody makes it again
+// for its revision, so that a trigger makes one of its own.
+func spent(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	return one.Labels[TriggerLabel] == "" && ended(one) && revision.Phase(one.Status.Phase) != revision.RolledBack
+}
+
+// about is the UID of the revision that an upgrade is about; empty where it is asked for by
+// name alone, and none was found yet.
+func about(one *v1alpha1.ControllerRevisionUpgrade) types.UID {
+	if one.Spec.TargetUID == "" && one.Status.Source != nil {
+		return one.Status.Source.UID
+	}
+	return types.UID(one.Spec.TargetUID)
+}
+
+func upgradeFor(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i wanted) *v1alpha1.ControllerRevisionUpgrade {
 	spec := trigger.Spec
-	upgrade := &v1alpha1.ControllerRevisionUpgrade{
+	return &v1alpha1.ControllerRevisionUpgrade{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: i.namespace, Name: UpgradeName(i.name, i.uid),
 			Labels:          map[string]string{TriggerLabel: string(trigger.UID)},
@@ -217,21 +285,27 @@ func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 			OnRunning: spec.OnRunning, LossPolicy: spec.LossPolicy, Retention: spec.Retention,
 		},
 	}
-	there := &v1alpha1.ControllerRevisionUpgrade{}
-	if t.Client.Get(ctx, client.ObjectKeyFromObject(upgrade), there) == nil {
-		if !i.retained && outlived(there) {
-			f.unseen++
-			return client.IgnoreNotFound(t.Client.Delete(ctx, there, client.Preconditions{UID: &there.UID})) // the next scan makes another
+}
+
+// create makes an upgrade. One that has the name is either this one, which the cache does
+// not have yet, or about another revision: then the whole UID tells them apart.
+func (t *Triggers) create(ctx context.Context, upgrade *v1alpha1.ControllerRevisionUpgrade, f *finding) error {
+	f.unseen++
+	err := t.Client.Create(ctx, upgrade)
+	if apierrors.IsAlreadyExists(err) {
+		there := &v1alpha1.ControllerRevisionUpgrade{}
+		if err := t.Reader.Get(ctx, client.ObjectKeyFromObject(upgrade), there); err != nil {
+			return client.IgnoreNotFound(err) // the next scan makes it
 		}
-		if there.Labels[TriggerLabel] != string(trigger.UID) {
-			f.others.add(there)
+		if there.Spec.TargetName == upgrade.Spec.TargetName && about(there) == about(upgrade) && !spent(there) {
+			return nil
 		}
-		return nil
+		upgrade.Name = revision.EndIn(upgrade.Spec.TargetName, cmp.Or(upgrade.Spec.TargetUID, "gone-"+upgrade.Labels[TriggerLabel]), validation.DNS1123SubdomainMaxLength)
+		err = t.Client.Create(ctx, upgrade)
 	}
-	if err := t.Client.Create(ctx, upgrade); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create controllerrevisionupgrade %s/%s: %w", upgrade.Namespace, upgrade.Name, err)
 	}
-	f.unseen++
 	return nil
 }
 
@@ -242,7 +316,7 @@ func outlived(one *v1alpha1.ControllerRevisionUpgrade) bool {
 	return one.Labels[TriggerLabel] != "" && one.DeletionTimestamp == nil && ended(one) && revision.Phase(one.Status.Phase) != revision.RolledBack
 }
 
-// UpgradeName is the name of a revision's upgrade: one revision has one. A revision
+// UpgradeName is what a trigger calls the upgrade of a revision. A revision
 // that is only referred to, and is gone, has no UID.
 func UpgradeName(name string, uid types.UID) string {
 	tail := "gone"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ const namespacesAtOnce = 4
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines,verbs=get;list;patch
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines/status,verbs=patch
 // +kubebuilder:rbac:groups=snapshot.kubevirt.io,resources=virtualmachinesnapshotcontents,verbs=get;list;patch
+// +kubebuilder:rbac:groups=snapshot.kubevirt.io,resources=virtualmachinerestores,verbs=list
 // +kubebuilder:rbac:groups=pool.kubevirt.io,resources=virtualmachinepools,verbs=get;list;patch
 // A namespace that is being deleted is no reason to restore anything from a backup.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
@@ -130,7 +132,7 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		if r.Phase == revision.Pending && r.ResourceVersion == "" {
 			continue // the pass ended before anybody looked
 		}
-		wait := again(r, now, patience)
+		wait := nextLook(r, now, patience)
 		u.lookAgain(turn[i], now.Add(wait))
 		pause = sooner(pause, wait)
 		err = errors.Join(err, u.record(ctx, turn[i], r))
@@ -289,9 +291,21 @@ func (u *Upgrades) open(ctx context.Context, namespace string, triggers map[type
 	return open, nil
 }
 
-// ended upgrades are left alone, but for one that is to be rolled back.
+// ended upgrades are left alone, but for one that is to be rolled back, or whose new
+// revision is kept after a rollback.
 func ended(one *v1alpha1.ControllerRevisionUpgrade) bool {
-	return one.Status.ObservedGeneration == one.Generation && revision.Phase(one.Status.Phase).Ended()
+	phase := revision.Phase(one.Status.Phase)
+	keeps := phase == revision.RolledBack && one.Status.RetainedUntil != nil
+	return one.Status.ObservedGeneration == one.Generation && phase.Ended() && !keeps
+}
+
+// again tells an upgrade that a person has asked for, though its revision was rolled back,
+// from one that a trigger has made: it was made by hand, or its spec changed since. It is
+// so until the upgrade has begun, which removes the mark from the revision.
+func again(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	begun := !slices.Contains([]revision.Phase{"", revision.Pending, revision.Analyzing}, revision.Phase(one.Status.Phase))
+	asked := one.Labels[TriggerLabel] == "" || one.Generation > 1
+	return asked && !one.Spec.Rollback && (!begun || one.Status.ObservedGeneration < one.Generation)
 }
 
 // wish is about the one revision that was found first, where the spec names any.
@@ -301,7 +315,7 @@ func wish(one *v1alpha1.ControllerRevisionUpgrade) revision.Wish {
 		uid = found.UID
 	}
 	p := policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention)
-	return revision.Wish{Name: spec.TargetName, UID: uid, Policy: &p, Rollback: spec.Rollback}
+	return revision.Wish{Name: spec.TargetName, UID: uid, Policy: &p, Rollback: spec.Rollback, Again: again(one)}
 }
 
 func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolicy, r *v1alpha1.Retention) revision.Policy {
@@ -326,9 +340,12 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 
 // record writes what became of an upgrade, and tells of it if it is news.
 func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade, r revision.Result) error {
-	before := one.Status.Phase
+	before, redo := one.Status.Phase, again(one)
 	v := judge(r)
 	err := u.write(ctx, one, func(s *v1alpha1.ControllerRevisionUpgradeStatus) {
+		if redo && r.Phase == revision.Analyzing {
+			s.Phase = v1alpha1.UpgradePhase(r.Phase) // the mark is still on the revision
+		}
 		fill(s, r)
 		setConditions(&s.Conditions, one.Generation, v)
 	})
@@ -365,9 +382,9 @@ const (
 	rare  = 10 * time.Minute // somebody is to repair something
 )
 
-// again is when to look at an upgrade the next time; zero is never. What waits for others
+// nextLook is when to look at an upgrade the next time; zero is never. What waits for others
 // is looked at with patience, so that looking takes a tenth of the time at most.
-func again(r revision.Result, now time.Time, patience time.Duration) time.Duration {
+func nextLook(r revision.Result, now time.Time, patience time.Duration) time.Duration {
 	switch {
 	case r.Phase == revision.Held && r.Reason == revision.ReasonChanged:
 		return patience // other clients keep changing it
@@ -375,8 +392,12 @@ func again(r revision.Result, now time.Time, patience time.Duration) time.Durati
 		return soon
 	case r.Reason == revision.ReasonForbidden:
 		return rare
+	case r.Reason == revision.ReasonDangling:
+		return later // the virtual machine may stop
 	case r.Reason == revision.ReasonRetained:
 		return max(r.Until.Sub(now), time.Second)
+	case r.Phase == revision.RolledBack && !r.Until.IsZero():
+		return patience // what keeps its new revision is to go
 	case r.Phase.Ended():
 		return 0
 	case r.Phase == revision.Failed:

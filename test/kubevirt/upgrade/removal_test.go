@@ -1,0 +1,208 @@
+package upgrade_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/test/fault"
+	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// due is a yard in which the retention of so many sources is over, one for each of the
+// machines vm-0, vm-1, and so on.
+func due(t *testing.T, n int) *yard {
+	t.Helper()
+	y := newYard(t)
+	for i := range n {
+		y.machine(fmt.Sprintf("vm-%d", i), stash.InSpec, instancetype)
+	}
+	y.run(revision.Policy{})
+	y.later(revision.DefaultRetention)
+	return y
+}
+
+// paced is an upgrader that is slow, and before whose first write something happens.
+func (y *yard) paced(l walk.Limits, w *fault.Transport, first func()) *revision.Upgrader {
+	y.t.Helper()
+	var once sync.Once
+	w.Before = func(int) { once.Do(first) }
+	if w.After == nil {
+		w.After = y.ledger.ours
+	}
+	u, err := revision.New(w.Config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock, Limiter: walk.NewLimiter(l)})
+	y.must(u, err)
+	return u
+}
+
+// names has a new machine name a revision.
+func (y *yard) names(vm, name string, running bool) {
+	y.t.Helper()
+	late := stash.VirtualMachine(y.namespace, vm, stash.InSpec, instancetype)
+	set(name, "spec", "instancetype", "revisionName")(late.Object)
+	if running {
+		late = stash.Running(late)
+	}
+	y.create(late)
+}
+
+// TestNamedWhileSourcesAreRemoved: the removal has begun, at a low rate, when new
+// machines and a snapshot's content name every old revision. A scan of a moment ago does
+// not know them; the one after the removal does, and each reference resolves in the end.
+func TestNamedWhileSourcesAreRemoved(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		reason  string
+		running bool
+		want    revision.Phase
+		names   string
+	}{
+		"by what may be written": {"it is repointed", false, revision.Succeeded, "vm-%d" + instancetypeTail},
+		"by what runs":           {"the policy leaves it alone, and the revision is made again", true, revision.Held, "vm-%d-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const n = 4
+			y := due(t, n)
+			w := &fault.Transport{After: y.ledger.others} // what another client breaks by naming what is about to go is repaired, and not prevented
+			u := y.paced(walk.Limits{MaxWritesPerSecond: 5}, w, func() {
+				for i := range n {
+					y.names(fmt.Sprintf("late-%d", i), instancetype.RevisionName(fmt.Sprintf("vm-%d", i)), test.running)
+				}
+				content := stash.SnapshotContent(y.read(machines, "vm-0"), "late", stash.InSpec)
+				set(instancetype.RevisionName("vm-0"), "spec", "source", "virtualMachine", "spec", "instancetype", "revisionName")(content.Object)
+				y.create(content)
+			})
+			results := y.pass(u)
+			y.mustResolve()
+			for i := range n {
+				source := instancetype.RevisionName(fmt.Sprintf("vm-%d", i))
+				if r := results[source]; r.Phase != test.want {
+					t.Errorf("%s is %s (%s: %s), want %s: %s", source, r.Phase, r.Reason, r.Message, test.want, test.reason)
+				}
+				y.mustRefer(machines, fmt.Sprintf("late-%d", i), map[string]string{inSpec: fmt.Sprintf(test.names, i)})
+			}
+		})
+	}
+}
+
+// TestScanByWhichASourceIsRemovedGrowsOld: a machine names a source that is still to be
+// removed, and the rate is so low that the scan is a minute old when its turn comes.
+func TestScanByWhichASourceIsRemovedGrowsOld(t *testing.T) {
+	t.Parallel()
+	y := due(t, 2)
+	source := instancetype.RevisionName("vm-1")
+	results := y.pass(y.paced(walk.Limits{MaxInFlight: 1}, &fault.Transport{}, func() {
+		y.names("late", source, true)
+		y.later(time.Minute)
+	}))
+	y.mustBe(results, instancetype.RevisionName("vm-0"), revision.Succeeded, "")
+	y.mustBe(results, source, revision.Held, revision.ReasonReferenced)
+	y.mustResolve()
+}
+
+// TestLastReferrersAreReadBeforeARemoval: the scan is a moment old, and GitOps has just
+// reverted the machine that the source belonged to.
+func TestLastReferrersAreReadBeforeARemoval(t *testing.T) {
+	t.Parallel()
+	y := due(t, 2)
+	source := instancetype.RevisionName("vm-1")
+	results := y.pass(y.paced(walk.Limits{MaxInFlight: 1}, &fault.Transport{}, func() {
+		y.change(machines, "vm-1", "", set(source, "spec", "instancetype", "revisionName"))
+	}))
+	y.mustBe(results, source, revision.Held, revision.ReasonReferenced)
+	y.mustResolve()
+	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+}
+
+// TestOwnerIsReadBeforeARemoval: the scan is a moment old, and the machine that owns the
+// source is being restored by now.
+func TestOwnerIsReadBeforeARemoval(t *testing.T) {
+	t.Parallel()
+	y := due(t, 2)
+	source := instancetype.RevisionName("vm-1")
+	results := y.pass(y.paced(walk.Limits{MaxInFlight: 1}, &fault.Transport{}, func() {
+		y.change(machines, "vm-1", "status", set("back", "status", "restoreInProgress"))
+	}))
+	y.mustBe(results, source, revision.Retained, revision.ReasonUnready)
+	y.change(machines, "vm-1", "status", set(nil, "status", "restoreInProgress"))
+	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
+}
+
+// TestRestoreKeepsWhatItMayRead: a VirtualMachineRestore that is not complete may still
+// read the revisions of its snapshot and of its target, also those that another machine
+// owns and the target shares.
+func TestRestoreKeepsWhatItMayRead(t *testing.T) {
+	t.Parallel()
+	restore := func(y *yard, snapshot, vm string) *unstructured.Unstructured {
+		return y.create(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "snapshot.kubevirt.io/v1beta1", "kind": "VirtualMachineRestore",
+			"metadata": map[string]any{"namespace": y.namespace, "name": "back"},
+			"spec": map[string]any{
+				"virtualMachineSnapshotName": snapshot,
+				"target":                     map[string]any{"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": vm},
+			},
+		}})
+	}
+	for name, test := range map[string]struct {
+		reason string
+		begin  func(*yard)
+		end    func(*yard)
+		kept   string
+	}{
+		"of the snapshot": {
+			reason: "the restore copies the snapshot's revisions to a machine that is not there yet",
+			begin:  func(y *yard) { restore(y, "nightly", "another") },
+			end:    func(y *yard) { y.change(restores, "back", "status", set(true, "status", "complete")) },
+			kept:   instancetype.RevisionName("nightly"),
+		},
+		"of the target": {
+			reason: "the restore compares the target's revisions with the snapshot's",
+			begin:  func(y *yard) { restore(y, "unknown", "web") },
+			end:    func(y *yard) { y.remove(restores, "back") },
+			kept:   instancetype.RevisionName("web"),
+		},
+		"of a machine that shares it": {
+			reason: "its owner stands, and the other machine that named it is being restored",
+			begin: func(y *yard) {
+				y.change(machines, "shares", "status", set("back", "status", "restoreInProgress"))
+			},
+			end:  func(y *yard) { y.change(machines, "shares", "status", set(nil, "status", "restoreInProgress")) },
+			kept: instancetype.RevisionName("web"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y, _ := snapshotted(t)
+			y.names("shares", instancetype.RevisionName("web"), false)
+			y.run(revision.Policy{})
+			y.later(revision.DefaultRetention)
+			test.begin(y)
+			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Retained, revision.ReasonUnready)
+			test.end(y)
+			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Succeeded, "")
+		})
+	}
+}
+
+// TestReferenceThatNobodyCouldRepoint to a revision that is gone is an outcome of its
+// own, which names the referrer.
+func TestReferenceThatNobodyCouldRepoint(t *testing.T) {
+	t.Parallel()
+	y := due(t, 1)
+	y.run(revision.Policy{})
+	source := instancetype.RevisionName("vm-0")
+	y.names("late", source, true)
+	r := y.mustBe(y.run(revision.Policy{}), source, revision.Failed, "DanglingReference")
+	for _, word := range []string{"VirtualMachine late", inSpec, "vm-0" + instancetypeTail, "runs"} {
+		mustSay(t, r.Message, word)
+	}
+	y.mustBe(y.run(revision.Policy{OnRunning: revision.Hold}), source, revision.Succeeded, "")
+	y.mustResolve()
+}

@@ -158,8 +158,8 @@ func TestRevisionState(t *testing.T) {
 		"to be repaired":                      {revision.Result{Item: blocked}, StateBlocked},
 		"found to be repaired":                {revision.Result{Item: blocked, Phase: revision.Failed}, StateBlocked},
 		"refused":                             {revision.Result{Item: upgrade, Phase: revision.Failed}, StateFailed},
-		"rolled back before":                  {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRolledBack, Successor: "new"}}, StateUpgrade},
 		"rolled back":                         {revision.Result{Item: upgrade, Phase: revision.RolledBack}, StateRolledBack},
+		"was rolled back":                     {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRolledBack, Successor: "new"}}, StateRolledBack},
 		"removed":                             {revision.Result{Item: retained, Phase: revision.Succeeded}, StateSucceeded},
 	}
 	for name, tc := range cases {

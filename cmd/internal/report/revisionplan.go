@@ -12,7 +12,7 @@ import (
 
 // revisionOrder is that of the table: what a user has to look at comes first.
 var revisionOrder = []RevisionState{
-	StateBlocked, StateDeferred, StateHeld, StateUpgrade, StateRelabel, StateRetained, StateOrphan, StateUpToDate,
+	StateBlocked, StateDeferred, StateHeld, StateUpgrade, StateRelabel, StateRetained, StateRolledBack, StateOrphan, StateUpToDate,
 }
 
 // WriteRevisionPlan writes the census, what is to be done and why, and a sum. What is
@@ -115,7 +115,7 @@ func revisionSum(items []RevisionPlan) string {
 		what string
 	}{
 		{counts[StateUpgrade], "to upgrade"}, {counts[StateRelabel], "to relabel"}, {counts[StateHeld], "held"},
-		{counts[StateRetained], "retained"}, {counts[StateDeferred], "deferred"}, {counts[StateBlocked], "blocked"}, {counts[StateOrphan], "orphaned"},
+		{counts[StateRetained], "retained"}, {counts[StateRolledBack], "rolled back"}, {counts[StateDeferred], "deferred"}, {counts[StateBlocked], "blocked"}, {counts[StateOrphan], "orphaned"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, Number(part.n)+" "+part.what)

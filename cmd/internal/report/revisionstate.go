@@ -58,7 +58,9 @@ func (s RevisionState) problem() bool {
 }
 
 // UnderWay tells revisions that are neither at the target nor left alone.
-func (p RevisionPlan) UnderWay() bool { return p.State.problem() || p.State == StateRetained }
+func (p RevisionPlan) UnderWay() bool {
+	return p.State.problem() || p.State == StateRetained || p.State == StateRolledBack
+}
 
 // Waits tells a rollback that waits for a referrer.
 func Waits(r revision.Result) bool {
@@ -81,7 +83,7 @@ func stateOf(r revision.Result) RevisionState {
 	case r.Reason == revision.ReasonRetained:
 		return StateRetained
 	case r.Reason == revision.ReasonRolledBack && r.Phase == "":
-		return StateUpgrade // as a run does again
+		return StateRolledBack
 	case Waits(r): // a rollback
 		return StateDeferred
 	case r.Action == revision.Upgrade && r.Successor != "", r.Action == revision.Deferred && r.Successor != "", r.Action == "":

@@ -40,8 +40,8 @@ func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 	if len(l.Items) == 0 {
 		text.WriteString("no upgrade is under way or to be begun\n")
 	} else {
-		fmt.Fprintf(&text, "\n%s: %d to upgrade, %d held, %d retained, %d deferred, %d blocked\n", Count(int64(len(l.Items)), "revision", "revisions"),
-			counts[StateUpgrade]+counts[StateRelabel], counts[StateHeld], counts[StateRetained], counts[StateDeferred], counts[StateBlocked])
+		fmt.Fprintf(&text, "\n%s: %d to upgrade, %d held, %d retained, %d rolled back, %d deferred, %d blocked\n", Count(int64(len(l.Items)), "revision", "revisions"),
+			counts[StateUpgrade]+counts[StateRelabel], counts[StateHeld], counts[StateRetained], counts[StateRolledBack], counts[StateDeferred], counts[StateBlocked])
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -32,7 +32,7 @@ const within = 30 * time.Second
 
 // crd PLURAL VERSION...: creates PLURAL.$GROUP, or changes its versions. A
 // version followed by * is the storage version, by - is not served, by + has a
-// status.
+// status, by ! is deprecated, which does not say in favour of what.
 func installCRD(ts *testscript.TestScript, args []string) error {
 	plural, group := args[0], ts.Getenv("GROUP")
 	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
@@ -78,12 +78,15 @@ func versionsOf(args []string) []apiextensionsv1.CustomResourceDefinitionVersion
 	versions := make([]apiextensionsv1.CustomResourceDefinitionVersion, len(args))
 	for i, arg := range args {
 		versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{
-			Name:    strings.TrimRight(arg, "*-+"),
+			Name:    strings.TrimRight(arg, "*-+!"),
 			Served:  !strings.Contains(arg, "-"),
 			Storage: strings.Contains(arg, "*"),
 			Schema: &apiextensionsv1.CustomResourceValidation{
 				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &open},
 			},
+		}
+		if strings.Contains(arg, "!") {
+			versions[i].Deprecated, versions[i].DeprecationWarning = true, new("use another version")
 		}
 		if strings.Contains(arg, "+") {
 			versions[i].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}

@@ -69,7 +69,7 @@ func (a *app) check(ctx context.Context, o *checkOptions) error {
 	}
 	items := make([]report.CRDCheck, len(releases))
 	for i, r := range releases {
-		if items[i], err = s.check(ctx, r); err != nil {
+		if items[i], err = s.check(about(ctx, r.name), r); err != nil {
 			return s.explain(ctx, err)
 		}
 	}

@@ -52,7 +52,7 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 		p.err = f.plan.Unlisted
 	case r.dryRun == dryRunClient:
 	default:
-		r.carryOut(crdmigrator.CountRequests(ctx, f.requests), &p)
+		r.carryOut(crdmigrator.CountRequests(about(ctx, f.name), f.requests), &p)
 	}
 	item := report.CRDRunReport{
 		Name:            f.name,

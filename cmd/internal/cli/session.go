@@ -68,7 +68,7 @@ func (a *app) dial(ctx context.Context, p purpose) (*connection, error) {
 		return nil, badKubeconfig(err)
 	}
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	config.WarningHandler = rest.NewWarningWriter(a.console, rest.WarningWriterOptions{Deduplicate: true})
+	config.WarningHandlerWithContext = &warnings{console: a.console}
 	config.UserAgent = "godwit/" + buildInfo().Version
 	c := &connection{config: config, server: config.Host, context: raw.CurrentContext, purpose: p}
 	if *a.cluster.Context != "" {

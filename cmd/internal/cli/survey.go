@@ -40,7 +40,7 @@ func (s *session) survey(ctx context.Context, names []string) ([]finding, error)
 			for i := range next {
 				f := &findings[i]
 				f.name, f.requests = names[i], &atomic.Int64{}
-				if err := s.find(crdmigrator.CountRequests(ctx, f.requests), f); err != nil {
+				if err := s.find(crdmigrator.CountRequests(about(ctx, f.name), f.requests), f); err != nil {
 					if _, gone := unreachable(err); gone {
 						cancel(s.explain(ctx, err))
 					}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,21 +22,7 @@ var results = map[Result]cell{
 // WriteRuns writes a table of what became of each definition, and names what
 // failed. idle counts definitions that are left out, since nothing was to do.
 func WriteRuns(w io.Writer, s Style, runs []CRDRunReport, idle int) error {
-	t := table{header: []string{"NAME", "RESULT", "STORAGE", "OBJECTS", "MIGRATED", "UNCHANGED", "FAILED", "TRIMMED", "TIME"}}
-	if s.Wide {
-		t.header = append(t.header, "SKIPPED", "GONE", "DEFERRED", "REQUESTS")
-	}
-	for _, r := range runs {
-		row := []cell{
-			{text: r.Name}, results[r.Result], {text: orDash(r.StorageVersion)}, number(r.Objects.Total), number(r.Objects.Migrated),
-			number(r.Objects.Unchanged), failed(r.Objects.Failed), {text: yesNo(r.Trimmed)}, {text: Duration(r.DurationSeconds)},
-		}
-		if s.Wide {
-			row = append(row, number(r.Objects.Skipped), number(r.Objects.Gone), number(r.Objects.Deferred), number(r.Requests))
-		}
-		t.add(row...)
-	}
-	if err := t.write(w, s); err != nil {
+	if err := runTable(s, runs).write(w, s); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -59,6 +46,57 @@ func WriteRuns(w io.Writer, s Style, runs []CRDRunReport, idle int) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// outcome is a column of the table of runs.
+type outcome struct {
+	name string
+	// seldom means that the column is left out where no row has any, unless the table
+	// is wide.
+	seldom bool
+	of     func(Objects) int64
+}
+
+// outcomes are all of them: in each row they add up to the objects.
+var outcomes = []outcome{
+	{"MIGRATED", false, func(o Objects) int64 { return o.Migrated }},
+	{"UNCHANGED", false, func(o Objects) int64 { return o.Unchanged }},
+	{"SKIPPED", false, func(o Objects) int64 { return o.Skipped }},
+	{"GONE", true, func(o Objects) int64 { return o.Gone }},
+	{"DEFERRED", true, func(o Objects) int64 { return o.Deferred }},
+	{"FAILED", false, func(o Objects) int64 { return o.Failed }},
+}
+
+func (o outcome) shown(s Style, runs []CRDRunReport) bool {
+	return !o.seldom || s.Wide || slices.ContainsFunc(runs, func(r CRDRunReport) bool { return o.of(r.Objects) > 0 })
+}
+
+func runTable(s Style, runs []CRDRunReport) *table {
+	shown := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return !o.shown(s, runs) })
+	t := &table{header: []string{"NAME", "RESULT", "STORAGE", "OBJECTS"}}
+	for _, o := range shown {
+		t.header = append(t.header, o.name)
+	}
+	t.header = append(t.header, "TRIMMED", "TIME")
+	if s.Wide {
+		t.header = append(t.header, "REQUESTS")
+	}
+	for _, r := range runs {
+		row := []cell{{text: r.Name}, results[r.Result], {text: orDash(r.StorageVersion)}, number(r.Objects.Total)}
+		for _, o := range shown {
+			c := number(o.of(r.Objects))
+			if o.name == "FAILED" && o.of(r.Objects) > 0 {
+				c.tone = bad
+			}
+			row = append(row, c)
+		}
+		row = append(row, cell{text: yesNo(r.Trimmed)}, cell{text: Duration(r.DurationSeconds)})
+		if s.Wide {
+			row = append(row, number(r.Requests))
+		}
+		t.add(row...)
+	}
+	return t
 }
 
 // Summary is one line about one definition.
@@ -109,14 +147,6 @@ func failedName(namespace, name string) string {
 }
 
 func number(n int64) cell { return cell{text: Number(n)} }
-
-func failed(n int64) cell {
-	c := number(n)
-	if n > 0 {
-		c.tone = bad
-	}
-	return c
-}
 
 func yesNo(b bool) string {
 	if b {

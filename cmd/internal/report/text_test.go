@@ -85,9 +85,9 @@ e.example.com
 				}, 7)
 			},
 			want: `
-NAME                  RESULT        STORAGE   OBJECTS   MIGRATED   UNCHANGED   FAILED   TRIMMED   TIME
-widgets.example.com   ◐ Partial     v2        1,010     1,000      2           4        no        1m1s
-gadgets.example.com   ✓ Succeeded   v1        0         0          0           0        yes       0.0s
+NAME                  RESULT        STORAGE   OBJECTS   MIGRATED   UNCHANGED   SKIPPED   DEFERRED   FAILED   TRIMMED   TIME
+widgets.example.com   ◐ Partial     v2        1,010     1,000      2           3         1          4        no        1m1s
+gadgets.example.com   ✓ Succeeded   v1        0         0          0           0         0          0        yes       0.0s
 
 widgets.example.com
   ✗ prod/a: denied

@@ -34,17 +34,7 @@ const within = 30 * time.Second
 // version followed by * is the storage version, by - is not served, by + has a
 // status, by ! is deprecated, which does not say in favour of what.
 func installCRD(ts *testscript.TestScript, args []string) error {
-	plural, group := args[0], ts.Getenv("GROUP")
-	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group, Labels: map[string]string{"script": group}},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group:    group,
-			Scope:    apiextensionsv1.NamespaceScoped,
-			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
-			Versions: versionsOf(args[1:]),
-		},
-	}
+	crd := definition(ts, args[0], args[1:])
 	err := controlplane.InstallCRDs(context.Background(), clusterOf(ts).Config(), crd)
 	if apierrors.IsAlreadyExists(err) {
 		_, err = controlplane.UpdateCRD(context.Background(), clusterOf(ts).Config(), crd.Name,
@@ -71,6 +61,33 @@ func deleteCRD(ts *testscript.TestScript, args []string) error {
 		ts.Check(err)
 	})
 	return definitions.Delete(ctx, name, metav1.DeleteOptions{})
+}
+
+// crds N VERSION...: creates N of them, many00.$GROUP and so on.
+func installCRDs(ts *testscript.TestScript, args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	crds := make([]*apiextensionsv1.CustomResourceDefinition, n)
+	for i := range crds {
+		crds[i] = definition(ts, fmt.Sprintf("many%02d", i), args[1:])
+	}
+	return controlplane.InstallCRDs(context.Background(), clusterOf(ts).Config(), crds...)
+}
+
+func definition(ts *testscript.TestScript, plural string, versions []string) *apiextensionsv1.CustomResourceDefinition {
+	group := ts.Getenv("GROUP")
+	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group, Labels: map[string]string{"script": group}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group:    group,
+			Scope:    apiextensionsv1.NamespaceScoped,
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+			Versions: versionsOf(versions),
+		},
+	}
 }
 
 func versionsOf(args []string) []apiextensionsv1.CustomResourceDefinitionVersion {

@@ -23,7 +23,7 @@ var remedy = regexp.MustCompile(`an administrator runs: (.+)`)
 // administrator USER: runs what the last command told an administrator to run, and
 // returns when the API server grants USER what that gave.
 func administrator(ts *testscript.TestScript, args []string) error {
-	printed := ts.ReadFile("stderr")
+	printed := ts.ReadFile("stderr") + ts.ReadFile("stdout")
 	found := remedy.FindStringSubmatch(printed)
 	if found == nil {
 		return fmt.Errorf("nothing tells an administrator what to run:\n%s", printed)

@@ -86,6 +86,7 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 		Setup:               func(e *testscript.Env) error { return setUp(e, plane) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"crd":           command(installCRD),
+			"crds":          command(installCRDs),
 			"objects":       command(createObjects),
 			"delete":        command(deleteCRD),
 			"apply":         command(applyObject),

@@ -96,6 +96,11 @@ func (s *session) check(ctx context.Context, r release) (report.CRDCheck, error)
 		c, err = s.Check(ctx, r.crd)
 		return err
 	})
+	for i := range c.Reasons {
+		if c.Reasons[i].Reason == crdmigrator.ReasonForbidden {
+			c.Reasons[i].Remedy = s.purpose.remedy(s.whoAmI(ctx))
+		}
+	}
 	return report.CRDCheck{Name: c.Name, Verdict: string(c.Verdict), RemovedVersions: c.RemovedVersions, Reasons: c.Reasons}, err
 }
 

@@ -28,7 +28,7 @@ func (a *app) ask(ctx context.Context, s *session, findings []finding) error {
 				plans = append(plans, f.item())
 			}
 		}
-		if err := report.WritePlans(a.console, a.style(a.streams.ErrOut, format{}), plans); err != nil {
+		if err := report.WritePlans(a.console, a.style(a.streams.ErrOut, format{}), plans, true); err != nil {
 			return err
 		}
 		a.console.printf("\nMigrate them on %s? [y/N] ", s.where())

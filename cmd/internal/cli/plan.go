@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -31,6 +30,8 @@ func (a *app) planCommand() *cobra.Command {
 			"server try the write of a run on one object of each namespace, up to 20 of them and\n" +
 			"for 20 s, as a dry run. Whoever denies it is in the way; whoever changes the object is\n" +
 			"a warning, marked !.\n\n" +
+			"Clean CRDs are counted and not listed, unless they are named or with -o wide. Permissions\n" +
+			"that are missing are told for all CRDs at once, with the command that grants them.\n\n" +
 			"States: Clean (nothing to do), Ready (a run would migrate), Blocked (it would refuse),\n" +
 			"Unknown (the API server did not list the objects; the reason says why).\n" +
 			"Exit codes: 0 all are clean, 1 some are ready, 3 some are blocked, 2 some are unknown\n" +
@@ -74,14 +75,13 @@ func (a *app) plan(ctx context.Context, o *planOptions) error {
 		if len(plans) == 0 && len(findings) > 0 {
 			return nil // the errors say it all
 		}
-		return report.WritePlans(w, a.style(a.streams.Out, o.output), plans)
+		return report.WritePlans(w, a.style(a.streams.Out, o.output), plans, len(o.names) > 0)
 	})
 	if err != nil {
 		return err
 	}
 	a.sayProblems(findings)
-	a.sayUncountable(ctx, s, findings)
-	a.sayServersUnread(ctx, s, findings)
+	a.sayLacking(ctx, s, findings)
 	return exit(planCode(findings))
 }
 
@@ -96,6 +96,7 @@ func (a *app) look(ctx context.Context, c permission.Command, sel selection, o c
 		return nil, nil, err
 	}
 	findings, err := s.survey(ctx, names)
+	s.nameLacking(ctx, findings)
 	return s, findings, err
 }
 
@@ -114,47 +115,6 @@ func (a *app) sayProblems(findings []finding) {
 	for _, f := range findings {
 		if f.problem != nil {
 			a.console.problem(f.problem)
-		}
-	}
-}
-
-// sayUncountable names the grants without which plans are unknown, of which there
-// may be hundreds.
-func (a *app) sayUncountable(ctx context.Context, s *session, findings []finding) {
-	var resources []string
-	for _, f := range findings {
-		if f.mayNotBeListed() {
-			resources = append(resources, f.name)
-		}
-	}
-	if len(resources) == 0 {
-		return
-	}
-	user := s.whoAmI(ctx)
-	a.console.printf("? %s may not list the objects of %s; an administrator grants it:\n", user,
-		report.Count(int64(len(resources)), "customresourcedefinition", "customresourcedefinitions"))
-	for i, name := range resources {
-		if i == maxGrants {
-			a.console.printf("  … and so on for %s\n", report.Count(int64(len(resources)-i), "more", "more"))
-			break
-		}
-		a.console.printf("  %s\n", crdmigrator.Grant{Verb: "list", Resource: schema.ParseGroupResource(name)}.Command(user))
-	}
-}
-
-// maxGrants bounds the commands that are printed: an administrator sees the
-// pattern.
-const maxGrants = 5
-
-// sayServersUnread says that nobody can tell whether every API server has
-// adopted a storage version, and names the right to see it.
-func (a *app) sayServersUnread(ctx context.Context, s *session, findings []finding) {
-	for _, f := range findings {
-		if f.problem == nil && f.plan.ServersUnread != "" {
-			user := s.whoAmI(ctx)
-			a.console.printf("? %s may not see which API servers there are, so time alone decides when a run begins to write; "+
-				"an administrator grants it: %s\n", user, crdmigrator.LeaseGrant.Command(user))
-			return
 		}
 	}
 }

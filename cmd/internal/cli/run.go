@@ -120,7 +120,7 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 		a.sayProblems(findings)
 		return exit(Error)
 	}
-	a.sayServersUnread(ctx, s, findings)
+	a.sayLacking(ctx, s, findings)
 	if o.changes() && !o.yes && mayWrite(findings) {
 		if err := a.ask(ctx, s, findings); err != nil {
 			return err
@@ -160,22 +160,41 @@ func (a *app) migrate(ctx context.Context, s *session, o *runOptions, findings [
 	return items
 }
 
-// writeRuns leaves out of the table what is clean, unless it was asked for by
-// name.
+// writeRuns leaves out of the table what is clean, and what only lacks permissions if
+// that is much, unless it was asked for by name or the table is wide.
 func (a *app) writeRuns(o *runOptions, items []report.CRDRunReport, findings []finding) error {
 	return write(a.streams.Out, o.output, report.RunReportList(items), func(w io.Writer) error {
 		style := a.style(a.streams.Out, o.output)
 		if o.dryRun.value == dryRunClient {
-			return report.WritePlans(w, style, readable(findings))
+			return report.WritePlans(w, style, readable(findings), len(o.names) > 0)
 		}
-		shown := items
-		if pending := ready(findings); len(o.names) == 0 {
-			shown = slices.DeleteFunc(slices.Clone(items), func(item report.CRDRunReport) bool {
-				return item.Result == report.Nothing && !pending[item.Name]
-			})
-		}
-		return report.WriteRuns(w, style, shown, len(items)-len(shown))
+		shown, folded := foldRuns(items, findings, len(o.names) > 0 || style.Wide)
+		return report.WriteRuns(w, style, shown, folded)
 	})
+}
+
+// foldRuns parts what has a row from what is counted only.
+func foldRuns(items []report.CRDRunReport, findings []finding, all bool) (shown []report.CRDRunReport, folded report.Folded) {
+	if all {
+		return items, folded
+	}
+	pending, lacking := ready(findings), map[string]bool{}
+	for _, f := range findings {
+		if f.onlyLacks() {
+			lacking[f.name] = true
+		}
+	}
+	for _, item := range items {
+		switch {
+		case item.Result == report.Nothing && !pending[item.Name]:
+			folded.Clean++
+		case lacking[item.Name] && len(lacking) > report.ManyLacking:
+			folded.Lacking++
+		default:
+			shown = append(shown, item)
+		}
+	}
+	return shown, folded
 }
 
 // endRun chooses the code and says how to go on.

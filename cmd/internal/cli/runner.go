@@ -48,7 +48,7 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 		p.err = &crdmigrator.BlockedError{CRD: f.name, Blockers: refusals}
 	case ctx.Err() != nil:
 		p.err = context.Cause(ctx)
-	case r.dryRun == dryRunClient && f.plan.State == crdmigrator.StateUnknown:
+	case f.plan.State == crdmigrator.StateUnknown && (f.lacks != nil || r.dryRun == dryRunClient):
 		p.err = f.plan.Unlisted
 	case r.dryRun == dryRunClient:
 	default:

@@ -20,6 +20,7 @@ type finding struct {
 	requests *atomic.Int64 // all that were sent for it
 	facts    crdmigrator.Facts
 	plan     crdmigrator.Plan
+	lacks    *problem // permissions that are missing
 	problem  *problem // it could not be read
 }
 
@@ -91,11 +92,6 @@ func patiently(ctx context.Context, read func() error) error {
 			return cause
 		}
 	}
-}
-
-// mayNotBeListed: all that keeps the plan from being known is a permission.
-func (f finding) mayNotBeListed() bool {
-	return f.problem == nil && f.plan.State == crdmigrator.StateUnknown && f.plan.Unlisted.Reason == crdmigrator.ReasonForbidden
 }
 
 // item is the finding in the form of the contract.

@@ -45,17 +45,17 @@ func (s Scope) crdPlan() []Permission {
 	for _, r := range s.objects() {
 		all = append(all, Permission{Resource: r, Verbs: []string{"list"}, Need: Optional})
 	}
-	return append(all, ofGrants(crdmigrator.OptionalPermissions(schema.GroupResource{}, crdmigrator.Options{}), Optional)...)
+	return append(all, OfGrants(crdmigrator.OptionalPermissions(schema.GroupResource{}, crdmigrator.Options{}), Optional)...)
 }
 
 func (s Scope) crdRun() []Permission {
 	o := crdmigrator.Options{Policy: crdmigrator.Policy{Write: s.Write}, Rehearse: true}
 	all := s.readCRDs()
 	for _, r := range s.objects() {
-		all = append(all, ofGrants(crdmigrator.RequiredPermissions(r, o), Required)...)
+		all = append(all, OfGrants(crdmigrator.RequiredPermissions(r, o), Required)...)
 	}
 	for _, r := range s.objects() {
-		all = append(all, ofGrants(crdmigrator.OptionalPermissions(r, o), Optional)...)
+		all = append(all, OfGrants(crdmigrator.OptionalPermissions(r, o), Optional)...)
 	}
 	return all
 }

@@ -65,8 +65,8 @@ func List(all []Permission) string {
 	return strings.Join(texts, "; ")
 }
 
-// ofGrants are permissions as package crdmigrator lists them.
-func ofGrants(grants []crdmigrator.Grant, need Need) []Permission {
+// OfGrants are permissions as package crdmigrator lists them.
+func OfGrants(grants []crdmigrator.Grant, need Need) []Permission {
 	all := make([]Permission, len(grants))
 	for i, g := range grants {
 		all[i] = Permission{Verbs: []string{g.Verb}, Resource: g.Resource, Namespace: g.Namespace, Need: need}

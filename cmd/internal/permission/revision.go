@@ -18,12 +18,13 @@ func (s Scope) revisionPlan() []Permission {
 	for _, r := range slices.Concat(s.Family.Referrers, s.Family.Users) {
 		all = append(all, s.in(r.Resource, Required, "list"))
 	}
-	if s.Namespace != "" { // to tell a typo from a namespace without revisions
-		all = append(all, Permission{
-			Resource: schema.GroupResource{Resource: "namespaces"}, Verbs: []string{"get"}, Names: []string{s.Namespace}, Need: Optional,
-		})
+	// To tell a typo from a namespace without revisions, and a namespace that is being
+	// deleted from one that lost a revision.
+	namespaces := Permission{Resource: schema.GroupResource{Resource: "namespaces"}, Verbs: []string{"get"}, Need: Optional}
+	if s.Namespace != "" {
+		namespaces.Names = []string{s.Namespace}
 	}
-	return all
+	return append(all, namespaces)
 }
 
 // revisionRun writes references and revisions. The new revisions have owners, whose

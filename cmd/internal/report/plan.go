@@ -18,9 +18,11 @@ var planStates = map[string]cell{
 }
 
 // WritePlans writes a table of plans, what blocks them or should be known and what
-// cures it, and a sum. What there is to do comes first.
-func WritePlans(w io.Writer, s Style, plans []CRDPlan) error {
-	plans = slices.Clone(plans)
+// fixes it, and a sum. What there is to do comes first. Plans without anything to say
+// are only counted, unless all are asked for or the table is wide.
+func WritePlans(w io.Writer, s Style, plans []CRDPlan, all bool) error {
+	sum := planSum(plans)
+	plans, folded := foldPlans(plans, all || s.Wide)
 	slices.SortStableFunc(plans, func(a, b CRDPlan) int { return planOrder(a) - planOrder(b) })
 	t := table{header: []string{"NAME", "STATE", "STORAGE", "STORED", "OBJECTS"}}
 	if s.Wide {
@@ -40,28 +42,93 @@ func WritePlans(w io.Writer, s Style, plans []CRDPlan) error {
 	}
 	var text strings.Builder
 	for _, p := range plans {
-		unknown := p.unknown()
-		if len(p.Blockers)+len(p.Warnings) > 0 || unknown != nil {
-			fmt.Fprintf(&text, "\n%s\n", p.Name)
-		}
-		if unknown != nil {
-			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(bad, "? "+unknown.Reason+":"), unknown.Message, unknown.Remedy)
-		}
-		for _, b := range p.Blockers {
-			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
-		}
-		for _, b := range p.Warnings {
-			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(attention, "! "+b.Reason+":"), b.Message, b.Remedy)
-		}
+		p.explain(&text, s)
 	}
 	for _, p := range plans {
 		if p.ManagedFields == "Stale" {
 			fmt.Fprintf(&text, "\n%s: managedFields of objects name versions that are not served; a run cleans them\n", p.Name)
 		}
 	}
-	fmt.Fprintf(&text, "\n%s\n", planSum(plans))
+	if len(plans) > 0 {
+		text.WriteByte('\n')
+	}
+	if folded.Lacking > 0 {
+		fmt.Fprintf(&text, "%s not shown, because permissions are missing; -o wide shows all\n", CRDs(folded.Lacking))
+	}
+	fmt.Fprintf(&text, "%s\n", sum)
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// explain says what blocks a plan or should be known, under its name.
+func (p CRDPlan) explain(text *strings.Builder, s Style) {
+	var lines strings.Builder
+	if unknown := p.unknown(); unknown != nil {
+		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.paint(bad, "? "+unknown.Reason+":"), unknown.Message, unknown.Remedy)
+	}
+	for _, b := range p.Blockers {
+		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.paint(bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
+	}
+	for _, b := range p.Warnings {
+		if b.Reason == ReasonForbidden {
+			continue // told for all CRDs at once
+		}
+		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.paint(attention, "! "+b.Reason+":"), b.Message, b.Remedy)
+	}
+	if lines.Len() > 0 {
+		fmt.Fprintf(text, "\n%s\n%s", p.Name, lines.String())
+	}
+}
+
+// Folded counts CRDs without a row in a table.
+type Folded struct {
+	// Clean means that there is nothing to do.
+	Clean int64
+	// Lacking means that permissions are missing, and nothing else is known to be in
+	// the way.
+	Lacking int64
+}
+
+// ManyLacking is how many CRDs that lack permissions have rows of their own; more
+// are one line.
+const ManyLacking = 5
+
+func foldPlans(plans []CRDPlan, all bool) (shown []CRDPlan, folded Folded) {
+	shown = slices.Clone(plans)
+	slices.SortStableFunc(shown, func(a, b CRDPlan) int { return planOrder(a) - planOrder(b) })
+	if all {
+		return shown, folded
+	}
+	var lacking int
+	for _, p := range plans {
+		if p.onlyLacks() {
+			lacking++
+		}
+	}
+	shown = slices.DeleteFunc(shown, func(p CRDPlan) bool {
+		switch {
+		case p.State == string(crdmigrator.Clean) && len(p.Warnings) == 0:
+			folded.Clean++
+		case p.onlyLacks() && lacking > ManyLacking:
+			folded.Lacking++
+		default:
+			return false
+		}
+		return true
+	})
+	return shown, folded
+}
+
+// onlyLacks means that missing permissions are all there is to say.
+func (p CRDPlan) onlyLacks() bool {
+	forbidden := func(b godwit.Blocker) bool { return b.Reason == ReasonForbidden }
+	switch crdmigrator.State(p.State) {
+	case crdmigrator.StateUnknown:
+		return p.Unlisted != nil && p.Unlisted.Reason == ReasonForbidden && len(p.Warnings) == 0
+	case crdmigrator.Blocked:
+		return p.Unlisted != nil && p.Unlisted.Reason == ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b godwit.Blocker) bool { return !forbidden(b) })
+	}
+	return false
 }
 
 func planOrder(p CRDPlan) int {
@@ -77,29 +144,33 @@ func (p CRDPlan) unknown() *Unlisted {
 	return p.Unlisted
 }
 
-// planSum never adds up what it could not count.
+// planSum never adds up what was not counted, nor says that there is nothing to
+// migrate where something was not.
 func planSum(plans []CRDPlan) string {
 	states := map[string]int64{}
-	var objects, uncounted int64
+	var objects, uncounted, blocked int64 // of which blocked were not counted either
 	for _, p := range plans {
 		states[p.State]++
 		switch {
-		case p.State != "Ready" || onlyManagedFields(p):
+		case p.State == string(crdmigrator.Clean):
+		case p.Objects == nil && p.State == string(crdmigrator.Blocked):
+			blocked++
 		case p.Objects == nil:
 			uncounted++
-		default:
+		case p.State == string(crdmigrator.Ready) && !onlyManagedFields(p):
 			objects += *p.Objects
 		}
 	}
-	sum := fmt.Sprintf("%s: %d clean, %d ready, %d blocked",
-		Count(int64(len(plans)), "customresourcedefinition", "customresourcedefinitions"), states["Clean"], states["Ready"], states["Blocked"])
+	sum := fmt.Sprintf("%s: %d clean, %d ready, %d blocked", CRDs(int64(len(plans))), states["Clean"], states["Ready"], states["Blocked"])
 	if states["Unknown"] > 0 {
 		sum += fmt.Sprintf(", %d unknown", states["Unknown"])
 	}
-	if states["Ready"] == 0 {
+	switch {
+	case states["Ready"] == 0:
 		return sum
-	}
-	if uncounted > 0 {
+	case uncounted+blocked > 0 && objects == 0:
+		return sum + "; how many objects to migrate is unknown"
+	case uncounted > 0:
 		return sum + fmt.Sprintf("; at least %s to migrate", Count(objects, "object", "objects"))
 	}
 	return sum + fmt.Sprintf("; %s to migrate", Count(objects, "object", "objects"))

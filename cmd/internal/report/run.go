@@ -20,8 +20,8 @@ var results = map[Result]cell{
 }
 
 // WriteRuns writes a table of what became of each definition, and names what
-// failed. idle counts definitions that are left out, since nothing was to do.
-func WriteRuns(w io.Writer, s Style, runs []CRDRunReport, idle int) error {
+// failed.
+func WriteRuns(w io.Writer, s Style, runs []CRDRunReport, folded Folded) error {
 	if err := runTable(s, runs).write(w, s); err != nil {
 		return err
 	}
@@ -41,8 +41,11 @@ func WriteRuns(w io.Writer, s Style, runs []CRDRunReport, idle int) error {
 			fmt.Fprintf(&text, "  … and %s\n", Count(more, "more object", "more objects"))
 		}
 	}
-	if idle > 0 {
-		fmt.Fprintf(&text, "%s: nothing to do\n", Count(int64(idle), "clean customresourcedefinition", "clean customresourcedefinitions"))
+	if folded.Clean > 0 {
+		fmt.Fprintf(&text, "%s: nothing to do\n", Count(folded.Clean, "clean customresourcedefinition", "clean customresourcedefinitions"))
+	}
+	if folded.Lacking > 0 {
+		fmt.Fprintf(&text, "%s: not begun, because permissions are missing\n", CRDs(folded.Lacking))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -51,6 +51,9 @@ func Number(n int64) string {
 	return digits
 }
 
+// CRDs is a number of CustomResourceDefinitions.
+func CRDs(n int64) string { return Count(n, "customresourcedefinition", "customresourcedefinitions") }
+
 // Count is a number and its noun.
 func Count(n int64, one, many string) string {
 	if n == 1 {

@@ -2,12 +2,16 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
 // Whatever became of the objects, a reader can add up the columns and gets their
@@ -25,7 +29,7 @@ func TestColumnsOfRunsAddUp(t *testing.T) {
 		for _, s := range []Style{{}, {Wide: true}} {
 			var text bytes.Buffer
 			runs := []CRDRunReport{{Name: "a.example.com", Objects: ObjectsOf(counts)}, {Name: "b.example.com", Objects: ObjectsOf(godwit.Counts{Migrated: 1})}}
-			if err := WriteRuns(&text, s, runs, 0); err != nil {
+			if err := WriteRuns(&text, s, runs, Folded{}); err != nil {
 				t.Fatal(err)
 			}
 			lines := strings.Split(text.String(), "\n")
@@ -48,6 +52,79 @@ func TestColumnsOfRunsAddUp(t *testing.T) {
 					t.Errorf("%s, wide %v: the columns of %q add up to %d, and there are %d objects", name, s.Wide, line, sum, want)
 				}
 			}
+		}
+	}
+}
+
+func planOf(i int, state crdmigrator.State, stored ...string) CRDPlan {
+	p := CRDPlan{Name: fmt.Sprintf("w%03d.example.com", i), State: string(state), StorageVersion: "v2", StoredVersions: stored}
+	if state == crdmigrator.StateUnknown {
+		p.Unlisted = &Unlisted{Reason: ReasonForbidden, Message: "alice lacks permissions", Remedy: "grant them"}
+	}
+	return p
+}
+
+// A user with no more than get and list of CRDs reads a few lines about 300 of them,
+// and each row that there is something to do about.
+func TestManyPlansWithoutPermissionsAreFolded(t *testing.T) {
+	var plans []CRDPlan
+	for i := range 300 {
+		p := planOf(i, crdmigrator.StateUnknown, "v2")
+		if i == 7 {
+			p = planOf(i, crdmigrator.Ready, "v1", "v2")
+			p.Warnings = []godwit.Warning{{Reason: ReasonForbidden, Message: "a run needs permissions", Remedy: "grant them"}}
+		}
+		plans = append(plans, p)
+	}
+	folded := `NAME               STATE     STORAGE   STORED   OBJECTS
+w007.example.com   ● Ready   v2        v1,v2    ?
+
+299 customresourcedefinitions not shown, because permissions are missing; -o wide shows all
+300 customresourcedefinitions: 0 clean, 1 ready, 0 blocked, 299 unknown; how many objects to migrate is unknown
+`
+	for name, test := range map[string]struct {
+		style Style
+		all   bool
+		plans []CRDPlan
+		want  string // empty: a row for each
+	}{
+		"many":       {plans: plans, want: folded},
+		"wide":       {plans: plans, style: Style{Wide: true}},
+		"named":      {plans: plans, all: true},
+		"only a few": {plans: plans[:ManyLacking]},
+	} {
+		var text bytes.Buffer
+		if err := WritePlans(&text, test.style, test.plans, test.all); err != nil {
+			t.Fatal(err)
+		}
+		if rows := strings.Count(text.String(), ".example.com"); test.want == "" && rows != len(test.plans) {
+			t.Errorf("%s: %d rows, want %d", name, rows, len(test.plans))
+		}
+		if diff := cmp.Diff(test.want, text.String()); test.want != "" && diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Where objects were not counted the sum does not say that there are none.
+func TestSumNeverSaysNothingBesideAQuestionMark(t *testing.T) {
+	counted := func(n int64, p CRDPlan) CRDPlan { p.Objects = &n; return p }
+	ready := planOf(0, crdmigrator.Ready, "v1", "v2")
+	for name, test := range map[string]struct {
+		plans []CRDPlan
+		want  string
+	}{
+		"none counted":       {[]CRDPlan{ready}, "; how many objects to migrate is unknown"},
+		"none, and unknown":  {[]CRDPlan{counted(0, ready), planOf(1, crdmigrator.StateUnknown, "v2")}, "; how many objects to migrate is unknown"},
+		"none, and blocked":  {[]CRDPlan{counted(0, ready), planOf(1, crdmigrator.Blocked, "v1", "v2")}, "; how many objects to migrate is unknown"},
+		"some, and blocked":  {[]CRDPlan{counted(3, ready), planOf(1, crdmigrator.Blocked, "v1", "v2")}, "; 3 objects to migrate"},
+		"some, and a ?":      {[]CRDPlan{counted(3, ready), ready}, "; at least 3 objects to migrate"},
+		"all counted":        {[]CRDPlan{counted(3, ready), counted(4, ready)}, "; 7 objects to migrate"},
+		"counted, and none":  {[]CRDPlan{counted(0, ready)}, "; 0 objects to migrate"},
+		"nothing to migrate": {[]CRDPlan{planOf(0, crdmigrator.Clean, "v2")}, "blocked"},
+	} {
+		if got := planSum(test.plans); !strings.HasSuffix(got, test.want) {
+			t.Errorf("%s: %q, want it to end in %q", name, got, test.want)
 		}
 	}
 }

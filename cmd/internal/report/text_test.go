@@ -20,7 +20,7 @@ func TestText(t *testing.T) {
 		want   string
 	}{
 		"plans": {
-			reason: "what is in the way comes first; what can't be counted is not added up",
+			reason: "what is in the way comes first; what is clean is only counted; what can't be counted is not added up",
 			write: func(w io.Writer) error {
 				return WritePlans(w, Style{}, []CRDPlan{
 					{Name: "a.example.com", State: "Clean", StorageVersion: "v1", StoredVersions: []string{"v1"}, Objects: new(int64(12345))},
@@ -39,7 +39,7 @@ func TestText(t *testing.T) {
 						Unlisted: &Unlisted{Reason: "Forbidden", Message: "said for all at once", Remedy: "elsewhere"},
 					},
 					{Name: "e.example.com", State: "Clean", StorageVersion: "v1", Warnings: []godwit.Warning{{Reason: "Some", Message: "a", Remedy: "b"}}},
-				})
+				}, false)
 			},
 			want: `
 NAME            STATE       STORAGE   STORED   OBJECTS
@@ -48,7 +48,6 @@ f.example.com   ? Unknown   v1        v1       ?
 g.example.com   ? Unknown   v1        v1       ?
 b.example.com   ● Ready     v2        v1,v2    1
 c.example.com   ● Ready     v2        v1,v2    ?
-a.example.com   ✓ Clean     v1        v1       12,345
 e.example.com   ✓ Clean     v1        -        ?
 
 d.example.com
@@ -70,8 +69,8 @@ e.example.com
 		},
 		"no plans": {
 			reason: "a cluster without definitions has no table, and says so",
-			write:  func(w io.Writer) error { return WritePlans(w, Style{}, nil) },
-			want:   "\n\n0 customresourcedefinitions: 0 clean, 0 ready, 0 blocked\n",
+			write:  func(w io.Writer) error { return WritePlans(w, Style{}, nil, false) },
+			want:   "\n0 customresourcedefinitions: 0 clean, 0 ready, 0 blocked\n",
 		},
 		"runs": {
 			reason: "failures are named, those that are not are counted, and what had nothing to do is one line",
@@ -82,7 +81,7 @@ e.example.com
 						Objects: ObjectsOf(godwit.Counts{Migrated: 1000, Unchanged: 2, Skipped: 3, Deferred: 1, Failed: 4}),
 					},
 					{Name: "gadgets.example.com", StorageVersion: "v1", Result: Succeeded, Trimmed: true, DurationSeconds: 0.04},
-				}, 7)
+				}, Folded{Clean: 7, Lacking: 9})
 			},
 			want: `
 NAME                  RESULT        STORAGE   OBJECTS   MIGRATED   UNCHANGED   SKIPPED   DEFERRED   FAILED   TRIMMED   TIME
@@ -94,6 +93,7 @@ widgets.example.com
   ✗ widgets.example.com: the server is gone
   … and 4 more objects
 7 clean customresourcedefinitions: nothing to do
+9 customresourcedefinitions: not begun, because permissions are missing
 `,
 		},
 		"checks": {
@@ -173,10 +173,10 @@ b.example.com
 func TestColourAddsNothingButColour(t *testing.T) {
 	plans := []CRDPlan{{Name: "a.example.com", State: "Ready"}, {Name: "b.example.com", State: "Clean"}}
 	var plain, coloured bytes.Buffer
-	if err := WritePlans(&plain, Style{}, plans); err != nil {
+	if err := WritePlans(&plain, Style{}, plans, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := WritePlans(&coloured, Style{Color: true}, plans); err != nil {
+	if err := WritePlans(&coloured, Style{Color: true}, plans, true); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(plain.String(), "\x1b") {

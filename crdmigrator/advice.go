@@ -227,6 +227,44 @@ func leftOut(f Facts) []godwit.Warning {
 	}}
 }
 
+// BringBack is the command that adds versions to spec.versions which objects are
+// stored at, so that the API server can read these objects again. No version is
+// served, and each keeps every field. A webhook that converts must know the
+// versions, too.
+func BringBack(crd string, versions ...string) string {
+	steps := make([]string, len(versions))
+	for i, v := range versions {
+		steps[i] = fmt.Sprintf(`{"op": "add", "path": "/spec/versions/-", "value": {"name": %q, "served": false, "storage": false, `+
+			`"schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}`, v)
+	}
+	return fmt.Sprintf("kubectl patch crd %s --type=json -p '[%s]'", crd, strings.Join(steps, ", "))
+}
+
+// afterBlockers puts what has to be done first in front of the remedies that a
+// blocker stands in the way of: a run that tries every object is refused as any
+// other. What admission refuses is not asked for then.
+func afterBlockers(list []godwit.Warning, blockers []godwit.Blocker) []godwit.Warning {
+	var first []string
+	for _, b := range blockers {
+		switch b.Reason {
+		case ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid, ReasonServerSilent:
+		default:
+			first = append(first, b.Reason)
+		}
+	}
+	if len(first) == 0 {
+		return list
+	}
+	slices.Sort(first)
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i].Reason == ReasonRehearsalIncomplete {
+			list[i].Remedy = fmt.Sprintf("first do what %s asks for, then %s", strings.Join(slices.Compact(first), " and "), list[i].Remedy)
+		}
+	}
+	return list
+}
+
 func tryAll(f Facts) string {
 	command := "godwit crd run " + f.CRD.Name + " --dry-run=server"
 	if w := f.Admission.Write; w != WritePatch {

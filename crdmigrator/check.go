@@ -90,6 +90,9 @@ type CheckFacts struct {
 	Stale int64
 	// StaleExample is one of them, with its namespace.
 	StaleExample string
+	// StaleVersions are the removed versions that these objects name, in the order of
+	// spec.versions; nil means all that are removed.
+	StaleVersions []string
 	// Unread says why the objects, which the verdict hangs on, could not be read.
 	Unread string
 	// Denied are the rights that were missing. Without the one to get the
@@ -249,13 +252,36 @@ func checkObjects(f CheckFacts) []CheckReason {
 	case f.Stale == 0:
 		return nil
 	}
+	stale := f.staleVersions()
 	remedy := "before this release run: godwit crd run " + f.Next.Name
-	if served := f.removedServed(); len(served) > 0 {
-		remedy = fmt.Sprintf("let a release come first that does not serve %s, and after that one run: godwit crd run %s", strings.Join(served, ","), f.Next.Name)
+	if served := servedOf(f.Live, stale); len(served) > 0 {
+		remedy = fmt.Sprintf("let a release come first that does not serve %[1]s, and after that one run: godwit crd run %[2]s; or, if the releases are not yours, once no client uses %[1]s: %[3]s && godwit crd run %[2]s",
+			strings.Join(served, ","), f.Next.Name, unserve(f.Live, served))
 	}
 	return []CheckReason{{Stranding, ReasonManagedFieldsRemovedVersion,
 		fmt.Sprintf("managedFields of %d of %d objects of %s, such as %s, name %s: server-side apply of them fails once it is removed",
-			f.Stale, *f.Objects, f.Next.Name, f.StaleExample, removed), remedy}}
+			f.Stale, *f.Objects, f.Next.Name, f.StaleExample, strings.Join(stale, ",")), remedy}}
+}
+
+func (f CheckFacts) staleVersions() []string {
+	if f.StaleVersions == nil {
+		return f.removed()
+	}
+	return f.StaleVersions
+}
+
+// unserve is the command that stops serving versions. It tests the name at each
+// place, in case the list of versions changes in between.
+func unserve(crd *apiextensionsv1.CustomResourceDefinition, versions []string) string {
+	var steps []string
+	for i, v := range crd.Spec.Versions {
+		if slices.Contains(versions, v.Name) {
+			steps = append(steps,
+				fmt.Sprintf(`{"op": "test", "path": "/spec/versions/%d/name", "value": %q}`, i, v.Name),
+				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": false}`, i))
+		}
+	}
+	return fmt.Sprintf("kubectl patch crd %s --type=json -p '[%s]'", crd.Name, strings.Join(steps, ", "))
 }
 
 func checkRehearsal(f CheckFacts) []CheckReason {
@@ -281,8 +307,11 @@ func (f CheckFacts) removed() []string {
 	return names
 }
 
-func (f CheckFacts) removedServed() []string {
-	return slices.DeleteFunc(f.removed(), func(v string) bool { return !served(f.Live, v) })
+func (f CheckFacts) removedServed() []string { return servedOf(f.Live, f.removed()) }
+
+// servedOf are those among the versions that the CRD serves.
+func servedOf(crd *apiextensionsv1.CustomResourceDefinition, versions []string) []string {
+	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !served(crd, v) })
 }
 
 // empty: there is certainly no object.

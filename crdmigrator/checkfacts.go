@@ -145,14 +145,19 @@ func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
 func (m *Migrator) scan(ctx context.Context, f *CheckFacts, resource schema.GroupVersionResource, removed []string) error {
 	var objects, stale int64
 	var example string
+	named := map[string]bool{}
 	for page, err := range m.list.objects(ctx, resource, m.options) {
 		if err != nil {
 			return err
 		}
 		for _, o := range page.Items {
 			objects++
-			if !slices.ContainsFunc(o.ManagedFields, names(resource.Group, removed)) {
+			versions := namedBy(o.ManagedFields, resource.Group, removed)
+			if len(versions) == 0 {
 				continue
+			}
+			for _, v := range versions {
+				named[v] = true
 			}
 			if stale++; stale == 1 {
 				example = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
@@ -160,13 +165,18 @@ func (m *Migrator) scan(ctx context.Context, f *CheckFacts, resource schema.Grou
 		}
 	}
 	f.Objects, f.Stale, f.StaleExample = &objects, stale, example
+	f.StaleVersions = slices.DeleteFunc(removed, func(v string) bool { return !named[v] })
 	return nil
 }
 
-// names: the entry is of one of these versions.
-func names(group string, versions []string) func(metav1.ManagedFieldsEntry) bool {
-	return func(e metav1.ManagedFieldsEntry) bool {
+// namedBy are those among the versions of a group that entries name.
+func namedBy(entries []metav1.ManagedFieldsEntry, group string, versions []string) []string {
+	var named []string
+	for _, e := range entries {
 		gv, err := schema.ParseGroupVersion(e.APIVersion)
-		return err == nil && gv.Group == group && slices.Contains(versions, gv.Version)
+		if err == nil && gv.Group == group && slices.Contains(versions, gv.Version) {
+			named = append(named, gv.Version)
+		}
 	}
+	return named
 }

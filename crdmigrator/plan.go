@@ -193,6 +193,7 @@ func PlanFor(f Facts, p Policy) Plan {
 			plan.Blockers = append(plan.Blockers, check(f, p)...)
 		}
 	}
+	plan.Warnings = afterBlockers(plan.Warnings, plan.Blockers)
 	plan.State = plan.stateFor(f, p)
 	return plan
 }
@@ -289,7 +290,8 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 				Reason: ReasonStoredVersionNotInSpec,
 				Message: fmt.Sprintf("status.storedVersions of %s names %s, which spec.versions does not have: objects stored at it can't be read",
 					crd.Name, stored),
-				Remedy: fmt.Sprintf("add version %s to spec.versions with served: false and run again, or prove with `godwit crd verify %s` that no object is at it", stored, crd.Name),
+				Remedy: fmt.Sprintf("bring version %s back with served: false, then run again: %s; or prove that no object is at it: godwit crd verify %s --etcd-servers=URL",
+					stored, BringBack(crd.Name, stored), crd.Name),
 			})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -143,6 +145,31 @@ func (r rehearsal) tryAll(ctx context.Context, w Write, objects []*metav1.Partia
 		}
 	}
 	return tried
+}
+
+// StatusPasses reports whether a dry run of [WriteStatusPatch] goes through for
+// every object that a run of p failed on. It is false where that is no other way:
+// the policy writes to /status already, or the storage version has none.
+func (m *Migrator) StatusPasses(ctx context.Context, p Plan, failed []godwit.Failure) (bool, error) {
+	if len(failed) == 0 || m.options.Write.orDefault().subresource() != "" {
+		return false, nil
+	}
+	crd, err := m.client.crd(ctx, p.Name)
+	if err != nil {
+		return false, notFound(p.Name, err)
+	}
+	if crd.UID != p.UID || !hasStatus(crd) {
+		return false, nil
+	}
+	objects := make([]*metav1.PartialObjectMetadata, len(failed))
+	for i, f := range failed {
+		objects[i] = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.Name}}
+	}
+	limited, cancel := within(ctx, rehearsalLimit, errRehearsalOver)
+	defer cancel()
+	trials := rehearsal{Migrator: m, crd: crd, resource: resourceOf(crd)}.tryAll(limited, WriteStatusPatch, objects)
+	passed := !slices.ContainsFunc(trials, func(t Trial) bool { return t.judge().effect != passes })
+	return passed && len(trials) == len(objects), context.Cause(ctx)
 }
 
 // tryStatus tries the write that webhooks of the object itself are usually not

@@ -213,7 +213,7 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, words stri
 	}
 	if m := versionGone.FindStringSubmatch(words); m != nil && !hasVersion(crd, m[1]) {
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, m[1], words, distrust(crd, m[1]))
-		b.Remedy = fmt.Sprintf("add version %s to spec.versions with served: false: kubectl edit crd %s%s", m[1], crd.Name, putBack(crd, m[1]))
+		b.Remedy = fmt.Sprintf("bring version %s back with served: false: %s%s", m[1], BringBack(crd.Name, m[1]), putBack(crd, m[1]))
 	}
 	return b
 }

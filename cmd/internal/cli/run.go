@@ -129,12 +129,15 @@ func (a *app) run(ctx context.Context, o *runOptions) error {
 		a.sayWarnings(findings)
 	}
 	said := a.sayEnding(ctx)
-	items := a.migrate(ctx, s, o, findings)
+	items, past := a.migrate(ctx, s, o, findings)
 	said()
 	if err := a.writeRuns(o, items, findings); err != nil {
 		return err
 	}
 	a.sayProblems(findings)
+	for _, name := range past {
+		a.console.printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, a.program, name, crdmigrator.WriteStatusPatch)
+	}
 	return a.endRun(ctx, o.decisive(items), findings)
 }
 
@@ -147,17 +150,17 @@ func (o *runOptions) decisive(items []report.CRDRunReport) []report.CRDRunReport
 	return slices.DeleteFunc(slices.Clone(items), func(item report.CRDRunReport) bool { return item.Result == report.Terminating })
 }
 
-// migrate carries out the plans, one after the other.
-func (a *app) migrate(ctx context.Context, s *session, o *runOptions, findings []finding) []report.CRDRunReport {
+// migrate carries out the plans, one after the other. For the CRDs in past,
+// another write gets past what objects failed for.
+func (a *app) migrate(ctx context.Context, s *session, o *runOptions, findings []finding) (items []report.CRDRunReport, past []string) {
 	r := &runner{session: s, dryRun: o.dryRun.value, display: a.newDisplay(o.dryRun.value == dryRunServer, s.limiter)}
-	var items []report.CRDRunReport
 	for _, f := range findings {
 		if f.problem != nil && f.problem.reason == report.ReasonNotFound {
 			continue // deleted since it was listed
 		}
 		items = append(items, r.one(ctx, f))
 	}
-	return items
+	return items, r.past
 }
 
 // writeRuns leaves out of the table what is clean, and what only lacks permissions if

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/etcd"
@@ -167,11 +168,23 @@ func jsonList(words []string) string {
 	return string(text)
 }
 
+// missingVersions are those that objects are stored at and that spec.versions does
+// not have. The API server can't read these objects, and takes none of the versions
+// in status.storedVersions, before they are back.
+func missingVersions(f finding, byVersion map[string]int64) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(byVersion)), func(version string) bool {
+		return slices.ContainsFunc(f.facts.CRD.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+	})
+}
+
 // repair is what brings objects at other versions to the storage version. Where
 // the API claims that there are none, the claim and the evidence of the run that
 // made it go first: a run believes both.
 func (a *app) repair(f finding, byVersion map[string]int64) string {
 	var commands []string
+	if missing := missingVersions(f, byVersion); len(missing) > 0 {
+		commands = append(commands, crdmigrator.BringBack(f.name, missing...))
+	}
 	if f.plan.Trimmed {
 		stored := slices.Sorted(maps.Keys(byVersion))
 		if !slices.Contains(stored, f.plan.StorageVersion) {

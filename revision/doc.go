@@ -5,9 +5,9 @@
 // never puts an object as it is now in the place of one that was stashed. What a family
 // of stashes knows, as package kubevirt does, it asks of a [Family].
 //
-// Read plan.go, which decides, with target.go and fix.go; census.go, who refers to what;
-// then round.go and its stages create.go, repoint.go, settle.go and removal.go, with
-// rollback.go; run.go and upgrader.go are what callers see, survey.go says which versions
-// can be dropped. client.go does the I/O, and controllerrevision.go that of single
-// revisions.
+// Read plan.go, which decides, with target.go, claim.go and fix.go; census.go, who refers to
+// what; then round.go and its stages create.go, repoint.go, settle.go and removal.go, with
+// rollback.go; counterpart.go, what a restore looks up, and gone.go, what is missing; run.go
+// and upgrader.go are what callers see, survey.go says which versions can be dropped.
+// client.go does the I/O, and controllerrevision.go that of single revisions.
 package revision

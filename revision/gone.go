@@ -128,3 +128,23 @@ func (n *namespace) names(u *unstructured.Unstructured, ref Reference) bool {
 func terminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
+
+// beginAbsent asks again who names a revision that is gone: its owner may be gone as well.
+func (r *round) beginAbsent(ctx context.Context, t *task, references []Reference) error {
+	a, err := r.absence(ctx, r.namespace, t.GetName())
+	if err != nil {
+		return err
+	}
+	i, more := a.decide(missing(t.GetNamespace(), t.GetName(), references, nil))
+	switch {
+	case !more:
+		t.ended(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
+	case i.Reason == ReasonTerminating:
+		t.ended(Skipped, i.Reason, i.Message)
+	case i.Action == Deferred:
+		t.ended(Pending, i.Reason, i.Message)
+	default:
+		t.ended(Failed, i.Reason, i.Message)
+	}
+	return nil
+}

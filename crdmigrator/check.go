@@ -93,8 +93,9 @@ type CheckFacts struct {
 	// StaleVersions are the removed versions that these objects name, in the order of
 	// spec.versions; nil means all that are removed.
 	StaleVersions []string
-	// Unread says why the objects, which the verdict hangs on, could not be read.
-	Unread string
+	// Unread says why the objects, which the verdict hangs on, could not be read; nil
+	// when they were.
+	Unread *UnlistedError
 	// Denied are the rights that were missing. Without the one to get the
 	// definition, Live says nothing.
 	Denied []Grant
@@ -245,10 +246,10 @@ func checkObjects(f CheckFacts) []CheckReason {
 	switch {
 	case removed == "":
 		return nil
-	case f.Unread != "":
+	case f.Unread != nil:
 		return []CheckReason{{Unknown, ReasonObjectsUnread,
-			fmt.Sprintf("the objects of %s can't be read, to see whether managedFields name %s: %s", f.Next.Name, removed, f.Unread),
-			"let the objects be listed, and check again"}}
+			fmt.Sprintf("the objects of %s can't be read, to see whether managedFields name %s: %s: %s", f.Next.Name, removed, f.Unread.Reason, f.Unread.Message),
+			f.Unread.Remedy + "; then check again"}}
 	case f.Stale == 0:
 		return nil
 	}

@@ -140,7 +140,7 @@ func TestCheckFor(t *testing.T) {
 		},
 		"objects can't be listed": {
 			reason: "what managedFields name is not known",
-			facts:  CheckFacts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: "the webhook is down"},
+			facts:  CheckFacts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: &UnlistedError{Reason: ReasonWebhookUnavailable, Message: "the webhook is down", Remedy: "bring it up"}},
 			want:   []string{"Unknown removes v1", "Unknown ObjectsUnread"},
 		},
 		"definition may not be read": {

@@ -119,7 +119,7 @@ func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
 	if !served(f.Live, resource.Version) {
 		others := servedVersions(f.Live)
 		if len(others) == 0 {
-			f.Unread = "no version is served"
+			f.Unread = unserved(f.Live)
 			return nil
 		}
 		resource.Version = others[0]
@@ -136,7 +136,7 @@ func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
 	err = m.scan(ctx, f, resource, removed)
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		f.Unread = err.Error()
+		f.Unread = unlisted(f.Live, err)
 		return nil
 	}
 	return err

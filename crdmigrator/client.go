@@ -218,6 +218,15 @@ func (c *apiClient) countAt(ctx context.Context, r schema.GroupVersionResource, 
 	return int64(len(list.Items)), nil
 }
 
+// cached asks the API server's watch cache for an object that nobody has. The API
+// server fills that cache once it has read every object, and answers 429 before.
+func (c *apiClient) cached(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) error {
+	return do(ctx, c.rest.Get().AbsPath(collectionPath(r)...).
+		SetHeader("Accept", acceptMetadataList).
+		Param("resourceVersion", "0").Param("fieldSelector", "metadata.name=godwit-looks-for-nothing").
+		Param("timeout", timeout.String())).Error()
+}
+
 // find asks the collection for one object, and returns nil if it is not there.
 // Unlike a GET, whose 404 may also mean that the version is no longer served, an
 // empty list leaves no doubt; and it needs no right that a pass does not need.

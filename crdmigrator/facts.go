@@ -97,7 +97,7 @@ func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error)
 }
 
 // Observe reads the facts about one definition, with about ten small requests;
-// with three where its storedVersions show that there is nothing to do, and with
+// with four where its storedVersions show that there is nothing to do, and with
 // some for each namespace if it rehearses. It changes nothing.
 func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	var f Facts
@@ -156,8 +156,13 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 		return nil
 	}
 	var err error
-	if f.Objects, err = m.count(ctx, f.CRD); err == nil && m.options.Scan {
+	f.Objects, err = m.count(ctx, f.CRD)
+	switch {
+	case err != nil:
+	case m.options.Scan:
 		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
+	case f.Objects == nil || *f.Objects > 1:
+		err = m.readsAll(ctx, resourceOf(f.CRD))
 	}
 	var answered apierrors.APIStatus
 	switch {

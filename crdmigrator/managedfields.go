@@ -47,7 +47,8 @@ func (m *Migrator) cleanerOf(crd *apiextensionsv1.CustomResourceDefinition) *fie
 // scanManagedFields reads objects until one has stale managedFields.
 func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ManagedFields, error) {
 	cleaner := m.cleanerOf(crd)
-	for page, err := range m.list.objects(ctx, resourceOf(crd), m.options) {
+	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: listTries, Retry: retryQuick}
+	for page, err := range m.list.objectsWith(ctx, resourceOf(crd), pages) {
 		if err != nil {
 			return ManagedFieldsUnknown, err
 		}

@@ -145,6 +145,9 @@ type Report struct {
 	// ManagedFields is the tally of the cleanup, of objects that needed one.
 	// Migrated means cleaned.
 	ManagedFields Tally
+	// Waiting is the answer, in the API server's words, after which the pass tries
+	// again; empty while it goes on.
+	Waiting string
 	// Requests counts what was sent to the API server for this run.
 	Requests int64
 	// Trimmed: this run made the storage version the only stored one.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,8 +42,8 @@ const (
 //   - no error after a complete pass, also when objects failed: then the report
 //     counts and names them, and nothing is trimmed.
 //
-// progress, which may be nil, is called after each object, one call at a time,
-// and must be quick.
+// progress, which may be nil, is called after each object and before each wait for
+// another attempt, one call at a time, and must be quick.
 func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Report, error) {
 	if refusals := p.Refusals(); len(refusals) > 0 {
 		return Report{}, &BlockedError{CRD: p.Name, Blockers: refusals}
@@ -82,6 +83,8 @@ type run struct {
 	storage     walk.Report
 	fields      sideTally
 	requests    atomic.Int64
+	telling     sync.Mutex
+	told        Report // of the pass under way, for progress
 	trimmed     bool
 }
 
@@ -189,17 +192,19 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 // pass visits every object once.
 func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Report) error) error {
 	var err error
-	r.storage, err = walk.Run(ctx, r.list.objects(ctx, r.resource, r.options), r.visit, walk.Options{
+	r.told.Storage.Remaining = -1
+	pages := walk.ListOptions{PageObjects: r.options.PageObjects, Attempts: r.options.Attempts, Retry: r.retry}
+	r.storage, err = walk.Run(ctx, r.list.objectsWith(ctx, r.resource, pages), r.visit, walk.Options{
 		Limiter:  r.options.Limiter,
 		Attempts: r.options.Attempts,
-		Retry:    retry,
+		Retry:    r.retry,
 		Cause:    cause,
 		OnPage:   beforePage,
 		OnEnd:    r.fields.end,
 		OnObject: func(w walk.Report) {
-			if r.progress != nil {
-				r.progress(Report{Storage: w, Candidates: r.offered, ManagedFields: r.fields.report(), Requests: r.requests.Load()})
-			}
+			r.tell(func(now *Report) {
+				now.Storage, now.Candidates, now.ManagedFields, now.Waiting = w, r.offered, r.fields.report(), ""
+			})
 		},
 	})
 	r.moveCursor(r.storage.Cursor)
@@ -211,6 +216,27 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 		return fmt.Errorf("migrate %s: %w", r.name, err)
 	}
 	return nil
+}
+
+// tell reports progress, one call at a time.
+func (r *run) tell(update func(*Report)) {
+	if r.progress == nil {
+		return
+	}
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	update(&r.told)
+	r.told.Requests = r.requests.Load()
+	r.progress(r.told)
+}
+
+// retry is the package's, and tells what is waited for.
+func (r *run) retry(err error) (time.Duration, bool) {
+	wait, again := retry(err)
+	if again {
+		r.tell(func(now *Report) { now.Waiting = quote(serverWords(err)) })
+	}
+	return wait, again
 }
 
 // listError tells a list that failed from all else that ends a pass.
@@ -236,10 +262,14 @@ func (r *run) moveCursor(key string) {
 
 // objects walks over the metadata of all objects of a resource.
 func (l lister) objects(ctx context.Context, resource schema.GroupVersionResource, o Options) walk.Source[*metav1.PartialObjectMetadata] {
+	return l.objectsWith(ctx, resource, walk.ListOptions{PageObjects: o.PageObjects, Attempts: o.Attempts, Retry: retry})
+}
+
+func (l lister) objectsWith(ctx context.Context, resource schema.GroupVersionResource, o walk.ListOptions) walk.Source[*metav1.PartialObjectMetadata] {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
 		return l.page(ctx, resource, limit, token)
 	}
-	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: o.PageObjects, Attempts: o.Attempts, Retry: retry})
+	return walk.List(ctx, fetch, o)
 }
 
 func (l lister) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {

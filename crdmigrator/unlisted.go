@@ -48,6 +48,10 @@ const (
 	// listGrace lets the API server tell about its own timeout first.
 	listGrace = 2 * time.Second
 
+	// readPage is small enough for a slow conversion webhook to convert within
+	// listLimit.
+	readPage = 100
+
 	firstListPause = 200 * time.Millisecond
 	maxListPause   = 5 * time.Second
 )
@@ -320,8 +324,8 @@ func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResou
 	pause := firstListPause
 	for try := 1; ; try++ {
 		list, err := m.listOnce(ctx, resourceOf(crd))
-		hint, again := retry(err)
-		if err == nil || !again || timedOut(err) || try == listTries {
+		hint, again := retryQuick(err)
+		if err == nil || !again || try == listTries {
 			return list, err
 		}
 		if cause := walk.Wait(ctx, min(max(pause, hint), maxListPause)); cause != nil {
@@ -329,6 +333,41 @@ func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResou
 		}
 		pause *= 2
 	}
+}
+
+// readsAll is an error where the API server can't read every object, although it
+// listed the first: its watch cache, which takes all of them, is not filled. The
+// objects themselves then tell why, or that they can be read by now.
+func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) error {
+	limited, cancel := within(ctx, listLimit+listGrace, errListOver)
+	err := m.client.cached(limited, r, listLimit)
+	cancel()
+	if !apierrors.IsTooManyRequests(err) && !timedOut(err) && limited.Err() == nil {
+		return nil // another answer says nothing about the cache
+	}
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+		limited, cancel := within(ctx, listLimit+listGrace, errListOver)
+		defer cancel()
+		page, next, err := lister(m.client.objects).page(limited, r, limit, token)
+		if err != nil && ctx.Err() == nil && limited.Err() != nil {
+			err = context.Cause(limited)
+		}
+		return page, next, err
+	}
+	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: readPage, Attempts: listTries, Retry: retryQuick}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retryQuick is retry without another attempt after one that timed out.
+func retryQuick(err error) (time.Duration, bool) {
+	if timedOut(err) {
+		return 0, false
+	}
+	return retry(err)
 }
 
 func (m *Migrator) listOnce(ctx context.Context, r schema.GroupVersionResource) (*metav1.PartialObjectMetadataList, error) {

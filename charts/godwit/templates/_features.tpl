@@ -64,8 +64,15 @@ operator.env names is left to it: server-side apply refuses two entries of one n
 {{- concat $env .root.Values.operator.env | toYaml -}}
 {{- end -}}
 
-{{/* A feature's ManagerConfiguration: its own section of the values, and the limits. */}}
+{{/*
+A feature's ManagerConfiguration: its own section of the values, and the limits. The rules that values decide are in it as
+a comment: with other permissions it is another configuration, and with that another pod, which looks at everything anew.
+*/}}
 {{- define "godwit.config" -}}
+{{- with include .feature.rules .root -}}
+# Permissions about objects, as storageVersionMigrator.rbac grants them:
+{{ trim . | replace "\n" "\n# " | printf "# %s" }}
+{{ end -}}
 apiVersion: config.godwit.dev/v1alpha1
 kind: ManagerConfiguration
 {{ dict .feature.key (omit (index .root.Values .feature.key) "rbac") "limits" .root.Values.limits | toYaml }}

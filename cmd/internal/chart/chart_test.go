@@ -143,6 +143,32 @@ func TestChartConfigurationIsUnderstood(t *testing.T) {
 	}
 }
 
+// TestConfigurationChangesWithThePermissions: with other permissions the pod is
+// another one, and looks anew at what it was forbidden to list.
+func TestConfigurationChangesWithThePermissions(t *testing.T) {
+	seen := map[string]string{}
+	for _, values := range []string{
+		"",
+		"storageVersionMigrator: {rbac: {groups: [a.example.com]}}",
+		"storageVersionMigrator: {rbac: {groups: [a.example.com, b.example.com]}}",
+		"storageVersionMigrator: {rbac: {groups: [a.example.com], writes: [update]}}",
+		"storageVersionMigrator: {rbac: {groups: [a.example.com], writes: [status-patch]}}",
+		"storageVersionMigrator: {rbac: {allGroups: true}}",
+	} {
+		objects := render(t, "godwit", values)
+		checksum := find[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Annotations["checksum/config"]
+		if other, ok := seen[checksum]; ok || checksum == "" {
+			t.Errorf("%q and %q have the same pod, with checksum %q", values, other, checksum)
+		}
+		seen[checksum] = values
+		dir := t.TempDir()
+		mount(t, find[corev1.ConfigMap](t, objects, "ConfigMap"), dir)
+		if _, err := operator.ReadConfiguration(filepath.Join(dir, "config.yaml")); err != nil {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
 // TestChartRolesAreThoseOfTheBinary: what `godwit rbac` prints for the same groups
 // and writes.
 func TestChartRolesAreThoseOfTheBinary(t *testing.T) {

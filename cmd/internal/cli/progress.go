@@ -92,11 +92,13 @@ func (v *view) text(now time.Time) string {
 		return waitingText(v.unsettle, now.Sub(v.seen))
 	}
 	done, total := v.total()
-	text := report.Number(done)
-	if total > 0 {
-		text += " of " + report.Number(total)
+	text := report.Number(done) + " objects"
+	switch {
+	case total > 0:
+		text = report.Number(done) + " of " + report.Number(total) + " objects"
+	case done == 0:
+		text = "listing objects"
 	}
-	text += " objects"
 	held := v.pace.WaitsForBytes()
 	if seconds := now.Sub(v.first).Seconds(); !v.first.IsZero() && seconds >= 1 {
 		rate := float64(done-v.before) / seconds
@@ -110,6 +112,9 @@ func (v *view) text(now time.Time) string {
 	}
 	if failed := v.report.Storage.Counts.Failed; failed > 0 {
 		text += fmt.Sprintf(", %s failed", report.Number(failed))
+	}
+	if v.report.Waiting != "" {
+		text += ", trying again after: " + v.report.Waiting
 	}
 	return text
 }

@@ -254,8 +254,11 @@ func TestViewText(t *testing.T) {
 		after   time.Duration
 		want    string
 	}{
-		"begun":         {"the plan knows how many", crdmigrator.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
-		"uncounted":     {"no number is made up", crdmigrator.Plan{}, func(*view) {}, 0, "0 objects"},
+		"begun":     {"the plan knows how many", crdmigrator.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
+		"uncounted": {"no number is made up", crdmigrator.Plan{}, func(*view) {}, 0, "listing objects"},
+		"a list that fails": {"the webhook is named while the run waits", crdmigrator.Plan{}, func(v *view) {
+			v.moved(crdmigrator.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
+		}, 0, `listing objects, trying again after: conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`},
 		"on its way":    {"rate and rest", crdmigrator.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
 		"grown":         {"more objects than planned for", crdmigrator.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
 		"resumed":       {"what was skipped says nothing of the rate", crdmigrator.Plan{Objects: &objects, Resumes: true}, moved(godwit.Counts{Skipped: 1000, Migrated: 500}, 400), 5 * time.Second, "1,500 of 2,000 objects, 100/s, 5s left"},

@@ -1,0 +1,117 @@
+package operator
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/fault"
+)
+
+// stale is a CRD that is trimmed, and whose objects' managedFields name a version that
+// is not served: only a scan of the objects finds out.
+func (c *cluster) stale() string {
+	c.t.Helper()
+	crd := c.define("geese", 2, nil)
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"color": "grey"}}}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: c.group, Version: "v1", Kind: "Geese"})
+	o.SetName("owned")
+	if err := c.Create(c.t.Context(), o); err != nil {
+		c.t.Fatal(err)
+	}
+	c.flip(crd)
+	there, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), crd, func(there *apiextensionsv1.CustomResourceDefinition) {
+		there.Spec.Versions[0].Served = false
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	before := there.DeepCopy()
+	there.Status.StoredVersions = []string{"v2"}
+	if err := c.Status().Patch(c.t.Context(), there, client.MergeFrom(before)); err != nil {
+		c.t.Fatal(err)
+	}
+	return crd
+}
+
+// scopeLoop is the manager's, with an answer before the API server.
+func (c *cluster) scopeLoop(answer fault.Answer) *crdscope.Reconciler {
+	c.t.Helper()
+	cfg := fault.Answering(c.plane.Config(), answer)
+	planner, err := crdmigrator.New(cfg, crdmigrator.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	scanner, err := crdmigrator.New(cfg, crdmigrator.Options{Scan: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &crdscope.Reconciler{
+		Client: c.Client, Scope: crdscope.Scope{{Group: c.group, LabelSelector: labels.Everything()}}, Planner: planner, Scanner: scanner,
+	}
+}
+
+// TestScanThatNeverHappenedIsNotRemembered: an API server that answers 429 to the
+// first scan leaves nothing behind, and the next scan finds what there is.
+func TestScanThatNeverHappenedIsNotRemembered(t *testing.T) {
+	for name, broken := range map[string]func(*http.Request) bool{
+		"every list":      func(*http.Request) bool { return true },
+		"pages of a scan": func(req *http.Request) bool { return req.URL.Query().Get("limit") == "500" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			crd := c.stale()
+			var healthy atomic.Bool
+			loop := c.scopeLoop(func(req *http.Request) *http.Response {
+				if healthy.Load() || !fault.Listing(req, c.group, "geese") || !broken(req) {
+					return nil
+				}
+				return fault.Status(http.StatusTooManyRequests, "TooManyRequests", "not now")
+			})
+			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: crd}}
+			if _, err := loop.Reconcile(t.Context(), request); err == nil {
+				t.Error("a scan that listed nothing is no error")
+			}
+			if c.migration(crd) != nil {
+				t.Fatal("one list that failed made a CRDMigration")
+			}
+			healthy.Store(true)
+			if _, err := loop.Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if c.migration(crd) == nil {
+				t.Error("the next scan was not made: the first is remembered as clean")
+			}
+		})
+	}
+}
+
+// TestListThatStaysForbiddenIsTold by a CRDMigration, which names the permission.
+func TestListThatStaysForbiddenIsTold(t *testing.T) {
+	c := newCluster(t)
+	crd := c.define("geese", 2, nil)
+	loop := c.scopeLoop(func(req *http.Request) *http.Response {
+		if !fault.Listing(req, c.group, "geese") {
+			return nil
+		}
+		return fault.Status(http.StatusForbidden, "Forbidden", `geese is forbidden: User "godwit" cannot list resource "geese"`)
+	})
+	request := reconcile.Request{NamespacedName: client.ObjectKey{Name: crd}}
+	looks := 0
+	for ; c.migration(crd) == nil && looks < 10; looks++ {
+		_, _ = loop.Reconcile(t.Context(), request) // an error until users are told
+	}
+	if looks != 5 || c.migration(crd) == nil {
+		t.Errorf("told after %d scans, want 5", looks)
+	}
+}

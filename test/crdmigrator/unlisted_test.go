@@ -1,6 +1,7 @@
 package crdmigrator_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -151,7 +152,12 @@ func TestHangingConverterIsNamed(t *testing.T) {
 			w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
 				crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = "a widget" // the server reads the objects anew
 			})
-			await(t, "the server to ask the webhook", func() bool { return c.asked.Load() > asked })
+			await(t, "the server to ask the webhook", func() bool {
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				defer cancel()
+				_, _ = w.at("v2").List(ctx, metav1.ListOptions{Limit: 1}) // the first request makes it read
+				return c.asked.Load() > asked
+			})
 			began := time.Now()
 			plan, err := m.Plan(t.Context(), w.name)
 			if err != nil {

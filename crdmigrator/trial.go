@@ -149,7 +149,8 @@ func (r rehearsal) tryAll(ctx context.Context, w Write, objects []*metav1.Partia
 
 // StatusPasses reports whether a dry run of [WriteStatusPatch] goes through for
 // every object that a run of p failed on. It is false where that is no other way:
-// the policy writes to /status already, or the storage version has none.
+// the policy writes to /status already, or the storage version has none. An object
+// that was deleted since, or that the caller may not write, does not pass.
 func (m *Migrator) StatusPasses(ctx context.Context, p Plan, failed []godwit.Failure) (bool, error) {
 	if len(failed) == 0 || m.options.Write.orDefault().subresource() != "" {
 		return false, nil

@@ -211,7 +211,7 @@ func TestObjectsAtAVersionThatSpecLost(t *testing.T) {
 			mustBeBlocked(t, plan, crdmigrator.ReasonUnreadableObjects, 1)
 			b := plan.Blockers[0]
 			mustSay(t, b.Message, w.key("w-0000"), "spec.versions lacks v1", "status.storedVersions lists only v2, but at least one object is stored at v1")
-			mustSay(t, b.Remedy, "add version v1 to spec.versions with served: false", `"value": ["v1", "v2"]`, "godwit crd run "+w.name)
+			mustSay(t, b.Remedy, "bring version v1 back with served: false", `"value": ["v1", "v2"]`, "godwit crd run "+w.name)
 
 			w.setVersions(version("v1", false, false), version("v2", true, true))
 			w.setStoredVersions("v1", "v2")

@@ -226,8 +226,8 @@ func trimmedChecks(f Facts, p Policy) []godwit.Blocker {
 }
 
 // Refusals are the blockers that waiting does not cure.
-func (p Plan) Refusals() []godwit.Blocker {
-	return slices.DeleteFunc(slices.Clone(p.Blockers), func(b godwit.Blocker) bool {
+func (plan Plan) Refusals() []godwit.Blocker {
+	return slices.DeleteFunc(slices.Clone(plan.Blockers), func(b godwit.Blocker) bool {
 		return b.Reason == ReasonServerSilent
 	})
 }

@@ -215,7 +215,7 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, words stri
 		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
 		Remedy:  "restore the object that it names from a backup; all that etcd holds: godwit crd verify " + crd.Name + " --etcd-servers=URL",
 	}
-	if m := versionGone.FindStringSubmatch(words); m != nil && !hasVersion(crd, m[1]) {
+	if m := versionGone.FindStringSubmatch(words); len(m) == 2 && !hasVersion(crd, m[1]) {
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, m[1], words, distrust(crd, m[1]))
 		b.Remedy = fmt.Sprintf("bring version %s back with served: false: %s%s", m[1], BringBack(crd.Name, m[1]), putBack(crd, m[1]))
 	}

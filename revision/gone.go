@@ -47,10 +47,11 @@ func (u *Upgrader) confirm(ctx context.Context, n *namespace) error {
 			if err != nil {
 				return err
 			}
-			more := false
-			if i, more = a.decide(i); !more {
+			said, more := a.decide(i)
+			if !more {
 				continue
 			}
+			i = said
 		}
 		kept = append(kept, i)
 	}

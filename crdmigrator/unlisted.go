@@ -318,18 +318,32 @@ func statusCode(err error) int32 {
 	return status.Status().Code
 }
 
-// listOne makes a few attempts to list one object. A server that let one of them
-// time out is not asked again.
-func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*metav1.PartialObjectMetadataList, error) {
+// listOne makes a few attempts to list one object.
+func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (list *metav1.PartialObjectMetadataList, err error) {
+	err = retryList(ctx, func(ctx context.Context) error {
+		list, err = m.client.firstObject(ctx, resourceOf(crd), listLimit)
+		return err
+	})
+	return list, err
+}
+
+// retryList makes a few attempts at a list, each within a limit. A server that let
+// one of them time out is not asked again.
+func retryList(ctx context.Context, list func(context.Context) error) error {
 	pause := firstListPause
 	for try := 1; ; try++ {
-		list, err := m.listOnce(ctx, resourceOf(crd))
+		limited, cancel := within(ctx, listLimit+listGrace, errListOver)
+		err := list(limited)
+		if err != nil && ctx.Err() == nil && limited.Err() != nil {
+			err = context.Cause(limited)
+		}
+		cancel()
 		hint, again := retryQuick(err)
 		if err == nil || !again || try == listTries {
-			return list, err
+			return err
 		}
 		if cause := walk.Wait(ctx, min(max(pause, hint), maxListPause)); cause != nil {
-			return nil, cause
+			return cause
 		}
 		pause *= 2
 	}
@@ -339,10 +353,8 @@ func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResou
 // listed the first: its watch cache, which takes all of them, is not filled. The
 // objects themselves then tell why, or that they can be read by now.
 func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) error {
-	limited, cancel := within(ctx, listLimit+listGrace, errListOver)
-	err := m.client.cached(limited, r, listLimit)
-	cancel()
-	if !apierrors.IsTooManyRequests(err) && !timedOut(err) && limited.Err() == nil {
+	err := retryList(ctx, func(ctx context.Context) error { return m.client.cached(ctx, r, listLimit) })
+	if !apierrors.IsTooManyRequests(err) && !timedOut(err) {
 		return nil // another answer says nothing about the cache
 	}
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
@@ -368,14 +380,4 @@ func retryQuick(err error) (time.Duration, bool) {
 		return 0, false
 	}
 	return retry(err)
-}
-
-func (m *Migrator) listOnce(ctx context.Context, r schema.GroupVersionResource) (*metav1.PartialObjectMetadataList, error) {
-	limited, cancel := within(ctx, listLimit+listGrace, errListOver)
-	defer cancel()
-	list, err := m.client.firstObject(limited, r, listLimit)
-	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		err = context.Cause(limited)
-	}
-	return list, err
 }

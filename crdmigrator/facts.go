@@ -161,6 +161,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 	case err != nil:
 	case m.options.Scan:
 		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
+	case !clean(f.CRD) && !m.options.Rehearse: // the run that follows lists them all
 	case f.Objects == nil || *f.Objects > 1:
 		err = m.readsAll(ctx, resourceOf(f.CRD))
 	}

@@ -167,7 +167,7 @@ func TestCleanup_EndsWithThePatchOrTheObject(t *testing.T) {
 			if writes := w.writesIn(sent); len(writes) != 3 {
 				t.Errorf("%s: wrote %q, want each of 3 objects once", tc.reason, writes)
 			}
-			if looked := slices.ContainsFunc(w.readsIn(sent), with("fieldSelector")); looked != tc.delete {
+			if looked := slices.ContainsFunc(w.readsIn(sent), with("fieldSelector=metadata.name%3Dw-0001")); looked != tc.delete {
 				t.Errorf("%s: looked whether the object is gone: %v, want %v", tc.reason, looked, tc.delete)
 			}
 			w.mustLeave(tc.reason, tc.want)

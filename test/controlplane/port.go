@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
-	"syscall"
+	"sync"
 )
 
 // FreePort returns a port of the loopback interface on which no process listens. No other test process gets it before
@@ -31,19 +29,26 @@ func FreeAddress() (string, error) {
 	return net.JoinHostPort(loopback, strconv.Itoa(port)), err
 }
 
-// reserve locks a file that stands for the port. The lock ends with this process.
+// reservations are held until this process ends.
+var reservations struct {
+	sync.Mutex
+	sockets []net.PacketConn
+}
+
+// reserve takes the UDP port of the same number, on which no server of ours listens: the system lends a port to one
+// process, and takes it back when that ends.
 func reserve(port int) error {
-	file := filepath.Join(os.TempDir(), fmt.Sprintf("godwit-test-port-%d", port))
-	fd, err := syscall.Open(file, syscall.O_RDONLY|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
+	address := net.JoinHostPort(loopback, strconv.Itoa(port))
+	socket, err := net.ListenPacket("udp", address)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", file, err)
+		return err
 	}
-	if err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return errors.Join(fmt.Errorf("lock %s: %w", file, err), syscall.Close(fd))
-	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return errors.Join(err, syscall.Close(fd))
+		return errors.Join(err, socket.Close())
 	}
+	reservations.Lock()
+	defer reservations.Unlock()
+	reservations.sockets = append(reservations.sockets, socket)
 	return listener.Close()
 }

@@ -210,12 +210,24 @@ func (c *apiClient) countAt(ctx context.Context, r schema.GroupVersionResource, 
 		return unknownCount, nil
 	case err != nil:
 		return unknownCount, err
-	case list.RemainingItemCount != nil:
-		return int64(len(list.Items)) + *list.RemainingItemCount, nil
-	case list.Continue != "":
+	}
+	after := remaining(list)
+	if after == unknownCount {
 		return unknownCount, nil
 	}
-	return int64(len(list.Items)), nil
+	return int64(len(list.Items)) + after, nil
+}
+
+// remaining is the number of objects after those in a list, as the API server says;
+// unknownCount where it does not say.
+func remaining(list *metav1.PartialObjectMetadataList) int64 {
+	switch {
+	case list.RemainingItemCount != nil:
+		return *list.RemainingItemCount
+	case list.Continue != "":
+		return unknownCount
+	}
+	return 0
 }
 
 // cached asks the API server's watch cache for an object that nobody has. The API

@@ -181,15 +181,14 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 // count asks for one object and for how many follow.
 func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*int64, error) {
 	list, err := m.listOne(ctx, crd)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case list.RemainingItemCount != nil:
-		return new(int64(len(list.Items)) + *list.RemainingItemCount), nil
-	case list.Continue != "":
+	}
+	after := remaining(list)
+	if after == unknownCount {
 		return nil, nil //nolint:nilnil // the server does not say how many there are
 	}
-	return new(int64(len(list.Items))), nil
+	return new(int64(len(list.Items)) + after), nil
 }
 
 // LeaseGrant is the right to see which API servers there are.

@@ -283,15 +283,11 @@ func (l lister) page(ctx context.Context, resource schema.GroupVersionResource, 
 	page := walk.Page[*metav1.PartialObjectMetadata]{
 		Items:           make([]*metav1.PartialObjectMetadata, len(list.Items)),
 		ResourceVersion: list.ResourceVersion,
+		Remaining:       remaining(list),
 	}
 	for i := range list.Items {
 		item := list.Items[i] // on its own: one that waits for another attempt must not hold the whole page
 		page.Items[i] = &item
-	}
-	if list.RemainingItemCount != nil {
-		page.Remaining = *list.RemainingItemCount
-	} else if list.Continue != "" {
-		page.Remaining = -1
 	}
 	return page, list.Continue, nil
 }

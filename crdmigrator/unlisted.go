@@ -332,12 +332,7 @@ func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResou
 func retryList(ctx context.Context, list func(context.Context) error) error {
 	pause := firstListPause
 	for try := 1; ; try++ {
-		limited, cancel := within(ctx, listLimit+listGrace, errListOver)
-		err := list(limited)
-		if err != nil && ctx.Err() == nil && limited.Err() != nil {
-			err = context.Cause(limited)
-		}
-		cancel()
+		err := attemptList(ctx, list)
 		hint, again := retryQuick(err)
 		if err == nil || !again || try == listTries {
 			return err
@@ -349,6 +344,18 @@ func retryList(ctx context.Context, list func(context.Context) error) error {
 	}
 }
 
+// attemptList makes one attempt within the limit. It returns errListOver for one that
+// the API server did not answer in time.
+func attemptList(ctx context.Context, list func(context.Context) error) error {
+	limited, cancel := within(ctx, listLimit+listGrace, errListOver)
+	defer cancel()
+	err := list(limited)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return context.Cause(limited)
+	}
+	return err
+}
+
 // readsAll is an error where the API server can't read every object, although it
 // listed the first: its watch cache, which takes all of them, is not filled. The
 // objects themselves then tell why, or that they can be read by now.
@@ -357,13 +364,11 @@ func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) 
 	if !apierrors.IsTooManyRequests(err) && !timedOut(err) {
 		return nil // another answer says nothing about the cache
 	}
-	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
-		limited, cancel := within(ctx, listLimit+listGrace, errListOver)
-		defer cancel()
-		page, next, err := lister(m.client.objects).page(limited, r, limit, token)
-		if err != nil && ctx.Err() == nil && limited.Err() != nil {
-			err = context.Cause(limited)
-		}
+	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
+		err = attemptList(ctx, func(ctx context.Context) error {
+			page, next, err = lister(m.client.objects).page(ctx, r, limit, token)
+			return err
+		})
 		return page, next, err
 	}
 	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: readPage, Attempts: listTries, Retry: retryQuick}) {

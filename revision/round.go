@@ -355,19 +355,35 @@ func (r *round) visit(ctx context.Context, tasks []*task, step func(context.Cont
 	})
 }
 
-// prepare makes every successor that is to be, and what a restore looks up beside it.
+// prepareAttempts bounds how often a task is prepared within a pass. A revision that two
+// tasks write, as a rollback of a machine and of its snapshot do, costs one of them an
+// attempt.
+const prepareAttempts = 4
+
+// prepare makes every successor that is to be, and what a restore looks up beside it. It
+// begins again with what another writer left.
 func (r *round) prepare(ctx context.Context) error {
 	return r.visit(ctx, r.tasks, func(ctx context.Context, t *task) error {
-		err := r.begin(ctx, t)
-		switch {
-		case !t.underWay():
-			return err
-		case err != nil: // nothing is repointed ahead of what a restore looks up
-			t.result.Phase = Held
-			return err
+		for attempt := 1; ; attempt++ {
+			err := r.prepareOne(ctx, t)
+			changed := moved(err) || err == nil && t.result.Reason == ReasonChanged
+			if !changed || attempt == prepareAttempts {
+				return err
+			}
 		}
-		return r.provide(ctx, t)
 	})
+}
+
+func (r *round) prepareOne(ctx context.Context, t *task) error {
+	err := r.begin(ctx, t)
+	switch {
+	case !t.underWay():
+		return err
+	case err != nil: // nothing is repointed ahead of what a restore looks up
+		t.result.Phase = Held
+		return err
+	}
+	return r.provide(ctx, t)
 }
 
 // begin looks at the source again, live, and makes its successor.

@@ -1,14 +1,19 @@
 package upgrade_test
 
 import (
+	"net/http"
+	"path"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/test/fault"
 	"github.com/godwit-dev/godwit/test/kubevirt/stash"
 )
 
@@ -111,6 +116,46 @@ func TestRestoreAfterARollback(t *testing.T) {
 			y.mustResolve()
 			y.mustRestore("nightly", "web", test.want)
 		})
+	}
+}
+
+// TestRollbackMeetsAnotherWriter: the rollback of a machine and that of its snapshot both
+// write the machine's old revision, and another client may be faster than either. One pass
+// ends both all the same.
+func TestRollbackMeetsAnotherWriter(t *testing.T) {
+	t.Parallel()
+	source, copied := instancetype.RevisionName("web"), instancetype.RevisionName("nightly")
+	oldRevision := func(method, at string) bool {
+		return method == http.MethodPut && (path.Base(at) == source || path.Base(at) == copied)
+	}
+	for at := 0; ; at++ {
+		y, _ := snapshotted(t)
+		y.run(revision.Policy{})
+		conflicts := 0
+		w := &fault.Transport{At: at, After: y.ledger.ours}
+		w.Fault = func(next http.RoundTripper, req *http.Request, _ func()) (*http.Response, error) {
+			if oldRevision(req.Method, req.URL.Path) {
+				conflicts++
+				touched := []byte(`{"metadata":{"annotations":{"touched":"yes"}}}`)
+				y.must(y.core.AppsV1().ControllerRevisions(y.namespace).Patch(t.Context(), path.Base(req.URL.Path), types.MergePatchType, touched, metav1.PatchOptions{}))
+			}
+			return next.RoundTrip(req)
+		}
+		u, err := revision.New(w.Config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
+		y.must(u, err)
+		results, err := u.Advance(t.Context(), y.namespace, []revision.Wish{{Name: copied, Rollback: true}, {Name: source, Rollback: true}})
+		y.must(results, err)
+		for _, r := range results {
+			if r.Phase != revision.RolledBack {
+				t.Errorf("another writer before write %d of %q: %s is %s (%s: %s)", at, w.Writes(), r.Name, r.Phase, r.Reason, r.Message)
+			}
+		}
+		if at >= len(w.Writes()) {
+			return
+		}
+		if method, at, _ := strings.Cut(w.Writes()[at], " "); oldRevision(method, at) && conflicts == 0 {
+			t.Errorf("%s met no conflict", at)
+		}
 	}
 }
 

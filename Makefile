@@ -73,6 +73,11 @@ lint: ## Lint every module of the workspace; LINT_FLAGS=--fix repairs what it ca
 	@lint=$$(GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint) && modules=$$(go list -m -f '{{.Dir}}/...') && \
 		$$lint run $(LINT_FLAGS) $$modules
 
+.PHONY: words
+words: ## Look for words that have another name here; fail on those that are banned, and count those that are still to go.
+	@tools/words.sh --pending
+	@tools/words.sh
+
 # TEST_FLAGS="-args -update" writes the rendered files anew.
 .PHONY: chart
 chart: ## Lint the chart, and compare what it renders with what it did before.

@@ -58,6 +58,10 @@ formatted() {
 	files '**/*.sh' .ci/run | while read -r script; do bash -n "$script"; done
 }
 
+worded() {
+	tools/words.sh || fail "a word has another name here"
+}
+
 linted() {
 	make --no-print-directory lint
 }
@@ -87,6 +91,7 @@ stage "generated files are current" generated
 stage "every module is tidy" tidied
 stage "go.work is complete" workspace
 stage "Go is formatted and shell parses" formatted
+stage "one thing has one word" worded
 stage "golangci-lint" linted
 stage "go vet" vetted
 stage "module 1 builds alone, at its floor" floor

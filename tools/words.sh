@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Fails on words that stand for something that has another name here: one thing has one word, in code and in text.
+#
+#   words.sh            fails on a banned word in text, and on one within a camelCase name in Go
+#   words.sh --pending  prints where the words are that are not banned yet, and how many there are of each
+#
+# In Go, golangci-lint's misspell finds the words that stand alone: in comments, strings and names. They are listed in
+# .golangci.yml (extra-words), from which the words within camelCase names are taken.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Text: a regular expression of whole words, any case, and what to write instead.
+banned=(
+	'the house => architecture'
+	'sightings? => lease history'
+)
+
+# pending are words that the tree still has. Each moves to banned above, and to extra-words of .golangci.yml, with the
+# commit that removes its last use.
+pending=(
+	'somebody|nobody|everybody|whoever => name the actor: the user, another client, the controller'
+	'rehears(e|es|ed|al|als|ing) => preflight'
+	'census(es)? => reference index, inventory'
+	'heirs?|successors? => replacement, new revision'
+	'stash(es|ed|ing)? => ControllerRevision, old revision'
+	'judge(s|d|ment|ments)?|judgements?|verdicts?|rulings? => decide, decision'
+	'definitions? => CRD'
+	'silent => stale, of an API server lease'
+	'orphan(s|ed)? => unreferenced, unmanaged'
+	'(go|goes|gone|going|went) on => resume, continue'
+	'holders? => referrer'
+	'mend(s|ed|ing)?|cur(e|es|ed) => fix'
+	'wish(es)? => request'
+	'patience => attempt, retry'
+	'ledgers? => byte window'
+	'surveys? => inventory'
+	'strand(s|ed|ing)? => unsafe, unreadable'
+	'speaks? => is stored at, uses'
+	'(take|takes|taken) over|(give|gives|given|gave) up => supersede, stop'
+	'untold => inconclusive'
+	'yards?|meals? => namespace, cluster'
+)
+
+# text lists what people read besides Go. Help texts are in it by the generated docs/reference/cli.md.
+text() {
+	git ls-files --cached --others --exclude-standard -- '*.md' '*.yaml' '*.yml' '*.txtar' '*.txt' '*.tpl' '*.gotmpl' '*.sh' Makefile Dockerfile |
+		grep -vxE 'tools/words\.sh|\.golangci\.yml'
+}
+
+# camel is a regular expression that finds a word as a part of a camelCase name.
+camel() { # word
+	local title=${1^}
+	echo "(?<![A-Za-z])$1(?=[A-Z])|(?<=[a-z0-9])$title(?![a-z])|(?<![A-Za-z])$title(?=[A-Z])"
+}
+
+extra_words() {
+	sed -n 's/^ *- {typo: \([a-z]*\), .*/\1/p' .golangci.yml
+}
+
+check() {
+	local found=0 entry word patterns=()
+	for entry in "${banned[@]}"; do
+		if text | xargs grep -nHiP "\b(${entry% => *})\b"; then
+			echo "words: write instead: ${entry#* => }" >&2
+			found=1
+		fi
+	done
+	while read -r word; do patterns+=("$(camel "$word")"); done < <(extra_words)
+	if ((${#patterns[@]})) && git grep -nP "$(IFS='|' && echo "${patterns[*]}")" -- '*.go'; then
+		echo "words: .golangci.yml says what to write instead (misspell, extra-words)" >&2
+		found=1
+	fi
+	return "$found"
+}
+
+show_pending() {
+	local entry
+	for entry in "${pending[@]}"; do
+		{ text && git ls-files -- '*.go'; } | xargs grep -nHiP "\b(${entry% => *})\b|(?-i)[a-z0-9](?i:${entry% => *})(?-i)(?![a-z])" | sed "s|^|${entry#* => }: |" || true
+	done
+	echo
+	for entry in "${pending[@]}"; do
+		printf '%6d in Go %5d in text  %s\n' \
+			"$(git grep -hiP "\b(${entry% => *})\b" -- '*.go' | wc -l)" "$(text | xargs grep -hiP "\b(${entry% => *})\b" | wc -l)" "$entry"
+	done
+}
+
+case ${1-} in
+--pending) show_pending ;;
+*) check ;;
+esac

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Admission is what became of the policy's write as a dry run, tried on one
@@ -239,5 +241,5 @@ func (a *Admission) troubled() bool { return a != nil && len(a.troubles()) > 0 }
 
 // offersStatus: there is a status to be written past whatever is in the way.
 func (a *Admission) offersStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return hasStatus(crd) && a.Write.subresource() == ""
+	return kube.HasStatus(crd) && a.Write.subresource() == ""
 }

@@ -359,13 +359,6 @@ func TestTroublesOfTwoKindsAreTwo(t *testing.T) {
 	}
 }
 
-func TestWordsOfOthersFitALine(t *testing.T) {
-	plan := PlanFor(met(refused(422, strings.Repeat("a line of somebody else\n", 100))), Policy{})
-	if m := plan.Blockers[0].Message; len(m) > 500 || strings.Contains(m, "\n") {
-		t.Errorf("%d bytes: %q, want one line of bounded length", len(m), m)
-	}
-}
-
 func TestRulesThatCoverAWrite(t *testing.T) {
 	resource := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}
 	rule := func(operation admissionregistrationv1.OperationType, group, version, resource string) admissionregistrationv1.RuleWithOperations {

@@ -7,15 +7,14 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 const (
 	// namedObjects and namedPaths are what fits a line that a person reads.
 	namedObjects = 3
 	namedPaths   = 5
-
-	// wordsBytes bounds what is quoted of an answer: a webhook may say anything.
-	wordsBytes = 300
 )
 
 // checkAdmission: what the API server refused of one object it will refuse of
@@ -87,7 +86,7 @@ func refusals(f Facts, p Policy) []godwit.Blocker {
 		case invalid:
 			list = append(list, godwit.Blocker{
 				Reason:  ReasonObjectInvalid,
-				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.Write, f.CRD.Name, a.where(t), quote(t.words)),
+				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.Write, f.CRD.Name, a.where(t), quote.Line(t.words)),
 				Remedy: anyOf(fmt.Sprintf("mend the object: kubectl edit %s %s", f.CRD.Name, t.trials[0].arguments()),
 					leaveBehind(f, p)),
 			})
@@ -99,7 +98,7 @@ func refusals(f Facts, p Policy) []godwit.Blocker {
 func denial(f Facts, p Policy, t trouble) godwit.Blocker {
 	return godwit.Blocker{
 		Reason:  ReasonAdmissionDenied,
-		Message: fmt.Sprintf("%s denies the write %s of %s, on %s: %s", t.by, f.Admission.Write, f.CRD.Name, f.Admission.where(t), quote(t.words)),
+		Message: fmt.Sprintf("%s denies the write %s of %s, on %s: %s", t.by, f.Admission.Write, f.CRD.Name, f.Admission.where(t), quote.Line(t.words)),
 		Remedy:  anyOf(pastIt(f, t), exempt(f, t.by), leaveBehind(f, p)),
 	}
 }
@@ -108,7 +107,7 @@ func unavailable(f Facts, p Policy, t trouble) godwit.Blocker {
 	if t.by.kind == "conversion" {
 		return godwit.Blocker{
 			Reason:  ReasonWebhookUnavailable,
-			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", f.CRD.Name, t.by.name, quote(t.words)),
+			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", f.CRD.Name, t.by.name, quote.Line(t.words)),
 			Remedy:  fmt.Sprintf("bring it up; where it is: kubectl get crd %s -o jsonpath='{.spec.conversion.webhook.clientConfig}'", f.CRD.Name),
 		}
 	}
@@ -119,7 +118,7 @@ func unavailable(f Facts, p Policy, t trouble) godwit.Blocker {
 	return godwit.Blocker{
 		Reason: ReasonWebhookUnavailable,
 		Message: fmt.Sprintf("%s does not answer, without which the write %s of %s is refused, on %s: %s",
-			t.by, f.Admission.Write, f.CRD.Name, f.Admission.where(t), quote(t.words)),
+			t.by, f.Admission.Write, f.CRD.Name, f.Admission.where(t), quote.Line(t.words)),
 		Remedy: anyOf("bring it up; where it is: "+where, pastIt(f, t), leaveBehind(f, p)),
 	}
 }
@@ -162,7 +161,7 @@ func (a *Admission) suspects() (text string, by []origin) {
 	}
 	switch {
 	case a.HooksUnread != "":
-		return "who does it can't be told: " + quote(a.HooksUnread), nil
+		return "who does it can't be told: " + quote.Line(a.HooksUnread), nil
 	case len(hooks) == 0:
 		return "no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?", nil
 	case len(hooks) == 1:
@@ -192,7 +191,7 @@ func unheard(f Facts, t trouble) godwit.Warning {
 		message += t.by.String() + ": "
 		remedy = "a run shows it; if the webhook has no side effects, its configuration should say so: sideEffects: None"
 	}
-	return godwit.Warning{Reason: ReasonRehearsalIncomplete, Message: message + quote(t.words), Remedy: remedy}
+	return godwit.Warning{Reason: ReasonRehearsalIncomplete, Message: message + quote.Line(t.words), Remedy: remedy}
 }
 
 // leftOut says how far the rehearsal came, unless what stopped it is said
@@ -207,7 +206,7 @@ func leftOut(f Facts) []godwit.Warning {
 	case a.Unlisted != "" && known, stopped, a.Unlisted == "" && r.NamespacesLeftOut == 0 && r.AllSeen:
 		return nil
 	case a.Unlisted != "":
-		why = "no objects could be listed: " + quote(a.Unlisted)
+		why = "no objects could be listed: " + quote.Line(a.Unlisted)
 	case r.Tried == 0 && r.NamespacesLeftOut == 0:
 		why = "the first objects are done by an earlier run, and none that is still to be written was found"
 	case r.NamespacesLeftOut > 0 && r.AllSeen:
@@ -285,7 +284,7 @@ func pastIt(f Facts, t trouble) string {
 		return "write the status alone, which was tried and passes: " + command
 	case forbiddenMessage.MatchString(t.status.words):
 		return fmt.Sprintf("with the right to patch %s, see whether writing the status alone passes: %s --dry-run=server",
-			resourceArgument(resourceOf(f.CRD).GroupResource())+"/status", command)
+			kube.ResourceArgument(kube.ResourceOf(f.CRD).GroupResource())+"/status", command)
 	}
 	return ""
 }
@@ -362,11 +361,6 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// quote makes one line of bounded length of somebody else's words.
-func quote(words string) string {
-	return orElse(clip(strings.Join(strings.Fields(words), " "), wordsBytes), "without a word")
 }
 
 // anyOf joins alternatives, of which some may be none.

@@ -75,7 +75,7 @@ func (r *run) passes(ctx context.Context) error {
 // may be behind it, even behind the change of the storage version.
 func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 	err = persist(ctx, func(ctx context.Context) error {
-		page, _, err := lister(r.client.objects).page(ctx, r.resource, 1, "")
+		page, _, err := lister(r.client.Objects).page(ctx, r.resource, 1, "")
 		resourceVersion = page.ResourceVersion
 		return err
 	})

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Verdict says what becomes of a cluster that is given the next release of a
@@ -181,16 +183,16 @@ func checkStored(f CheckFacts) []CheckReason {
 	if f.Live == nil {
 		return nil
 	}
-	name, target := f.Live.Name, storageVersion(f.Live)
+	name, target := f.Live.Name, kube.StorageVersion(f.Live)
 	var reasons []CheckReason
 	for _, stored := range f.Live.Status.StoredVersions {
-		if hasVersion(f.Next, stored) {
+		if kube.HasVersion(f.Next, stored) {
 			continue
 		}
 		r := CheckReason{Refused, ReasonStoredVersionRemoved,
 			fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored), ""}
 		switch {
-		case !hasVersion(f.Live, stored):
+		case !kube.HasVersion(f.Live, stored):
 			r.Remedy = fmt.Sprintf("add version %s with served: false, here and there, and run: godwit crd run %s", stored, name)
 		case stored == target:
 			r.Remedy = fmt.Sprintf("keep %s for one more release that stores another version, and after that one run: godwit crd run %s", stored, name)
@@ -208,7 +210,7 @@ func checkLive(f CheckFacts) []CheckReason {
 		return nil
 	}
 	var reasons []CheckReason
-	name, target := f.Live.Name, storageVersion(f.Live)
+	name, target := f.Live.Name, kube.StorageVersion(f.Live)
 	if f.Live.DeletionTimestamp != nil {
 		reasons = append(reasons, CheckReason{Unknown, ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects, whatever the next release says", name),
@@ -217,7 +219,7 @@ func checkLive(f CheckFacts) []CheckReason {
 	trusted := slices.Contains(f.Live.Status.StoredVersions, target)
 	switch {
 	case len(f.removed()) == 0 || f.empty():
-	case !trusted && !hasVersion(f.Next, target):
+	case !trusted && !kube.HasVersion(f.Next, target):
 		reasons = append(reasons, CheckReason{Stranding, ReasonStoredAtRemovedVersion,
 			fmt.Sprintf("objects of %s are stored at %s, which the next release does not have, and status.storedVersions, altered by somebody, lists only %s: the API server lets it go and can't read them any more",
 				name, target, strings.Join(f.Live.Status.StoredVersions, ",")),
@@ -301,7 +303,7 @@ func (f CheckFacts) removed() []string {
 	}
 	var names []string
 	for _, v := range f.Live.Spec.Versions {
-		if !hasVersion(f.Next, v.Name) {
+		if !kube.HasVersion(f.Next, v.Name) {
 			names = append(names, v.Name)
 		}
 	}
@@ -312,12 +314,8 @@ func (f CheckFacts) removedServed() []string { return servedOf(f.Live, f.removed
 
 // servedOf are those among the versions that the CRD serves.
 func servedOf(crd *apiextensionsv1.CustomResourceDefinition, versions []string) []string {
-	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !served(crd, v) })
+	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !kube.Serves(crd, v) })
 }
 
 // empty: there is certainly no object.
 func (f CheckFacts) empty() bool { return f.Objects != nil && *f.Objects == 0 }
-
-func hasVersion(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
-	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
-}

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Check reads what decides about one definition of the next release, and
@@ -29,11 +31,11 @@ func (m *Migrator) Check(ctx context.Context, next *apiextensionsv1.CustomResour
 // nothing else keeps it from going, the metadata of every object, page by page.
 func (m *Migrator) ObserveNext(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) (CheckFacts, error) {
 	f := CheckFacts{Next: next}
-	live, err := m.client.crd(ctx, next.Name)
+	live, err := m.client.CRD(ctx, next.Name)
 	switch {
 	case apierrors.IsForbidden(err):
-		f.Denied = []Grant{{Verb: "get", Resource: definitionsResource, Name: next.Name}}
-		f.User = m.client.whoAmI(ctx)
+		f.Denied = []Grant{{Verb: "get", Resource: kube.CRDs, Name: next.Name}}
+		f.User = kube.UserName(ctx, m.client)
 		return f, nil
 	case err == nil:
 		f.Live = live
@@ -49,21 +51,19 @@ func (m *Migrator) ObserveNext(ctx context.Context, next *apiextensionsv1.Custom
 	return f, m.readObjects(ctx, &f)
 }
 
-var definitionsResource = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
-
 // rehearse asks the API server. Whether it may be asked is another question: a
 // Forbidden alone does not tell a missing right from a policy that refuses.
 func (m *Migrator) rehearse(ctx context.Context, f CheckFacts) (Rehearsal, error) {
-	need := Grant{Verb: "create", Resource: definitionsResource}
+	need := Grant{Verb: "create", Resource: kube.CRDs}
 	if f.Live != nil {
-		need = Grant{Verb: "update", Resource: definitionsResource, Name: f.Live.Name}
+		need = Grant{Verb: "update", Resource: kube.CRDs, Name: f.Live.Name}
 	}
-	ok, err := m.may(ctx, need)
+	ok, err := kube.Allowed(ctx, m.client, need)
 	if err != nil {
 		return Rehearsal{}, err
 	}
 	if !ok {
-		return Rehearsal{Skipped: fmt.Sprintf("%s may not %s", orElse(m.client.whoAmI(ctx), "the current user"), need)}, nil
+		return Rehearsal{Skipped: fmt.Sprintf("%s may not %s", orElse(kube.UserName(ctx, m.client), "the current user"), need)}, nil
 	}
 	return rehearsalOf(m.client.rehearse(ctx, replaced(f)))
 }
@@ -112,12 +112,12 @@ func rehearsalOf(err error) (Rehearsal, error) {
 // version, if the verdict hangs on that.
 func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
 	removed := f.removed()
-	if len(removed) == 0 && len(servedVersions(f.Next)) > 0 {
+	if len(removed) == 0 && len(kube.ServedVersions(f.Next)) > 0 {
 		return nil
 	}
-	resource := resourceOf(f.Live)
-	if !served(f.Live, resource.Version) {
-		others := servedVersions(f.Live)
+	resource := kube.ResourceOf(f.Live)
+	if !kube.Serves(f.Live, resource.Version) {
+		others := kube.ServedVersions(f.Live)
 		if len(others) == 0 {
 			f.Unread = unserved(f.Live)
 			return nil
@@ -125,12 +125,12 @@ func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
 		resource.Version = others[0]
 	}
 	need := Grant{Verb: "list", Resource: resource.GroupResource()}
-	ok, err := m.may(ctx, need)
+	ok, err := kube.Allowed(ctx, m.client, need)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		f.Denied, f.User = []Grant{need}, m.client.whoAmI(ctx)
+		f.Denied, f.User = []Grant{need}, kube.UserName(ctx, m.client)
 		return nil
 	}
 	err = m.scan(ctx, f, resource, removed)

@@ -9,6 +9,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 const (
@@ -61,7 +63,7 @@ func (c Checkpoint) isZero() bool { return c.CRDUID == "" }
 // been in force in between. Two changes may hide a flip there and back.
 func (c Checkpoint) resume(crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, bool) {
 	sameSpec := crd.Generation == c.Generation || crd.Generation == c.Generation+1
-	if c.ResourceVersion == "" || c.CRDUID != crd.UID || c.StorageVersion != storageVersion(crd) || !sameSpec {
+	if c.ResourceVersion == "" || c.CRDUID != crd.UID || c.StorageVersion != kube.StorageVersion(crd) || !sameSpec {
 		return Checkpoint{}, false
 	}
 	c.Generation = crd.Generation
@@ -77,7 +79,7 @@ func (c Checkpoint) holds(crd *apiextensionsv1.CustomResourceDefinition, p Polic
 // begin is the checkpoint of a run that starts from nothing: what is left of
 // the one before are the times of restarts on the same definition.
 func (c Checkpoint) begin(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) Checkpoint {
-	next := Checkpoint{CRDUID: crd.UID, Generation: crd.Generation, StorageVersion: storageVersion(crd)}
+	next := Checkpoint{CRDUID: crd.UID, Generation: crd.Generation, StorageVersion: kube.StorageVersion(crd)}
 	if c.CRDUID != crd.UID {
 		return next
 	}

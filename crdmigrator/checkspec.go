@@ -8,6 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // refusal is about the file, which its author mends.
@@ -34,8 +36,8 @@ func checkNames(f CheckFacts) []CheckReason {
 	}{
 		{"spec.group", old.Group, next.Spec.Group, true},
 		{"spec.names.plural", old.Names.Plural, next.Spec.Names.Plural, true},
-		{"spec.names.kind", old.Names.Kind, next.Spec.Names.Kind, established(f.Live)},
-		{"spec.scope", string(old.Scope), string(next.Spec.Scope), established(f.Live)},
+		{"spec.names.kind", old.Names.Kind, next.Spec.Names.Kind, kube.Established(f.Live)},
+		{"spec.scope", string(old.Scope), string(next.Spec.Scope), kube.Established(f.Live)},
 	}
 	for _, field := range fields {
 		if field.fixed && field.old != field.next {
@@ -134,18 +136,18 @@ func oddReviewVersions(live *apiextensionsv1.CustomResourceDefinition) bool {
 
 // checkNextServing: what is not served can be neither read nor migrated.
 func checkNextServing(f CheckFacts) []CheckReason {
-	next, target := f.Next, storageVersion(f.Next)
+	next, target := f.Next, kube.StorageVersion(f.Next)
 	var reasons []CheckReason
 	switch {
 	case len(next.Spec.Versions) == 0:
-	case len(servedVersions(next)) == 0:
+	case len(kube.ServedVersions(next)) == 0:
 		verdict := Stranding
 		if f.Live == nil || f.empty() {
 			verdict = Safe // there is nothing to strand
 		}
 		reasons = append(reasons, CheckReason{verdict, ReasonNoServedVersion,
 			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), "set served: true on the storage version"})
-	case target != "" && !served(next, target):
+	case target != "" && !kube.Serves(next, target):
 		reasons = append(reasons, CheckReason{Safe, ReasonUnservedStorageVersion,
 			fmt.Sprintf("storage version %s of %s is not served, so that no migration to it is possible", target, next.Name),
 			fmt.Sprintf("set served: true on version %s", target)})
@@ -162,14 +164,14 @@ func checkNextServing(f CheckFacts) []CheckReason {
 // checkLosses: without a webhook, objects change their version and nothing else,
 // and what the other schema does not know is pruned.
 func checkLosses(f CheckFacts) []CheckReason {
-	if f.Live == nil || f.empty() || converts(f.Next) {
+	if f.Live == nil || f.empty() || kube.Converts(f.Next) {
 		return nil
 	}
-	from, to := versionOf(f.Live, storageVersion(f.Live)), versionOf(f.Next, storageVersion(f.Next))
+	from, to := versionOf(f.Live, kube.StorageVersion(f.Live)), versionOf(f.Next, kube.StorageVersion(f.Next))
 	switch {
 	case to == nil || from == nil:
 		return nil
-	case converts(f.Live) && differ(f.Next.Spec.Versions):
+	case kube.Converts(f.Live) && differ(f.Next.Spec.Versions):
 		return []CheckReason{{Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("a webhook converts %s today, and with the next release nothing does, while schemas of its versions differ: fields that one of them lacks are pruned", f.Next.Name),
 			"keep spec.conversion, or see that each version has the fields of all"}}
@@ -179,10 +181,6 @@ func checkLosses(f CheckFacts) []CheckReason {
 			fmt.Sprintf("see that %s has all fields of %s, or convert by a webhook", to.Name, from.Name)}}
 	}
 	return nil
-}
-
-func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
 func differ(versions []apiextensionsv1.CustomResourceDefinitionVersion) bool {

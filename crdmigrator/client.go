@@ -5,21 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -27,88 +22,28 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-const (
-	// fieldManager names our writes where the server records them.
-	fieldManager = "godwit"
-
-	// Metadata is all a rewrite needs of an object: protobuf where the server
-	// has it, since decoding is a good part of what a pass costs the client.
-	acceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
-		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-	acceptMetadataList = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
-		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-)
-
-var codecs = func() serializer.CodecFactory {
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	utilruntime.Must(metav1.AddMetaToScheme(scheme))
-	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
-	utilruntime.Must(authenticationv1.AddToScheme(scheme))
-	utilruntime.Must(authorizationv1.AddToScheme(scheme))
-	utilruntime.Must(coordinationv1.AddToScheme(scheme))
-	return serializer.NewCodecFactory(scheme)
-}()
-
-// apiClient is every request this package makes. It decides nothing, never
-// retries by itself, and paces itself by the limiter.
+// apiClient is every request that a migration of custom resources makes. It decides
+// nothing, never retries by itself, and paces itself by the limiter.
 type apiClient struct {
-	rest    rest.Interface
+	*kube.Client
 	limiter *walk.Limiter
-	clock   *kube.ServerClock
 }
 
 func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*apiClient, error) {
-	c := &apiClient{limiter: limiter, clock: kube.NewServerClock(local)}
-	cfg = limiter.Config(cfg)
-	cfg.NegotiatedSerializer = codecs.WithoutConversion()
-	cfg.ContentType = runtime.ContentTypeJSON
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return meter{next: next, clock: c.clock} })
-
-	var err error
-	c.rest, err = rest.UnversionedRESTClientFor(cfg)
-	return c, err
-}
-
-// do sends a request without client-go's hidden retries: a walk must see every
-// 429 to pace itself by it.
-func do(ctx context.Context, r *rest.Request) rest.Result {
-	return r.MaxRetries(0).Do(ctx)
-}
-
-// raw is the body of an answer, or the error as the server worded it, for which
-// Result.Raw has no other word than "unknown".
-func raw(r rest.Result) ([]byte, error) {
-	if err := r.Error(); err != nil {
-		return nil, err
-	}
-	return r.Raw()
-}
-
-func crdPath(name string, subresource ...string) []string {
-	return append([]string{"apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions", name}, subresource...)
-}
-
-func (c *apiClient) crd(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	err := do(ctx, c.rest.Get().AbsPath(crdPath(name)...)).Into(crd)
-	return crd, err
+	c, err := kube.NewClient(cfg, limiter, local)
+	return &apiClient{Client: c, limiter: limiter}, err
 }
 
 // crdMetadata is the cheap look at a definition: schemas run to hundreds of
 // kilobytes.
 func (c *apiClient) crdMetadata(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
-	m := &metav1.PartialObjectMetadata{}
-	err := do(ctx, c.rest.Get().AbsPath(crdPath(name)...).SetHeader("Accept", acceptMetadata)).Into(m)
-	return m, err
+	return kube.Metadata(ctx, c.Get().AbsPath(kube.CRDPath(name)...))
 }
 
 func (c *apiClient) crdNames(ctx context.Context, selector string) ([]string, error) {
 	var names []string
 	for token := ""; ; {
-		list := &metav1.PartialObjectMetadataList{}
-		r := c.rest.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions").
-			SetHeader("Accept", acceptMetadataList).
+		r := c.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", kube.CRDs.Resource).
 			Param("limit", strconv.Itoa(walk.DefaultPageObjects))
 		if selector != "" {
 			r.Param("labelSelector", selector)
@@ -116,7 +51,8 @@ func (c *apiClient) crdNames(ctx context.Context, selector string) ([]string, er
 		if token != "" {
 			r.Param("continue", token)
 		}
-		if err := do(ctx, r).Into(list); err != nil {
+		list, err := kube.MetadataList(ctx, r)
+		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
@@ -131,11 +67,11 @@ func (c *apiClient) crdNames(ctx context.Context, selector string) ([]string, er
 // patchCRD counts against the byte budget and does not wait for it: a run that
 // is to stop still saves its checkpoint.
 func (c *apiClient) patchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
-	r := c.rest.Patch(patchType).AbsPath(crdPath(name, subresource...)...).
-		Param("fieldManager", fieldManager).
+	r := c.Patch(patchType).AbsPath(kube.CRDPath(name, subresource...)...).
+		Param("kube.FieldManager", kube.FieldManager).
 		Body(body)
 	if !c.limiter.CountsBytes() {
-		return do(ctx, r.SetHeader("Accept", acceptMetadata)).Error()
+		return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata)).Error()
 	}
 	_, size, err := whole(ctx, r)
 	c.limiter.Book(size)
@@ -150,108 +86,51 @@ func (c *apiClient) rehearse(ctx context.Context, crd *apiextensionsv1.CustomRes
 	if err != nil {
 		return err
 	}
-	r := c.rest.Put().AbsPath(crdPath(crd.Name)...)
+	r := c.Put().AbsPath(kube.CRDPath(crd.Name)...)
 	if crd.ResourceVersion == "" {
-		path := crdPath(crd.Name)
-		r = c.rest.Post().AbsPath(path[:len(path)-1]...)
+		path := kube.CRDPath(crd.Name)
+		r = c.Post().AbsPath(path[:len(path)-1]...)
 	}
-	return do(ctx, r.SetHeader("Accept", acceptMetadata).
+	return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata).
 		SetHeader("Content-Type", runtime.ContentTypeJSON).
-		Param("fieldManager", fieldManager).
+		Param("kube.FieldManager", kube.FieldManager).
 		Param("dryRun", metav1.DryRunAll).
 		Body(body)).Error()
 }
 
-func collectionPath(r schema.GroupVersionResource) []string {
-	return []string{"apis", r.Group, r.Version, r.Resource}
-}
-
-func objectPath(r schema.GroupVersionResource, o walk.Object) []string {
-	path := []string{"apis", r.Group, r.Version}
-	if ns := o.GetNamespace(); ns != "" {
-		path = append(path, "namespaces", ns)
-	}
-	return append(path, r.Resource, o.GetName())
-}
-
-// objects lists one page of metadata over all namespaces.
-func (c *apiClient) objects(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
-	req := c.rest.Get().AbsPath(collectionPath(r)...).
-		SetHeader("Accept", acceptMetadataList).
-		Param("limit", strconv.FormatInt(limit, 10))
-	if token != "" {
-		req.Param("continue", token)
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	err := do(ctx, req).Into(list)
-	return list, err
-}
-
 // firstObject lists one object, and has the API server give up after a time.
 func (c *apiClient) firstObject(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) (*metav1.PartialObjectMetadataList, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	err := do(ctx, c.rest.Get().AbsPath(collectionPath(r)...).
-		SetHeader("Accept", acceptMetadataList).
-		Param("limit", "1").Param("timeout", timeout.String())).Into(list)
-	return list, err
+	return kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
+		Param("limit", "1").Param("timeout", timeout.String()))
 }
 
 // countAt counts the objects of a resource as they were at a resourceVersion. It
-// returns unknownCount where the API server can't or doesn't say.
+// returns kube.UnknownCount where the API server can't or doesn't say.
 func (c *apiClient) countAt(ctx context.Context, r schema.GroupVersionResource, resourceVersion string) (int64, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	err := do(ctx, c.rest.Get().AbsPath(collectionPath(r)...).
-		SetHeader("Accept", acceptMetadataList).
+	list, err := kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
 		Param("limit", "1").
 		Param("resourceVersion", resourceVersion).
-		Param("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))).Into(list)
+		Param("resourceVersionMatch", string(metav1.ResourceVersionMatchExact)))
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return unknownCount, nil
+		return kube.UnknownCount, nil
 	case err != nil:
-		return unknownCount, err
+		return kube.UnknownCount, err
 	}
-	after := remaining(list)
-	if after == unknownCount {
-		return unknownCount, nil
+	after := kube.Remaining(list)
+	if after == kube.UnknownCount {
+		return kube.UnknownCount, nil
 	}
 	return int64(len(list.Items)) + after, nil
-}
-
-// remaining is the number of objects after those in a list, as the API server says;
-// unknownCount where it does not say.
-func remaining(list *metav1.PartialObjectMetadataList) int64 {
-	switch {
-	case list.RemainingItemCount != nil:
-		return *list.RemainingItemCount
-	case list.Continue != "":
-		return unknownCount
-	}
-	return 0
 }
 
 // cached asks the API server's watch cache for an object that nobody has. The API
 // server fills that cache once it has read every object, and answers 429 before.
 func (c *apiClient) cached(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) error {
-	return do(ctx, c.rest.Get().AbsPath(collectionPath(r)...).
-		SetHeader("Accept", acceptMetadataList).
+	return kube.Do(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
+		SetHeader("Accept", kube.AcceptMetadataList).
 		Param("resourceVersion", "0").Param("fieldSelector", "metadata.name=godwit-looks-for-nothing").
 		Param("timeout", timeout.String())).Error()
-}
-
-// find asks the collection for one object, and returns nil if it is not there.
-// Unlike a GET, whose 404 may also mean that the version is no longer served, an
-// empty list leaves no doubt; and it needs no right that a pass does not need.
-func (c *apiClient) find(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
-	path := objectPath(r, o)
-	list := &metav1.PartialObjectMetadataList{}
-	err := do(ctx, c.rest.Get().AbsPath(path[:len(path)-1]...).
-		SetHeader("Accept", acceptMetadataList).
-		Param("fieldSelector", "metadata.name="+o.GetName())).Into(list)
-	if err != nil || len(list.Items) == 0 {
-		return nil, err
-	}
-	return &list.Items[0], nil
 }
 
 // objectPatch is one patch of one object.
@@ -270,18 +149,18 @@ func (c *apiClient) patch(ctx context.Context, r schema.GroupVersionResource, o 
 }
 
 func (c *apiClient) patchRequest(r schema.GroupVersionResource, o walk.Object, p objectPatch) *rest.Request {
-	path := objectPath(r, o)
+	path := kube.ObjectPath(r, o)
 	if p.subresource != "" {
 		path = append(path, p.subresource)
 	}
-	return c.rest.Patch(p.kind).AbsPath(path...).Body(p.body).Param("fieldManager", p.manager)
+	return c.Patch(p.kind).AbsPath(path...).Body(p.body).Param("kube.FieldManager", p.manager)
 }
 
 // update reads an object and puts back the very bytes, so that no field is lost
 // on a client that does not know it.
 func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
-	path := objectPath(r, o)
-	body, err := raw(do(ctx, c.rest.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)))
+	path := kube.ObjectPath(r, o)
+	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
 		return nil, err
 	}
@@ -289,8 +168,8 @@ func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o
 }
 
 func (c *apiClient) putRequest(r schema.GroupVersionResource, o walk.Object, body []byte) *rest.Request {
-	return c.rest.Put().AbsPath(objectPath(r, o)...).SetHeader("Content-Type", runtime.ContentTypeJSON).
-		Body(body).Param("fieldManager", fieldManager)
+	return c.Put().AbsPath(kube.ObjectPath(r, o)...).SetHeader("Content-Type", runtime.ContentTypeJSON).
+		Body(body).Param("kube.FieldManager", kube.FieldManager)
 }
 
 // setManagedFields replaces the managedFields of an object as it was read. The
@@ -304,42 +183,13 @@ func (c *apiClient) setManagedFields(ctx context.Context, r schema.GroupVersionR
 	if err != nil {
 		return nil, err
 	}
-	return c.patch(ctx, r, o, objectPatch{kind: types.JSONPatchType, body: body, manager: fieldManager})
-}
-
-// create posts a review, a kind of object that is an answer and not stored.
-func (c *apiClient) create(ctx context.Context, review runtime.Object, path ...string) error {
-	body, err := json.Marshal(review)
-	if err != nil {
-		return err
-	}
-	return do(ctx, c.rest.Post().AbsPath(path...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)).Into(review)
-}
-
-func (c *apiClient) allowed(ctx context.Context, a authorizationv1.ResourceAttributes) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
-		Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a},
-	}
-	err := c.create(ctx, review, "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews")
-	return review.Status.Allowed, err
-}
-
-// whoAmI is the name the API server knows us by; empty when it does not say.
-func (c *apiClient) whoAmI(ctx context.Context) string {
-	review := &authenticationv1.SelfSubjectReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
-	}
-	if err := c.create(ctx, review, "apis", "authentication.k8s.io", "v1", "selfsubjectreviews"); err != nil {
-		return ""
-	}
-	return review.Status.UserInfo.Username
+	return c.patch(ctx, r, o, objectPatch{kind: types.JSONPatchType, body: body, manager: kube.FieldManager})
 }
 
 // identityLeases are what API servers renew to say that they exist.
 func (c *apiClient) identityLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
 	list := &coordinationv1.LeaseList{}
-	err := do(ctx, c.rest.Get().
+	err := kube.Do(ctx, c.Get().
 		AbsPath("apis", "coordination.k8s.io", "v1", "namespaces", metav1.NamespaceSystem, "leases").
 		Param("labelSelector", "apiserver.kubernetes.io/identity=kube-apiserver")).Into(list)
 	return list.Items, err
@@ -373,7 +223,7 @@ func (s storageVersionMigration) ended() bool {
 // storageVersionMigrations lists the migrations of one API group; none where
 // the group is not served.
 func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) ([]storageVersionMigration, error) {
-	body, err := raw(do(ctx, c.rest.Get().AbsPath("apis", group)))
+	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath("apis", group)))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -384,7 +234,7 @@ func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) 
 	if err := json.Unmarshal(body, &discovered); err != nil {
 		return nil, fmt.Errorf("read discovery of group %s: %w", group, err)
 	}
-	body, err = raw(do(ctx, c.rest.Get().AbsPath("apis", group, discovered.PreferredVersion.Version, "storageversionmigrations")))
+	body, err = kube.Body(kube.Do(ctx, c.Get().AbsPath("apis", group, discovered.PreferredVersion.Version, "storageversionmigrations")))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -35,9 +35,6 @@ func (e *IncompleteListError) Error() string {
 	return fmt.Sprintf("%s: the list of %s shows %d objects, the API server counts %d; %s", ReasonIncompleteList, e.Resource, e.Listed, e.Counted, remedy)
 }
 
-// unknownCount stands for a number that is not known.
-const unknownCount = -1
-
 // coverage compares the objects that a pass lists with those that the API server
 // counts. Both numbers are of one resourceVersion, so that no write by another
 // client makes them differ.
@@ -140,7 +137,7 @@ func (r *run) passOverAll(ctx context.Context) error {
 	case proof == proven, !r.borrowed, !first.Counts.Settled():
 		return nil
 	}
-	r.list, r.borrowed, r.coverage, r.cursor = r.client.objects, false, coverage{}, ""
+	r.list, r.borrowed, r.coverage, r.cursor = r.client.Objects, false, coverage{}, ""
 	if err := r.pass(ctx, r.beforePage); err != nil {
 		return err
 	}

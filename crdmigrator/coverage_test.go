@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 func TestCoverage(t *testing.T) {
@@ -39,15 +41,15 @@ func TestCoverage(t *testing.T) {
 		},
 		"promises nothing, shows all": {
 			reason:   "a selector that every object matches",
-			coverage: coverage{promised: unknownCount, counted: 10}, listed: 10, begun: inconclusive, ended: proven,
+			coverage: coverage{promised: kube.UnknownCount, counted: 10}, listed: 10, begun: inconclusive, ended: proven,
 		},
 		"promises nothing, shows less": {
 			reason:   "a selector",
-			coverage: coverage{promised: unknownCount, counted: 10}, listed: 4, begun: inconclusive, ended: refuted,
+			coverage: coverage{promised: kube.UnknownCount, counted: 10}, listed: 4, begun: inconclusive, ended: refuted,
 		},
 		"promises nothing, continued": {
 			reason:   "the number listed is of several resourceVersions",
-			coverage: coverage{promised: unknownCount, counted: 10, continued: true}, listed: 4, begun: inconclusive, ended: inconclusive,
+			coverage: coverage{promised: kube.UnknownCount, counted: 10, continued: true}, listed: 4, begun: inconclusive, ended: inconclusive,
 		},
 		"continued, less at the end": {
 			reason:   "other clients deleted objects between two resourceVersions",
@@ -55,11 +57,11 @@ func TestCoverage(t *testing.T) {
 		},
 		"not counted": {
 			reason:   "the API server does not say how many there are",
-			coverage: coverage{promised: 10, counted: unknownCount}, listed: 10, begun: inconclusive, ended: inconclusive,
+			coverage: coverage{promised: 10, counted: kube.UnknownCount}, listed: 10, begun: inconclusive, ended: inconclusive,
 		},
 		"neither": {
 			reason:   "no number at all",
-			coverage: coverage{promised: unknownCount, counted: unknownCount}, listed: 10, begun: inconclusive, ended: inconclusive,
+			coverage: coverage{promised: kube.UnknownCount, counted: kube.UnknownCount}, listed: 10, begun: inconclusive, ended: inconclusive,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Facts are what was read about one CustomResourceDefinition and its
@@ -67,24 +67,8 @@ func (s Server) String() string {
 	return fmt.Sprintf("%s (host %s)", s.Name, s.Host)
 }
 
-// Grant is one right on one resource.
-type Grant struct {
-	Verb     string
-	Resource schema.GroupResource
-	// Name restricts the grant to one object, Namespace to one namespace.
-	Name, Namespace string
-}
-
-func (g Grant) String() string {
-	text := g.Verb + " " + resourceArgument(g.Resource)
-	if g.Name != "" {
-		text += " " + g.Name
-	}
-	if g.Namespace != "" {
-		text += " in namespace " + g.Namespace
-	}
-	return text
-}
+// Grant is the permission for one verb on one resource.
+type Grant = kube.Grant
 
 // Names lists the definitions that match a label selector, all of them for an
 // empty one.
@@ -102,7 +86,7 @@ func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error)
 func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	var f Facts
 	var err error
-	if f.CRD, err = m.client.crd(ctx, crd); err != nil {
+	if f.CRD, err = m.client.CRD(ctx, crd); err != nil {
 		return f, notFound(crd, err)
 	}
 	if f.Checkpoint, err = m.options.Journal.Load(ctx, f.CRD); err != nil {
@@ -111,7 +95,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if err := m.readObjectsOf(ctx, &f); err != nil {
 		return f, err
 	}
-	f.Now = m.client.clock.Now()
+	f.Now = m.client.Clock.Now()
 	if clean(f.CRD) || m.options.skips(StorageVersionMigrationPhase) {
 		if f.ManagedFields == ManagedFieldsStale {
 			err = m.askForCleanup(ctx, &f)
@@ -139,7 +123,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 		}
 	}
 	if len(f.Denied) > 0 || f.Admission.troubled() {
-		f.User = m.client.whoAmI(ctx)
+		f.User = kube.UserName(ctx, m.client)
 	}
 	return f, nil
 }
@@ -149,7 +133,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 	defer func() {
 		if f.Unlisted != nil {
-			f.Unlisted.Starting = f.Unlisted.starting(f.CRD, m.client.clock.Now())
+			f.Unlisted.Starting = f.Unlisted.starting(f.CRD, m.client.Clock.Now())
 		}
 	}()
 	if f.Unlisted = unserved(f.CRD); f.Unlisted != nil || f.CRD.DeletionTimestamp != nil {
@@ -163,7 +147,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
 	case !clean(f.CRD) && !m.options.Rehearse: // the run that follows lists them all
 	case f.Objects == nil || *f.Objects > 1:
-		err = m.readsAll(ctx, resourceOf(f.CRD))
+		err = m.readsAll(ctx, kube.ResourceOf(f.CRD))
 	}
 	var answered apierrors.APIStatus
 	switch {
@@ -184,8 +168,8 @@ func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourc
 	if err != nil {
 		return nil, err
 	}
-	after := remaining(list)
-	if after == unknownCount {
+	after := kube.Remaining(list)
+	if after == kube.UnknownCount {
 		return nil, nil //nolint:nilnil // the server does not say how many there are
 	}
 	return new(int64(len(list.Items)) + after), nil
@@ -205,7 +189,7 @@ func (m *Migrator) servers(ctx context.Context) (servers []Server, unread string
 	if err != nil {
 		return nil, "", fmt.Errorf("list the API servers' identity leases: %w", err)
 	}
-	return serversOf(leases, m.client.clock.Now()), "", nil
+	return serversOf(leases, m.client.Clock.Now()), "", nil
 }
 
 func serversOf(leases []coordinationv1.Lease, now time.Time) []Server {
@@ -253,7 +237,7 @@ func (m *Migrator) migrations(ctx context.Context, crd *apiextensionsv1.CustomRe
 func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]Grant, error) {
 	var denied []Grant
 	for _, g := range RequiredPermissions(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}, m.options) {
-		ok, err := m.may(ctx, g)
+		ok, err := kube.Allowed(ctx, m.client, g)
 		if err != nil {
 			return nil, err
 		}
@@ -270,59 +254,16 @@ func (m *Migrator) askForCleanup(ctx context.Context, f *Facts) error {
 		return nil
 	}
 	g := cleanupGrant(schema.GroupResource{Group: f.CRD.Spec.Group, Resource: f.CRD.Spec.Names.Plural})
-	if ok, err := m.may(ctx, g); ok || err != nil {
+	if ok, err := kube.Allowed(ctx, m.client, g); ok || err != nil {
 		return err
 	}
-	f.CleanupDenied, f.User = &g, m.client.whoAmI(ctx)
+	f.CleanupDenied, f.User = &g, kube.UserName(ctx, m.client)
 	return nil
-}
-
-func (m *Migrator) may(ctx context.Context, g Grant) (bool, error) {
-	resource, subresource, _ := strings.Cut(g.Resource.Resource, "/")
-	ok, err := m.client.allowed(ctx, authorizationv1.ResourceAttributes{
-		Verb: g.Verb, Group: g.Resource.Group, Resource: resource, Subresource: subresource, Name: g.Name,
-	})
-	if err != nil {
-		return false, fmt.Errorf("ask whether we may %s: %w", g, err)
-	}
-	return ok, nil
-}
-
-func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
-	for _, v := range crd.Spec.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return ""
-}
-
-func servedVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
-	var names []string
-	for _, v := range crd.Spec.Versions {
-		if v.Served {
-			names = append(names, v.Name)
-		}
-	}
-	return names
-}
-
-func served(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
-	return slices.Contains(servedVersions(crd), version)
-}
-
-func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.Established {
-			return c.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // clean: the server promises that no object is at any other version.
 func clean(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.Equal(crd.Status.StoredVersions, []string{storageVersion(crd)}) && trimmedInVain(crd) < 0
+	return slices.Equal(crd.Status.StoredVersions, []string{kube.StorageVersion(crd)}) && trimmedInVain(crd) < 0
 }
 
 // trimmedInVain is the index of the condition that takes the promise back, or
@@ -336,11 +277,3 @@ func trimmedInVain(crd *apiextensionsv1.CustomResourceDefinition) int {
 
 // migrationFailed is that condition's reason.
 const migrationFailed = "MigrationFailed"
-
-// resourceOf is where objects are read and written: always at the storage
-// version, since writing through another one can lose fields.
-func resourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionResource {
-	return schema.GroupVersionResource{
-		Group: crd.Spec.Group, Version: storageVersion(crd), Resource: crd.Spec.Names.Plural,
-	}
-}

@@ -33,31 +33,6 @@ func TestClean(t *testing.T) {
 	}
 }
 
-func TestServedAndEstablished(t *testing.T) {
-	crd := widgetCRD(versions(
-		apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"},
-		apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Served: true},
-		apiextensionsv1.CustomResourceDefinitionVersion{Name: "v3", Storage: true},
-	))
-	if diff := cmp.Diff([]string{"v2"}, servedVersions(crd)); diff != "" {
-		t.Errorf("served versions (-want +got):\n%s", diff)
-	}
-	for version, want := range map[string]bool{"v1": false, "v2": true, "v3": false, "": false, "v9": false} {
-		if got := served(crd, version); got != want {
-			t.Errorf("served(%q) = %t, want %t", version, got, want)
-		}
-	}
-	if got := storageVersion(crd); got != "v3" {
-		t.Errorf("storage version = %q, want v3, served or not", got)
-	}
-	if got := storageVersion(&apiextensionsv1.CustomResourceDefinition{}); got != "" {
-		t.Errorf("storage version of nothing = %q", got)
-	}
-	if !established(crd) || established(widgetCRD(conditions())) {
-		t.Error("a definition is established when its condition says so, and not otherwise")
-	}
-}
-
 func TestServersOf(t *testing.T) {
 	now := flip
 	lease := func(name string, renewed *time.Time, seconds *int32) coordinationv1.Lease {

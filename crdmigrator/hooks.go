@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // hookKinds are what may change an object or refuse it and be named by the
@@ -57,7 +59,7 @@ func (m *Migrator) hooks(ctx context.Context, r schema.GroupVersionResource, w W
 
 func (c *apiClient) hookConfigurations(ctx context.Context, resource string, versions []string) ([]hookConfiguration, error) {
 	for _, version := range versions {
-		text, err := raw(do(ctx, c.rest.Get().AbsPath("apis", admissionregistrationv1.GroupName, version, resource).
+		text, err := kube.Body(kube.Do(ctx, c.Get().AbsPath("apis", admissionregistrationv1.GroupName, version, resource).
 			SetHeader("Accept", runtime.ContentTypeJSON)))
 		if apierrors.IsNotFound(err) {
 			continue

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -40,7 +41,7 @@ type fieldsCleaner struct {
 
 func (m *Migrator) cleanerOf(crd *apiextensionsv1.CustomResourceDefinition) *fieldsCleaner {
 	return &fieldsCleaner{
-		group: crd.Spec.Group, storage: storageVersion(crd), served: servedVersions(crd), now: m.client.clock.Now,
+		group: crd.Spec.Group, storage: kube.StorageVersion(crd), served: kube.ServedVersions(crd), now: m.client.Clock.Now,
 	}
 }
 
@@ -48,7 +49,7 @@ func (m *Migrator) cleanerOf(crd *apiextensionsv1.CustomResourceDefinition) *fie
 func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ManagedFields, error) {
 	cleaner := m.cleanerOf(crd)
 	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: listTries, Retry: retryQuick}
-	for page, err := range m.list.objectsWith(ctx, resourceOf(crd), pages) {
+	for page, err := range m.list.objectsWith(ctx, kube.ResourceOf(crd), pages) {
 		if err != nil {
 			return ManagedFieldsUnknown, err
 		}
@@ -195,7 +196,7 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		case attempt == cleanupConflicts:
 			return o, godwit.Deferred, fmt.Errorf("clean managedFields, %d conflicts: %w", attempt, err)
 		}
-		current, err := r.client.find(ctx, r.resource, o)
+		current, err := r.client.Find(ctx, r.resource, o)
 		switch {
 		case err != nil:
 			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields, look again after a conflict: %w", err)
@@ -214,7 +215,7 @@ var errKept = errors.New("the API server kept managedFields of versions that are
 // object would wait for it as for a server that starts.
 func (r *run) cleanNoMore(ctx context.Context, err error) error {
 	grant := Grant{Verb: "patch", Resource: r.resource.GroupResource()}
-	refused := fmt.Errorf("clean managedFields: %w; to allow it: %s", err, grant.Command(r.client.whoAmI(ctx)))
+	refused := fmt.Errorf("clean managedFields: %w; to allow it: %s", err, grant.Command(kube.UserName(ctx, r.client)))
 	r.mayNotClean.Store(&refused)
 	return refused
 }

@@ -123,7 +123,7 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	if o.Journal == nil {
 		o.Journal = &annotationJournal{client: c}
 	}
-	return &Migrator{options: o, client: c, list: c.objects, leases: map[string]*leaseHistory{}}, nil
+	return &Migrator{options: o, client: c, list: c.Objects, leases: map[string]*leaseHistory{}}, nil
 }
 
 // Plan observes one definition and decides what is to be done about it.
@@ -213,7 +213,7 @@ func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResou
 	if err != nil {
 		return err
 	}
-	now := m.client.clock.Now()
+	now := m.client.Clock.Now()
 	v := m.look(Facts{CRD: crd, Servers: servers, Now: now})
 	if v.settled {
 		return nil

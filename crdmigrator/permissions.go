@@ -4,6 +4,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // RequiredPermissions lists the permissions without which [Migrator.Run] refuses to begin, beside
@@ -28,7 +30,7 @@ func RequiredPermissions(objects schema.GroupResource, o Options) []Grant {
 		needed = append(needed, Grant{Verb: "patch", Resource: status, Name: crd})
 	}
 	if o.annotates() && !o.DryRun {
-		needed = append(needed, Grant{Verb: "patch", Resource: definitionsResource, Name: crd})
+		needed = append(needed, Grant{Verb: "patch", Resource: kube.CRDs, Name: crd})
 	}
 	return needed
 }

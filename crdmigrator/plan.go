@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // State says what a plan amounts to.
@@ -164,15 +164,15 @@ func PlanFor(f Facts, p Policy) Plan {
 		Name:           crd.Name,
 		UID:            crd.UID,
 		Generation:     crd.Generation,
-		Resource:       resourceOf(crd),
+		Resource:       kube.ResourceOf(crd),
 		State:          Clean,
-		StorageVersion: storageVersion(crd),
-		ServedVersions: servedVersions(crd),
+		StorageVersion: kube.StorageVersion(crd),
+		ServedVersions: kube.ServedVersions(crd),
 		StoredVersions: slices.Clone(crd.Status.StoredVersions),
 		Objects:        f.Objects,
 		ManagedFields:  f.ManagedFields,
 		Resumes:        f.Checkpoint.holds(crd, p),
-		Trimmed:        clean(crd) && storageVersion(crd) != "",
+		Trimmed:        clean(crd) && kube.StorageVersion(crd) != "",
 		Unlisted:       f.Unlisted,
 		ServersUnread:  f.ServersUnread,
 	}
@@ -244,7 +244,7 @@ func checkServing(f Facts, _ Policy) []godwit.Blocker {
 		return blocker(ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects", crd.Name),
 			"nothing is left to migrate; if the deletion hangs: kubectl get crd "+crd.Name+" -o yaml")
-	case !established(crd):
+	case !kube.Established(crd):
 		return []godwit.Blocker{notEstablished(crd)}
 	}
 	return nil
@@ -269,15 +269,15 @@ func whyNotEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
 
 func checkVersions(f Facts, p Policy) []godwit.Blocker {
 	crd := f.CRD
-	version := storageVersion(crd)
+	version := kube.StorageVersion(crd)
 	if version == "" {
 		return []godwit.Blocker{noStorageVersion(crd)}
 	}
 	var blockers []godwit.Blocker
-	if !served(crd, version) {
+	if !kube.Serves(crd, version) {
 		blockers = append(blockers, storageNotServed(crd))
 	}
-	if w := p.Write.orDefault(); w.subresource() != "" && !hasStatus(crd) {
+	if w := p.Write.orDefault(); w.subresource() != "" && !kube.HasStatus(crd) {
 		blockers = append(blockers, godwit.Blocker{
 			Reason:  ReasonStatusSubresourceMissing,
 			Message: fmt.Sprintf("the write %s goes to /status, which version %s of %s does not have", w, version, crd.Name),
@@ -307,7 +307,7 @@ func noStorageVersion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Bloc
 }
 
 func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
-	version := storageVersion(crd)
+	version := kube.StorageVersion(crd)
 	return godwit.Blocker{
 		Reason:  ReasonStorageVersionNotServed,
 		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
@@ -319,7 +319,7 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Bloc
 // other reasons of a list that failed have a check of their own, or may end.
 func checkObjectsRead(f Facts, _ Policy) []godwit.Blocker {
 	u := f.Unlisted
-	forbidden := u != nil && u.Reason == ReasonForbidden && !clean(f.CRD) && !f.lacks(resourceOf(f.CRD).GroupResource())
+	forbidden := u != nil && u.Reason == ReasonForbidden && !clean(f.CRD) && !f.lacks(kube.ResourceOf(f.CRD).GroupResource())
 	if u == nil || !u.Blocks() && !forbidden {
 		return nil
 	}
@@ -341,56 +341,6 @@ func forbidden(user string, g Grant) godwit.Blocker {
 		Message: fmt.Sprintf("%s may not %s", orElse(user, "the current user"), g),
 		Remedy:  g.Command(user),
 	}
-}
-
-// Command creates a role with exactly this right and binds it to the user. The
-// role's name says for whom: another user's command must not find it taken.
-func (g Grant) Command(user string) string {
-	user = orElse(user, "USER")
-	role := strings.Map(nameRune, strings.Join(slices.DeleteFunc(
-		[]string{"godwit", g.Verb, g.Resource.String(), g.Name, user}, func(s string) bool { return s == "" }), "-"))
-	kind, scope := "clusterrole", ""
-	if g.Namespace != "" {
-		kind, scope = "role", " --namespace="+g.Namespace
-	}
-	rule := fmt.Sprintf("--verb=%s --resource=%s", g.Verb, resourceArgument(g.Resource))
-	if g.Name != "" {
-		rule += " --resource-name=" + g.Name
-	}
-	subject := "--user=" + shellWord(user)
-	if sa, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		subject = "--serviceaccount=" + sa
-	}
-	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s %[4]s && kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s %[5]s",
-		kind, role, scope, rule, subject)
-}
-
-// nameRune keeps what the name of any object may hold.
-func nameRune(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-		return r
-	}
-	return '-'
-}
-
-// shellWord quotes what a certificate or an identity provider may call a user.
-func shellWord(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-", r)
-	}) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
-}
-
-// resourceArgument writes a resource the way kubectl takes it: the subresource
-// comes after the group.
-func resourceArgument(r schema.GroupResource) string {
-	resource, subresource, ok := strings.Cut(r.Resource, "/")
-	if !ok {
-		return r.String()
-	}
-	return schema.GroupResource{Group: r.Group, Resource: resource}.String() + "/" + subresource
 }
 
 func checkOthers(f Facts, _ Policy) []godwit.Blocker {

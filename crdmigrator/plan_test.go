@@ -1,7 +1,6 @@
 package crdmigrator
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
 
 // flip is when the storage version of the definitions below was set, as their
 // managedFields have it: cut to the second.
-var flip = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var flip = kubetest.Flip
 
 var (
 	widgets           = schema.GroupResource{Group: "example.com", Resource: "widgets"}
@@ -25,47 +25,20 @@ var (
 	definitionsStatus = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions/status"}
 )
 
-// widgetCRD went from v1 to v2 at flip and has not been migrated.
-func widgetCRD(edits ...func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "widgets.example.com", UID: "u1", Generation: 7,
-			ManagedFields: []metav1.ManagedFieldsEntry{specEntry("kubectl", flip)},
-		},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "example.com",
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
-				{Name: "v1", Served: true},
-				{Name: "v2", Served: true, Storage: true},
-			},
-		},
-		Status: apiextensionsv1.CustomResourceDefinitionStatus{
-			StoredVersions: []string{"v1", "v2"},
-			Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
-				{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue},
-				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
-			},
-		},
-	}
-	for _, edit := range edits {
-		edit(crd)
-	}
-	return crd
+func widgetCRD(edits ...edit) *apiextensionsv1.CustomResourceDefinition {
+	return kubetest.Widgets(edits...)
 }
 
-type edit = func(*apiextensionsv1.CustomResourceDefinition)
+type edit = kubetest.Edit
 
 func versions(v ...apiextensionsv1.CustomResourceDefinitionVersion) edit {
-	return func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = v }
+	return kubetest.Versions(v...)
 }
 
-func stored(v ...string) edit {
-	return func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Status.StoredVersions = v }
-}
+func stored(v ...string) edit { return kubetest.Stored(v...) }
 
 func conditions(c ...apiextensionsv1.CustomResourceDefinitionCondition) edit {
-	return func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Status.Conditions = c }
+	return kubetest.Conditions(c...)
 }
 
 // migrating adds what Kubernetes' own migrator says.
@@ -471,94 +444,6 @@ func TestRefusals(t *testing.T) {
 	all := []string{ReasonForbidden, ReasonServerSilent, ReasonTerminating, ReasonServerSilent}
 	if diff := cmp.Diff(all, reasons(plan.Blockers)); diff != "" {
 		t.Errorf("the plan itself changed (-want +got):\n%s", diff)
-	}
-}
-
-func TestGrantCommand(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		grant  Grant
-		user   string
-		flags  []string
-	}{
-		"user": {
-			reason: "kubectl takes resource.group",
-			grant:  Grant{Verb: "list", Resource: widgets},
-			user:   "jane",
-			flags:  []string{"--verb=list", "--resource=widgets.example.com", "--user=jane"},
-		},
-		"service account": {
-			reason: "kubectl takes namespace:name",
-			grant:  Grant{Verb: "patch", Resource: widgets},
-			user:   "system:serviceaccount:godwit:manager",
-			flags:  []string{"--verb=patch", "--resource=widgets.example.com", "--serviceaccount=godwit:manager"},
-		},
-		"node": {
-			reason: "other names of the system are users",
-			grant:  Grant{Verb: "patch", Resource: widgets},
-			user:   "system:node:cp-1",
-			flags:  []string{"--user=system:node:cp-1"},
-		},
-		"nobody": {
-			reason: "a person fills in the name",
-			grant:  Grant{Verb: "patch", Resource: widgets},
-			flags:  []string{"--user=USER"},
-		},
-		"subresource": {
-			reason: "kubectl takes resource.group/subresource",
-			grant:  Grant{Verb: "patch", Resource: definitionsStatus, Name: "widgets.example.com"},
-			user:   "jane",
-			flags:  []string{"--resource=customresourcedefinitions.apiextensions.k8s.io/status"},
-		},
-		"deep group": {
-			reason: "the group keeps its dots",
-			grant:  Grant{Verb: "patch", Resource: schema.GroupResource{Group: "a.b.example.com", Resource: "widgets"}},
-			user:   "jane",
-			flags:  []string{"--resource=widgets.a.b.example.com"},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			command := tc.grant.Command(tc.user)
-			words := strings.Fields(command)
-			for _, flag := range tc.flags {
-				if !slices.Contains(words, flag) {
-					t.Errorf("%s\n%s\nlacks %s", tc.reason, command, flag)
-				}
-			}
-			role := words[3]
-			if strings.ContainsAny(role, "/.:") {
-				t.Errorf("role name %q is not one that a URL path takes", role)
-			}
-			if !slices.Contains(words, "--clusterrole="+role) {
-				t.Errorf("%s\nbinds another role than it creates", command)
-			}
-		})
-	}
-}
-
-func TestGrantCommandsDoNotCollide(t *testing.T) {
-	commands := map[string]Grant{}
-	for _, g := range []Grant{
-		{Verb: "list", Resource: widgets},
-		{Verb: "patch", Resource: widgets},
-		{Verb: "patch", Resource: definitions, Name: "widgets.example.com"},
-		{Verb: "patch", Resource: definitionsStatus, Name: "widgets.example.com"},
-	} {
-		role := strings.Fields(g.Command("jane"))[3]
-		if other, taken := commands[role]; taken {
-			t.Errorf("%s and %s both create role %s: the second command would fail", other, g, role)
-		}
-		commands[role] = g
-	}
-}
-
-func TestGrantString(t *testing.T) {
-	if got := (Grant{Verb: "list", Resource: widgets}).String(); got != "list widgets.example.com" {
-		t.Errorf("a grant on all reads %q", got)
-	}
-	if got := (Grant{Verb: "patch", Resource: widgets, Name: "a"}).String(); got != "patch widgets.example.com a" {
-		t.Errorf("a grant on one reads %q", got)
 	}
 }
 

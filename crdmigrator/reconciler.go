@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -43,9 +43,6 @@ const (
 	// keeps the first note: what must be read has an action of its own.
 	actionMigrate = "MigrateStorageVersion"
 	actionRetry   = "RetryStorageVersionMigration"
-	// maxNote is what the API server takes: 1 kB, in
-	// k8s.io/kubernetes/pkg/apis/core/validation.
-	maxNote = 1024
 
 	// retryConflicts lets the writers that were met come to rest, as ToolHive's
 	// migrator does, and waitForOthers is for another migrator to end.
@@ -343,7 +340,7 @@ func (r *CRDMigrator) markObserved(ctx context.Context, p *profile, crd *apiexte
 	}
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
 	o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	err = r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+	err = r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(kube.FieldManager))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // deleted, or created again: another event tells
 	}
@@ -358,21 +355,5 @@ func (r *CRDMigrator) event(crd *apiextensionsv1.CustomResourceDefinition, event
 		return
 	}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	r.Recorder.Eventf(crd, nil, eventType, reason, action, "%s", EventNote(note))
-}
-
-// EventNote cuts a text to what the API server takes as the note of an event.
-func EventNote(text string) string { return clip(text, maxNote) }
-
-// clip cuts a text to a number of bytes, and no character in two.
-func clip(text string, limit int) string {
-	const more = "…"
-	if len(text) <= limit {
-		return text
-	}
-	end := limit - len(more)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + more
+	r.Recorder.Eventf(crd, nil, eventType, reason, action, "%s", kube.EventNote(note))
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-logr/logr/funcr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,18 +22,6 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/walk"
 )
-
-func TestNotesFitIntoAnEvent(t *testing.T) {
-	for _, text := range []string{"", "short", strings.Repeat("a", maxNote), strings.Repeat("a", maxNote+1), strings.Repeat("ß", maxNote), strings.Repeat("a€", maxNote)} {
-		got := clip(text, maxNote)
-		if len(got) > maxNote || !utf8.ValidString(got) {
-			t.Errorf("a note of %d bytes, valid: %v", len(got), utf8.ValidString(got))
-		}
-		if len(text) <= maxNote && got != text {
-			t.Errorf("a text of %d bytes was cut to %d", len(text), len(got))
-		}
-	}
-}
 
 func TestReportErrNamesTheGravest(t *testing.T) {
 	failures := []godwit.Failure{{Namespace: "ns", Name: "goose", Reason: "denied"}}

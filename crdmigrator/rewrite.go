@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -52,7 +54,7 @@ func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Repo
 		return Report{}, u // a pass that begins with such a list takes minutes to say the same
 	}
 	r := &run{Migrator: m, name: p.Name, progress: progress, list: m.list, borrowed: m.borrowed}
-	ctx = CountRequests(ctx, &r.requests)
+	ctx = kube.CountRequests(ctx, &r.requests)
 	err := r.run(ctx, p)
 	return r.report(), err
 }
@@ -167,7 +169,7 @@ func (r *run) adopt(crd *apiextensionsv1.CustomResourceDefinition) {
 // begin reads the definition anew and refuses a plan that was made for another
 // one.
 func (r *run) begin(ctx context.Context, p Plan) error {
-	crd, err := r.client.crd(ctx, r.name)
+	crd, err := r.client.CRD(ctx, r.name)
 	if err != nil {
 		return notFound(r.name, err)
 	}
@@ -184,7 +186,7 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 	if resumed, ok := earlier.resume(crd); ok && earlier.holds(crd, r.options.Policy) {
 		r.checkpoint, r.since, r.cursor = resumed, resumed.ResourceVersion, resumed.Cursor
 	} else {
-		r.checkpoint = earlier.begin(crd, r.client.clock.Now())
+		r.checkpoint = earlier.begin(crd, r.client.Clock.Now())
 	}
 	return nil
 }
@@ -234,7 +236,7 @@ func (r *run) tell(update func(*Report)) {
 func (r *run) retry(err error) (time.Duration, bool) {
 	wait, again := retry(err)
 	if again {
-		r.tell(func(now *Report) { now.Waiting = quote(serverWords(err)) })
+		r.tell(func(now *Report) { now.Waiting = quote.Line(serverWords(err)) })
 	}
 	return wait, again
 }
@@ -247,7 +249,7 @@ func (e *listError) Unwrap() error { return e.error }
 // unlisted classifies the answer to a list.
 func (r *run) unlisted(err error) *UnlistedError {
 	e := unlisted(r.crd, err)
-	e.Starting = e.starting(r.crd, r.client.clock.Now())
+	e.Starting = e.starting(r.crd, r.client.Clock.Now())
 	return e
 }
 
@@ -283,7 +285,7 @@ func (l lister) page(ctx context.Context, resource schema.GroupVersionResource, 
 	page := walk.Page[*metav1.PartialObjectMetadata]{
 		Items:           make([]*metav1.PartialObjectMetadata, len(list.Items)),
 		ResourceVersion: list.ResourceVersion,
-		Remaining:       remaining(list),
+		Remaining:       kube.Remaining(list),
 	}
 	for i := range list.Items {
 		item := list.Items[i] // on its own: one that waits for another attempt must not hold the whole page
@@ -302,7 +304,7 @@ func (r *run) beforePage(ctx context.Context, w walk.Report) error {
 		return err
 	}
 	r.moveCursor(w.Cursor)
-	if now := r.client.clock.Now(); now.Sub(r.saved) >= saveEvery {
+	if now := r.client.Clock.Now(); now.Sub(r.saved) >= saveEvery {
 		return r.save(ctx)
 	}
 	return nil
@@ -352,22 +354,22 @@ func (r *run) recheck(ctx context.Context) error {
 	if m.Generation == r.crd.Generation {
 		return nil
 	}
-	crd, err := r.client.crd(ctx, r.name)
+	crd, err := r.client.CRD(ctx, r.name)
 	if err != nil {
 		return notFound(r.name, err)
 	}
 	resumed, ok := r.checkpoint.resume(crd)
 	if !ok {
 		moved := fmt.Sprintf("its spec moved from generation %d to %d", r.crd.Generation, crd.Generation)
-		if now := storageVersion(crd); now != r.checkpoint.StorageVersion {
+		if now := kube.StorageVersion(crd); now != r.checkpoint.StorageVersion {
 			moved += fmt.Sprintf(" and stores %q instead of %q", now, r.checkpoint.StorageVersion)
 		}
 		return fmt.Errorf("%w: %s (written by %s)", ErrChanged, moved, strings.Join(specManagers(crd), ", "))
 	}
-	if !served(crd, r.resource.Version) {
+	if !kube.Serves(crd, r.resource.Version) {
 		return fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, r.name, r.resource.Version)
 	}
-	if r.options.Write.subresource() != "" && !hasStatus(crd) {
+	if r.options.Write.subresource() != "" && !kube.HasStatus(crd) {
 		return fmt.Errorf("%w: %s no longer has /status at its storage version %s", ErrChanged, r.name, r.resource.Version)
 	}
 	r.adopt(crd)
@@ -439,7 +441,7 @@ var errStillThere = errors.New("the write answered 404, but the object is listed
 // confirmGone looks at the collection, because a 404 may also mean that the
 // version is no longer served, and then nothing at all was migrated.
 func (r *run) confirmGone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
-	found, err := r.client.find(ctx, r.resource, o)
+	found, err := r.client.Find(ctx, r.resource, o)
 	switch {
 	case err != nil:
 		return godwit.Failed, fmt.Errorf("confirm that %s is gone: %w", walk.Key(o), starting(err))

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -38,7 +39,7 @@ type samples struct {
 // be listed.
 func (m *Migrator) sample(ctx context.Context, f Facts) (*samples, error) {
 	s := &samples{seen: map[string]bool{}}
-	if err := m.samplePages(ctx, f, s); err != nil || s.allSeen || s.full() || clusterScoped(f.CRD) {
+	if err := m.samplePages(ctx, f, s); err != nil || s.allSeen || s.full() || kube.ClusterScoped(f.CRD) {
 		return s, err
 	}
 	return s, m.sampleNamespaces(ctx, f, s)
@@ -46,7 +47,7 @@ func (m *Migrator) sample(ctx context.Context, f Facts) (*samples, error) {
 
 func (m *Migrator) samplePages(ctx context.Context, f Facts, s *samples) error {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
-		return m.list.page(ctx, resourceOf(f.CRD), limit, token)
+		return m.list.page(ctx, kube.ResourceOf(f.CRD), limit, token)
 	}
 	pages := 0
 	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: sampleTries}) {
@@ -56,7 +57,7 @@ func (m *Migrator) samplePages(ctx context.Context, f Facts, s *samples) error {
 		for _, o := range page.Items {
 			s.see(f, m.options.Policy, o)
 		}
-		s.allSeen = page.Remaining == 0 || clusterScoped(f.CRD) && s.seen[""]
+		s.allSeen = page.Remaining == 0 || kube.ClusterScoped(f.CRD) && s.seen[""]
 		if pages++; pages == sampledPages || s.allSeen {
 			break
 		}
@@ -80,7 +81,7 @@ func (m *Migrator) sampleNamespaces(ctx context.Context, f Facts, s *samples) er
 		if visited++; visited > visitedNamespaces || s.full() {
 			return nil
 		}
-		first, err := m.client.firstIn(ctx, resourceOf(f.CRD), list.Items[i].Name)
+		first, err := m.client.firstIn(ctx, kube.ResourceOf(f.CRD), list.Items[i].Name)
 		if err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func (s *samples) full() bool { return len(s.objects) == sampledNamespaces }
 
 // namespaces counts those with something to write.
 func (s *samples) namespaces(crd *apiextensionsv1.CustomResourceDefinition) int {
-	if clusterScoped(crd) {
+	if kube.ClusterScoped(crd) {
 		return 0
 	}
 	n := 0
@@ -131,8 +132,4 @@ func (c Checkpoint) done(crd *apiextensionsv1.CustomResourceDefinition, p Policy
 	}
 	done, err := newer(o.ResourceVersion, c.ResourceVersion)
 	return done && err == nil
-}
-
-func clusterScoped(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return crd.Spec.Scope == apiextensionsv1.ClusterScoped
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -52,11 +53,11 @@ var (
 // so, and nothing is tried. A dry run takes the rights of the write itself.
 func (m *Migrator) rehearseWrite(ctx context.Context, f Facts) (*Admission, error) {
 	a := &Admission{Write: m.options.Write.orDefault()}
-	resource := resourceOf(f.CRD)
+	resource := kube.ResourceOf(f.CRD)
 	switch {
-	case f.CRD.DeletionTimestamp != nil, !established(f.CRD), !served(f.CRD, resource.Version):
+	case f.CRD.DeletionTimestamp != nil, !kube.Established(f.CRD), !kube.Serves(f.CRD, resource.Version):
 		return nil, nil
-	case a.Write.subresource() != "" && !hasStatus(f.CRD), f.lacks(resource.GroupResource()):
+	case a.Write.subresource() != "" && !kube.HasStatus(f.CRD), f.lacks(resource.GroupResource()):
 		return nil, nil
 	}
 	limited, cancel := within(ctx, rehearsalLimit, errRehearsalOver)
@@ -155,11 +156,11 @@ func (m *Migrator) StatusPasses(ctx context.Context, p Plan, failed []godwit.Fai
 	if len(failed) == 0 || m.options.Write.orDefault().subresource() != "" {
 		return false, nil
 	}
-	crd, err := m.client.crd(ctx, p.Name)
+	crd, err := m.client.CRD(ctx, p.Name)
 	if err != nil {
 		return false, notFound(p.Name, err)
 	}
-	if crd.UID != p.UID || !hasStatus(crd) {
+	if crd.UID != p.UID || !kube.HasStatus(crd) {
 		return false, nil
 	}
 	objects := make([]*metav1.PartialObjectMetadata, len(failed))
@@ -168,7 +169,7 @@ func (m *Migrator) StatusPasses(ctx context.Context, p Plan, failed []godwit.Fai
 	}
 	limited, cancel := within(ctx, rehearsalLimit, errRehearsalOver)
 	defer cancel()
-	trials := rehearsal{Migrator: m, crd: crd, resource: resourceOf(crd)}.tryAll(limited, WriteStatusPatch, objects)
+	trials := rehearsal{Migrator: m, crd: crd, resource: kube.ResourceOf(crd)}.tryAll(limited, WriteStatusPatch, objects)
 	passed := !slices.ContainsFunc(trials, func(t Trial) bool { return t.judge().effect != passes })
 	return passed && len(trials) == len(objects), context.Cause(ctx)
 }
@@ -199,7 +200,7 @@ func (r rehearsal) try(ctx context.Context, w Write, o walk.Object) Trial {
 	defer cancel()
 	t := Trial{Namespace: o.GetNamespace(), Name: o.GetName()}
 	for range trialTries {
-		before, err := r.client.read(ctx, r.resource, o)
+		before, err := r.client.FindWhole(ctx, r.resource, o)
 		switch {
 		case err != nil:
 			return t.failed(ctx, err)

@@ -10,6 +10,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // operation is one step of a JSON patch.
@@ -28,7 +30,7 @@ func (r *run) trim(ctx context.Context) error {
 		{"test", "/metadata/uid", r.crd.UID},
 		{"test", "/metadata/generation", r.crd.Generation},
 		{"test", "/status/storedVersions", r.crd.Status.StoredVersions},
-		{"replace", "/status/storedVersions", []string{storageVersion(r.crd)}},
+		{"replace", "/status/storedVersions", []string{kube.StorageVersion(r.crd)}},
 	}
 	if i := trimmedInVain(r.crd); i >= 0 { // from now on it would be wrong
 		failed := fmt.Sprintf("/status/conditions/%d", i)
@@ -63,7 +65,7 @@ func (r *run) trim(ctx context.Context) error {
 // admission refused the write, with whatever code it likes. The latter must not
 // pass for a change, or the next pass would meet it at once.
 func (r *run) whyRefused(ctx context.Context, refused error) error {
-	crd, err := r.client.crd(ctx, r.name)
+	crd, err := r.client.CRD(ctx, r.name)
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return errors.Join(refused, fmt.Errorf("look at %s again: %w", r.name, err))
@@ -87,7 +89,7 @@ func (r *run) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.journaled, r.saved = true, r.client.clock.Now()
+	r.journaled, r.saved = true, r.client.Clock.Now()
 	return nil
 }
 

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -99,14 +101,14 @@ func (e *UnlistedError) Blocker() godwit.Blocker {
 // unserved is why no list is even tried: nil where the API server serves the
 // objects at the storage version.
 func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
-	version := storageVersion(crd)
+	version := kube.StorageVersion(crd)
 	var b godwit.Blocker
 	switch {
-	case !established(crd):
+	case !kube.Established(crd):
 		b = notEstablished(crd)
 	case version == "":
 		b = noStorageVersion(crd)
-	case !served(crd, version):
+	case !kube.Serves(crd, version):
 		b = storageNotServed(crd)
 	default:
 		return nil
@@ -121,10 +123,10 @@ var errListOver = fmt.Errorf("no answer within %v", listLimit+listGrace)
 // classification for plans, scans, checks and runs.
 func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *UnlistedError {
 	e := &UnlistedError{CRD: crd.Name, Err: err}
-	resource := resourceOf(crd)
+	resource := kube.ResourceOf(crd)
 	path := fmt.Sprintf("/apis/%s/%s/%s?limit=1", resource.Group, resource.Version, resource.Resource)
 	again := "then plan again: godwit crd plan " + crd.Name
-	words := quote(serverWords(err))
+	words := quote.Line(serverWords(err))
 	set := func(b godwit.Blocker) { e.Reason, e.Message, e.Remedy = b.Reason, b.Message, b.Remedy }
 	switch {
 	case conversionWords.MatchString(err.Error()):
@@ -193,12 +195,12 @@ func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, words string) 
 	webhook := conversionWebhook(crd)
 	b := godwit.Blocker{
 		Reason:  ReasonWebhookUnavailable,
-		Message: fmt.Sprintf("the conversion webhook of %s, %s, does not answer, without which no object can be read: %s", crd.Name, webhook, quote(m[0])),
+		Message: fmt.Sprintf("the conversion webhook of %s, %s, does not answer, without which no object can be read: %s", crd.Name, webhook, quote.Line(m[0])),
 		Remedy:  webhook.bringUp(crd.Name),
 	}
 	if !unanswered.MatchString(m[3]) {
 		b.Reason = ReasonConversionFailed
-		b.Message = fmt.Sprintf("the conversion webhook of %s, %s, does not convert objects: %s", crd.Name, webhook, quote(m[0]))
+		b.Message = fmt.Sprintf("the conversion webhook of %s, %s, does not convert objects: %s", crd.Name, webhook, quote.Line(m[0]))
 		b.Remedy = webhook.fix(crd.Name)
 	}
 	b.Message += distrust(crd, m[1])
@@ -209,13 +211,13 @@ func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, words string) 
 // unreadableObjects: the API server names the key of such an object, and what is
 // wrong with it.
 func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Blocker {
-	words = clip(strings.Join(strings.Fields(words), " "), keyBytes)
+	words = quote.Clip(strings.Join(strings.Fields(words), " "), keyBytes)
 	b := godwit.Blocker{
 		Reason:  ReasonUnreadableObjects,
 		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
 		Remedy:  "restore the object that it names from a backup; all that etcd holds: godwit crd verify " + crd.Name + " --etcd-servers=URL",
 	}
-	if m := versionGone.FindStringSubmatch(words); len(m) == 2 && !hasVersion(crd, m[1]) {
+	if m := versionGone.FindStringSubmatch(words); len(m) == 2 && !kube.HasVersion(crd, m[1]) {
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, m[1], words, distrust(crd, m[1]))
 		b.Remedy = fmt.Sprintf("bring version %s back with served: false: %s%s", m[1], BringBack(crd.Name, m[1]), putBack(crd, m[1]))
 	}
@@ -227,7 +229,7 @@ func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) stri
 	if !clean(crd) || stored == "" {
 		return ""
 	}
-	return fmt.Sprintf("; status.storedVersions lists only %s, but at least one object is stored at %s", storageVersion(crd), stored)
+	return fmt.Sprintf("; status.storedVersions lists only %s, but at least one object is stored at %s", kube.StorageVersion(crd), stored)
 }
 
 // putBack is how a run learns about objects that status.storedVersions denies.
@@ -236,7 +238,7 @@ func putBack(crd *apiextensionsv1.CustomResourceDefinition, stored string) strin
 		return ""
 	}
 	return fmt.Sprintf(`; then put %[1]s back and migrate: kubectl patch crd %[2]s --subresource=status --type=json `+
-		`-p '[{"op": "replace", "path": "/status/storedVersions", "value": ["%[1]s", "%[3]s"]}]' && godwit crd run %[2]s`, stored, crd.Name, storageVersion(crd))
+		`-p '[{"op": "replace", "path": "/status/storedVersions", "value": ["%[1]s", "%[3]s"]}]' && godwit crd run %[2]s`, stored, crd.Name, kube.StorageVersion(crd))
 }
 
 // converter is where a CRD's conversion webhook is configured to be.
@@ -321,7 +323,7 @@ func statusCode(err error) int32 {
 // listOne makes a few attempts to list one object.
 func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (list *metav1.PartialObjectMetadataList, err error) {
 	err = retryList(ctx, func(ctx context.Context) error {
-		list, err = m.client.firstObject(ctx, resourceOf(crd), listLimit)
+		list, err = m.client.firstObject(ctx, kube.ResourceOf(crd), listLimit)
 		return err
 	})
 	return list, err
@@ -366,7 +368,7 @@ func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) 
 	}
 	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
 		err = attemptList(ctx, func(ctx context.Context) error {
-			page, next, err = lister(m.client.objects).page(ctx, r, limit, token)
+			page, next, err = lister(m.client.Objects).page(ctx, r, limit, token)
 			return err
 		})
 		return page, next, err

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -83,16 +83,6 @@ func (w Write) patchesObject() bool {
 	return w.subresource() == "" && slices.Equal(w.verbs(), []string{"patch"})
 }
 
-// hasStatus: the storage version serves /status.
-func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, v := range crd.Spec.Versions {
-		if v.Storage {
-			return v.Subresources != nil && v.Subresources.Status != nil
-		}
-	}
-	return false
-}
-
 // write sends the write that the policy names and returns the object after it.
 func (r *run) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	w := r.options.Write.orDefault()
@@ -110,7 +100,7 @@ func (r *run) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*meta
 // patch is what a write that is one sends for an object.
 func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (objectPatch, error) {
 	if w != WriteApply && w != WriteStatusApply {
-		return objectPatch{kind: types.MergePatchType, body: []byte("{}"), subresource: w.subresource(), manager: fieldManager}, nil
+		return objectPatch{kind: types.MergePatchType, body: []byte("{}"), subresource: w.subresource(), manager: kube.FieldManager}, nil
 	}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": kind.GroupVersion().String(),
@@ -134,7 +124,7 @@ func (r *run) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, err
 	case WriteUpdate:
 		return godwit.Deferred, err
 	}
-	live, findErr := r.client.find(ctx, r.resource, o)
+	live, findErr := r.client.Find(ctx, r.resource, o)
 	switch {
 	case findErr != nil:
 		return godwit.Failed, fmt.Errorf("look at %s after a conflict: %w", walk.Key(o), starting(findErr))

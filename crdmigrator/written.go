@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // written sends a write of an object within the byte budget, and returns the
@@ -18,9 +20,9 @@ func (c *apiClient) written(ctx context.Context, req *rest.Request, o *metav1.Pa
 	req.Param("fieldValidation", metav1.FieldValidationIgnore)
 	switch {
 	case dryRun:
-		return metadata(ctx, req.Param("dryRun", metav1.DryRunAll))
+		return kube.Metadata(ctx, req.Param("dryRun", metav1.DryRunAll))
 	case !c.limiter.CountsBytes():
-		return metadata(ctx, req)
+		return kube.Metadata(ctx, req)
 	}
 	var after *metav1.PartialObjectMetadata
 	err := c.limiter.Write(ctx, func(ctx context.Context) (size int64, err error) {
@@ -33,20 +35,13 @@ func (c *apiClient) written(ctx context.Context, req *rest.Request, o *metav1.Pa
 	return after, err
 }
 
-// metadata sends a request that is answered with an object's metadata alone.
-func metadata(ctx context.Context, req *rest.Request) (*metav1.PartialObjectMetadata, error) {
-	m := &metav1.PartialObjectMetadata{}
-	err := do(ctx, req.SetHeader("Accept", acceptMetadata)).Into(m)
-	return m, err
-}
-
 // whole sends a request that is answered with the whole object, of which it
 // returns the metadata and the size. Nothing else tells the size of what was
 // stored; JSON at the storage version is what etcd holds of a custom resource,
 // but for the resourceVersion.
 func whole(ctx context.Context, req *rest.Request) (*metav1.PartialObjectMetadata, int64, error) {
 	m := &metav1.PartialObjectMetadata{}
-	body, err := raw(do(ctx, req.SetHeader("Accept", runtime.ContentTypeJSON)))
+	body, err := kube.Body(kube.Do(ctx, req.SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
 		return m, 0, err
 	}

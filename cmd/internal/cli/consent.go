@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // canAsk: somebody reads the question and can answer it.
@@ -149,7 +150,7 @@ func (a *app) commandLine(more ...string) string {
 		case i > 0 && args[i-1] == "--token":
 			arg = "..."
 		default:
-			arg = quote(arg)
+			arg = quote.Shell(arg)
 		}
 		words = append(words, arg)
 	}
@@ -162,7 +163,7 @@ func (a *app) clusterFlags() string {
 	f, text := a.cluster, ""
 	add := func(name string, value *string) {
 		if value != nil && *value != "" {
-			text += " --" + name + "=" + quote(*value)
+			text += " --" + name + "=" + quote.Shell(*value)
 		}
 	}
 	add("kubeconfig", f.KubeConfig)
@@ -182,14 +183,3 @@ func (a *app) clusterFlags() string {
 
 // hint is a command to paste.
 func (a *app) hint(words string) string { return a.program + " " + words + a.clusterFlags() }
-
-// quote makes a word safe for a shell.
-func quote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}

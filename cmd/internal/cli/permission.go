@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // purpose is what a connection is for, as `godwit rbac` is told it.
@@ -26,7 +26,7 @@ type purpose struct {
 func (p purpose) grant(user string) string {
 	words := append([]string{"rbac", "--for=" + string(p.command), subjectFlag(user)}, p.scope...)
 	for i := range words {
-		words[i] = quote(words[i])
+		words[i] = quote.Shell(words[i])
 	}
 	return p.program + " " + strings.Join(words, " ") + " | kubectl apply -f -"
 }
@@ -71,13 +71,6 @@ func (c *connection) denied(ctx context.Context, needed []permission.Permission)
 }
 
 func (c *connection) deniedOne(ctx context.Context, p permission.Permission, verb, name string) bool {
-	resource, subresource, _ := strings.Cut(p.Resource.Resource, "/")
-	review := &authorizationv1.SelfSubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: p.Namespace, Verb: verb, Group: p.Resource.Group, Resource: resource, Subresource: subresource, Name: name,
-		}},
-	}
-	err := c.client.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(review).Do(ctx).Into(review)
-	return err == nil && !review.Status.Allowed
+	ok, err := kube.Allowed(ctx, c.client, kube.Grant{Verb: verb, Resource: p.Resource, Name: name, Namespace: p.Namespace})
+	return err == nil && !ok
 }

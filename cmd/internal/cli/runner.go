@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -53,7 +54,7 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 		p.err = f.plan.Unlisted
 	case r.dryRun == dryRunClient:
 	default:
-		r.carryOut(crdmigrator.CountRequests(about(ctx, f.name), f.requests), &p)
+		r.carryOut(kube.CountRequests(about(ctx, f.name), f.requests), &p)
 	}
 	item := report.CRDRunReport{
 		Name:            f.name,

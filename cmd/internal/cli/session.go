@@ -7,14 +7,13 @@ import (
 	"net"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -111,14 +110,10 @@ func (c *connection) greet(ctx context.Context, noConfig bool) error {
 
 // whoAmI is the name the API server knows the user by, or a placeholder.
 func (c *connection) whoAmI(ctx context.Context) string {
-	review := &authenticationv1.SelfSubjectReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
+	if name := kube.UserName(ctx, c.client); name != "" {
+		return name
 	}
-	err := c.client.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").Body(review).Do(ctx).Into(review)
-	if err != nil || review.Status.UserInfo.Username == "" {
-		return "USER"
-	}
-	return review.Status.UserInfo.Username
+	return "USER"
 }
 
 // where names the cluster to a person.

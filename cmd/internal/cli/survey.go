@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -41,7 +42,7 @@ func (s *session) survey(ctx context.Context, names []string) ([]finding, error)
 			for i := range next {
 				f := &findings[i]
 				f.name, f.requests = names[i], &atomic.Int64{}
-				if err := s.find(crdmigrator.CountRequests(about(ctx, f.name), f.requests), f); err != nil {
+				if err := s.find(kube.CountRequests(about(ctx, f.name), f.requests), f); err != nil {
 					if _, gone := unreachable(err); gone {
 						cancel(s.explain(ctx, err))
 					}

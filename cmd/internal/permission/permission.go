@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Permission is what RBAC grants: verbs on one resource.
@@ -36,22 +36,12 @@ const (
 
 // String is the permission as in "alice lacks the permission to …".
 func (p Permission) String() string {
-	text := strings.Join(p.Verbs, ", ") + " " + resourceText(p.Resource)
+	text := strings.Join(p.Verbs, ", ") + " " + kube.ResourceArgument(p.Resource)
 	if len(p.Names) > 0 {
 		text += " " + strings.Join(p.Names, ", ")
 	}
 	if p.Namespace != "" {
 		text += " in namespace " + p.Namespace
-	}
-	return text
-}
-
-// resourceText is how kubectl writes a resource: the subresource comes after the group.
-func resourceText(r schema.GroupResource) string {
-	resource, subresource, _ := strings.Cut(r.Resource, "/")
-	text := schema.GroupResource{Group: r.Group, Resource: resource}.String()
-	if subresource != "" {
-		text += "/" + subresource
 	}
 	return text
 }
@@ -65,8 +55,8 @@ func List(all []Permission) string {
 	return strings.Join(texts, "; ")
 }
 
-// OfGrants are permissions as package crdmigrator lists them.
-func OfGrants(grants []crdmigrator.Grant, need Need) []Permission {
+// OfGrants are permissions as the libraries list them.
+func OfGrants(grants []kube.Grant, need Need) []Permission {
 	all := make([]Permission, len(grants))
 	for i, g := range grants {
 		all[i] = Permission{Verbs: []string{g.Verb}, Resource: g.Resource, Namespace: g.Namespace, Need: need}

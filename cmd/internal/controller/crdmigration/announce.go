@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 const eventAction = "MigrateStorageVersion"
@@ -32,7 +32,7 @@ func announcementFor(before *v1alpha1.CRDMigrationStatus, v verdict) announcemen
 	default:
 		return announcement{}
 	}
-	return announcement{eventType: kind, reason: v.reason, note: crdmigrator.EventNote(v.message)}
+	return announcement{eventType: kind, reason: v.reason, note: kube.EventNote(v.message)}
 }
 
 // announceAgain is how long an API server keeps events, by default.

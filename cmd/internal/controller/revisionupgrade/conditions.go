@@ -13,7 +13,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -96,7 +96,7 @@ func (v verdict) announce(to events.EventRecorder, about runtime.Object, action 
 	if v.stalled {
 		kind = corev1.EventTypeWarning
 	}
-	to.Eventf(about, nil, kind, v.reason, action, "%s", crdmigrator.EventNote(v.message))
+	to.Eventf(about, nil, kind, v.reason, action, "%s", kube.EventNote(v.message))
 }
 
 // maxSamples of places and losses that a status names.

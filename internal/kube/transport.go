@@ -1,11 +1,9 @@
-package crdmigrator
+package kube
 
 import (
 	"context"
 	"net/http"
 	"sync/atomic"
-
-	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 type requestCountKey struct{}
@@ -16,27 +14,20 @@ type requestCount struct {
 	outer *requestCount
 }
 
-// CountRequests adds every request that a [Migrator] sends under the returned
-// context to n, beside the counters that ctx already has.
+// CountRequests adds every request that a [Client] sends under the returned context to n,
+// beside the counters that ctx already has.
 func CountRequests(ctx context.Context, n *atomic.Int64) context.Context {
 	outer, _ := ctx.Value(requestCountKey{}).(*requestCount)
 	return context.WithValue(ctx, requestCountKey{}, &requestCount{n: n, outer: outer})
 }
 
-// meter counts requests and reads the server's clock.
-type meter struct {
-	next  http.RoundTripper
-	clock *kube.ServerClock
-}
+// meter counts requests.
+type meter struct{ next http.RoundTripper }
 
 func (m meter) RoundTrip(req *http.Request) (*http.Response, error) {
 	count, _ := req.Context().Value(requestCountKey{}).(*requestCount)
 	for ; count != nil; count = count.outer {
 		count.n.Add(1)
 	}
-	resp, err := m.next.RoundTrip(req)
-	if err == nil {
-		m.clock.Read(resp.Header.Get("Date"))
-	}
-	return resp, err
+	return m.next.RoundTrip(req)
 }

@@ -1,0 +1,56 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+)
+
+// Allowed asks the API server, which knows all of its authorizers, whether the caller has a
+// permission.
+func Allowed(ctx context.Context, c rest.Interface, g Grant) (bool, error) {
+	resource, subresource, _ := strings.Cut(g.Resource.Resource, "/")
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: g.Verb, Group: g.Resource.Group, Resource: resource, Subresource: subresource, Name: g.Name, Namespace: g.Namespace,
+		}},
+	}
+	if err := postReview(ctx, c, review, "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"); err != nil {
+		return false, fmt.Errorf("review the access to %s: %w", g, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// UserName is the name by which the API server knows the caller; empty when it does not say.
+func UserName(ctx context.Context, c rest.Interface) string {
+	review := &authenticationv1.SelfSubjectReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
+	}
+	if err := postReview(ctx, c, review, "apis", "authentication.k8s.io", "v1", "selfsubjectreviews"); err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
+}
+
+// postReview posts a kind of object that the API server answers and does not store. It
+// reads JSON by itself, whatever the client's serializer knows.
+func postReview(ctx context.Context, c rest.Interface, review runtime.Object, path ...string) error {
+	text, err := json.Marshal(review)
+	if err != nil {
+		return err
+	}
+	text, err = Body(Do(ctx, c.Post().AbsPath(path...).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).SetHeader("Accept", runtime.ContentTypeJSON).Body(text)))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, review)
+}

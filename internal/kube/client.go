@@ -1,0 +1,186 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// FieldManager names our writes where the API server records them.
+	FieldManager = "godwit"
+
+	// AcceptMetadata asks for an object's metadata alone: in protobuf where the server has
+	// it, since decoding is a good part of what a pass costs the client.
+	AcceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	// AcceptMetadataList is the same for a list.
+	AcceptMetadataList = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
+		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+var codecs = func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	utilruntime.Must(metav1.AddMetaToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	return serializer.NewCodecFactory(scheme)
+}()
+
+// Client sends requests that a limiter paces. It decides nothing and never retries.
+type Client struct {
+	rest.Interface
+	// Clock is the API server's.
+	Clock *ServerClock
+}
+
+// NewClient returns a client of the cluster of cfg. Limits and retries of cfg do not apply:
+// the limiter paces, and the caller retries.
+func NewClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*Client, error) {
+	c := &Client{Clock: NewServerClock(local)}
+	cfg = limiter.Config(cfg)
+	cfg.NegotiatedSerializer = codecs.WithoutConversion()
+	cfg.ContentType = runtime.ContentTypeJSON
+	cfg.Wrap(c.Clock.RoundTripper)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return meter{next} })
+	r, err := rest.UnversionedRESTClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	c.Interface = r
+	return c, nil
+}
+
+// Do sends a request without client-go's hidden retries: a walk must see every 429 to pace
+// itself by it.
+func Do(ctx context.Context, r *rest.Request) rest.Result { return r.MaxRetries(0).Do(ctx) }
+
+// Body is the body of an answer, or the error as the server worded it, for which Result.Raw
+// has no other word than "unknown".
+func Body(r rest.Result) ([]byte, error) {
+	if err := r.Error(); err != nil {
+		return nil, err
+	}
+	return r.Raw()
+}
+
+// Metadata sends a request that is answered with an object's metadata alone.
+func Metadata(ctx context.Context, r *rest.Request) (*metav1.PartialObjectMetadata, error) {
+	m := &metav1.PartialObjectMetadata{}
+	err := Do(ctx, r.SetHeader("Accept", AcceptMetadata)).Into(m)
+	return m, err
+}
+
+// MetadataList sends a request that is answered with the metadata of a list of objects.
+func MetadataList(ctx context.Context, r *rest.Request) (*metav1.PartialObjectMetadataList, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	err := Do(ctx, r.SetHeader("Accept", AcceptMetadataList)).Into(list)
+	return list, err
+}
+
+// CRDPath is the path of a CustomResourceDefinition, or of one of its subresources.
+func CRDPath(name string, subresource ...string) []string {
+	return append([]string{"apis", apiextensionsv1.GroupName, "v1", CRDs.Resource, name}, subresource...)
+}
+
+// CollectionPath is the path of the objects of all namespaces.
+func CollectionPath(r schema.GroupVersionResource) []string {
+	return []string{"apis", r.Group, r.Version, r.Resource}
+}
+
+// ObjectPath is the path of one object.
+func ObjectPath(r schema.GroupVersionResource, o walk.Object) []string {
+	path := []string{"apis", r.Group, r.Version}
+	if ns := o.GetNamespace(); ns != "" {
+		path = append(path, "namespaces", ns)
+	}
+	return append(path, r.Resource, o.GetName())
+}
+
+// CRD reads a CustomResourceDefinition.
+func (c *Client) CRD(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	err := Do(ctx, c.Get().AbsPath(CRDPath(name)...)).Into(crd)
+	return crd, err
+}
+
+// Objects lists one page of metadata over all namespaces.
+func (c *Client) Objects(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
+	req := c.Get().AbsPath(CollectionPath(r)...).Param("limit", strconv.FormatInt(limit, 10))
+	if token != "" {
+		req.Param("continue", token)
+	}
+	return MetadataList(ctx, req)
+}
+
+// Find lists one object's metadata, and returns nil if the object is not there. Unlike a
+// GET, whose 404 may also mean that the version is no longer served, an empty list leaves no
+// doubt; and it needs no permission that a pass over all objects does not need.
+func (c *Client) Find(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
+	list, err := MetadataList(ctx, c.find(r, o))
+	if err != nil || len(list.Items) == 0 {
+		return nil, err
+	}
+	return &list.Items[0], nil
+}
+
+// FindWhole is Find for all of an object.
+func (c *Client) FindWhole(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*unstructured.Unstructured, error) {
+	text, err := Body(Do(ctx, c.find(r, o).SetHeader("Accept", runtime.ContentTypeJSON)))
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", r.GroupResource(), walk.Key(o), err)
+	}
+	if len(list.Items) == 0 {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	return Decode(list.Items[0])
+}
+
+func (c *Client) find(r schema.GroupVersionResource, o walk.Object) *rest.Request {
+	path := ObjectPath(r, o)
+	return c.Get().AbsPath(path[:len(path)-1]...).Param("fieldSelector", "metadata.name="+o.GetName())
+}
+
+// Decode reads an object of any kind.
+func Decode(text []byte) (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	return o, nil
+}
+
+// UnknownCount stands for a number of objects that is not known.
+const UnknownCount = -1
+
+// Remaining is the number of objects after those in a list, as the API server says;
+// UnknownCount where it does not say.
+func Remaining(list *metav1.PartialObjectMetadataList) int64 {
+	switch {
+	case list.RemainingItemCount != nil:
+		return *list.RemainingItemCount
+	case list.Continue != "":
+		return UnknownCount
+	}
+	return 0
+}

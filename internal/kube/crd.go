@@ -1,0 +1,89 @@
+package kube
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// CRDs is the resource of CustomResourceDefinitions.
+var CRDs = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
+
+// ResourceOf is the resource of a CRD's objects at the storage version. Objects are read and
+// written at that version only, since writing through another one can lose fields.
+func ResourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionResource {
+	return schema.GroupVersionResource{
+		Group: crd.Spec.Group, Version: StorageVersion(crd), Resource: crd.Spec.Names.Plural,
+	}
+}
+
+// StorageVersion is the version that a CRD's spec marks as the storage version; empty if it
+// marks none.
+func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// ServedVersions are the versions that a CRD serves, in the order of its spec.
+func ServedVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	var names []string
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// Serves reports whether a CRD serves a version.
+func Serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.Contains(ServedVersions(crd), version)
+}
+
+// HasVersion reports whether a CRD's spec has a version, served or not.
+func HasVersion(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+}
+
+// HasStatus reports whether the storage version of a CRD has the status subresource.
+func HasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			return v.Subresources != nil && v.Subresources.Status != nil
+		}
+	}
+	return false
+}
+
+// Established reports whether the API server has begun to serve a CRD.
+func Established(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// ClusterScoped reports whether a CRD's objects have no namespace.
+func ClusterScoped(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Scope == apiextensionsv1.ClusterScoped
+}
+
+// Converts reports whether a webhook converts a CRD's objects between versions.
+func Converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+}
+
+// ConversionWebhook is where the conversion webhook of a CRD is; nil for a CRD without one.
+func ConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.WebhookClientConfig {
+	if !Converts(crd) || crd.Spec.Conversion.Webhook == nil {
+		return nil
+	}
+	return crd.Spec.Conversion.Webhook.ClientConfig
+}

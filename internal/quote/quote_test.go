@@ -1,0 +1,45 @@
+package quote_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/godwit-dev/godwit/internal/quote"
+)
+
+func TestLine(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		words, want string
+	}{
+		"one line":      {"what fits stays as it is", `webhook "a.b" denied the request`, `webhook "a.b" denied the request`},
+		"several lines": {"a message is one line", "no\n\n  and\tno", "no and no"},
+		"nothing":       {"an answer without words is said to have none", " \n", "without a word"},
+		"too long":      {"a webhook may say anything", strings.Repeat("a line\n", 100), strings.Repeat("a line ", 42) + "a l…"},
+		"wide":          {"no character is cut in two", strings.Repeat("ä", 200), strings.Repeat("ä", 148) + "…"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := quote.Line(tc.words); got != tc.want {
+				t.Errorf("Line(%q) = %q, want %q: %s", tc.words, got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+func TestShell(t *testing.T) {
+	cases := map[string]string{
+		"jane":                    "jane",
+		"system:node:cp-1":        "system:node:cp-1",
+		"jane@example.com":        "jane@example.com",
+		"":                        "''",
+		"Jane Doe":                "'Jane Doe'",
+		"O'Hara":                  `'O'\''Hara'`,
+		"https://issuer/#jane$(x": "'https://issuer/#jane$(x'",
+	}
+	for word, want := range cases {
+		if got := quote.Shell(word); got != want {
+			t.Errorf("Shell(%q) = %s, want %s", word, got, want)
+		}
+	}
+}

@@ -18,18 +18,18 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Census is who refers to which revision in one namespace, as one scan found it.
+// ReferenceIndex is who refers to which revision in one namespace, as one scan found it.
 // It is complete: a list that the API server refuses makes no census.
-type Census struct {
+type ReferenceIndex struct {
 	Namespace string
 	// references by the name of the revision, those that don't count among them.
-	references map[string][]Reference
-	holders    map[types.UID]*Holder
-	owners     map[ownerKey]*Holder  // what counterparts may be for
-	busy       map[types.UID]*Holder // one that runs or is not ready, by its controller
-	users      map[Owner]*Holder     // by what they may be about to read the revisions of
-	selective  bool                  // not every holder was asked for
-	scanned    map[schema.GroupResource]bool
+	references      map[string][]Reference
+	referrers       map[types.UID]*Referrer
+	owners          map[ownerKey]*Referrer  // what counterparts may be for
+	controlledInUse map[types.UID]*Referrer // one that runs or is not ready, by its controller
+	readers         map[Owner]*Referrer     // by what they may be about to read the revisions of
+	filtered        bool                    // not every holder was asked for
+	scanned         map[schema.GroupResource]bool
 }
 
 // ownerKey names an object of the census's namespace.
@@ -38,20 +38,20 @@ type ownerKey struct {
 	name     string
 }
 
-func newCensus(namespace string) *Census {
-	return &Census{
-		Namespace: namespace, references: map[string][]Reference{}, holders: map[types.UID]*Holder{},
-		owners: map[ownerKey]*Holder{}, busy: map[types.UID]*Holder{}, users: map[Owner]*Holder{},
+func newReferenceIndex(namespace string) *ReferenceIndex {
+	return &ReferenceIndex{
+		Namespace: namespace, references: map[string][]Reference{}, referrers: map[types.UID]*Referrer{},
+		owners: map[ownerKey]*Referrer{}, controlledInUse: map[types.UID]*Referrer{}, readers: map[Owner]*Referrer{},
 	}
 }
 
 // Of are the references to a revision that count. What a fixed place of a revision
 // says counts while the controller of that revision runs, and an implied reference while
 // the object is there that a restore would look the revision up for.
-func (c *Census) Of(revision string) []Reference {
+func (c *ReferenceIndex) Of(revision string) []Reference {
 	var all []Reference
 	for _, r := range c.references[revision] {
-		if r.Fixed && !c.startedBy(r.Holder) || r.ImpliedBy != "" && c.restored(r) == nil {
+		if r.Fixed && !c.startedBy(r.Referrer) || r.ImpliedBy != "" && c.restoreTarget(r) == nil {
 			continue
 		}
 		all = append(all, r)
@@ -61,17 +61,17 @@ func (c *Census) Of(revision string) []Reference {
 
 // startedBy reports whether the controller of a revision with fixed places runs. One that
 // would have been found, and was not, is gone.
-func (c *Census) startedBy(h *Holder) bool {
-	by := c.holders[h.Controller]
+func (c *ReferenceIndex) startedBy(h *Referrer) bool {
+	by := c.referrers[h.Controller]
 	if by == nil {
 		return !c.scanned[h.controllerResource]
 	}
 	return by.Running
 }
 
-// restored is the object that the counterpart of a reference is looked up for; nil where
+// restoreTarget is the object that the counterpart of a reference is looked up for; nil where
 // there is none to restore onto.
-func (c *Census) restored(r Reference) *Holder {
+func (c *ReferenceIndex) restoreTarget(r Reference) *Referrer {
 	if r.Counterpart == nil {
 		return nil
 	}
@@ -85,24 +85,24 @@ func (c *Census) restored(r Reference) *Holder {
 // selected tells whether a revision is in scope: one of those that refer to it is
 // or, where none does, its controller. A copy goes with what it was copied of, and not
 // the other way round.
-func (c *Census) selected(r metav1.Object, references []Reference) bool {
+func (c *ReferenceIndex) selected(r metav1.Object, references []Reference) bool {
 	if len(references) > 0 {
 		return slices.ContainsFunc(references, func(r Reference) bool {
-			owner := c.restored(r)
-			return r.Holder.Selected && r.ImpliedBy == "" || owner != nil && owner.Selected
+			owner := c.restoreTarget(r)
+			return r.Referrer.Selected && r.ImpliedBy == "" || owner != nil && owner.Selected
 		})
 	}
 	owner := metav1.GetControllerOfNoCopy(r)
-	if owner == nil || c.holders[owner.UID] == nil {
-		return !c.selective
+	if owner == nil || c.referrers[owner.UID] == nil {
+		return !c.filtered
 	}
-	return c.holders[owner.UID].Selected
+	return c.referrers[owner.UID].Selected
 }
 
 // ownerGone tells whether a revision's controller would have been found, and was not.
-func (c *Census) ownerGone(r metav1.Object) bool {
+func (c *ReferenceIndex) ownerGone(r metav1.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(r)
-	if owner == nil || c.holders[owner.UID] != nil {
+	if owner == nil || c.referrers[owner.UID] != nil {
 		return false
 	}
 	return c.scanned[resourceOf(owner)]
@@ -113,19 +113,19 @@ func resourceOf(owner *metav1.OwnerReference) schema.GroupResource {
 	return resource.GroupResource()
 }
 
-func (c *Census) add(h *Holder, references []Reference) {
+func (c *ReferenceIndex) add(h *Referrer, references []Reference) {
 	if h.UID != "" {
-		c.holders[h.UID] = h
+		c.referrers[h.UID] = h
 	}
 	if resource := h.Resource.GroupResource(); resource != controllerRevisions.GroupResource() {
 		c.owners[ownerKey{resource, h.Name}] = h
 	}
-	c.own(h)
-	for _, o := range h.uses {
-		c.users[o] = h
+	c.linkOwned(h)
+	for _, o := range h.reads {
+		c.readers[o] = h
 	}
 	for _, r := range references {
-		r.Holder = h
+		r.Referrer = h
 		c.references[r.Revision] = append(c.references[r.Revision], r)
 		if implied, is := r.implied(); is {
 			c.references[implied.Revision] = append(c.references[implied.Revision], implied)
@@ -133,15 +133,15 @@ func (c *Census) add(h *Holder, references []Reference) {
 	}
 }
 
-// own tells a controller of an object that is not to be disturbed, whichever of the two
+// linkOwned tells a controller of an object that is not to be disturbed, whichever of the two
 // is seen first.
-func (c *Census) own(h *Holder) {
-	h.owned = c.busy[h.UID]
-	if h.Controller == "" || !h.Running && h.Unready == "" || c.busy[h.Controller] != nil {
+func (c *ReferenceIndex) linkOwned(h *Referrer) {
+	h.owned = c.controlledInUse[h.UID]
+	if h.Controller == "" || !h.Running && h.NotReady == "" || c.controlledInUse[h.Controller] != nil {
 		return
 	}
-	c.busy[h.Controller] = h
-	if by := c.holders[h.Controller]; by != nil {
+	c.controlledInUse[h.Controller] = h
+	if by := c.referrers[h.Controller]; by != nil {
 		by.owned = h
 	}
 }
@@ -155,44 +155,44 @@ func (r Reference) implied() (Reference, bool) {
 	return r, r.ImpliedBy != r.Revision
 }
 
-// direct are the references without those that are implied: the places that name the
+// explicit are the references without those that are implied: the places that name the
 // revision.
-func direct(references []Reference) []Reference {
+func explicit(references []Reference) []Reference {
 	return slices.DeleteFunc(slices.Clone(references), func(r Reference) bool { return r.ImpliedBy != "" })
 }
 
 // writable are those among them that can be written.
 func (r Reference) writable() bool { return !r.Fixed && r.ImpliedBy == "" }
 
-// source is a referrer at the version that the cluster serves.
-type source struct {
-	Referrer
+// referrerSource is a referrer at the version that the cluster serves.
+type referrerSource struct {
+	ReferrerType
 	resource schema.GroupVersionResource
 }
 
 // sources leaves out what the cluster does not have.
-func (c *client) sources(ctx context.Context, d Description) ([]source, error) {
-	var all []source
-	for _, r := range slices.Concat(d.Referrers, d.Users) {
+func (c *client) sources(ctx context.Context, d Description) ([]referrerSource, error) {
+	var all []referrerSource
+	for _, r := range slices.Concat(d.Referrers, d.Readers) {
 		version, err := c.served(ctx, r.Resource, r.Versions)
 		if err != nil {
 			return nil, err
 		}
 		if version != "" {
-			all = append(all, source{Referrer: r, resource: r.Resource.WithVersion(version)})
+			all = append(all, referrerSource{ReferrerType: r, resource: r.Resource.WithVersion(version)})
 		}
 	}
 	return all, nil
 }
 
 // read finds what an object holds.
-func (s source) read(u *unstructured.Unstructured) (*Holder, []Reference) {
+func (s referrerSource) read(u *unstructured.Unstructured) (*Referrer, []Reference) {
 	holding := s.Read(u)
-	h := &Holder{
+	h := &Referrer{
 		Resource: s.resource, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
-		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Running: holding.Running, Unready: holding.Unready,
+		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Running: holding.Running, NotReady: holding.NotReady,
 		Terminating: u.GetDeletionTimestamp() != nil,
-		uses:        holding.Uses,
+		reads:       holding.Reads,
 	}
 	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
 		h.Controller, h.controllerResource = owner.UID, resourceOf(owner)
@@ -202,8 +202,8 @@ func (s source) read(u *unstructured.Unstructured) (*Holder, []Reference) {
 
 // reread reads an object that refers to revisions, live; nil if it is gone, or another one
 // of its name.
-func (c *client) reread(ctx context.Context, sources []source, h *Holder) (*Holder, []Reference, error) {
-	u, err := c.holder(ctx, h)
+func (c *client) reread(ctx context.Context, sources []referrerSource, h *Referrer) (*Referrer, []Reference, error) {
+	u, err := c.referrer(ctx, h)
 	if err != nil || u == nil || u.GetUID() != h.UID {
 		return nil, nil, err
 	}
@@ -216,14 +216,14 @@ func (c *client) reread(ctx context.Context, sources []source, h *Holder) (*Hold
 	return nil, nil, nil
 }
 
-// censuses scans a namespace, or all of them, and yields one census for each
+// indexes scans a namespace, or all of them, and yields one census for each
 // namespace that has something in it. All lists are read side by side: each is in
 // the order of the namespaces, so that one namespace is in memory at a time,
 // however many there are, and each list is read once. Every revision is shown to
 // see, after all references of its namespace are known; its data is kept by nobody
 // else.
-func (c *client) censuses(ctx context.Context, s scan, see func(*Census, *appsv1.ControllerRevision)) iter.Seq2[*Census, error] {
-	return func(yield func(*Census, error) bool) {
+func (c *client) indexes(ctx context.Context, s scan, see func(*ReferenceIndex, *appsv1.ControllerRevision)) iter.Seq2[*ReferenceIndex, error] {
+	return func(yield func(*ReferenceIndex, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		streams := s.streams(ctx, c, see)
@@ -238,8 +238,8 @@ func (c *client) censuses(ctx context.Context, s scan, see func(*Census, *appsv1
 		}
 		for last := ""; ; {
 			next, found := earliest(streams)
-			census := newCensus(next)
-			census.selective, census.scanned = s.selector != nil, scanned
+			census := newReferenceIndex(next)
+			census.filtered, census.scanned = s.selector != nil, scanned
 			for _, one := range streams {
 				if err := one.take(census); err != nil {
 					yield(nil, err)
@@ -262,22 +262,22 @@ func (c *client) censuses(ctx context.Context, s scan, see func(*Census, *appsv1
 
 // scan is what to look at.
 type scan struct {
-	sources   []source
+	sources   []referrerSource
 	namespace string          // empty: all
 	selector  labels.Selector // of holders that are asked for; nil: all
 }
 
 // streams end with the revisions, if anybody wants to see them.
-func (s scan) streams(ctx context.Context, c *client, see func(*Census, *appsv1.ControllerRevision)) []*stream {
+func (s scan) streams(ctx context.Context, c *client, see func(*ReferenceIndex, *appsv1.ControllerRevision)) []*stream {
 	var all []*stream
 	for _, one := range s.sources {
-		all = append(all, holdersOf(one, s.selector, pages[map[string]any](ctx, c, one.resource, s.namespace)))
+		all = append(all, referrersOf(one, s.selector, pages[map[string]any](ctx, c, one.resource, s.namespace)))
 	}
 	if see == nil {
 		return all
 	}
 	return append(all, objectsOf(pages[*appsv1.ControllerRevision](ctx, c, controllerRevisions, s.namespace), func(r *appsv1.ControllerRevision) object {
-		return object{r.Namespace, func(c *Census) { see(c, r) }}
+		return object{r.Namespace, func(c *ReferenceIndex) { see(c, r) }}
 	}))
 }
 
@@ -306,7 +306,7 @@ type stream struct {
 // object is what a list yields: where it is, and what it adds to a census.
 type object struct {
 	namespace string
-	add       func(*Census)
+	add       func(*ReferenceIndex)
 }
 
 func newStream(objects iter.Seq2[object, error]) *stream {
@@ -324,7 +324,7 @@ func (s *stream) advance() {
 func (s *stream) namespace() (string, bool) { return s.head.namespace, s.ok && s.err == nil }
 
 // take adds every object of the census's namespace.
-func (s *stream) take(c *Census) error {
+func (s *stream) take(c *ReferenceIndex) error {
 	for s.ok && s.err == nil && s.head.namespace == c.Namespace {
 		s.head.add(c)
 		s.advance()
@@ -348,7 +348,7 @@ func objectsOf[T any](pages walk.Source[T], read func(T) object) *stream {
 	})
 }
 
-func holdersOf(s source, selector labels.Selector, pages walk.Source[map[string]any]) *stream {
+func referrersOf(s referrerSource, selector labels.Selector, pages walk.Source[map[string]any]) *stream {
 	return objectsOf(pages, func(content map[string]any) object {
 		u := &unstructured.Unstructured{Object: content}
 		if u.GetKind() == "" { // items of a list of a built-in kind don't say
@@ -356,7 +356,7 @@ func holdersOf(s source, selector labels.Selector, pages walk.Source[map[string]
 		}
 		h, references := s.read(u)
 		h.Selected = selector == nil || selector.Matches(labels.Set(u.GetLabels()))
-		return object{h.Namespace, func(c *Census) { c.add(h, references) }}
+		return object{h.Namespace, func(c *ReferenceIndex) { c.add(h, references) }}
 	})
 }
 

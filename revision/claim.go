@@ -10,60 +10,60 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// claimOf is what all references take a revision for, and the contradiction if
+// expectedTypeOf is what all references take a revision for, and the contradiction if
 // they don't agree.
-func claimOf(references []Reference) (Claim, string) {
-	var claim Claim
-	var by *Holder
+func expectedTypeOf(references []Reference) (ExpectedType, string) {
+	var claim ExpectedType
+	var by *Referrer
 	for _, r := range references {
 		switch {
-		case r.Claim.Kind == "", r.ImpliedBy != "" && claim.Kind != "":
+		case r.Expected.Kind == "", r.ImpliedBy != "" && claim.Kind != "":
 		case claim.Kind == "":
-			claim, by = r.Claim, r.Holder
-		case claim.Kind != r.Claim.Kind:
+			claim, by = r.Expected, r.Referrer
+		case claim.Kind != r.Expected.Kind:
 			return claim, fmt.Sprintf("%s %s takes it for a %s, %s %s for a %s",
-				by.Kind, by.Name, claim.Kind, r.Holder.Kind, r.Holder.Name, r.Claim.Kind)
+				by.Kind, by.Name, claim.Kind, r.Referrer.Kind, r.Referrer.Name, r.Expected.Kind)
 		}
 	}
 	return claim, ""
 }
 
-// adopter is who is to own the successor of a revision without a controller, as
+// controllerFor is who is to own the successor of a revision without a controller, as
 // backups bring them back: who refers to it, is called as its name begins, and is of a
 // kind that owns revisions.
-func adopter(r *appsv1.ControllerRevision, references []Reference, owners []OwnerType) *Holder {
+func controllerFor(r *appsv1.ControllerRevision, references []Reference, owners []OwnerType) *Referrer {
 	if metav1.GetControllerOfNoCopy(r) != nil {
 		return nil
 	}
-	var found *Holder
+	var found *Referrer
 	for _, ref := range references {
-		if !ref.writable() || ref.Holder == found || !strings.HasPrefix(r.Name, ref.Holder.Name+"-") || !owns(owners, ref.Holder) {
+		if !ref.writable() || ref.Referrer == found || !strings.HasPrefix(r.Name, ref.Referrer.Name+"-") || !owns(owners, ref.Referrer) {
 			continue
 		}
 		if found != nil {
 			return nil
 		}
-		found = ref.Holder
+		found = ref.Referrer
 	}
 	return found
 }
 
-func owns(owners []OwnerType, h *Holder) bool {
+func owns(owners []OwnerType, h *Referrer) bool {
 	return slices.ContainsFunc(owners, func(o OwnerType) bool { return o.Kind == h.Kind && o.Group == h.Resource.Group })
 }
 
-// busy says what is running and uses the revision, which messages call by a word, and
+// inUse says what is running and uses the revision, which messages call by a word, and
 // what is not ready. A controller's template is written to all objects that it controls,
 // whichever revisions they name.
-func busy(references []Reference, word string) (running, unready string) {
-	for _, r := range direct(references) {
-		h, owned := r.Holder, r.Holder.owned
+func inUse(references []Reference, word string) (running, unready string) {
+	for _, r := range explicit(references) {
+		h, owned := r.Referrer, r.Referrer.owned
 		name := h.Kind + " " + h.Name
 		if h.Running {
 			running = cmp.Or(running, name+" runs by "+word)
 		}
-		if h.Unready != "" {
-			unready = cmp.Or(unready, name+": "+h.Unready)
+		if h.NotReady != "" {
+			unready = cmp.Or(unready, name+": "+h.NotReady)
 		}
 		if owned == nil {
 			continue
@@ -72,27 +72,27 @@ func busy(references []Reference, word string) (running, unready string) {
 		if owned.Running {
 			running = cmp.Or(running, name+" is running")
 		}
-		if owned.Unready != "" {
-			unready = cmp.Or(unready, name+" is not ready: "+owned.Unready)
+		if owned.NotReady != "" {
+			unready = cmp.Or(unready, name+" is not ready: "+owned.NotReady)
 		}
 	}
 	return running, unready
 }
 
-// places are references for people, of which target is what they are to name.
-func places(references []Reference, target string) []Place {
-	var all []Place
+// referenceStatuses are references for people, of which target is what they are to name.
+func referenceStatuses(references []Reference, target string) []ReferenceStatus {
+	var all []ReferenceStatus
 	for _, r := range references {
-		state := PlaceOld
+		state := ReferenceOld
 		switch {
 		case r.ImpliedBy != "":
-			state = PlaceImplied
+			state = ReferenceImplied
 		case r.Fixed:
-			state = PlaceFixed
+			state = ReferenceFixed
 		case r.Revision == target:
-			state = PlaceNew
+			state = ReferenceNew
 		}
-		all = append(all, Place{Kind: r.Holder.Kind, Namespace: r.Holder.Namespace, Name: r.Holder.Name, Path: r.Path, State: state})
+		all = append(all, ReferenceStatus{Kind: r.Referrer.Kind, Namespace: r.Referrer.Namespace, Name: r.Referrer.Name, Path: r.Path, State: state})
 	}
 	return all
 }

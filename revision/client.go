@@ -179,36 +179,36 @@ func (c *client) unserved(ctx context.Context, r schema.GroupResource, versions 
 	if r.Group == appsv1.GroupName {
 		return fmt.Errorf("read discovery of %s: it serves none of %v", r, versions)
 	}
-	d, err := c.definition(ctx, r)
+	d, err := c.crd(ctx, r)
 	if err != nil || !d.Found {
 		return err
 	}
-	return fmt.Errorf("read discovery of %s: the customresourcedefinition serves %v, and none of the versions that are known: %v; what refers to revisions there can't be seen", r, d.Served, versions)
+	return fmt.Errorf("read discovery of %s: the customresourcedefinition serves %v, and none of the versions that are known: %v; what refers to revisions there can't be seen", r, d.ServedVersions, versions)
 }
 
-func (c *client) definition(ctx context.Context, r schema.GroupResource) (Definition, error) {
+func (c *client) crd(ctx context.Context, r schema.GroupResource) (CRD, error) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	err := ask(ctx, c.rest.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions", r.String()), &crd)
 	if apierrors.IsNotFound(err) {
-		return Definition{}, nil
+		return CRD{}, nil
 	}
 	if err != nil {
-		return Definition{}, fmt.Errorf("read customresourcedefinition %s: %w", r, err)
+		return CRD{}, fmt.Errorf("read customresourcedefinition %s: %w", r, err)
 	}
-	d := Definition{Found: true, Stored: crd.Status.StoredVersions}
+	d := CRD{Found: true, StoredVersions: crd.Status.StoredVersions}
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
-			d.Storage = v.Name
+			d.StorageVersion = v.Name
 		}
 		if v.Served {
-			d.Served = append(d.Served, v.Name)
+			d.ServedVersions = append(d.ServedVersions, v.Name)
 		}
 	}
 	return d, nil
 }
 
-// holder reads one object that refers to revisions, live; nil if there is none.
-func (c *client) holder(ctx context.Context, h *Holder) (*unstructured.Unstructured, error) {
+// referrer reads one object that refers to revisions, live; nil if there is none.
+func (c *client) referrer(ctx context.Context, h *Referrer) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	err := ask(ctx, c.rest.Get().AbsPath(path(h.Resource, h.Namespace, h.Name)...), u)
 	if apierrors.IsNotFound(err) {
@@ -251,7 +251,7 @@ func (c *client) namespaceTerminating(ctx context.Context, name string) (bool, e
 // resourceVersion. A merge patch that carries the resourceVersion is answered with
 // a conflict whenever the object moved; a JSON patch would be refused as invalid
 // where a place is gone, which is no different from an object that is invalid.
-func (c *client) patch(ctx context.Context, h *Holder, subresource string, body []byte) (string, error) {
+func (c *client) patch(ctx context.Context, h *Referrer, subresource string, body []byte) (string, error) {
 	target := path(h.Resource, h.Namespace, h.Name)
 	if subresource != "" {
 		target = append(target, subresource)
@@ -261,5 +261,5 @@ func (c *client) patch(ctx context.Context, h *Holder, subresource string, body 
 	return patched.ResourceVersion, err
 }
 
-// moved reports whether an error says that an object is not as it was read.
-func moved(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
+// conflict reports whether an error says that an object is not as it was read.
+func conflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }

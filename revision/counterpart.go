@@ -14,27 +14,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// provide makes what a restore would look up once the references of a task are written. A
+// ensureCounterparts makes what a restore would look up once the references of a task are written. A
 // task that lacks it waits: a copy that is repointed ahead of its counterpart can't be
 // restored.
-func (r *round) provide(ctx context.Context, t *task) error {
+func (r *pass) ensureCounterparts(ctx context.Context, t *upgrade) error {
 	wait := Held
-	from, to := t.source, t.successor
-	if t.wish.Rollback {
-		wait, from, to = Pending, t.successor, t.source
+	from, to := t.source, t.replacement
+	if t.request.Rollback {
+		wait, from, to = Pending, t.replacement, t.source
 	}
 	name := t.GetName()
 	if from != nil {
 		name = from.Name
 	}
 	t.result.Phase = wait // an error leaves it here
-	for _, ref := range direct(r.Of(name)) {
-		owner := r.restored(ref)
+	for _, ref := range explicit(r.Of(name)) {
+		owner := r.restoreTarget(ref)
 		if owner == nil || ref.Counterpart.Revision(to.Name) == to.Name {
 			continue
 		}
 		c := counterpart{ref: ref, owner: owner, of: to}
-		if !t.wish.Rollback {
+		if !t.request.Rollback {
 			c.old = ref.Counterpart.Revision(name)
 		}
 		reason, message, err := r.ensureCounterpart(ctx, c)
@@ -44,21 +44,21 @@ func (r *round) provide(ctx context.Context, t *task) error {
 		switch reason {
 		case "":
 		case ReasonRestoreConflict:
-			t.ended(Failed, reason, message)
+			t.setStatus(Failed, reason, message)
 			return nil
 		default:
-			t.ended(wait, reason, message)
+			t.setStatus(wait, reason, message)
 			return nil
 		}
 	}
-	t.ended(Created, "", "")
+	t.setStatus(Created, "", "")
 	return nil
 }
 
 // counterpart is one revision that a restore looks up.
 type counterpart struct {
 	ref   Reference
-	owner *Holder                    // what is restored
+	owner *Referrer                  // what is restored
 	of    *appsv1.ControllerRevision // the copy's revision, which it is to equal
 	old   string                     // what a restore looks up before an upgrade; empty where there is none
 }
@@ -67,12 +67,12 @@ func (c counterpart) name() string { return c.ref.Counterpart.Revision(c.of.Name
 
 // restore says which one needs the revision.
 func (c counterpart) restore() string {
-	return fmt.Sprintf("a restore of %s %s onto %s %s", c.ref.Holder.Kind, c.ref.Holder.Name, c.owner.Kind, c.owner.Name)
+	return fmt.Sprintf("a restore of %s %s onto %s %s", c.ref.Referrer.Kind, c.ref.Referrer.Name, c.owner.Kind, c.owner.Name)
 }
 
 // ensureCounterpart makes a counterpart, or finds the one that is there. The reason, if it
 // is not empty, says why there is none.
-func (r *round) ensureCounterpart(ctx context.Context, c counterpart) (reason, message string, err error) {
+func (r *pass) ensureCounterpart(ctx context.Context, c counterpart) (reason, message string, err error) {
 	if n := len(c.name()); n > validation.DNS1123SubdomainMaxLength {
 		return ReasonRestoreConflict, fmt.Sprintf(
 			"%s would look up a name of %d characters, of which no API server takes more than %d: take a snapshot of the machine when it is upgraded, and delete this one",
@@ -94,7 +94,7 @@ func (r *round) ensureCounterpart(ctx context.Context, c counterpart) (reason, m
 	switch {
 	case there == nil || there.DeletionTimestamp != nil:
 		return ReasonTerminating, fmt.Sprintf("%s looks up controllerrevision %s, which is being deleted", c.restore(), c.name()), nil
-	case !r.equal(there, c.of, c.ref.Claim):
+	case !r.equal(there, c.of, c.ref.Expected):
 		return ReasonRestoreConflict, fmt.Sprintf(
 			"%s would replace controllerrevision %s, which exists and holds something else: delete that revision if no object refers to it, or the snapshot", c.restore(), c.name()), nil
 	}
@@ -103,7 +103,7 @@ func (r *round) ensureCounterpart(ctx context.Context, c counterpart) (reason, m
 
 // createCounterpart makes it for the owner, and as the replacement of the owner's own old
 // revision, if there is one: where a restore takes the new one, the old one is released.
-func (r *round) createCounterpart(ctx context.Context, c counterpart) (*appsv1.ControllerRevision, error) {
+func (r *pass) createCounterpart(ctx context.Context, c counterpart) (*appsv1.ControllerRevision, error) {
 	want := &appsv1.ControllerRevision{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -125,12 +125,12 @@ func (r *round) createCounterpart(ctx context.Context, c counterpart) (*appsv1.C
 
 // needed clears since when no object has referred to a counterpart, so that a removal
 // that is under way meets a conflict.
-func (r *round) needed(ctx context.Context, there *appsv1.ControllerRevision) (reason, message string, err error) {
+func (r *pass) needed(ctx context.Context, there *appsv1.ControllerRevision) (reason, message string, err error) {
 	if unreferencedSince(there).IsZero() {
 		return "", "", nil
 	}
 	_, err = r.client.metadata(ctx, there, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})
-	if moved(err) {
+	if conflict(err) {
 		return ReasonChanged, fmt.Sprintf("controllerrevision %s changed meanwhile", there.Name), nil
 	}
 	return "", "", err
@@ -138,7 +138,7 @@ func (r *round) needed(ctx context.Context, there *appsv1.ControllerRevision) (r
 
 // equal compares two revisions as a restore does: what the objects are in themselves,
 // whatever their metadata says.
-func (r *round) equal(a, b *appsv1.ControllerRevision, claim Claim) bool {
+func (r *pass) equal(a, b *appsv1.ControllerRevision, claim ExpectedType) bool {
 	left, errLeft := r.family.Decode(a, claim)
 	right, errRight := r.family.Decode(b, claim)
 	if errLeft != nil || errRight != nil || left.Version != right.Version {
@@ -155,14 +155,14 @@ func withoutMetadata(object map[string]any) map[string]any {
 
 // restorable cuts a name for the replacement of a copy's revision, so that the names fit
 // that restores compute from it. Those have no hash of their own.
-func (r *round) restorable(t *task, name string) string {
-	for _, ref := range direct(r.Of(t.GetName())) {
+func (r *pass) restorable(t *upgrade, name string) string {
+	for _, ref := range explicit(r.Of(t.GetName())) {
 		if ref.Counterpart == nil {
 			continue
 		}
 		if excess := len(ref.Counterpart.Revision(name)) - validation.DNS1123SubdomainMaxLength; excess > 0 {
 			sum := sha256.Sum256([]byte(name))
-			name = EndIn(name, hex.EncodeToString(sum[:])[:8], max(len(name)-excess, len(ref.Counterpart.Part)+10))
+			name = WithSuffix(name, hex.EncodeToString(sum[:])[:8], max(len(name)-excess, len(ref.Counterpart.Part)+10))
 		}
 	}
 	return name
@@ -178,21 +178,21 @@ func (n *namespace) lookedUp(name string, references []Reference) (Item, bool) {
 			continue
 		}
 		return Item{
-			Namespace: n.Namespace, Name: name, Action: Upgrade, Reason: ReasonNeededForRestore, Target: of.Target, Referrers: places(references, ""),
-			Message: fmt.Sprintf("%s %s names %s, so that a restore looks this one up, and it is gone: it is made again", ref.Holder.Kind, ref.Holder.Name, of.Name),
+			Namespace: n.Namespace, Name: name, Action: Upgrade, Reason: ReasonNeededForRestore, Target: of.Target, References: referenceStatuses(references, ""),
+			Message: fmt.Sprintf("%s %s names %s, so that a restore looks this one up, and it is gone: it is made again", ref.Referrer.Kind, ref.Referrer.Name, of.Name),
 		}, true
 	}
 	return Item{}, false
 }
 
 // makeLookedUp makes such a revision.
-func (r *round) makeLookedUp(ctx context.Context, t *task, references []Reference) error {
+func (r *pass) makeLookedUp(ctx context.Context, t *upgrade, references []Reference) error {
 	for _, ref := range references {
 		copied, err := r.client.revision(ctx, t.GetNamespace(), ref.ImpliedBy)
 		if err != nil {
 			return err
 		}
-		owner := r.restored(ref)
+		owner := r.restoreTarget(ref)
 		if copied == nil || owner == nil {
 			continue
 		}
@@ -201,12 +201,12 @@ func (r *round) makeLookedUp(ctx context.Context, t *task, references []Referenc
 		case err != nil:
 			return err
 		case reason != "":
-			t.ended(Analyzing, reason, message)
+			t.setStatus(Analyzing, reason, message)
 			return nil
 		}
-		t.ended(Succeeded, ReasonNeededForRestore, "it is made again of "+copied.Name)
+		t.setStatus(Succeeded, ReasonNeededForRestore, "it is made again of "+copied.Name)
 		return nil
 	}
-	t.ended(Skipped, ReasonSourceGone, "it is gone, and no object names it")
+	t.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object names it")
 	return nil
 }

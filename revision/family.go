@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrForeign says that a revision holds something of another family, or of none: a
+// ErrNotInFamily says that a revision holds something of another family, or of none: a
 // StatefulSet's patch, the specification that a virtual machine was started with.
-var ErrForeign = errors.New("the revision is none of this family")
+var ErrNotInFamily = errors.New("the revision is none of this family")
 
-// ForeignOwnerError says that a revision holds something of the family and has a
+// UnexpectedOwnerError says that a revision holds something of the family and has a
 // controller that is none of [Description.Owners].
-type ForeignOwnerError struct{ Kind, Name string }
+type UnexpectedOwnerError struct{ Kind, Name string }
 
-func (e *ForeignOwnerError) Error() string {
+func (e *UnexpectedOwnerError) Error() string {
 	return fmt.Sprintf("its controller is %s %s, which may remove it", e.Kind, e.Name)
 }
 
@@ -52,15 +52,15 @@ type Family interface {
 	// which is what a reference takes it for; it is empty for a revision that nobody
 	// refers to, and the object may be without a kind then. ErrForeign where it is
 	// none of the family's; any other error where it is, and can't be read.
-	Decode(r *appsv1.ControllerRevision, claim Claim) (Stash, error)
+	Decode(r *appsv1.ControllerRevision, claim ExpectedType) (StoredObject, error)
 	// Convert carries a stash to a version, or is a ConversionError. What that version does not know is
 	// carried through and is among the losses, beside those of the stash that is
 	// given, which is not changed.
-	Convert(s Stash, version string) (Stash, error)
+	Convert(s StoredObject, version string) (StoredObject, error)
 	// Compose is the revision that holds a stash in place of old: its name, labels
 	// and data as the software that the family belongs to writes them, and nothing
 	// else. Its name begins with the name of old's controller, as old's does.
-	Compose(old *appsv1.ControllerRevision, s Stash) (*appsv1.ControllerRevision, error)
+	Compose(old *appsv1.ControllerRevision, s StoredObject) (*appsv1.ControllerRevision, error)
 }
 
 // Description is what a family is.
@@ -71,14 +71,14 @@ type Description struct {
 	Versions []string
 	// Targets are the versions that stashes at older ones can be converted to, oldest first.
 	Targets []string
-	// Definitions of the kinds that are stashed.
-	Definitions []schema.GroupResource
+	// Resources of the kinds that are stashed.
+	Resources []schema.GroupResource
 	// Referrers are the resources whose objects refer to revisions, all of them: a
 	// reference that is not looked for can be lost.
-	Referrers []Referrer
-	// Users are the resources whose objects name no revision, and may be about to read
+	Referrers []ReferrerType
+	// Readers are the resources whose objects name no revision, and may be about to read
 	// those of other objects.
-	Users []Referrer
+	Readers []ReferrerType
 	// Owners are the kinds whose objects own revisions.
 	Owners []OwnerType
 }
@@ -91,39 +91,39 @@ type OwnerType struct {
 	Resource string
 }
 
-// Referrer is a resource whose objects refer to revisions of their own namespace.
-type Referrer struct {
+// ReferrerType is a resource whose objects refer to revisions of their own namespace.
+type ReferrerType struct {
 	Resource schema.GroupResource
 	// Versions of the resource that Read understands, the best one first.
 	Versions []string
 	// Subresources through which references are written, beside the object itself.
 	Subresources []string
 	// Read finds the references that an object holds. Their Holder is left empty.
-	Read func(*unstructured.Unstructured) Holding
+	Read func(*unstructured.Unstructured) Usage
 }
 
-// Holding is what one object holds.
-type Holding struct {
+// Usage is what one object holds.
+type Usage struct {
 	References []Reference
 	// Running: something runs by what the references say, and may read it again.
 	Running bool
-	// Unready says why the object is to be left alone for now; empty if it is not.
-	Unready string
-	// Uses are the objects of the same namespace whose revisions this one may be about to
+	// NotReady says why the object is to be left alone for now; empty if it is not.
+	NotReady string
+	// Reads are the objects of the same namespace whose revisions this one may be about to
 	// read, as a restore reads those of its snapshot: they are kept while Unready says why.
-	Uses []Owner
+	Reads []Owner
 }
 
 // Reference is one place that names a revision.
 type Reference struct {
-	Holder *Holder
+	Referrer *Referrer
 	// Path is a JSON pointer to the name.
 	Path string
 	// Subresource that the place is written through: "status" or nothing.
 	Subresource string
 	// Revision is the name.
 	Revision string
-	Claim    Claim
+	Expected ExpectedType
 	// Fixed: the place can't be written. It counts for as long as the holder is
 	// there or, where the holder is a revision that a virtual machine or the like
 	// was started with, for as long as its controller runs.
@@ -151,8 +151,8 @@ type Counterpart struct {
 // Revision is the name of the counterpart of a revision.
 func (c Counterpart) Revision(name string) string { return strings.Replace(name, c.Part, c.Owner, 1) }
 
-// Holder is an object that refers to revisions.
-type Holder struct {
+// Referrer is an object that refers to revisions.
+type Referrer struct {
 	Resource        schema.GroupVersionResource
 	Kind            string
 	Namespace, Name string
@@ -161,32 +161,32 @@ type Holder struct {
 	// Controller is the UID of the object's controller, if it has one.
 	Controller types.UID
 	Running    bool
-	Unready    string
+	NotReady   string
 	// Selected: it is among those that were asked for.
 	Selected bool
 	// Terminating means that it is being deleted.
 	Terminating bool
 	// owned is an object that this one controls and that is running or not ready: what is
 	// written here is written there, too. Nil where there is none.
-	owned *Holder
+	owned *Referrer
 	// controllerResource is what Controller is one of, as its kind tells it.
 	controllerResource schema.GroupResource
-	uses               []Owner
+	reads              []Owner
 }
 
 // controllerRef makes it a revision's controller.
-func (h *Holder) controllerRef() *metav1.OwnerReference {
+func (h *Referrer) controllerRef() *metav1.OwnerReference {
 	return metav1.NewControllerRef(&metav1.ObjectMeta{Name: h.Name, UID: h.UID}, h.Resource.GroupVersion().WithKind(h.Kind))
 }
 
 // GetNamespace and GetName make a holder what a walk can visit.
-func (h *Holder) GetNamespace() string { return h.Namespace }
+func (h *Referrer) GetNamespace() string { return h.Namespace }
 
 // GetName is the holder's name.
-func (h *Holder) GetName() string { return h.Name }
+func (h *Referrer) GetName() string { return h.Name }
 
-// Claim is what a reference takes a revision for.
-type Claim struct {
+// ExpectedType is what a reference takes a revision for.
+type ExpectedType struct {
 	// Kind of the stashed object. Two claims of different kinds on one revision can't
 	// both be true.
 	Kind string
@@ -194,14 +194,14 @@ type Claim struct {
 	Name string
 }
 
-// Stash is an object in a revision.
-type Stash struct {
+// StoredObject is an object in a revision.
+type StoredObject struct {
 	// Form is how the data is laid out, in the family's words.
 	Form string
 	// Version of the API that the object speaks, without its group.
 	Version string
-	// Definition is the object's resource, whose storage version upgrades aim at.
-	Definition schema.GroupResource
+	// Resource is the object's resource, whose storage version upgrades aim at.
+	Resource schema.GroupResource
 	// Object is all of it, with apiVersion and kind, as decoded JSON.
 	Object map[string]any
 	// Losses are the paths of what Version does not know.

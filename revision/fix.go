@@ -22,14 +22,14 @@ type Fix struct {
 // owners are those who refer to a revision and may be its controller.
 func (f facts) owners() []metav1.OwnerReference {
 	var all []metav1.OwnerReference
-	var seen []*Holder
+	var seen []*Referrer
 	for _, r := range f.references {
-		kind := r.Holder.Resource.GroupVersion().WithKind(r.Holder.Kind)
-		if slices.Contains(seen, r.Holder) || !slices.ContainsFunc(f.family.Describe().Owners, func(o OwnerType) bool { return o.GroupKind() == kind.GroupKind() }) {
+		kind := r.Referrer.Resource.GroupVersion().WithKind(r.Referrer.Kind)
+		if slices.Contains(seen, r.Referrer) || !slices.ContainsFunc(f.family.Describe().Owners, func(o OwnerType) bool { return o.GroupKind() == kind.GroupKind() }) {
 			continue
 		}
-		seen = append(seen, r.Holder)
-		all = append(all, *metav1.NewControllerRef(&metav1.ObjectMeta{Name: r.Holder.Name, UID: r.Holder.UID}, kind))
+		seen = append(seen, r.Referrer)
+		all = append(all, *metav1.NewControllerRef(&metav1.ObjectMeta{Name: r.Referrer.Name, UID: r.Referrer.UID}, kind))
 	}
 	return all
 }
@@ -41,7 +41,7 @@ const maxNamed = 5
 func named(references []Reference) string {
 	var all []string
 	for _, r := range references {
-		if one := r.Holder.Kind + " " + r.Holder.Name; !slices.Contains(all, one) {
+		if one := r.Referrer.Kind + " " + r.Referrer.Name; !slices.Contains(all, one) {
 			all = append(all, one)
 		}
 	}
@@ -56,13 +56,13 @@ func named(references []Reference) string {
 }
 
 // unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
-func (j judgement) unowned(f facts) judgement {
+func (j decision) unowned(f facts) decision {
 	j.Fix.Owners = f.owners()
-	return j.as(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
+	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
 }
 
 // unconvertible says why nothing can be made of a stash.
-func (j judgement) unconvertible(f facts, s Stash, err error) judgement {
+func (j decision) unconvertible(f facts, s StoredObject, err error) decision {
 	var missing *MissingLabelsError
 	var none *ConversionError
 	known := f.family.Describe()
@@ -71,14 +71,14 @@ func (j judgement) unconvertible(f facts, s Stash, err error) judgement {
 		return j.unowned(f)
 	case errors.As(err, &missing):
 		j.Fix.Labels = missing.Labels
-		return j.as(Blocked, ReasonLabelsMissing, missing.Error())
+		return j.with(Blocked, ReasonLabelsMissing, missing.Error())
 	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.policy.Target == ""):
-		return j.as(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the definition stores %s, and this release converts %s to %s",
-			s.Version, f.definitions[s.Definition].Storage, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
+		return j.with(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the definition stores %s, and this release converts %s to %s",
+			s.Version, f.crds[s.Resource].StorageVersion, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
 	case errors.As(err, &none):
-		j.Fix.Targets = f.definitions[s.Definition].Reachable(known.Targets)
+		j.Fix.Targets = f.crds[s.Resource].Reachable(known.Targets)
 	}
-	return j.as(Blocked, ReasonUnconvertible, err.Error())
+	return j.with(Blocked, ReasonUnconvertible, err.Error())
 }
 
 // older are the versions that there are conversions from.

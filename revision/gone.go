@@ -68,7 +68,7 @@ func (u *Upgrader) absence(ctx context.Context, n *namespace, name string) (a ab
 			a.found = there != nil
 			return err
 		}
-		for _, ref := range direct(n.Of(name)) {
+		for _, ref := range explicit(n.Of(name)) {
 			if err := u.askAgain(ctx, n, ref, &a); err != nil {
 				return err
 			}
@@ -91,8 +91,8 @@ func (u *Upgrader) absence(ctx context.Context, n *namespace, name string) (a ab
 // askAgain reads an object that named a missing revision. What a machine was started
 // with counts for as long as the machine is there.
 func (u *Upgrader) askAgain(ctx context.Context, n *namespace, ref Reference, a *absence) error {
-	objects := []*Holder{ref.Holder}
-	if by := n.holders[ref.Holder.Controller]; ref.Fixed && by != nil {
+	objects := []*Referrer{ref.Referrer}
+	if by := n.referrers[ref.Referrer.Controller]; ref.Fixed && by != nil {
 		objects = append(objects, by)
 	}
 	for _, h := range objects {
@@ -101,7 +101,7 @@ func (u *Upgrader) askAgain(ctx context.Context, n *namespace, ref Reference, a 
 			return err
 		}
 		switch {
-		case now == nil || now.GetUID() != h.UID || h == ref.Holder && !n.names(now, ref):
+		case now == nil || now.GetUID() != h.UID || h == ref.Referrer && !n.names(now, ref):
 			return nil
 		case now.GetDeletionTimestamp() != nil:
 			a.terminating = fmt.Sprintf("%s %s", h.Kind, h.Name)
@@ -115,7 +115,7 @@ func (u *Upgrader) askAgain(ctx context.Context, n *namespace, ref Reference, a 
 // names tells whether an object still has a reference.
 func (n *namespace) names(u *unstructured.Unstructured, ref Reference) bool {
 	for _, s := range n.sources {
-		if s.resource != ref.Holder.Resource {
+		if s.resource != ref.Referrer.Resource {
 			continue
 		}
 		_, references := s.read(u)
@@ -131,7 +131,7 @@ func terminatingNamespace(err error) bool {
 }
 
 // beginAbsent asks again who names a revision that is gone: its owner may be gone as well.
-func (r *round) beginAbsent(ctx context.Context, t *task, references []Reference) error {
+func (r *pass) beginAbsent(ctx context.Context, t *upgrade, references []Reference) error {
 	a, err := r.absence(ctx, r.namespace, t.GetName())
 	if err != nil {
 		return err
@@ -139,13 +139,13 @@ func (r *round) beginAbsent(ctx context.Context, t *task, references []Reference
 	i, more := a.decide(missing(t.GetNamespace(), t.GetName(), references, nil))
 	switch {
 	case !more:
-		t.ended(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
+		t.setStatus(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
 	case i.Reason == ReasonTerminating:
-		t.ended(Skipped, i.Reason, i.Message)
+		t.setStatus(Skipped, i.Reason, i.Message)
 	case i.Action == Deferred:
-		t.ended(Pending, i.Reason, i.Message)
+		t.setStatus(Pending, i.Reason, i.Message)
 	default:
-		t.ended(Failed, i.Reason, i.Message)
+		t.setStatus(Failed, i.Reason, i.Message)
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ const (
 	RolledBackAnnotation = "godwit.dev/rolled-back-at"
 )
 
-// successorOf names the successor of a source that nobody refers to.
-func successorOf(r *appsv1.ControllerRevision) string { return r.Annotations[ToAnnotation] }
+// notedReplacement names the successor of a source that nobody refers to.
+func notedReplacement(r *appsv1.ControllerRevision) string { return r.Annotations[ToAnnotation] }
 
 // unreferencedSince is when the last reference was found gone; zero if that was
 // never written down, or not by us.
@@ -42,15 +42,15 @@ func unreferencedSince(r *appsv1.ControllerRevision) time.Time {
 	return t
 }
 
-// ancestry is a successor's source.
-func ancestry(r *appsv1.ControllerRevision) (name string, uid types.UID) {
+// sourceOf is a successor's source.
+func sourceOf(r *appsv1.ControllerRevision) (name string, uid types.UID) {
 	return r.Annotations[FromAnnotation], types.UID(r.Annotations[FromUIDAnnotation])
 }
 
-// ancestors are all sources of a successor.
-func ancestors(r *appsv1.ControllerRevision) map[types.UID]string {
+// sourcesOf are all sources of a successor.
+func sourcesOf(r *appsv1.ControllerRevision) map[types.UID]string {
 	all := map[types.UID]string{}
-	if name, uid := ancestry(r); name != "" {
+	if name, uid := sourceOf(r); name != "" {
 		all[uid] = name
 	}
 	for key, name := range r.Annotations {
@@ -61,10 +61,10 @@ func ancestors(r *appsv1.ControllerRevision) map[types.UID]string {
 	return all
 }
 
-// descend completes what a family composed: the source's namespace and owners, so
+// newReplacement completes what a family composed: the source's namespace and owners, so
 // that it goes with them, and where it comes from. Who adopts it, if anybody does, is
 // its controller.
-func descend(composed, from *appsv1.ControllerRevision, adopter *Holder) *appsv1.ControllerRevision {
+func newReplacement(composed, from *appsv1.ControllerRevision, adopter *Referrer) *appsv1.ControllerRevision {
 	r := composed.DeepCopy()
 	r.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
 	r.Namespace, r.Revision = from.Namespace, from.Revision

@@ -26,20 +26,20 @@ const (
 	Deferred Action = "Deferred"
 	// Blocked: somebody has to decide or to repair something.
 	Blocked Action = "Blocked"
-	// Orphan: nobody refers to it.
-	Orphan Action = "Orphan"
-	// NotMine: it is none of the family.
-	NotMine Action = "NotMine"
+	// Unreferenced: nobody refers to it.
+	Unreferenced Action = "Unreferenced"
+	// Unmanaged: it is none of the family.
+	Unmanaged Action = "Unmanaged"
 )
 
 // Reasons of items.
 const (
 	// ReasonRunning: something runs by it, and the policy is to wait.
 	ReasonRunning = "Running"
-	// ReasonUnready: a holder is not to be touched yet, as a snapshot being taken.
-	ReasonUnready = "HolderUnready"
-	// ReasonConflictingClaims: holders take it for different kinds.
-	ReasonConflictingClaims = "ConflictingClaims"
+	// ReasonReferrerNotReady: a holder is not to be touched yet, as a snapshot being taken.
+	ReasonReferrerNotReady = "ReferrerNotReady"
+	// ReasonConflictingTypes: holders take it for different kinds.
+	ReasonConflictingTypes = "ConflictingTypes"
 	// ReasonUndecodable: the data can't be read.
 	ReasonUndecodable = "Undecodable"
 	// ReasonUnknownVersion means that the data is at a version which this release does not
@@ -47,8 +47,8 @@ const (
 	ReasonUnknownVersion = "UnknownVersion"
 	// ReasonLabelsMissing means that nothing says of which object the data is a copy.
 	ReasonLabelsMissing = "LabelsMissing"
-	// ReasonForeignOwner means that the controller is of a kind that owns no stashes.
-	ReasonForeignOwner = "ForeignOwner"
+	// ReasonUnexpectedOwner means that the controller is of a kind that owns no stashes.
+	ReasonUnexpectedOwner = "UnexpectedOwner"
 	// ReasonUnconvertible: the data can be read, but not carried to the target.
 	ReasonUnconvertible = "Unconvertible"
 	// ReasonLossy: the target version does not know some of its fields.
@@ -56,16 +56,16 @@ const (
 	// ReasonTargetNotServed means that no data can be converted to the target version, or
 	// that the API server does not serve it.
 	ReasonTargetNotServed = "TargetNotServed"
-	// ReasonDefinitionNotFound: the stashed object's kind is not installed.
-	ReasonDefinitionNotFound = "DefinitionNotFound"
+	// ReasonCRDNotFound: the stashed object's kind is not installed.
+	ReasonCRDNotFound = "CRDNotFound"
 	// ReasonRetained: another has taken its place, and it is kept for a while.
 	ReasonRetained = "Retained"
 	// ReasonTerminating: it is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonSourceGone: references name it, and there is no such revision.
 	ReasonSourceGone = "SourceGone"
-	// ReasonSuccessorGone: what took its place is gone.
-	ReasonSuccessorGone = "SuccessorGone"
+	// ReasonReplacementGone: what took its place is gone.
+	ReasonReplacementGone = "ReplacementGone"
 	// ReasonReplaced: another revision has its name now.
 	ReasonReplaced = "Replaced"
 	// ReasonNameTaken: a revision of the successor's name holds something else.
@@ -95,8 +95,8 @@ const (
 	ReasonNoController = "NoController"
 	// ReasonOwnerGone: its controller is gone, and takes it along, and its successor.
 	ReasonOwnerGone = "OwnerGone"
-	// ReasonForeign: it holds nothing of the family.
-	ReasonForeign = "Foreign"
+	// ReasonNotInFamily: it holds nothing of the family.
+	ReasonNotInFamily = "NotInFamily"
 	// ReasonNeededForRestore: a restore looks the revision up by a name that it computes.
 	ReasonNeededForRestore = "NeededForRestore"
 	// ReasonRestoreConflict: a restore would look up a revision that can't be made, since
@@ -144,13 +144,13 @@ func (p Policy) retention() time.Duration {
 	return max(p.Retention, MinRetention)
 }
 
-// Definition is what the API server says about a stashed object's resource.
-type Definition struct {
-	Found   bool
-	Storage string
-	Served  []string
-	// Stored are status.storedVersions.
-	Stored []string
+// CRD is what the API server says about a stashed object's resource.
+type CRD struct {
+	Found          bool
+	StorageVersion string
+	ServedVersions []string
+	// StoredVersions are status.storedVersions.
+	StoredVersions []string
 }
 
 // Owner is a revision's controller.
@@ -159,8 +159,8 @@ type Owner struct {
 	Name string `json:"name"`
 }
 
-// Place is a reference, for people.
-type Place struct {
+// ReferenceStatus is a reference, for people.
+type ReferenceStatus struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -173,29 +173,29 @@ type Place struct {
 
 // States of places.
 const (
-	PlaceOld     = "Old"
-	PlaceNew     = "New"
-	PlaceFixed   = "Fixed"
-	PlaceImplied = "Implied"
+	ReferenceOld     = "Old"
+	ReferenceNew     = "New"
+	ReferenceFixed   = "Fixed"
+	ReferenceImplied = "Implied"
 )
 
 // Item is what is to be done about one revision, and why.
 type Item struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	UID       types.UID `json:"uid"`
-	Owner     Owner     `json:"owner"`
-	Version   string    `json:"version,omitempty"`
-	Form      string    `json:"form,omitempty"`
-	Target    string    `json:"target,omitempty"`
-	Action    Action    `json:"action"`
-	Referrers []Place   `json:"referrers,omitempty"`
-	Losses    []string  `json:"losses,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
-	Message   string    `json:"message,omitempty"`
-	// Successor is the name of the revision that is to take its place, once there is
+	Namespace  string            `json:"namespace"`
+	Name       string            `json:"name"`
+	UID        types.UID         `json:"uid"`
+	Owner      Owner             `json:"owner"`
+	Version    string            `json:"version,omitempty"`
+	Form       string            `json:"form,omitempty"`
+	Target     string            `json:"target,omitempty"`
+	Action     Action            `json:"action"`
+	References []ReferenceStatus `json:"references,omitempty"`
+	Losses     []string          `json:"losses,omitempty"`
+	Reason     string            `json:"reason,omitempty"`
+	Message    string            `json:"message,omitempty"`
+	// Replacement is the name of the revision that is to take its place, once there is
 	// one.
-	Successor string `json:"newName,omitempty"`
+	Replacement string `json:"replacement,omitempty"`
 	// Until is when a source that is retained may go; zero where it is not, or where
 	// nothing says since when nobody refers to it.
 	Until time.Time `json:"until,omitzero"`
@@ -207,147 +207,147 @@ type Item struct {
 
 // facts are all that decide about one revision.
 type facts struct {
-	family      Family
-	policy      Policy
-	definitions map[schema.GroupResource]Definition
-	revision    *appsv1.ControllerRevision
+	family   Family
+	policy   Policy
+	crds     map[schema.GroupResource]CRD
+	revision *appsv1.ControllerRevision
 	// references to it that count.
 	references []Reference
 	// ownerGone: the revision's controller would have been found, and was not.
 	ownerGone bool
-	// successor that says it comes from this revision; empty if there is none.
-	successor string
+	// replacement that says it comes from this revision; empty if there is none.
+	replacement string
 }
 
-// judgement is an item with what an upgrade needs to go on.
-type judgement struct {
+// decision is an item with what an upgrade needs to go on.
+type decision struct {
 	Item
-	converted Stash
-	successor *appsv1.ControllerRevision // as it is to be created, or as labels are to be
-	adopter   *Holder                    // who is to own the successor of a revision that nobody owns
+	converted     StoredObject
+	replacement   *appsv1.ControllerRevision // as it is to be created, or as labels are to be
+	newController *Referrer                  // who is to own the successor of a revision that nobody owns
 }
 
-// judge decides about one revision. It asks nobody and changes nothing.
-func judge(f facts) judgement {
+// decide decides about one revision. It asks nobody and changes nothing.
+func decide(f facts) decision {
 	r := f.revision
-	j := judgement{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, Referrers: places(f.references, ""), Successor: f.successor, RolledBack: rolledBack(r)}}
+	j := decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: referenceStatuses(f.references, ""), Replacement: f.replacement, RolledBack: rolledBack(r)}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = Owner{Kind: owner.Kind, Name: owner.Name}
 	}
-	claim, contradiction := claimOf(f.references)
+	claim, contradiction := expectedTypeOf(f.references)
 	stash, err := f.family.Decode(r, claim)
-	var foreign *ForeignOwnerError
+	var foreign *UnexpectedOwnerError
 	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
 	switch {
-	case errors.Is(err, ErrForeign) && len(direct(f.references)) == 0:
-		return j.as(NotMine, ReasonForeign, fmt.Sprintf("it holds nothing of the family %s: name one that does, as `godwit revision plan -n %s` shows them",
+	case errors.Is(err, ErrNotInFamily) && len(explicit(f.references)) == 0:
+		return j.with(Unmanaged, ReasonNotInFamily, fmt.Sprintf("it holds nothing of the family %s: name one that does, as `godwit revision plan -n %s` shows them",
 			f.family.Describe().Name, r.Namespace))
-	case errors.Is(err, ErrForeign):
+	case errors.Is(err, ErrNotInFamily):
 		by := f.references[0]
-		return j.as(Blocked, ReasonForeign, fmt.Sprintf("%s %s names it at %s, and it holds nothing of the family %s: correct the reference",
-			by.Holder.Kind, by.Holder.Name, by.Path, f.family.Describe().Name))
+		return j.with(Blocked, ReasonNotInFamily, fmt.Sprintf("%s %s names it at %s, and it holds nothing of the family %s: correct the reference",
+			by.Referrer.Kind, by.Referrer.Name, by.Path, f.family.Describe().Name))
 	case contradiction != "":
-		return j.as(Blocked, ReasonConflictingClaims, contradiction)
-	case err != nil && f.givenUp(): // perhaps only a reference told what it is
+		return j.with(Blocked, ReasonConflictingTypes, contradiction)
+	case err != nil && f.superseded(): // perhaps only a reference told what it is
 		return j.retained(f)
 	case errors.As(err, &foreign):
 		j.Fix.Owners = f.owners()
-		return j.as(Blocked, ReasonForeignOwner, foreign.Error()+"; "+named(f.references))
+		return j.with(Blocked, ReasonUnexpectedOwner, foreign.Error()+"; "+named(f.references))
 	case err != nil:
-		return j.as(Blocked, ReasonUndecodable, err.Error())
+		return j.with(Blocked, ReasonUndecodable, err.Error())
 	}
-	if j = j.aim(f.definitions[stash.Definition], stash, f); j.Action != "" {
+	if j = j.aim(f.crds[stash.Resource], stash, f); j.Action != "" {
 		return j
 	}
 	return j.convert(f, stash)
 }
 
-func (j judgement) as(a Action, reason, message string) judgement {
+func (j decision) with(a Action, reason, message string) decision {
 	j.Action, j.Reason, j.Message = a, reason, message
 	return j
 }
 
 // convert compares what is there with what is to be there.
-func (j judgement) convert(f facts, s Stash) judgement {
+func (j decision) convert(f facts, s StoredObject) decision {
 	var err error
 	j.converted, err = f.family.Convert(s, j.Target)
 	atTarget := s.Version == j.Target
 	switch {
-	case f.givenUp():
+	case f.superseded():
 		return j.retained(f)
 	case len(f.references) == 0 && !atTarget:
-		return j.as(Orphan, "", "nobody refers to it, so that nobody misses it, and yet it speaks "+s.Version+": delete it if nobody is to restore it")
+		return j.with(Unreferenced, "", "nobody refers to it, so that nobody misses it, and yet it speaks "+s.Version+": delete it if nobody is to restore it")
 	case len(f.references) == 0:
-		return j.as(Orphan, "", "nobody refers to it")
-	case len(direct(f.references)) == 0 && (f.ownerGone || j.Owner == Owner{}):
+		return j.with(Unreferenced, "", "nobody refers to it")
+	case len(explicit(f.references)) == 0 && (f.ownerGone || j.Owner == Owner{}):
 		// What a restore looks up besides is made of the copy, for an owner that is there.
-		return j.as(Orphan, "", "no object names it, and it has no owner: delete it if no backup needs it")
+		return j.with(Unreferenced, "", "no object names it, and it has no owner: delete it if no backup needs it")
 	case err != nil:
 		return j.unconvertible(f, s, err)
 	}
-	j.successor, err = f.family.Compose(f.revision, j.converted)
+	j.replacement, err = f.family.Compose(f.revision, j.converted)
 	switch {
 	case err != nil && atTarget: // there is nothing to make
-		return j.as(UpToDate, "", "")
+		return j.with(UpToDate, "", "")
 	case err != nil:
 		return j.unconvertible(f, s, err)
 	}
 	if atTarget {
-		j.Referrers = places(f.references, f.revision.Name)
-		if labelled(f.revision, j.successor.Labels) {
-			return j.as(UpToDate, "", "")
+		j.References = referenceStatuses(f.references, f.revision.Name)
+		if labelled(f.revision, j.replacement.Labels) {
+			return j.with(UpToDate, "", "")
 		}
-		return j.as(Relabel, "", "its data is at "+j.Target+", its labels say something else")
+		return j.with(Relabel, "", "its data is at "+j.Target+", its labels say something else")
 	}
 	return j.allow(f)
 }
 
-// givenUp: a successor has taken its place.
-func (f facts) givenUp() bool {
-	return len(f.references) == 0 && f.successor != "" && rolledBack(f.revision).IsZero()
+// superseded: a successor has taken its place.
+func (f facts) superseded() bool {
+	return len(f.references) == 0 && f.replacement != "" && rolledBack(f.revision).IsZero()
 }
 
 // retained: an upgrade of which only the end is left.
-func (j judgement) retained(f facts) judgement {
+func (j decision) retained(f facts) decision {
 	if since := unreferencedSince(f.revision); !since.IsZero() && !f.policy.Retain {
 		j.Until = since.Add(f.policy.retention())
 	}
-	j.successor = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: f.successor}}
-	j.Item = j.takenOver(f.successor)
+	j.replacement = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: f.replacement}}
+	j.Item = j.markSuperseded(f.replacement)
 	return j
 }
 
-// takenOver is what there is to say of a source that nobody refers to.
-func (i Item) takenOver(successor string) Item {
-	i.Action, i.Reason, i.Successor = Upgrade, ReasonRetained, successor
+// markSuperseded is what there is to say of a source that nobody refers to.
+func (i Item) markSuperseded(successor string) Item {
+	i.Action, i.Reason, i.Replacement = Upgrade, ReasonRetained, successor
 	i.Message = "nobody refers to it any more; " + successor + " has taken its place"
 	return i
 }
 
 // allow says whether an upgrade may begin now.
-func (j judgement) allow(f facts) judgement {
-	j.Losses, j.adopter = j.converted.Losses, adopter(f.revision, f.references, f.family.Describe().Owners)
-	switch running, unready := busy(f.references, "it"); {
+func (j decision) allow(f facts) decision {
+	j.Losses, j.newController = j.converted.Losses, controllerFor(f.revision, f.references, f.family.Describe().Owners)
+	switch running, unready := inUse(f.references, "it"); {
 	case f.revision.DeletionTimestamp != nil:
-		return j.as(Deferred, ReasonTerminating, "it is being deleted")
+		return j.with(Deferred, ReasonTerminating, "it is being deleted")
 	case f.ownerGone:
-		return j.as(Blocked, ReasonOwnerGone, fmt.Sprintf(
-			"its controller, %s %s, is gone, and it goes along: have %s %s refer to a revision of its own", j.Owner.Kind, j.Owner.Name, j.Referrers[0].Kind, j.Referrers[0].Name))
-	case j.Owner == (Owner{}) && j.adopter == nil:
+		return j.with(Blocked, ReasonOwnerGone, fmt.Sprintf(
+			"its controller, %s %s, is gone, and it goes along: have %s %s refer to a revision of its own", j.Owner.Kind, j.Owner.Name, j.References[0].Kind, j.References[0].Name))
+	case j.Owner == (Owner{}) && j.newController == nil:
 		return j.unowned(f)
 	case len(j.Losses) > 0 && !f.policy.AllowLosses:
-		return j.as(Blocked, ReasonLossy, fmt.Sprintf("%s does not know %v; they would be carried along unread", j.Target, j.Losses))
+		return j.with(Blocked, ReasonLossy, fmt.Sprintf("%s does not know %v; they would be carried along unread", j.Target, j.Losses))
 	case unready != "":
-		return j.as(Deferred, ReasonUnready, unready)
+		return j.with(Deferred, ReasonReferrerNotReady, unready)
 	case running != "" && f.policy.OnRunning != Hold:
-		return j.as(Deferred, ReasonRunning, running+": stop it first, or upgrade with Hold")
+		return j.with(Deferred, ReasonRunning, running+": stop it first, or upgrade with Hold")
 	}
-	j.Item = j.orAgain()
+	j.Item = j.upgradeOrRedo()
 	return j
 }
 
-// orAgain is an upgrade, which somebody has to ask for again where it was rolled back.
-func (i Item) orAgain() Item {
+// upgradeOrRedo is an upgrade, which somebody has to ask for again where it was rolled back.
+func (i Item) upgradeOrRedo() Item {
 	i.Action, i.Reason, i.Message = Upgrade, "", ""
 	if !i.RolledBack.IsZero() {
 		i.Reason = ReasonRolledBack

@@ -25,27 +25,27 @@ const MaxScanAge = 5 * time.Second
 // replacement, a scan that is seconds old has all of them.
 const maxLastReferrers = 16
 
-// index is who refers to what, and when the scan that found it ended.
-type index struct {
-	*Census
+// scannedIndex is who refers to what, and when the scan that found it ended.
+type scannedIndex struct {
+	*ReferenceIndex
 	at time.Time
 }
 
 // expires is when the index is too old to remove anything by it.
-func (x *index) expires() time.Time { return x.at.Add(MaxScanAge) }
+func (x *scannedIndex) expires() time.Time { return x.at.Add(MaxScanAge) }
 
 // remove removes the revisions that are due. Each removal follows a scan that is at most
 // MaxScanAge old, and live reads of the owner and the last referrers. Another client may
 // name a revision after the last read all the same, so that another scan follows, and what
 // it finds is repaired.
-func (r *round) remove(ctx context.Context, x *index) error {
-	due := those(r.tasks, func(t *task) bool { return t.due })
+func (r *pass) remove(ctx context.Context, x *scannedIndex) error {
+	due := those(r.tasks, func(t *upgrade) bool { return t.due })
 	for left := due; len(left) > 0; {
-		err := r.visit(ctx, left, func(ctx context.Context, t *task) error { return r.removeBy(ctx, t, x) })
+		err := r.each(ctx, left, func(ctx context.Context, t *upgrade) error { return r.removeBy(ctx, t, x) })
 		if err != nil {
 			return err
 		}
-		left = those(left, func(t *task) bool { return t.due })
+		left = those(left, func(t *upgrade) bool { return t.due })
 		if len(left) > 0 { // the rate limit gives the next turn only when this scan is too old
 			if err := walk.Wait(ctx, x.expires().Sub(r.local.Now())); err != nil {
 				return err
@@ -55,13 +55,13 @@ func (r *round) remove(ctx context.Context, x *index) error {
 			return err
 		}
 	}
-	r.removed = append(r.removed, those(due, func(t *task) bool { return t.gone })...)
+	r.removed = append(r.removed, those(due, func(t *upgrade) bool { return t.gone })...)
 	return r.repair(ctx, x)
 }
 
 // removeBy removes one revision by what an index and the live reads say. It leaves the
 // task due where the index is too old.
-func (r *round) removeBy(ctx context.Context, t *task, x *index) error {
+func (r *pass) removeBy(ctx context.Context, t *upgrade, x *scannedIndex) error {
 	if t.due = !r.local.Now().Before(x.expires()); t.due {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (r *round) removeBy(ctx context.Context, t *task, x *index) error {
 		return r.stillNamed(ctx, t, references, x)
 	}
 	if why := x.inUse(t); why != "" {
-		t.keep(ReasonUnready, why)
+		t.keepOld(ReasonReferrerNotReady, why)
 		return nil
 	}
 	live, err := r.client.revision(ctx, t.GetNamespace(), t.from())
@@ -80,7 +80,7 @@ func (r *round) removeBy(ctx context.Context, t *task, x *index) error {
 		t.removedOld()
 		return nil
 	case live.UID != t.old().UID || live.ResourceVersion != t.old().ResourceVersion:
-		t.keep(ReasonChanged, "the revision changed meanwhile")
+		t.keepOld(ReasonChanged, "the revision changed meanwhile")
 		return nil
 	}
 	references, unready, err := r.lastReferrers(ctx, t, x)
@@ -90,7 +90,7 @@ func (r *round) removeBy(ctx context.Context, t *task, x *index) error {
 	case len(references) > 0:
 		return r.stillNamed(ctx, t, references, x)
 	case unready != "":
-		t.keep(ReasonUnready, unready)
+		t.keepOld(ReasonReferrerNotReady, unready)
 		return nil
 	}
 	left := x.expires().Sub(r.local.Now())
@@ -107,7 +107,7 @@ func (r *round) removeBy(ctx context.Context, t *task, x *index) error {
 		t.removedOld()
 		return nil
 	case apierrors.IsConflict(err):
-		t.keep(ReasonChanged, "the revision changed meanwhile")
+		t.keepOld(ReasonChanged, "the revision changed meanwhile")
 		return nil
 	default:
 		return fmt.Errorf("delete controllerrevision %s/%s: %w", t.GetNamespace(), t.from(), err)
@@ -115,8 +115,8 @@ func (r *round) removeBy(ctx context.Context, t *task, x *index) error {
 }
 
 // stillNamed keeps a revision for references, those that are implied among them.
-func (r *round) stillNamed(ctx context.Context, t *task, references []Reference, x *index) error {
-	if named := direct(references); len(named) > 0 {
+func (r *pass) stillNamed(ctx context.Context, t *upgrade, references []Reference, x *scannedIndex) error {
+	if named := explicit(references); len(named) > 0 {
 		return r.hold(ctx, t, named)
 	}
 	return r.holdForRestore(ctx, t, references[0], x)
@@ -125,7 +125,7 @@ func (r *round) stillNamed(ctx context.Context, t *task, references []Reference,
 // lastReferrers reads the owner of the old revision, and the objects that name the new
 // one, live: they are the ones that may name the old one again. It returns the references
 // to the old revision, or why it is to be kept for now.
-func (r *round) lastReferrers(ctx context.Context, t *task, x *index) (references []Reference, unready string, err error) {
+func (r *pass) lastReferrers(ctx context.Context, t *upgrade, x *scannedIndex) (references []Reference, unready string, err error) {
 	for _, h := range x.lastReferrers(t) {
 		now, all, err := r.client.reread(ctx, r.sources, h)
 		if err != nil {
@@ -135,30 +135,30 @@ func (r *round) lastReferrers(ctx context.Context, t *task, x *index) (reference
 			continue
 		}
 		for _, ref := range all {
-			ref.Holder = now
+			ref.Referrer = now
 			if ref.Revision == t.from() && !ref.Fixed {
 				references = append(references, ref)
 			}
-			if implied, is := ref.implied(); is && implied.Revision == t.from() && x.restored(implied) != nil {
+			if implied, is := ref.implied(); is && implied.Revision == t.from() && x.restoreTarget(implied) != nil {
 				references = append(references, implied)
 			}
 		}
 		if unready == "" {
-			unready = now.unready()
+			unready = now.notReady()
 		}
 	}
 	return references, unready, nil
 }
 
 // lastReferrers are the owner of the old revision and the objects that name the new one.
-func (x *index) lastReferrers(t *task) []*Holder {
-	var all []*Holder
-	if owner := metav1.GetControllerOfNoCopy(t.old()); owner != nil && x.holders[owner.UID] != nil {
-		all = append(all, x.holders[owner.UID])
+func (x *scannedIndex) lastReferrers(t *upgrade) []*Referrer {
+	var all []*Referrer
+	if owner := metav1.GetControllerOfNoCopy(t.old()); owner != nil && x.referrers[owner.UID] != nil {
+		all = append(all, x.referrers[owner.UID])
 	}
 	for _, ref := range x.Of(t.to()) {
-		if !ref.Fixed && !slices.Contains(all, ref.Holder) && len(all) < maxLastReferrers {
-			all = append(all, ref.Holder)
+		if !ref.Fixed && !slices.Contains(all, ref.Referrer) && len(all) < maxLastReferrers {
+			all = append(all, ref.Referrer)
 		}
 	}
 	return all
@@ -166,13 +166,13 @@ func (x *index) lastReferrers(t *task) []*Holder {
 
 // inUse says why a revision may be about to be read or named again: its owner, or an
 // object that named it, is being copied or restored.
-func (x *index) inUse(t *task) string {
+func (x *scannedIndex) inUse(t *upgrade) string {
 	used := func(uid types.UID, kind, name string) string {
-		if h := x.holders[uid]; h != nil && h.Unready != "" {
-			return h.unready()
+		if h := x.referrers[uid]; h != nil && h.NotReady != "" {
+			return h.notReady()
 		}
-		if by := x.users[Owner{Kind: kind, Name: name}]; by != nil {
-			return by.unready()
+		if by := x.readers[Owner{Kind: kind, Name: name}]; by != nil {
+			return by.notReady()
 		}
 		return ""
 	}
@@ -182,7 +182,7 @@ func (x *index) inUse(t *task) string {
 		}
 	}
 	for _, ref := range x.Of(t.to()) {
-		if why := used(ref.Holder.UID, ref.Holder.Kind, ref.Holder.Name); why != "" {
+		if why := used(ref.Referrer.UID, ref.Referrer.Kind, ref.Referrer.Name); why != "" {
 			return why
 		}
 	}
@@ -192,15 +192,15 @@ func (x *index) inUse(t *task) string {
 // repair looks who named a revision while this pass removed it, or since. A reference is
 // repointed where it may be written. Where it may not, the revision is made again: the copy
 // of it is kept until the end of its batch.
-func (r *round) repair(ctx context.Context, x *index) error {
-	late := those(r.removed, func(t *task) bool { return t.gone && len(x.Of(t.from())) > 0 })
+func (r *pass) repair(ctx context.Context, x *scannedIndex) error {
+	late := those(r.removed, func(t *upgrade) bool { return t.gone && len(x.Of(t.from())) > 0 })
 	if len(late) == 0 {
 		return nil
 	}
 	for _, t := range late {
 		t.result.Phase = Created
 	}
-	again := &round{Upgrader: r.Upgrader, namespace: r.with(x.Census), tasks: late}
+	again := &pass{Upgrader: r.Upgrader, namespace: r.with(x.ReferenceIndex), tasks: late}
 	if err := again.repoint(ctx); err != nil {
 		return err
 	}
@@ -208,12 +208,12 @@ func (r *round) repair(ctx context.Context, x *index) error {
 	if err != nil {
 		return err
 	}
-	return r.visit(ctx, late, func(ctx context.Context, t *task) error { return r.makeOldAgain(ctx, t, x) })
+	return r.each(ctx, late, func(ctx context.Context, t *upgrade) error { return r.recreateOld(ctx, t, x) })
 }
 
 // those are the tasks of which something is true.
-func those(tasks []*task, is func(*task) bool) []*task {
-	var all []*task
+func those(tasks []*upgrade, is func(*upgrade) bool) []*upgrade {
+	var all []*upgrade
 	for _, t := range tasks {
 		if is(t) {
 			all = append(all, t)
@@ -223,24 +223,24 @@ func those(tasks []*task, is func(*task) bool) []*task {
 }
 
 // with is the same namespace by another scan.
-func (n *namespace) with(c *Census) *namespace {
+func (n *namespace) with(c *ReferenceIndex) *namespace {
 	other := *n
-	other.Census = c
+	other.ReferenceIndex = c
 	return &other
 }
 
-// makeOldAgain brings back a revision for the references that are left to it.
-func (r *round) makeOldAgain(ctx context.Context, t *task, x *index) error {
+// recreateOld brings back a revision for the references that are left to it.
+func (r *pass) recreateOld(ctx context.Context, t *upgrade, x *scannedIndex) error {
 	references := x.Of(t.from())
-	t.result.Referrers = places(slices.Concat(references, x.Of(t.to())), t.successor.Name)
+	t.result.References = referenceStatuses(slices.Concat(references, x.Of(t.to())), t.replacement.Name)
 	if len(references) == 0 {
 		t.removedOld()
 		return nil
 	}
-	if named := direct(references); len(named) > 0 {
+	if named := explicit(references); len(named) > 0 {
 		references = named
 	}
-	t.dangle(references)
+	t.setDangling(references)
 	if t.copy == nil {
 		return nil // another client removed it
 	}
@@ -254,10 +254,10 @@ func (r *round) makeOldAgain(ctx context.Context, t *task, x *index) error {
 	}
 	t.gone = false
 	reason := ReasonReferenced
-	if len(direct(references)) == 0 {
+	if len(explicit(references)) == 0 {
 		reason = ReasonNeededForRestore
 	}
-	t.ended(Held, reason, "it was made again: while it was removed, "+whoNames(references))
+	t.setStatus(Held, reason, "it was made again: while it was removed, "+whoNames(references))
 	return nil
 }
 
@@ -270,38 +270,38 @@ func recreated(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	return again
 }
 
-// dangle says that references name a revision that is gone, and could not be repointed.
-func (t *task) dangle(references []Reference) {
+// setDangling says that references name a revision that is gone, and could not be repointed.
+func (t *upgrade) setDangling(references []Reference) {
 	why := ""
-	running, unready := busy(references, "it")
+	running, unready := inUse(references, "it")
 	switch {
-	case t.notLed != nil:
-		why = ": " + t.notLed.Error()
+	case t.repointErr != nil:
+		why = ": " + t.repointErr.Error()
 	case unready != "":
 		why = ", since " + unready
 	case running != "":
 		why = ", since " + running
 	}
-	t.ended(Failed, ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", whoNames(references), t.to(), why))
+	t.setStatus(Failed, ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", whoNames(references), t.to(), why))
 }
 
 // whoNames says who refers to a revision, and where.
 func whoNames(references []Reference) string {
 	first := references[0]
 	if first.ImpliedBy != "" {
-		return fmt.Sprintf("%s %s names %s, so that a restore looks up %s", first.Holder.Kind, first.Holder.Name, first.ImpliedBy, first.Revision)
+		return fmt.Sprintf("%s %s names %s, so that a restore looks up %s", first.Referrer.Kind, first.Referrer.Name, first.ImpliedBy, first.Revision)
 	}
-	message := fmt.Sprintf("%s %s refers to %s at %s", first.Holder.Kind, first.Holder.Name, first.Revision, first.Path)
+	message := fmt.Sprintf("%s %s refers to %s at %s", first.Referrer.Kind, first.Referrer.Name, first.Revision, first.Path)
 	if len(references) > 1 {
 		message += fmt.Sprintf(", and %d more", len(references)-1)
 	}
 	return message
 }
 
-// unready says why a holder is to be left alone for now.
-func (h *Holder) unready() string {
-	if h.Unready == "" {
+// notReady says why a holder is to be left alone for now.
+func (h *Referrer) notReady() string {
+	if h.NotReady == "" {
 		return ""
 	}
-	return h.Kind + " " + h.Name + ": " + h.Unready
+	return h.Kind + " " + h.Name + ": " + h.NotReady
 }

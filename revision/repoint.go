@@ -10,64 +10,64 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// maxMoves bounds the tries on a holder that others write, too. The next round
+// maxRepointAttempts bounds the tries on a holder that others write, too. The next round
 // tries again.
-const maxMoves = 3
+const maxRepointAttempts = 3
 
 // repoint leads every reference to a source to its successor, holder by holder, so
 // that a holder of several is written once.
-func (r *round) repoint(ctx context.Context) error {
-	moves := map[string]*task{}
+func (r *pass) repoint(ctx context.Context) error {
+	moves := map[string]*upgrade{}
 	for _, t := range r.tasks {
-		if t.underWay() {
+		if t.repointing() {
 			moves[t.from()] = t
 		}
 	}
-	byHolder := map[*Holder][]Reference{}
-	var holders []*Holder
+	byHolder := map[*Referrer][]Reference{}
+	var holders []*Referrer
 	for name := range moves {
 		for _, ref := range r.Of(name) {
 			if !ref.writable() {
 				continue
 			}
-			if byHolder[ref.Holder] == nil {
-				holders = append(holders, ref.Holder)
+			if byHolder[ref.Referrer] == nil {
+				holders = append(holders, ref.Referrer)
 			}
-			byHolder[ref.Holder] = append(byHolder[ref.Holder], ref)
+			byHolder[ref.Referrer] = append(byHolder[ref.Referrer], ref)
 		}
 	}
-	return each(ctx, r.Upgrader, holders, func(ctx context.Context, h *Holder) error {
-		m := mover{client: r.client, sources: r.sources, moves: moves}
+	return each(ctx, r.Upgrader, holders, func(ctx context.Context, h *Referrer) error {
+		m := repointer{client: r.client, sources: r.sources, upgrades: moves}
 		if err := m.move(ctx, h, byHolder[h]); err != nil {
 			if _, transient := walk.Transient(err); transient {
 				return err
 			}
-			m.leave(byHolder[h], err)
+			m.recordError(byHolder[h], err)
 		}
 		return nil
 	})
 }
 
-// mover writes the references of one holder.
-type mover struct {
-	client  *client
-	sources []source
-	moves   map[string]*task // by the name that a reference is to lose
+// repointer writes the references of one holder.
+type repointer struct {
+	client   *client
+	sources  []referrerSource
+	upgrades map[string]*upgrade // by the name that a reference is to lose
 }
 
-// leave notes why; the task says so if the reference is still there in the end.
-func (m mover) leave(references []Reference, err error) {
+// recordError notes why; the task says so if the reference is still there in the end.
+func (m repointer) recordError(references []Reference, err error) {
 	for _, ref := range references {
-		m.moves[ref.Revision].leave(err)
+		m.upgrades[ref.Revision].recordError(err)
 	}
 }
 
 // move writes what is a user's before what is a controller's: a status follows its
 // spec, and never runs ahead of it.
-func (m mover) move(ctx context.Context, h *Holder, references []Reference) error {
+func (m repointer) move(ctx context.Context, h *Referrer, references []Reference) error {
 	for try := 0; ; try++ {
 		err := m.write(ctx, h, references)
-		if !moved(err) || try == maxMoves {
+		if !conflict(err) || try == maxRepointAttempts {
 			return err
 		}
 		if h, references, err = m.again(ctx, h); err != nil || h == nil {
@@ -77,27 +77,27 @@ func (m mover) move(ctx context.Context, h *Holder, references []Reference) erro
 }
 
 // again reads a holder that was written by somebody else.
-func (m mover) again(ctx context.Context, h *Holder) (*Holder, []Reference, error) {
+func (m repointer) again(ctx context.Context, h *Referrer) (*Referrer, []Reference, error) {
 	now, all, err := m.client.reread(ctx, m.sources, h)
 	if now != nil {
 		now.owned = h.owned
 	}
 	var left []Reference
 	for _, ref := range all {
-		if m.moves[ref.Revision] != nil && !ref.Fixed {
-			ref.Holder = now
+		if m.upgrades[ref.Revision] != nil && !ref.Fixed {
+			ref.Referrer = now
 			left = append(left, ref)
 		}
 	}
 	return now, left, err
 }
 
-func (m mover) write(ctx context.Context, h *Holder, references []Reference) error {
+func (m repointer) write(ctx context.Context, h *Referrer, references []Reference) error {
 	version := h.ResourceVersion
 	for _, subresource := range []string{"", "status"} {
 		content, place := map[string]any{}, ""
 		for _, ref := range references {
-			t := m.moves[ref.Revision]
+			t := m.upgrades[ref.Revision]
 			if ref.Subresource != subresource || !t.mayTouch(h) {
 				continue
 			}

@@ -25,18 +25,18 @@ func rolledBack(r *appsv1.ControllerRevision) time.Time {
 }
 
 // beginRollback marks the source, and finds the revision that references lead away from.
-func (r *round) beginRollback(ctx context.Context, t *task) error {
-	if t.source == nil && len(r.successors[t.GetName()]) == 0 {
-		t.ended(Failed, ReasonSourceGone, "there is no such revision, and none that has taken its place")
+func (r *pass) beginRollback(ctx context.Context, t *upgrade) error {
+	if t.source == nil && len(r.replacements[t.GetName()]) == 0 {
+		t.setStatus(Failed, ReasonSourceGone, "there is no such revision, and none that has taken its place")
 		return nil
 	}
 	if t.source == nil {
 		t.irreversible()
 		return nil
 	}
-	name := r.successorOf(t.source)
+	name := r.replacementOf(t.source)
 	if name == "" {
-		t.ended(Skipped, "", "it was not upgraded")
+		t.setStatus(Skipped, "", "it was not upgraded")
 		return nil
 	}
 	successor, err := r.client.revision(ctx, t.GetNamespace(), name)
@@ -44,7 +44,7 @@ func (r *round) beginRollback(ctx context.Context, t *task) error {
 		return err
 	}
 	if successor == nil && rolledBack(t.source).IsZero() {
-		t.ended(Failed, ReasonSuccessorGone, name+" took its place, and is gone: have its holders refer to "+t.GetName()+" by hand")
+		t.setStatus(Failed, ReasonReplacementGone, name+" took its place, and is gone: have its holders refer to "+t.GetName()+" by hand")
 		return nil
 	}
 	if err := r.markRolledBack(ctx, t, name); err != nil {
@@ -55,38 +55,38 @@ func (r *round) beginRollback(ctx context.Context, t *task) error {
 		return r.changed(t, err)
 	}
 	if successor == nil {
-		t.ended(RolledBack, "", "")
+		t.setStatus(RolledBack, "", "")
 		return nil
 	}
-	t.succeededBy(successor)
+	t.setReplacement(successor)
 	references := r.Of(name)
 	if len(references) > 0 {
-		if err := r.usedAgain(ctx, t); err != nil {
+		if err := r.clearReplacementUnreferenced(ctx, t); err != nil {
 			return err
 		}
 	}
-	switch running, unready := busy(references, "its successor"); {
+	switch running, unready := inUse(references, "its successor"); {
 	case unready != "":
-		t.ended(Pending, ReasonUnready, unready)
+		t.setStatus(Pending, ReasonReferrerNotReady, unready)
 	case running != "" && t.policy.OnRunning != Hold:
-		t.ended(Pending, ReasonRunning, running+": stop it first, or roll back with Hold")
+		t.setStatus(Pending, ReasonRunning, running+": stop it first, or roll back with Hold")
 	default:
-		t.ended(Created, "", "")
+		t.setStatus(Created, "", "")
 	}
 	return nil
 }
 
 // irreversible says that there is no revision to roll back to.
-func (t *task) irreversible() {
-	t.ended(Failed, ReasonIrreversible, fmt.Sprintf(
+func (t *upgrade) irreversible() {
+	t.setStatus(Failed, ReasonIrreversible, fmt.Sprintf(
 		"the revision is gone, for its retention is over (%s, unless a run was told another): there is nothing to go back to", t.policy.retention()))
 }
 
 // markRolledBack writes the source before anything else: it is not to be removed, and no
 // trigger is to upgrade it again.
-func (r *round) markRolledBack(ctx context.Context, t *task, successor string) error {
+func (r *pass) markRolledBack(ctx context.Context, t *upgrade, successor string) error {
 	at := rolledBack(t.source)
-	if !at.IsZero() && unreferencedSince(t.source).IsZero() && successorOf(t.source) == successor {
+	if !at.IsZero() && unreferencedSince(t.source).IsZero() && notedReplacement(t.source) == successor {
 		return nil
 	}
 	if at.IsZero() {
@@ -102,13 +102,13 @@ func (r *round) markRolledBack(ctx context.Context, t *task, successor string) e
 
 // heed says whether an upgrade may go on with a source that was rolled back. Only one that
 // was asked for again may, and then the mark goes before anything else is written.
-func (r *round) heed(ctx context.Context, t *task) (bool, error) {
+func (r *pass) heed(ctx context.Context, t *upgrade) (bool, error) {
 	at := rolledBack(t.source)
 	switch {
 	case at.IsZero():
 		return true, nil
-	case !t.wish.Again:
-		t.ended(RolledBack, ReasonRolledBack, "it was rolled back at "+at.UTC().Format(time.RFC3339))
+	case !t.request.AfterRollback:
+		t.setStatus(RolledBack, ReasonRolledBack, "it was rolled back at "+at.UTC().Format(time.RFC3339))
 		return false, nil
 	}
 	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{RolledBackAnnotation: nil})
@@ -121,8 +121,8 @@ func (r *round) heed(ctx context.Context, t *task) (bool, error) {
 
 // neededBy names a source that late references to the new revision's other sources need
 // it for: one that is gone, or that was not rolled back.
-func (r *round) neededBy(ctx context.Context, t *task) (string, error) {
-	for uid, name := range ancestors(t.successor) {
+func (r *pass) neededBy(ctx context.Context, t *upgrade) (string, error) {
+	for uid, name := range sourcesOf(t.replacement) {
 		if uid == t.source.UID {
 			continue
 		}
@@ -139,14 +139,14 @@ func (r *round) neededBy(ctx context.Context, t *task) (string, error) {
 
 // noteUnreferenced writes down since when a revision is not referred to. Two rollbacks may
 // share a new revision: one of them writes it.
-func (r *round) noteUnreferenced(ctx context.Context, t *task) error {
+func (r *pass) noteUnreferenced(ctx context.Context, t *upgrade) error {
 	noted := r.clock.Now().UTC().Format(time.RFC3339)
 	annotations := map[string]*string{UnreferencedAnnotation: &noted}
-	if !t.wish.Rollback {
-		annotations[ToAnnotation] = &t.successor.Name
+	if !t.request.Rollback {
+		annotations[ToAnnotation] = &t.replacement.Name
 	}
 	old, err := r.client.metadata(ctx, t.old(), nil, annotations)
-	if t.wish.Rollback && apierrors.IsConflict(err) {
+	if t.request.Rollback && apierrors.IsConflict(err) {
 		live, lookErr := r.client.revision(ctx, t.GetNamespace(), t.from())
 		if lookErr == nil && live != nil && !unreferencedSince(live).IsZero() {
 			old, err = live, nil

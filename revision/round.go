@@ -55,8 +55,8 @@ const (
 // Ended tells phases at which nothing is left to do, of itself or by somebody.
 func (p Phase) Ended() bool { return p == Succeeded || p == Skipped || p == RolledBack }
 
-// Wish is one upgrade that is asked for.
-type Wish struct {
+// Request is one upgrade that is asked for.
+type Request struct {
 	Name string
 	// UID of the revision; empty means whichever has the name.
 	UID types.UID
@@ -64,64 +64,64 @@ type Wish struct {
 	Policy *Policy
 	// Rollback has everybody refer to the source again.
 	Rollback bool
-	// Again upgrades a source that was rolled back. Otherwise it is left alone.
-	Again bool
+	// AfterRollback upgrades a source that was rolled back. Otherwise it is left alone.
+	AfterRollback bool
 }
 
 // Result is how far one upgrade is, and why not further.
 type Result struct {
 	Item
-	Phase Phase `json:"result"`
+	Phase Phase `json:"phase"`
 	// ResourceVersion and Hash are the source's, as it was found before this pass wrote
 	// anything; empty where it was not found.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Hash of what the source holds, as [Hash] makes it.
-	Hash          string    `json:"hash,omitempty"`
-	SuccessorUID  types.UID `json:"newUID,omitempty"`
-	SuccessorHash string    `json:"newHash,omitempty"`
+	Hash            string    `json:"hash,omitempty"`
+	ReplacementUID  types.UID `json:"replacementUID,omitempty"`
+	ReplacementHash string    `json:"replacementHash,omitempty"`
 }
 
-// task is one wish under way.
-type task struct {
-	wish      Wish
-	policy    Policy
-	result    Result
-	source    *appsv1.ControllerRevision
-	successor *appsv1.ControllerRevision
+// upgrade is one wish under way.
+type upgrade struct {
+	request     Request
+	policy      Policy
+	result      Result
+	source      *appsv1.ControllerRevision
+	replacement *appsv1.ControllerRevision
 
 	due  bool                       // the old revision is to be removed
 	gone bool                       // it is removed
 	copy *appsv1.ControllerRevision // of the old revision, from just before its removal
 
-	mu     sync.Mutex
-	notLed error // why a reference could not be written
+	mu         sync.Mutex
+	repointErr error // why a reference could not be written
 }
 
 // GetNamespace and GetName make a task what a walk can visit.
-func (t *task) GetNamespace() string { return t.result.Namespace }
+func (t *upgrade) GetNamespace() string { return t.result.Namespace }
 
 // GetName is the source's name.
-func (t *task) GetName() string { return t.wish.Name }
+func (t *upgrade) GetName() string { return t.request.Name }
 
-// ended notes an end, or where it stands.
-func (t *task) ended(p Phase, reason, message string) {
+// setStatus notes an end, or where it stands.
+func (t *upgrade) setStatus(p Phase, reason, message string) {
 	t.result.Phase, t.result.Reason, t.result.Message = p, reason, message
 }
 
-// underWay reports whether references are to be led from one revision to the
+// repointing reports whether references are to be led from one revision to the
 // other, or the source to be given up.
-func (t *task) underWay() bool { return t.result.Phase == Created }
+func (t *upgrade) repointing() bool { return t.result.Phase == Created }
 
-// stopped notes the error that ended a step. A refusal stays one until a user acts.
-func (t *task) stopped(err error) {
+// setError notes the error that ended a step. A refusal stays one until a user acts.
+func (t *upgrade) setError(err error) {
 	var reading *readError
 	switch {
 	case !refusal(err):
-		t.ended(t.result.Phase, ReasonUnanswered, err.Error())
+		t.setStatus(t.result.Phase, ReasonUnanswered, err.Error())
 	case errors.As(err, &reading):
-		t.ended(t.result.Phase, ReasonForbidden, err.Error())
+		t.setStatus(t.result.Phase, ReasonForbidden, err.Error())
 	default:
-		t.ended(Failed, ReasonRefused, err.Error())
+		t.setStatus(Failed, ReasonRefused, err.Error())
 	}
 }
 
@@ -129,27 +129,27 @@ func (t *task) stopped(err error) {
 // that it answers the same next time.
 func refusal(err error) bool {
 	var status apierrors.APIStatus
-	if _, transient := walk.Transient(err); transient || moved(err) || !errors.As(err, &status) {
+	if _, transient := walk.Transient(err); transient || conflict(err) || !errors.As(err, &status) {
 		return false
 	}
 	code := status.Status().Code
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }
 
-// leave notes why a reference could not be written; what the API server refuses tells
+// recordError notes why a reference could not be written; what the API server refuses tells
 // more than a conflict. A revision that is shared is one task to several holders at once.
-func (t *task) leave(err error) {
+func (t *upgrade) recordError(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.notLed == nil || refusal(err) {
-		t.notLed = err
+	if t.repointErr == nil || refusal(err) {
+		t.repointErr = err
 	}
 }
 
 // mayTouch: a holder that began to run meanwhile is left alone, as the policy says.
-func (t *task) mayTouch(h *Holder) bool {
-	for _, one := range []*Holder{h, h.owned} {
-		if one != nil && (one.Unready != "" || one.Running && t.policy.OnRunning != Hold) {
+func (t *upgrade) mayTouch(h *Referrer) bool {
+	for _, one := range []*Referrer{h, h.owned} {
+		if one != nil && (one.NotReady != "" || one.Running && t.policy.OnRunning != Hold) {
 			return false
 		}
 	}
@@ -157,85 +157,85 @@ func (t *task) mayTouch(h *Holder) bool {
 }
 
 // from is the name of the old revision, that references lead away from.
-func (t *task) from() string {
-	if t.wish.Rollback {
-		return t.successor.Name
+func (t *upgrade) from() string {
+	if t.request.Rollback {
+		return t.replacement.Name
 	}
-	return t.wish.Name
+	return t.request.Name
 }
 
 // to is the name of the revision that references lead to.
-func (t *task) to() string {
-	if t.wish.Rollback {
+func (t *upgrade) to() string {
+	if t.request.Rollback {
 		return t.source.Name
 	}
-	return t.successor.Name
+	return t.replacement.Name
 }
 
 // old is the revision that is removed in the end; nil if it is gone.
-func (t *task) old() *appsv1.ControllerRevision {
-	if t.wish.Rollback {
-		return t.successor
+func (t *upgrade) old() *appsv1.ControllerRevision {
+	if t.request.Rollback {
+		return t.replacement
 	}
 	return t.source
 }
 
-func (t *task) setOld(r *appsv1.ControllerRevision) {
-	if t.wish.Rollback {
-		t.successor = r
+func (t *upgrade) setOld(r *appsv1.ControllerRevision) {
+	if t.request.Rollback {
+		t.replacement = r
 		return
 	}
 	t.source = r
 }
 
 // oldWord is what a message about the task calls the old revision.
-func (t *task) oldWord() string {
-	if t.wish.Rollback {
+func (t *upgrade) oldWord() string {
+	if t.request.Rollback {
 		return t.from()
 	}
 	return "it"
 }
 
-// keep ends a pass with the old revision kept.
-func (t *task) keep(reason, message string) {
-	if t.wish.Rollback {
-		t.ended(RolledBack, reason, message)
+// keepOld ends a pass with the old revision kept.
+func (t *upgrade) keepOld(reason, message string) {
+	if t.request.Rollback {
+		t.setStatus(RolledBack, reason, message)
 		return
 	}
-	t.ended(Retained, reason, message)
+	t.setStatus(Retained, reason, message)
 }
 
 // removedOld ends an upgrade or a rollback: the old revision is gone.
-func (t *task) removedOld() {
+func (t *upgrade) removedOld() {
 	t.gone = true
 	t.result.Until = time.Time{}
-	if t.wish.Rollback {
-		t.ended(RolledBack, "", "")
+	if t.request.Rollback {
+		t.setStatus(RolledBack, "", "")
 		return
 	}
-	t.ended(Succeeded, "", "")
+	t.setStatus(Succeeded, "", "")
 }
 
 // Advance takes the upgrades of one namespace as far as they can go now. Every
 // step begins with what the cluster says, so that it may be called again at any
 // time, by anybody, after any end.
-func (u *Upgrader) Advance(ctx context.Context, name string, wishes []Wish) ([]Result, error) {
-	n := &namespace{Census: newCensus(name)}
+func (u *Upgrader) Advance(ctx context.Context, name string, wishes []Request) ([]Result, error) {
+	n := &namespace{ReferenceIndex: newReferenceIndex(name)}
 	for found, err := range u.namespaces(ctx, Scope{Namespace: name}) {
 		if err != nil {
 			return nil, err
 		}
 		n = found
 	}
-	return u.round(ctx, n, wishes)
+	return u.newPass(ctx, n, wishes)
 }
 
-// round is what both Run and Advance do with one namespace: make successors, lead
+// newPass is what both Run and Advance do with one namespace: make successors, lead
 // references to them, and give up the sources that nobody refers to.
-func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Result, error) {
-	r := &round{Upgrader: u, namespace: n}
+func (u *Upgrader) newPass(ctx context.Context, n *namespace, wishes []Request) ([]Result, error) {
+	r := &pass{Upgrader: u, namespace: n}
 	for _, w := range wishes {
-		t := &task{wish: w, policy: u.options.Policy, result: Result{Item: n.item(w), Phase: Pending}}
+		t := &upgrade{request: w, policy: u.options.Policy, result: Result{Item: n.item(w), Phase: Pending}}
 		if w.Policy != nil {
 			t.policy = *w.Policy
 		}
@@ -243,7 +243,7 @@ func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Re
 	}
 	all := r.tasks
 	var err error
-	for batch := range slices.Chunk(all, batchTasks) {
+	for batch := range slices.Chunk(all, batchSize) {
 		r.tasks = batch
 		if err = r.advance(ctx); err != nil {
 			break
@@ -256,12 +256,12 @@ func (u *Upgrader) round(ctx context.Context, n *namespace, wishes []Wish) ([]Re
 	return results, err
 }
 
-// batchTasks bounds how many revisions are in memory with their data, and how many are
+// batchSize bounds how many revisions are in memory with their data, and how many are
 // removed before the scan that repairs what came meanwhile.
-const batchTasks = 200
+const batchSize = 200
 
 // advance takes a batch as far as it can go now.
-func (r *round) advance(ctx context.Context) error {
+func (r *pass) advance(ctx context.Context) error {
 	defer r.dropData()
 	for _, stage := range []func(context.Context) error{r.prepare, r.repoint, r.settle} {
 		if err := stage(ctx); err != nil {
@@ -273,9 +273,9 @@ func (r *round) advance(ctx context.Context) error {
 
 // dropData frees what only the steps of a batch need: with the data of both revisions of
 // every task, a namespace of ten thousand machines would take a hundred megabytes.
-func (r *round) dropData() {
+func (r *pass) dropData() {
 	for _, t := range r.tasks {
-		t.source, t.successor, t.copy = nameOnly(t.source, t.gone), nameOnly(t.successor, t.gone), nil
+		t.source, t.replacement, t.copy = nameOnly(t.source, t.gone), nameOnly(t.replacement, t.gone), nil
 	}
 }
 
@@ -290,7 +290,7 @@ func nameOnly(r *appsv1.ControllerRevision, gone bool) *appsv1.ControllerRevisio
 
 // item is what the scan found of what is wished for. Why it is so is for whoever looks
 // again to say.
-func (n *namespace) item(w Wish) Item {
+func (n *namespace) item(w Request) Item {
 	if found := n.itemOf(w.Name); found != nil && (w.UID == "" || w.UID == found.UID) {
 		i := *found
 		i.Reason, i.Message = "", ""
@@ -308,11 +308,11 @@ func (n *namespace) itemOf(name string) *Item {
 	return &n.items[at]
 }
 
-type round struct {
+type pass struct {
 	*Upgrader
 	*namespace
-	tasks   []*task
-	removed []*task // whose old revisions this pass has removed, in all batches
+	tasks   []*upgrade
+	removed []*upgrade // whose old revisions this pass has removed, in all batches
 }
 
 // each visits objects, several at once.
@@ -330,23 +330,23 @@ func each[T walk.Object](ctx context.Context, u *Upgrader, objects []T, act func
 	return err
 }
 
-// visit takes tasks a step further. One that fails stays where it is, and says why; one
+// each takes tasks a step further. One that fails stays where it is, and says why; one
 // that is told to stop has nothing to say.
-func (r *round) visit(ctx context.Context, tasks []*task, step func(context.Context, *task) error) error {
-	return each(ctx, r.Upgrader, tasks, func(ctx context.Context, t *task) error {
+func (r *pass) each(ctx context.Context, tasks []*upgrade, step func(context.Context, *upgrade) error) error {
+	return each(ctx, r.Upgrader, tasks, func(ctx context.Context, t *upgrade) error {
 		err := step(ctx, t)
 		switch {
 		case errors.Is(err, walk.ErrStopped):
 			return err
 		case terminatingNamespace(err):
 			t.result.Action = Deferred
-			t.ended(t.result.Phase, ReasonTerminating, "namespace "+t.GetNamespace()+" is being deleted: nothing can be made in it")
+			t.setStatus(t.result.Phase, ReasonTerminating, "namespace "+t.GetNamespace()+" is being deleted: nothing can be made in it")
 			err = nil
-		case moved(err), errors.Is(err, errGoneAgain):
-			t.ended(t.result.Phase, ReasonChanged, err.Error())
+		case conflict(err), errors.Is(err, errGoneAgain):
+			t.setStatus(t.result.Phase, ReasonChanged, err.Error())
 			err = nil
 		case err != nil:
-			t.stopped(err)
+			t.setError(err)
 		}
 		if r.options.Progress != nil {
 			r.options.Progress(t.result)
@@ -362,11 +362,11 @@ const prepareAttempts = 4
 
 // prepare makes every successor that is to be, and what a restore looks up beside it. It
 // begins again with what another writer left.
-func (r *round) prepare(ctx context.Context) error {
-	return r.visit(ctx, r.tasks, func(ctx context.Context, t *task) error {
+func (r *pass) prepare(ctx context.Context) error {
+	return r.each(ctx, r.tasks, func(ctx context.Context, t *upgrade) error {
 		for attempt := 1; ; attempt++ {
 			err := r.prepareOne(ctx, t)
-			changed := moved(err) || err == nil && t.result.Reason == ReasonChanged
+			changed := conflict(err) || err == nil && t.result.Reason == ReasonChanged
 			if !changed || attempt == prepareAttempts {
 				return err
 			}
@@ -374,33 +374,33 @@ func (r *round) prepare(ctx context.Context) error {
 	})
 }
 
-func (r *round) prepareOne(ctx context.Context, t *task) error {
+func (r *pass) prepareOne(ctx context.Context, t *upgrade) error {
 	err := r.begin(ctx, t)
 	switch {
-	case !t.underWay():
+	case !t.repointing():
 		return err
 	case err != nil: // nothing is repointed ahead of what a restore looks up
 		t.result.Phase = Held
 		return err
 	}
-	return r.provide(ctx, t)
+	return r.ensureCounterparts(ctx, t)
 }
 
 // begin looks at the source again, live, and makes its successor.
-func (r *round) begin(ctx context.Context, t *task) (err error) {
+func (r *pass) begin(ctx context.Context, t *upgrade) (err error) {
 	t.result.Phase = Analyzing
 	if t.source, err = r.client.revision(ctx, t.GetNamespace(), t.GetName()); err != nil {
 		return err
 	}
-	if t.source != nil && t.wish.UID != "" && t.source.UID != t.wish.UID {
-		t.ended(Skipped, ReasonReplaced, "the revision of this name is another one now: it takes another upgrade")
+	if t.source != nil && t.request.UID != "" && t.source.UID != t.request.UID {
+		t.setStatus(Skipped, ReasonReplaced, "the revision of this name is another one now: it takes another upgrade")
 		return nil
 	}
 	if t.source != nil {
 		t.result.UID, t.result.ResourceVersion, t.result.Hash = t.source.UID, t.source.ResourceVersion, Hash(t.source)
 	}
 	switch {
-	case t.wish.Rollback:
+	case t.request.Rollback:
 		return r.beginRollback(ctx, t)
 	case t.source == nil:
 		return r.beginWithoutSource(ctx, t)
@@ -408,8 +408,8 @@ func (r *round) begin(ctx context.Context, t *task) (err error) {
 	if goOn, err := r.heed(ctx, t); err != nil || !goOn {
 		return err
 	}
-	j := judge(facts{family: r.family, policy: t.policy, definitions: r.definitions, revision: t.source,
-		references: r.Of(t.GetName()), ownerGone: r.ownerGone(t.source), successor: r.successorOf(t.source)})
+	j := decide(facts{family: r.family, policy: t.policy, crds: r.crds, revision: t.source,
+		references: r.Of(t.GetName()), ownerGone: r.ownerGone(t.source), replacement: r.replacementOf(t.source)})
 	t.result.Item = j.Item
 	switch j.Action {
 	case Upgrade:
@@ -418,21 +418,21 @@ func (r *round) begin(ctx context.Context, t *task) (err error) {
 		t.result.Phase = Pending
 		return r.relabel(ctx, t, j)
 	case UpToDate:
-		t.ended(Succeeded, j.Reason, j.Message)
-	case Orphan:
-		t.ended(Skipped, j.Reason, j.Message)
+		t.setStatus(Succeeded, j.Reason, j.Message)
+	case Unreferenced:
+		t.setStatus(Skipped, j.Reason, j.Message)
 	case Deferred:
-		t.ended(waiting(j), j.Reason, j.Message)
+		t.setStatus(waiting(j), j.Reason, j.Message)
 	default:
-		t.ended(Failed, j.Reason, j.Message)
+		t.setStatus(Failed, j.Reason, j.Message)
 	}
 	return nil
 }
 
 // waiting is where an upgrade stands that can't go on: its data converts, and there
 // may be a successor from before.
-func waiting(j judgement) Phase {
-	if j.Successor != "" {
+func waiting(j decision) Phase {
+	if j.Replacement != "" {
 		return Held
 	}
 	return Converted
@@ -440,9 +440,9 @@ func waiting(j judgement) Phase {
 
 // beginWithoutSource: somebody deleted it, or this is a second look at an upgrade
 // that came to its end.
-func (r *round) beginWithoutSource(ctx context.Context, t *task) error {
-	heirs, all := r.successors[t.GetName()], r.Of(t.GetName())
-	references := direct(all)
+func (r *pass) beginWithoutSource(ctx context.Context, t *upgrade) error {
+	heirs, all := r.replacements[t.GetName()], r.Of(t.GetName())
+	references := explicit(all)
 	switch {
 	case len(references) == 0 && len(all) > 0 && len(heirs) == 0:
 		return r.makeLookedUp(ctx, t, all)
@@ -453,19 +453,19 @@ func (r *round) beginWithoutSource(ctx context.Context, t *task) error {
 		}
 		switch {
 		case successor != nil && len(references) > 0 && r.ownerGone(successor):
-			t.ended(Failed, ReasonOwnerGone, "it is gone, and "+successor.Name+", which has taken its place, goes with a controller that is gone, too")
+			t.setStatus(Failed, ReasonOwnerGone, "it is gone, and "+successor.Name+", which has taken its place, goes with a controller that is gone, too")
 			return nil
 		case successor != nil:
-			t.succeededBy(successor)
-			t.ended(Created, "", "")
+			t.setReplacement(successor)
+			t.setStatus(Created, "", "")
 			return nil
 		}
-	case len(references) == 0 && t.wish.UID == "": // nobody has ever seen it
-		t.ended(Failed, ReasonSourceGone, fmt.Sprintf("there is no controllerrevision %s/%s, and nobody refers to one: see kubectl get controllerrevisions -n %s",
+	case len(references) == 0 && t.request.UID == "": // nobody has ever seen it
+		t.setStatus(Failed, ReasonSourceGone, fmt.Sprintf("there is no controllerrevision %s/%s, and nobody refers to one: see kubectl get controllerrevisions -n %s",
 			t.GetNamespace(), t.GetName(), t.GetNamespace()))
 		return nil
 	case len(references) == 0:
-		t.ended(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
+		t.setStatus(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
 		return nil
 	}
 	return r.beginAbsent(ctx, t, references)

@@ -8,18 +8,18 @@ import (
 
 // Counts is an exact tally of the revisions of a scope.
 type Counts struct {
-	Discovered int64 `json:"discovered"`
-	UpToDate   int64 `json:"upToDate"`
-	Relabelled int64 `json:"relabelled"`
-	Pending    int64 `json:"pending"`
-	Deferred   int64 `json:"deferred"`
-	Held       int64 `json:"held"`
-	Retained   int64 `json:"retained"`
-	Blocked    int64 `json:"blocked"`
-	Orphaned   int64 `json:"orphaned"`
-	Failed     int64 `json:"failed"`
-	Succeeded  int64 `json:"succeeded"`
-	RolledBack int64 `json:"rolledBack"`
+	Discovered   int64 `json:"discovered"`
+	UpToDate     int64 `json:"upToDate"`
+	Relabelled   int64 `json:"relabelled"`
+	Pending      int64 `json:"pending"`
+	Deferred     int64 `json:"deferred"`
+	Held         int64 `json:"held"`
+	Retained     int64 `json:"retained"`
+	Blocked      int64 `json:"blocked"`
+	Unreferenced int64 `json:"unreferenced"`
+	Failed       int64 `json:"failed"`
+	Succeeded    int64 `json:"succeeded"`
+	RolledBack   int64 `json:"rolledBack"`
 }
 
 // Report is what became of a scope.
@@ -43,7 +43,7 @@ func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report,
 		if err != nil {
 			return report, err
 		}
-		results, err := u.round(ctx, n, n.wishes())
+		results, err := u.newPass(ctx, n, n.requests())
 		report.add(n.items, results)
 		if each != nil {
 			for _, r := range results {
@@ -58,13 +58,13 @@ func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report,
 	return report, nil
 }
 
-// wishes are for what a plan would upgrade. A run is asked for, and upgrades again what was
+// requests are for what a plan would upgrade. A run is asked for, and upgrades again what was
 // rolled back.
-func (n *namespace) wishes() []Wish {
-	var all []Wish
+func (n *namespace) requests() []Request {
+	var all []Request
 	for _, i := range n.items {
 		if i.Action == Upgrade || i.Action == Relabel {
-			all = append(all, Wish{Name: i.Name, UID: i.UID, Again: true})
+			all = append(all, Request{Name: i.Name, UID: i.UID, AfterRollback: true})
 		}
 	}
 	return all
@@ -107,8 +107,8 @@ func (c *Counts) Add(a Action, p Phase) {
 		c.Deferred++
 	case a == Blocked:
 		c.Blocked++
-	case a == Orphan, p == Skipped:
-		c.Orphaned++
+	case a == Unreferenced, p == Skipped:
+		c.Unreferenced++
 	case p == Held, p == Created: // the references are left to lead
 		c.Held++
 	case p == Retained, p == Repointed:

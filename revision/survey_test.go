@@ -11,16 +11,16 @@ import (
 // repeats it, and would be written anew by every scan.
 func TestHoldersHaveAnOrder(t *testing.T) {
 	t.Parallel()
-	definitions := map[schema.GroupResource]Definition{}
+	definitions := map[schema.GroupResource]CRD{}
 	for _, resource := range []string{"d", "b", "a", "e", "c"} {
-		definitions[schema.GroupResource{Group: "example.com", Resource: resource}] = Definition{Found: true, Storage: "v2", Stored: []string{"v1", "v2"}}
+		definitions[schema.GroupResource{Group: "example.com", Resource: resource}] = CRD{Found: true, StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}}
 	}
 	for range 20 { // a map's order may be right by chance
-		s := newSurveyor([]string{"v1", "v2"})
-		s.definitions(definitions)
+		s := newInventoryBuilder([]string{"v1", "v2"})
+		s.crds(definitions)
 		survey := s.end()
-		if len(survey.Held) != 1 || len(survey.Held[0].By) != maxHolders || !slices.IsSorted(survey.Held[0].By) {
-			t.Fatalf("held: %+v, want v1 by five, in the order of their names", survey.Held)
+		if len(survey.InUse) != 1 || len(survey.InUse[0].UsedBy) != maxUsers || !slices.IsSorted(survey.InUse[0].UsedBy) {
+			t.Fatalf("held: %+v, want v1 by five, in the order of their names", survey.InUse)
 		}
 	}
 }

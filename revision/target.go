@@ -7,13 +7,13 @@ import (
 )
 
 // aim finds the target version.
-func (j judgement) aim(d Definition, s Stash, f facts) judgement {
+func (j decision) aim(d CRD, s StoredObject, f facts) decision {
 	if !d.Found {
-		return j.as(Blocked, ReasonDefinitionNotFound, fmt.Sprintf("there is no customresourcedefinition %s to read a target version from", s.Definition))
+		return j.with(Blocked, ReasonCRDNotFound, fmt.Sprintf("there is no customresourcedefinition %s to read a target version from", s.Resource))
 	}
 	known := f.family.Describe()
 	j.Target = d.target(f.policy.Target, s.Version, known)
-	if slices.Contains(d.Served, j.Target) {
+	if slices.Contains(d.ServedVersions, j.Target) {
 		return j
 	}
 	j.Fix.Targets = d.Reachable(known.Targets)
@@ -21,28 +21,28 @@ func (j judgement) aim(d Definition, s Stash, f facts) judgement {
 	if len(j.Fix.Targets) > 0 {
 		helps = strings.Join(j.Fix.Targets, ", ") + ", to which data can be converted"
 	}
-	return j.as(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s does not serve %s; it serves %s", s.Definition, j.Target, helps))
+	return j.with(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s does not serve %s; it serves %s", s.Resource, j.Target, helps))
 }
 
 // target of a stash at a version: the one that is asked for, or else the storage version.
 // Where that is a later one than the family knows, a stash that is not at it goes to the
 // newest version that is served and that it can be converted to.
-func (d Definition) target(asked, version string, known Description) string {
+func (d CRD) target(asked, version string, known Description) string {
 	if asked != "" {
 		return asked
 	}
-	later := version != d.Storage && !slices.Contains(known.Versions, d.Storage)
+	later := version != d.StorageVersion && !slices.Contains(known.Versions, d.StorageVersion)
 	if reachable := d.Reachable(known.Targets); later && len(reachable) > 0 {
 		return reachable[len(reachable)-1]
 	}
-	return d.Storage
+	return d.StorageVersion
 }
 
 // Reachable are the versions that are served and that stashes can be converted to.
-func (d Definition) Reachable(targets []string) []string {
+func (d CRD) Reachable(targets []string) []string {
 	var all []string
 	for _, v := range targets {
-		if slices.Contains(d.Served, v) {
+		if slices.Contains(d.ServedVersions, v) {
 			all = append(all, v)
 		}
 	}

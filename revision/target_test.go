@@ -14,27 +14,27 @@ func TestTarget(t *testing.T) {
 	cases := map[string]struct {
 		reason         string
 		asked, version string
-		definition     Definition
+		definition     CRD
 		want           string
 	}{
-		"the storage version":        {"it is what the software writes", "", "v1alpha1", Definition{Storage: "v1beta1", Served: all[1:]}, "v1beta1"},
-		"asked for":                  {"a user decides", "v1alpha2", "v1alpha1", Definition{Storage: "v1beta1", Served: all[1:]}, "v1alpha2"},
-		"an older storage version":   {"software that stores it may not read a newer one", "", "v1alpha1", Definition{Storage: "v1alpha2", Served: all[1:]}, "v1alpha2"},
-		"a later storage version":    {"what can be converted is, and the later software still reads it", "", "v1alpha1", Definition{Storage: "v1", Served: all}, "v1beta1"},
-		"there, and not converted":   {"it is as new as a conversion makes it", "", "v1beta1", Definition{Storage: "v1", Served: all}, "v1beta1"},
-		"at the later one":           {"nothing is to be done", "", "v1", Definition{Storage: "v1", Served: all}, "v1"},
-		"none of the others served":  {"later software does not read what a conversion makes", "", "v1alpha1", Definition{Storage: "v1", Served: all[:1]}, "v1"},
-		"asked for, and later known": {"a user decides", "v1", "v1alpha1", Definition{Storage: "v1", Served: all}, "v1"},
+		"the storage version":        {"it is what the software writes", "", "v1alpha1", CRD{StorageVersion: "v1beta1", ServedVersions: all[1:]}, "v1beta1"},
+		"asked for":                  {"a user decides", "v1alpha2", "v1alpha1", CRD{StorageVersion: "v1beta1", ServedVersions: all[1:]}, "v1alpha2"},
+		"an older storage version":   {"software that stores it may not read a newer one", "", "v1alpha1", CRD{StorageVersion: "v1alpha2", ServedVersions: all[1:]}, "v1alpha2"},
+		"a later storage version":    {"what can be converted is, and the later software still reads it", "", "v1alpha1", CRD{StorageVersion: "v1", ServedVersions: all}, "v1beta1"},
+		"there, and not converted":   {"it is as new as a conversion makes it", "", "v1beta1", CRD{StorageVersion: "v1", ServedVersions: all}, "v1beta1"},
+		"at the later one":           {"nothing is to be done", "", "v1", CRD{StorageVersion: "v1", ServedVersions: all}, "v1"},
+		"none of the others served":  {"later software does not read what a conversion makes", "", "v1alpha1", CRD{StorageVersion: "v1", ServedVersions: all[:1]}, "v1"},
+		"asked for, and later known": {"a user decides", "v1", "v1alpha1", CRD{StorageVersion: "v1", ServedVersions: all}, "v1"},
 	}
 	for name, test := range cases {
 		if got := test.definition.target(test.asked, test.version, known); got != test.want {
 			t.Errorf("%s: %q, want %q: %s", name, got, test.want, test.reason)
 		}
 	}
-	definitions := map[schema.GroupResource]Definition{
-		{Resource: "a"}: {Found: true, Storage: "v1"}, {Resource: "b"}: {Found: true, Storage: "v1beta1"}, {Resource: "c"}: {Found: true, Storage: "v1"}, {Resource: "d"}: {},
+	definitions := map[schema.GroupResource]CRD{
+		{Resource: "a"}: {Found: true, StorageVersion: "v1"}, {Resource: "b"}: {Found: true, StorageVersion: "v1beta1"}, {Resource: "c"}: {Found: true, StorageVersion: "v1"}, {Resource: "d"}: {},
 	}
-	if got := Ahead(known, definitions); !slices.Equal(got, []string{"v1"}) {
+	if got := UnknownStorageVersions(known, definitions); !slices.Equal(got, []string{"v1"}) {
 		t.Errorf("ahead are %v, want v1 once, and nothing of what is not installed", got)
 	}
 }
@@ -42,10 +42,10 @@ func TestTarget(t *testing.T) {
 // TestWhatUpgradesAimAtIsNotDroppable, though nothing is left at it before the first one.
 func TestWhatUpgradesAimAtIsNotDroppable(t *testing.T) {
 	t.Parallel()
-	s := newSurveyor([]string{"v1alpha1", "v1beta1"})
+	s := newInventoryBuilder([]string{"v1alpha1", "v1beta1"})
 	s.item(Item{Namespace: "shop", Name: "web", Version: "v1alpha1", Target: "v1beta1"})
-	s.definitions(map[schema.GroupResource]Definition{{Resource: "a"}: {Found: true, Storage: "v1", Stored: []string{"v1"}}})
-	if got := s.end(); len(got.Droppable) > 0 || len(got.Held) != 1 || got.Held[0].Version != "v1alpha1" {
-		t.Errorf("droppable are %v, held %v; want v1alpha1 held, and v1beta1 neither", got.Droppable, got.Held)
+	s.crds(map[schema.GroupResource]CRD{{Resource: "a"}: {Found: true, StorageVersion: "v1", StoredVersions: []string{"v1"}}})
+	if got := s.end(); len(got.Droppable) > 0 || len(got.InUse) != 1 || got.InUse[0].Version != "v1alpha1" {
+		t.Errorf("droppable are %v, held %v; want v1alpha1 held, and v1beta1 neither", got.Droppable, got.InUse)
 	}
 }

@@ -62,16 +62,16 @@ func New(cfg *rest.Config, family Family, o Options) (*Upgrader, error) {
 	return u, nil
 }
 
-// With is the same upgrader with another policy.
-func (u *Upgrader) With(p Policy) *Upgrader {
+// WithPolicy is the same upgrader with another policy.
+func (u *Upgrader) WithPolicy(p Policy) *Upgrader {
 	other := *u
 	other.options.Policy = p
 	return &other
 }
 
-// AtOnce is the same upgrader, of which all copies together write no more than n
+// WithMaxInFlight is the same upgrader, of which all copies together write no more than n
 // revisions at once.
-func (u *Upgrader) AtOnce(n int) (*Upgrader, error) {
+func (u *Upgrader) WithMaxInFlight(n int) (*Upgrader, error) {
 	o := u.options
 	o.Limiter = o.Limiter.Narrow(walk.Limits{MaxInFlight: n})
 	return New(u.config, u.family, o)
@@ -106,32 +106,32 @@ func (u *Upgrader) Plan(ctx context.Context, s Scope) iter.Seq2[Item, error] {
 
 // namespace is what one scan found in one namespace.
 type namespace struct {
-	*Census
-	items       []Item
-	sources     []source
-	definitions map[schema.GroupResource]Definition
-	successors  map[string][]heir // by the name of the source
-	kept        map[string]string // sources, by the name of the successor that they say
-	back        map[string]string // sources that were rolled back, by the name of the successor
+	*ReferenceIndex
+	items        []Item
+	sources      []referrerSource
+	crds         map[schema.GroupResource]CRD
+	replacements map[string][]replacementRef // by the name of the source
+	superseded   map[string]string           // sources, by the name of the successor that they say
+	rolledBack   map[string]string           // sources that were rolled back, by the name of the successor
 }
 
-// heir is a revision that says where it comes from.
-type heir struct {
+// replacementRef is a revision that says where it comes from.
+type replacementRef struct {
 	name string
 	from types.UID
 }
 
-// successorOf a source; empty if there is none, or nobody can tell which.
-func (n *namespace) successorOf(source *appsv1.ControllerRevision) string {
-	return n.heirOf(source.Name, source.UID, successorOf(source))
+// replacementOf a source; empty if there is none, or nobody can tell which.
+func (n *namespace) replacementOf(source *appsv1.ControllerRevision) string {
+	return n.replacementFor(source.Name, source.UID, notedReplacement(source))
 }
 
-func (n *namespace) heirOf(name string, uid types.UID, noted string) string {
+func (n *namespace) replacementFor(name string, uid types.UID, noted string) string {
 	if noted != "" {
 		return noted
 	}
 	var found string
-	for _, h := range n.successors[name] {
+	for _, h := range n.replacements[name] {
 		if h.from != uid {
 			continue
 		}
@@ -151,14 +151,14 @@ func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace
 			yield(nil, err)
 			return
 		}
-		definitions, err := u.Definitions(ctx)
+		definitions, err := u.CRDs(ctx)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		look := &look{Upgrader: u, sources: sources, definitions: definitions}
+		look := &scanner{Upgrader: u, sources: sources, definitions: definitions}
 		look.begin()
-		for census, err := range u.client.censuses(ctx, scan{sources: sources, namespace: s.Namespace, selector: s.Selector}, look.see) {
+		for census, err := range u.client.indexes(ctx, scan{sources: sources, namespace: s.Namespace, selector: s.Selector}, look.see) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -176,13 +176,13 @@ func (u *Upgrader) namespaces(ctx context.Context, s Scope) iter.Seq2[*namespace
 	}
 }
 
-// Definitions of all kinds that are stashed, as the API server has them. Where none
+// CRDs of all kinds that are stashed, as the API server has them. Where none
 // is found, the software that the family belongs to is not installed.
-func (u *Upgrader) Definitions(ctx context.Context) (map[schema.GroupResource]Definition, error) {
-	all := map[schema.GroupResource]Definition{}
-	for _, r := range u.family.Describe().Definitions {
+func (u *Upgrader) CRDs(ctx context.Context) (map[schema.GroupResource]CRD, error) {
+	all := map[schema.GroupResource]CRD{}
+	for _, r := range u.family.Describe().Resources {
 		err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
-			d, err := u.client.definition(ctx, r)
+			d, err := u.client.crd(ctx, r)
 			all[r] = d
 			return err
 		})
@@ -193,58 +193,58 @@ func (u *Upgrader) Definitions(ctx context.Context) (map[schema.GroupResource]De
 	return all, nil
 }
 
-// look gathers what a scan of one namespace shows.
-type look struct {
+// scanner gathers what a scan of one namespace shows.
+type scanner struct {
 	*Upgrader
-	sources     []source
-	definitions map[schema.GroupResource]Definition
+	sources     []referrerSource
+	definitions map[schema.GroupResource]CRD
 	found       *namespace
 	seen        map[string]bool
 }
 
-func (l *look) begin() {
-	l.found = &namespace{sources: l.sources, definitions: l.definitions, successors: map[string][]heir{}, kept: map[string]string{}, back: map[string]string{}}
+func (l *scanner) begin() {
+	l.found = &namespace{sources: l.sources, crds: l.definitions, replacements: map[string][]replacementRef{}, superseded: map[string]string{}, rolledBack: map[string]string{}}
 	l.seen = map[string]bool{}
 }
 
 // see judges one revision, and keeps what there is to tell of it.
-func (l *look) see(c *Census, r *appsv1.ControllerRevision) {
+func (l *scanner) see(c *ReferenceIndex, r *appsv1.ControllerRevision) {
 	l.seen[r.Name] = true
 	references := c.Of(r.Name)
-	for uid, from := range ancestors(r) {
-		l.found.successors[from] = append(l.found.successors[from], heir{r.Name, uid})
+	for uid, from := range sourcesOf(r) {
+		l.found.replacements[from] = append(l.found.replacements[from], replacementRef{r.Name, uid})
 	}
-	if to := successorOf(r); to != "" {
-		l.found.kept[to] = r.Name
-		if first := l.found.back[to]; !rolledBack(r).IsZero() && (first == "" || r.Name < first) {
-			l.found.back[to] = r.Name
+	if to := notedReplacement(r); to != "" {
+		l.found.superseded[to] = r.Name
+		if first := l.found.rolledBack[to]; !rolledBack(r).IsZero() && (first == "" || r.Name < first) {
+			l.found.rolledBack[to] = r.Name
 		}
 	}
-	i := judge(facts{family: l.family, policy: l.options.Policy, definitions: l.definitions, revision: r,
-		references: references, ownerGone: c.ownerGone(r), successor: successorOf(r)}).Item
-	if i.Action == NotMine || !c.selected(r, references) {
+	i := decide(facts{family: l.family, policy: l.options.Policy, crds: l.definitions, revision: r,
+		references: references, ownerGone: c.ownerGone(r), replacement: notedReplacement(r)}).Item
+	if i.Action == Unmanaged || !c.selected(r, references) {
 		return
 	}
 	l.found.items = append(l.found.items, i)
 }
 
 // end adds the references that lead nowhere.
-func (l *look) end(c *Census) *namespace {
-	l.found.Census = c
-	for to, source := range l.found.back { // what comes late to a revision that is gone is led back
-		if len(l.found.successors[to]) == 0 {
-			l.found.successors[to] = []heir{{name: source}}
+func (l *scanner) end(c *ReferenceIndex) *namespace {
+	l.found.ReferenceIndex = c
+	for to, source := range l.found.rolledBack { // what comes late to a revision that is gone is led back
+		if len(l.found.replacements[to]) == 0 {
+			l.found.replacements[to] = []replacementRef{{name: source}}
 		}
 	}
 	for i, item := range l.found.items {
-		heir := l.found.heirOf(item.Name, item.UID, item.Successor)
-		item.Successor = heir
+		heir := l.found.replacementFor(item.Name, item.UID, item.Replacement)
+		item.Replacement = heir
 		if !item.RolledBack.IsZero() {
 			l.found.items[i] = l.wasRolledBack(c, item)
 			continue
 		}
-		if heir != "" && (item.Action == Orphan || item.Reason == ReasonUndecodable && len(item.Referrers) == 0) {
-			item = item.takenOver(heir)
+		if heir != "" && (item.Action == Unreferenced || item.Reason == ReasonUndecodable && len(item.References) == 0) {
+			item = item.markSuperseded(heir)
 		}
 		l.found.items[i] = item
 	}
@@ -254,14 +254,14 @@ func (l *look) end(c *Census) *namespace {
 		references := c.Of(name)
 		switch {
 		case l.seen[name] || len(references) == 0 || !c.selected(&metav1.ObjectMeta{}, references):
-		case len(direct(references)) == 0:
-			if i, needed := l.found.lookedUp(name, references); needed && l.found.kept[name] == "" {
+		case len(explicit(references)) == 0:
+			if i, needed := l.found.lookedUp(name, references); needed && l.found.superseded[name] == "" {
 				gone = append(gone, i)
 			}
 		default:
-			references = direct(references)
-			i := missing(c.Namespace, name, references, l.found.successors[name])
-			if source := l.found.kept[name]; source != "" && i.Action == Blocked {
+			references = explicit(references)
+			i := missing(c.Namespace, name, references, l.found.replacements[name])
+			if source := l.found.superseded[name]; source != "" && i.Action == Blocked {
 				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", whose place it had taken"
 			}
 			gone = append(gone, i)
@@ -276,19 +276,19 @@ func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
 
 // wasRolledBack is an item of a source that was. Where references to the successor are
 // left, the rollback was interrupted.
-func (l *look) wasRolledBack(c *Census, i Item) Item {
+func (l *scanner) wasRolledBack(c *ReferenceIndex, i Item) Item {
 	switch {
-	case !l.seen[i.Successor]:
-		i.Successor = ""
-	case i.Action == Orphan && len(direct(c.Of(i.Successor))) > 0:
-		return i.orAgain()
+	case !l.seen[i.Replacement]:
+		i.Replacement = ""
+	case i.Action == Unreferenced && len(explicit(c.Of(i.Replacement))) > 0:
+		return i.upgradeOrRedo()
 	}
 	return i
 }
 
 // missing is a revision that is referred to and is not there.
-func missing(namespace, name string, references []Reference, successors []heir) Item {
-	i := Item{Namespace: namespace, Name: name, Referrers: places(references, "")}
+func missing(namespace, name string, references []Reference, successors []replacementRef) Item {
+	i := Item{Namespace: namespace, Name: name, References: referenceStatuses(references, "")}
 	if len(successors) == 1 {
 		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+successors[0].name+" has taken its place"
 		return i

@@ -244,11 +244,11 @@ type ControllerRevisionUpgradeTriggerStatus struct {
 	// Counts of the revisions in scope.
 	// +optional
 	Counts *RevisionCounts `json:"counts,omitempty"`
-	// Census counts all stashes of the cluster, by version and form.
+	// VersionCounts counts all stashes of the cluster, by version and form.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
-	Census []RevisionVersionCount `json:"census,omitempty"`
+	VersionCounts []RevisionVersionCount `json:"versionCounts,omitempty"`
 	// DroppableVersions are those at which nothing was left in the whole cluster at
 	// lastScanTime. What is restored later brings a version back.
 	// +optional
@@ -325,7 +325,7 @@ type ControllerRevisionUpgradeTriggerList struct {
 // +kubebuilder:printcolumn:name=Revision,type=string,JSONPath=`.spec.targetName`,priority=1
 // +kubebuilder:printcolumn:name=Phase,type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name=From,type=string,JSONPath=`.status.source.version`
-// +kubebuilder:printcolumn:name=To,type=string,JSONPath=`.status.result.version`
+// +kubebuilder:printcolumn:name=To,type=string,JSONPath=`.status.replacement.version`
 // +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 type ControllerRevisionUpgrade struct {
@@ -416,14 +416,14 @@ type ControllerRevisionUpgradeStatus struct {
 	// revision is gone.
 	// +optional
 	Source *RevisionSource `json:"source,omitempty"`
-	// Result is the revision that takes its place.
+	// Replacement is the revision that takes its place.
 	// +optional
-	Result *RevisionResult `json:"result,omitempty"`
-	// Referrers are the first places that refer to one or the other.
+	Replacement *RevisionReplacement `json:"replacement,omitempty"`
+	// References are the first places that refer to one or the other.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
-	Referrers []RevisionReferrer `json:"referrers,omitempty"`
+	References []RevisionReference `json:"references,omitempty"`
 	// Losses are the first fields that the target version does not know.
 	// +optional
 	// +listType=atomic
@@ -463,8 +463,8 @@ type RevisionSource struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-// RevisionResult is a revision that was made.
-type RevisionResult struct {
+// RevisionReplacement is a revision that was made.
+type RevisionReplacement struct {
 	// Name of the revision.
 	Name string `json:"name"`
 	// UID of the revision.
@@ -478,8 +478,8 @@ type RevisionResult struct {
 	Hash string `json:"hash,omitempty"`
 }
 
-// RevisionReferrer is a place that names a revision.
-type RevisionReferrer struct {
+// RevisionReference is a place that names a revision.
+type RevisionReference struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

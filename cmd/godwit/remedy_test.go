@@ -93,7 +93,7 @@ func storeAt(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	crds := client.ApiextensionsV1().CustomResourceDefinitions()
-	for _, resource := range (kubevirt.Family{}).Describe().Definitions {
+	for _, resource := range (kubevirt.Family{}).Describe().Resources {
 		crd, err := crds.Get(context.Background(), resource.String(), metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ import (
 //
 // It fails where it can't be known whose object it is: a SpecRevision whose name is
 // not one of KubeVirt's, and that nobody has labelled.
-func (Family) Compose(old *appsv1.ControllerRevision, s revision.Stash) (*appsv1.ControllerRevision, error) {
+func (Family) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (*appsv1.ControllerRevision, error) {
 	fail := func(err error) (*appsv1.ControllerRevision, error) {
 		return nil, fmt.Errorf("name the successor of ControllerRevision %s/%s: %w", old.Namespace, old.Name, err)
 	}
@@ -61,7 +61,7 @@ func (Family) Compose(old *appsv1.ControllerRevision, s revision.Stash) (*appsv1
 }
 
 // identityOf trusts the object first.
-func identityOf(old *appsv1.ControllerRevision, s revision.Stash) (identity, error) {
+func identityOf(old *appsv1.ControllerRevision, s revision.StoredObject) (identity, error) {
 	of, outside := identityIn(s.Object), identify(old, "")
 	of.name, of.uid = cmp.Or(of.name, outside.name), cmp.Or(of.uid, outside.uid)
 	of.generation = cmp.Or(of.generation, outside.generation)
@@ -99,7 +99,7 @@ func ownerPrefix(old *appsv1.ControllerRevision, object string) (string, error) 
 
 // dataFor is the stash as JSON with sorted keys, or the very bytes of old when they
 // say the same.
-func dataFor(old *appsv1.ControllerRevision, s revision.Stash) ([]byte, error) {
+func dataFor(old *appsv1.ControllerRevision, s revision.StoredObject) ([]byte, error) {
 	if same, err := parse(old.Data.Raw); err == nil && reflect.DeepEqual(same, s.Object) {
 		return old.Data.Raw, nil
 	}
@@ -117,5 +117,5 @@ func fit(text string, most int) string {
 		return text
 	}
 	sum := sha256.Sum256([]byte(text))
-	return revision.EndIn(text, hex.EncodeToString(sum[:])[:8], most)
+	return revision.WithSuffix(text, hex.EncodeToString(sum[:])[:8], most)
 }

@@ -13,17 +13,17 @@ import (
 // does. A stash that is already at the version comes back as it is. A field that the
 // old version does not know but v1beta1 does is left out, and among the losses: it
 // never had an effect, and must not get one now.
-func (Family) Convert(s revision.Stash, version string) (revision.Stash, error) {
+func (Family) Convert(s revision.StoredObject, version string) (revision.StoredObject, error) {
 	if s.Version == version {
 		return s, nil
 	}
 	if version != v1beta1 || s.Version != v1alpha1 && s.Version != v1alpha2 {
-		return revision.Stash{}, &revision.ConversionError{From: s.Version, To: version}
+		return revision.StoredObject{}, &revision.ConversionError{From: s.Version, To: version}
 	}
 	name, _ := s.Object["kind"].(string)
 	k, known := kindOf(name)
 	if !known {
-		return revision.Stash{}, fmt.Errorf("convert from %s to %s: the stash is of no kind of this family, %q", s.Version, version, name)
+		return revision.StoredObject{}, fmt.Errorf("convert from %s to %s: the stash is of no kind of this family, %q", s.Version, version, name)
 	}
 	object := runtime.DeepCopyJSON(s.Object)
 	from, to := shapes().Kinds[s.Version][k.name], shapes().Kinds[version][k.name]
@@ -36,7 +36,7 @@ func (Family) Convert(s revision.Stash, version string) (revision.Stash, error) 
 	object["apiVersion"] = Group + "/" + version
 	found := checkObject(version, k, object)
 	if found.err != nil {
-		return revision.Stash{}, fmt.Errorf("convert %s from %s to %s: %w", s.Definition, s.Version, version, found.err)
+		return revision.StoredObject{}, fmt.Errorf("convert %s from %s to %s: %w", s.Resource, s.Version, version, found.err)
 	}
 	s.Version, s.Object = version, object
 	s.Losses = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Losses, found.unknown))))

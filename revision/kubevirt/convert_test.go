@@ -65,7 +65,7 @@ func TestConvert(t *testing.T) {
 			if test.version == "" {
 				test.version = v1alpha1
 			}
-			before, err := Family{}.Decode(stashed(whole(test.version, test.kind, test.spec)), revision.Claim{})
+			before, err := Family{}.Decode(stashed(whole(test.version, test.kind, test.spec)), revision.ExpectedType{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestConvertRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Family{}.Decode(stashed(whole(test.from, preference, `{}`)), revision.Claim{})
+			s, err := Family{}.Decode(stashed(whole(test.from, preference, `{}`)), revision.ExpectedType{})
 			if err != nil {
 				t.Fatal(err)
 			}

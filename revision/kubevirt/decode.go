@@ -36,10 +36,10 @@ const Name = "kubevirt-instancetype"
 func (Family) Describe() revision.Description {
 	d := revision.Description{
 		Name: Name, Versions: []string{v1alpha1, v1alpha2, v1beta1}, Targets: []string{v1beta1},
-		Owners: owners, Referrers: referrers(), Users: users(),
+		Owners: owners, Referrers: referrers(), Readers: users(),
 	}
 	for _, singular := range slices.Sorted(maps.Keys(kinds)) {
-		d.Definitions = append(d.Definitions, kinds[singular].resource())
+		d.Resources = append(d.Resources, kinds[singular].resource())
 	}
 	return d
 }
@@ -51,32 +51,32 @@ func (Family) Describe() revision.Description {
 // none: KubeVirt has added fields to it in one release after the other, and data at
 // v1beta1 is never converted. An object at a version that this release does not know
 // is returned without a look into it.
-func (Family) Decode(r *appsv1.ControllerRevision, claim revision.Claim) (revision.Stash, error) {
-	fail := func(s revision.Stash, err error) (revision.Stash, error) {
-		if errors.Is(err, revision.ErrForeign) {
-			return revision.Stash{}, err
+func (Family) Decode(r *appsv1.ControllerRevision, claim revision.ExpectedType) (revision.StoredObject, error) {
+	fail := func(s revision.StoredObject, err error) (revision.StoredObject, error) {
+		if errors.Is(err, revision.ErrNotInFamily) {
+			return revision.StoredObject{}, err
 		}
 		return s, fmt.Errorf("read the data of ControllerRevision %s/%s: %w", r.Namespace, r.Name, err)
 	}
 	owner := belongs(r)
 	asked := claim.Kind != "" || isLabelled(r)
 	if owner == others && !asked {
-		return fail(revision.Stash{}, revision.ErrForeign)
+		return fail(revision.StoredObject{}, revision.ErrNotInFamily)
 	}
 	object, err := parseData(r.Data.Raw)
 	if err != nil {
 		if owner != ours && !asked {
-			err = revision.ErrForeign // who knows what was to be in it
+			err = revision.ErrNotInFamily // who knows what was to be in it
 		}
-		return fail(revision.Stash{}, err)
+		return fail(revision.StoredObject{}, err)
 	}
 	form, version, err := formOf(object, owner == ours || asked || owner == nobodys && nameTail.MatchString(r.Name))
 	if err != nil {
-		return fail(revision.Stash{}, err)
+		return fail(revision.StoredObject{}, err)
 	}
-	s := revision.Stash{Form: form, Version: version}
+	s := revision.StoredObject{Form: form, Version: version}
 	if by := metav1.GetControllerOf(r); owner == others && by != nil && !strings.HasPrefix(r.Name, startRevisionPrefix) {
-		return fail(s, &revision.ForeignOwnerError{Kind: by.Kind, Name: by.Name})
+		return fail(s, &revision.UnexpectedOwnerError{Kind: by.Kind, Name: by.Name})
 	}
 	if form == FormSpecRevision {
 		object, err = unwrapSpec(r, object, claim)
@@ -152,7 +152,7 @@ func formOf(object map[string]any, likely bool) (form, version string, err error
 		}
 		return FormSpecRevision, v1alpha1, nil
 	case group != Group:
-		return "", "", revision.ErrForeign
+		return "", "", revision.ErrNotInFamily
 	case version == "":
 		return "", "", fmt.Errorf("it has an apiVersion without a version, %.100q", apiVersion)
 	case kind == "":
@@ -162,31 +162,31 @@ func formOf(object map[string]any, likely bool) (form, version string, err error
 }
 
 // stashOf fills a stash with an object, if that is what it says it is.
-func stashOf(s revision.Stash, object map[string]any, claim revision.Claim) (revision.Stash, error) {
+func stashOf(s revision.StoredObject, object map[string]any, claim revision.ExpectedType) (revision.StoredObject, error) {
 	name, _ := object["kind"].(string)
 	k, known := kindOf(name)
 	if !known || k.name != name {
-		return revision.Stash{}, fmt.Errorf("kind %.100q of %s is neither an instance type nor a preference", name, Group)
+		return revision.StoredObject{}, fmt.Errorf("kind %.100q of %s is neither an instance type nor a preference", name, Group)
 	}
 	if err := checkClaim(k, claim); err != nil {
-		return revision.Stash{}, err
+		return revision.StoredObject{}, err
 	}
 	if shapes().Kinds[s.Version] != nil {
 		found := checkObject(s.Version, k, object)
 		if found.err != nil {
-			return revision.Stash{}, found.err
+			return revision.StoredObject{}, found.err
 		}
 		if s.Version != v1beta1 {
 			s.Losses = found.unknown
 		}
 	}
-	s.Definition, s.Object = k.resource(), object
+	s.Resource, s.Object = k.resource(), object
 	return s, nil
 }
 
 // checkClaim holds what data say against what a reference takes it for. KubeVirt does
 // not mind whether the kind is the cluster-wide one, only the role.
-func checkClaim(k kind, claim revision.Claim) error {
+func checkClaim(k kind, claim revision.ExpectedType) error {
 	if claim.Kind == "" {
 		return nil
 	}
@@ -201,7 +201,7 @@ func checkClaim(k kind, claim revision.Claim) error {
 }
 
 // unwrapSpec makes an object of a spec by itself.
-func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim revision.Claim) (map[string]any, error) {
+func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim revision.ExpectedType) (map[string]any, error) {
 	text, _ := data["spec"].(string)
 	encoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -229,7 +229,7 @@ func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim revisio
 // kindOfSpec is what a spec is of which nothing says so but a reference. Both roles
 // have specs that read as the other; one that reads as the other alone belies its
 // reference.
-func kindOfSpec(r *appsv1.ControllerRevision, spec any, claim revision.Claim) (kind, error) {
+func kindOfSpec(r *appsv1.ControllerRevision, spec any, claim revision.ExpectedType) (kind, error) {
 	spelled := claim.Kind
 	if spelled == "" {
 		spelled = r.Labels[labelKind]

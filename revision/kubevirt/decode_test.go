@@ -71,19 +71,19 @@ func whole(version, kind, spec string) string {
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	claim := func(kind string) revision.Claim { return revision.Claim{Kind: kind, Name: "u1.medium"} }
+	claim := func(kind string) revision.ExpectedType { return revision.ExpectedType{Kind: kind, Name: "u1.medium"} }
 	tests := map[string]struct {
 		reason string
 		of     *appsv1.ControllerRevision
-		claim  revision.Claim
-		want   revision.Stash
+		claim  revision.ExpectedType
+		want   revision.StoredObject
 	}{
 		"a spec, empty apiVersion": {
 			reason: "KubeVirt v0.56 wrote it so, the kind is in nothing but the reference",
 			of:     stashed(bare("", `{"cpu":{"guest":2},"memory":{"guest":"4Gi"}}`)),
 			claim:  claim("VirtualMachineClusterInstancetype"),
-			want: revision.Stash{
-				Form: FormSpecRevision, Version: "v1alpha1", Definition: definition("virtualmachineclusterinstancetypes"),
+			want: revision.StoredObject{
+				Form: FormSpecRevision, Version: "v1alpha1", Resource: definition("virtualmachineclusterinstancetypes"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha1", "kind": "VirtualMachineClusterInstancetype",
 					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2)},
@@ -94,8 +94,8 @@ func TestDecode(t *testing.T) {
 		"a spec, labelled": {
 			reason: "nobody refers to it, but the label names the kind",
 			of:     labelled(stashed(bare(Group+"/v1alpha1", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), "kind", preference),
-			want: revision.Stash{
-				Form: FormSpecRevision, Version: "v1alpha1", Definition: definition("virtualmachinepreferences"),
+			want: revision.StoredObject{
+				Form: FormSpecRevision, Version: "v1alpha1", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha1", "kind": preference,
 					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2)},
@@ -106,8 +106,8 @@ func TestDecode(t *testing.T) {
 		"a whole object": {
 			reason: "what it does not know is a loss, and stays in it, with its number as it was written",
 			of:     stashed(whole("v1alpha2", preference, `{"volumes":{"size":1e30},"devices":{"preferredDiskBus":"virtio"},"nodeSelector":{}}`)),
-			want: revision.Stash{
-				Form: FormObject, Version: "v1alpha2", Definition: definition("virtualmachinepreferences"),
+			want: revision.StoredObject{
+				Form: FormObject, Version: "v1alpha2", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference,
 					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2), "creationTimestamp": nil},
@@ -122,8 +122,8 @@ func TestDecode(t *testing.T) {
 			reason: "v1beta1 grew, and what it grew is no loss",
 			of:     stashed(whole("v1beta1", preference, `{"preferredArchitecture":"arm64"}`)),
 			claim:  claim("VirtualMachineClusterPreference"), // another scope is no other role
-			want: revision.Stash{
-				Form: FormObject, Version: "v1beta1", Definition: definition("virtualmachinepreferences"),
+			want: revision.StoredObject{
+				Form: FormObject, Version: "v1beta1", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": preference,
 					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2), "creationTimestamp": nil},
@@ -134,16 +134,16 @@ func TestDecode(t *testing.T) {
 		"nobody's": {
 			reason: "its owner is gone, and it may be restored",
 			of:     nobodysOwn(stashed(`{"apiVersion":"instancetype.kubevirt.io/v1alpha2","kind":"VirtualMachinePreference"}`)),
-			want: revision.Stash{
-				Form: FormObject, Version: "v1alpha2", Definition: definition("virtualmachinepreferences"),
+			want: revision.StoredObject{
+				Form: FormObject, Version: "v1alpha2", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference},
 			},
 		},
 		"v1": {
 			reason: "a version of the future is recognised, not looked into; labels may lie",
 			of:     labelled(stashed(`{"apiVersion":"instancetype.kubevirt.io/v1","kind":"VirtualMachinePreference","spec":7}`), "version", "v1beta1"),
-			want: revision.Stash{
-				Form: FormObject, Version: "v1", Definition: definition("virtualmachinepreferences"),
+			want: revision.StoredObject{
+				Form: FormObject, Version: "v1", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1", "kind": preference, "spec": int64(7)},
 			},
 		},
@@ -171,7 +171,7 @@ func TestDecodeWhatReadsAsBoth(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{`{}`, `{"cpu":{}}`, `null`} {
 		for _, kind := range []string{instancetype, preference, "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"} {
-			s, err := Family{}.Decode(stashed(bare("", spec)), revision.Claim{Kind: kind})
+			s, err := Family{}.Decode(stashed(bare("", spec)), revision.ExpectedType{Kind: kind})
 			if err != nil || s.Object["kind"] != kind {
 				t.Errorf("%s taken for a %s is a %v: %v", spec, kind, s.Object["kind"], err)
 			}
@@ -183,11 +183,11 @@ func TestDecodeForeign(t *testing.T) {
 	t.Parallel()
 	const vmSpec = `{"running":true,"instancetype":{"name":"u1.medium","revisionName":"db-0-u1.medium"},"template":{"spec":{"domain":{"devices":{}}}}}`
 	start := startRevisionPrefix + aUID + "-4"
-	asked := revision.Claim{Kind: instancetype}
+	asked := revision.ExpectedType{Kind: instancetype}
 	tests := map[string]struct {
 		reason string
 		of     *appsv1.ControllerRevision
-		claim  revision.Claim
+		claim  revision.ExpectedType
 	}{
 		"start revision":            {of: called(stashed(`{"spec":`+vmSpec+`}`), start), reason: "its owner is a virtual machine as well"},
 		"start revision, renamed":   {of: stashed(`{"spec":` + vmSpec + `}`), reason: "the data decides"},
@@ -214,7 +214,7 @@ func TestDecodeForeign(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if s, err := (Family{}).Decode(test.of, test.claim); !errors.Is(err, revision.ErrForeign) {
+			if s, err := (Family{}).Decode(test.of, test.claim); !errors.Is(err, revision.ErrNotInFamily) {
 				t.Errorf("%s: got %v, %v, want ErrForeign", test.reason, s, err)
 			}
 		})
@@ -223,13 +223,13 @@ func TestDecodeForeign(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
-	asked := revision.Claim{Kind: instancetype}
+	asked := revision.ExpectedType{Kind: instancetype}
 	deep := strings.Repeat(`{"a":`, maxDepth+1) + `1` + strings.Repeat(`}`, maxDepth+1)
 	v1beta1Spec := func(spec string) *appsv1.ControllerRevision { return stashed(whole("v1beta1", instancetype, spec)) }
 	tests := map[string]struct {
 		reason string
 		of     *appsv1.ControllerRevision
-		claim  revision.Claim
+		claim  revision.ExpectedType
 		form   string
 		want   string
 	}{
@@ -277,14 +277,14 @@ func TestDecodeRefuses(t *testing.T) {
 			want: "takes it for a VirtualMachineInstancetype", reason: "the reference is wrong",
 		},
 		"taken for something else": {
-			of: stashed(whole("v1beta1", preference, `{}`)), claim: revision.Claim{Kind: "Pod"}, form: FormObject, want: `"Pod"`, reason: "the reference is wrong",
+			of: stashed(whole("v1beta1", preference, `{}`)), claim: revision.ExpectedType{Kind: "Pod"}, form: FormObject, want: `"Pod"`, reason: "the reference is wrong",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, err := Family{}.Decode(test.of, test.claim)
-			if err == nil || errors.Is(err, revision.ErrForeign) || !strings.Contains(err.Error(), test.want) {
+			if err == nil || errors.Is(err, revision.ErrNotInFamily) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: error %v, want one with %q", test.reason, err, test.want)
 			}
 			if err != nil && (len(err.Error()) > 1000 || !strings.Contains(err.Error(), "prod/db-0-u1.medium")) {
@@ -310,14 +310,14 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, kind string) {
 		r := stashed("")
 		r.Data.Raw = data
-		s, err := Family{}.Decode(r, revision.Claim{Kind: kind})
+		s, err := Family{}.Decode(r, revision.ExpectedType{Kind: kind})
 		if err != nil {
 			if s.Object != nil || len(err.Error()) > 2000 {
 				t.Errorf("stash %v with error of %d bytes", s, len(err.Error()))
 			}
 			return
 		}
-		if len(s.Losses) > maxUnknown || s.Definition.Empty() || s.Form == "" || s.Version == "" {
+		if len(s.Losses) > maxUnknown || s.Resource.Empty() || s.Form == "" || s.Version == "" {
 			t.Errorf("incomplete stash %+v", s)
 		}
 		var start struct{ Spec map[string]any }
@@ -336,7 +336,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func mustKind(s revision.Stash) kind {
+func mustKind(s revision.StoredObject) kind {
 	k, _ := kindOf(s.Object["kind"].(string))
 	return k
 }

@@ -24,7 +24,7 @@ func ExampleFamily() {
 			`{"apiVersion":"","spec":"eyJjcHUiOnsiZ3Vlc3QiOjJ9LCJtZW1vcnkiOnsiZ3Vlc3QiOiI0R2kifX0="}`)},
 	}
 	var family revision.Family = kubevirt.Family{}
-	stash, err := family.Decode(old, revision.Claim{Kind: "VirtualMachineInstancetype", Name: "small"})
+	stash, err := family.Decode(old, revision.ExpectedType{Kind: "VirtualMachineInstancetype", Name: "small"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -21,8 +21,8 @@ var virtualMachines = schema.GroupResource{Group: "kubevirt.io", Resource: "virt
 // instance of it. A revision of a machine that was started does not say whether it
 // runs still. While a machine is snapshotted or restored its references are being
 // copied, and the content of a snapshot is not complete before the snapshot is ready.
-func referrers() []revision.Referrer {
-	return []revision.Referrer{
+func referrers() []revision.ReferrerType {
+	return []revision.ReferrerType{
 		{
 			Resource: virtualMachines, Versions: []string{"v1"},
 			Subresources: []string{"status"}, Read: readVM,
@@ -41,12 +41,12 @@ func referrers() []revision.Referrer {
 	}
 }
 
-func readVM(vm *unstructured.Unstructured) revision.Holding {
+func readVM(vm *unstructured.Unstructured) revision.Usage {
 	status := object(vm.Object, "status")
-	return revision.Holding{
+	return revision.Usage{
 		References: append(pins(vm.Object, ""), records(vm.Object, "", "status")...),
 		Running:    isRunning(status),
-		Unready:    copying(status),
+		NotReady:   copying(status),
 	}
 }
 
@@ -75,10 +75,10 @@ func isRunning(status map[string]any) bool {
 
 // readSnapshotContent finds what a copy of a virtual machine names. A restore onto the
 // machine looks each name up with the machine's name in the place of the snapshot's.
-func readSnapshotContent(content *unstructured.Unstructured) revision.Holding {
+func readSnapshotContent(content *unstructured.Unstructured) revision.Usage {
 	const path = "/spec/source/virtualMachine"
 	vm := object(content.Object, "spec", "source", "virtualMachine")
-	h := revision.Holding{References: append(pins(vm, path), records(vm, path, "")...)}
+	h := revision.Usage{References: append(pins(vm, path), records(vm, path, "")...)}
 	restored := revision.Counterpart{
 		Resource: virtualMachines,
 		Owner:    text(object(vm, "metadata"), "name"),
@@ -90,33 +90,33 @@ func readSnapshotContent(content *unstructured.Unstructured) revision.Holding {
 		}
 	}
 	if !truth(object(content.Object, "status"), "readyToUse") {
-		h.Unready = "the snapshot is not ready to use"
+		h.NotReady = "the snapshot is not ready to use"
 	}
 	return h
 }
 
-func readPool(pool *unstructured.Unstructured) revision.Holding {
-	return revision.Holding{References: pins(object(pool.Object, "spec", "virtualMachineTemplate"), "/spec/virtualMachineTemplate")}
+func readPool(pool *unstructured.Unstructured) revision.Usage {
+	return revision.Usage{References: pins(object(pool.Object, "spec", "virtualMachineTemplate"), "/spec/virtualMachineTemplate")}
 }
 
 // readRevision reads what is none of this family's stashes: those have a kind, or a
 // spec that is no object.
-func readRevision(r *unstructured.Unstructured) revision.Holding {
+func readRevision(r *unstructured.Unstructured) revision.Usage {
 	data := object(r.Object, "data")
 	if _, whole := data["kind"]; whole {
-		return revision.Holding{}
+		return revision.Usage{}
 	}
 	references := append(pins(data, "/data"), pins(object(data, "virtualMachineTemplate"), "/data/virtualMachineTemplate")...)
 	for i := range references {
 		references[i].Fixed = true
 	}
-	return revision.Holding{References: references}
+	return revision.Usage{References: references}
 }
 
 // users are restores: between its first read of a snapshot's content and its end a restore
 // copies the snapshot's revisions, and compares them with the target's.
-func users() []revision.Referrer {
-	return []revision.Referrer{
+func users() []revision.ReferrerType {
+	return []revision.ReferrerType{
 		{
 			Resource: schema.GroupResource{Group: "snapshot.kubevirt.io", Resource: "virtualmachinerestores"},
 			Versions: []string{v1beta1, v1alpha1},
@@ -125,15 +125,15 @@ func users() []revision.Referrer {
 	}
 }
 
-func readRestore(restore *unstructured.Unstructured) revision.Holding {
+func readRestore(restore *unstructured.Unstructured) revision.Usage {
 	if truth(object(restore.Object, "status"), "complete") {
-		return revision.Holding{}
+		return revision.Usage{}
 	}
 	spec := object(restore.Object, "spec")
 	target := object(spec, "target")
-	return revision.Holding{
-		Unready: "it is not complete",
-		Uses: []revision.Owner{
+	return revision.Usage{
+		NotReady: "it is not complete",
+		Reads: []revision.Owner{
 			{Kind: "VirtualMachineSnapshot", Name: text(spec, "virtualMachineSnapshotName")},
 			{Kind: text(target, "kind"), Name: text(target, "name")},
 		},
@@ -161,7 +161,7 @@ func pins(vm map[string]any, path string) []revision.Reference {
 			found = append(found, revision.Reference{
 				Path:     path + "/spec/" + m.field + "/revisionName",
 				Revision: name,
-				Claim:    revision.Claim{Kind: claimedKind(text(in, "kind"), m.preference), Name: text(in, "name")},
+				Expected: revision.ExpectedType{Kind: claimedKind(text(in, "kind"), m.preference), Name: text(in, "name")},
 			})
 		}
 	}
@@ -178,7 +178,7 @@ func records(vm map[string]any, path, subresource string) []revision.Reference {
 		if name == "" {
 			continue
 		}
-		claim := revision.Claim{Kind: text(record, "kind"), Name: text(record, "name")}
+		claim := revision.ExpectedType{Kind: text(record, "kind"), Name: text(record, "name")}
 		if claim.Name == "" || claim.Name == text(in, "name") {
 			claim.Name = text(in, "name")
 			if claim.Kind == "" {
@@ -190,7 +190,7 @@ func records(vm map[string]any, path, subresource string) []revision.Reference {
 			Path:        path + "/status/" + m.record + "/controllerRevisionRef/name",
 			Subresource: subresource,
 			Revision:    name,
-			Claim:       claim,
+			Expected:    claim,
 		})
 	}
 	return found

@@ -85,13 +85,13 @@ func TestResultTellsWhatItWasMadeOf(t *testing.T) {
 	}
 	successor, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "soup-recipe-v2", metav1.GetOptions{})
 	c.must(successor, err)
-	if r.SuccessorUID != successor.UID || r.SuccessorHash != revision.Hash(successor) || r.SuccessorHash == r.Hash {
-		t.Errorf("the successor is %s, hash %s", r.SuccessorUID, r.SuccessorHash)
+	if r.ReplacementUID != successor.UID || r.ReplacementHash != revision.Hash(successor) || r.ReplacementHash == r.Hash {
+		t.Errorf("the successor is %s, hash %s", r.ReplacementUID, r.ReplacementHash)
 	}
 	c.later(revision.DefaultRetention)
 	c.run(revision.Policy{})
-	r = c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-recipe", UID: source.UID})
-	if r.Phase != revision.Succeeded || r.ResourceVersion != "" || r.Hash != "" || r.SuccessorUID != successor.UID {
+	r = c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "soup-recipe", UID: source.UID})
+	if r.Phase != revision.Succeeded || r.ResourceVersion != "" || r.Hash != "" || r.ReplacementUID != successor.UID {
 		t.Errorf("it is gone: %+v", r)
 	}
 }
@@ -105,9 +105,9 @@ func TestSuccessorWithOtherLabelsIsTheSame(t *testing.T) {
 	c.mislabel("soup-recipe-v2")
 	c.started(c.cook("soup", true), "soup-recipe")
 	before := c.revisions()
-	r := c.pass(shared.Config(), 0, revision.Policy{OnRunning: revision.Hold}, revision.Wish{Name: "soup-recipe"})
-	if after := c.revisions(); !slices.Equal(after, before) || r.Successor != "soup-recipe-v2" {
-		t.Errorf("it leads to %q, and there are %v, where before there were %v", r.Successor, after, before)
+	r := c.pass(shared.Config(), 0, revision.Policy{OnRunning: revision.Hold}, revision.Request{Name: "soup-recipe"})
+	if after := c.revisions(); !slices.Equal(after, before) || r.Replacement != "soup-recipe-v2" {
+		t.Errorf("it leads to %q, and there are %v, where before there were %v", r.Replacement, after, before)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestSuccessorWithOtherLabelsIsTheSame(t *testing.T) {
 func TestPlacesSayWhereTheyLead(t *testing.T) {
 	c := newCorner(t)
 	c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
-	must := func(when string, places []revision.Place, want ...string) {
+	must := func(when string, places []revision.ReferenceStatus, want ...string) {
 		t.Helper()
 		var got []string
 		for _, p := range places {
@@ -126,16 +126,16 @@ func TestPlacesSayWhereTheyLead(t *testing.T) {
 		}
 	}
 	spec, status := " /spec/recipe/revision", " /status/recipe/revision"
-	must("before", c.plan(revision.Policy{})["soup-recipe"].Referrers, "Old"+spec, "Old"+status)
-	must("led", c.run(revision.Policy{})["soup-recipe"].Referrers, "New"+spec, "New"+status)
-	must("of the successor", c.plan(revision.Policy{})["soup-recipe-v2"].Referrers, "New"+spec, "New"+status)
+	must("before", c.plan(revision.Policy{})["soup-recipe"].References, "Old"+spec, "Old"+status)
+	must("led", c.run(revision.Policy{})["soup-recipe"].References, "New"+spec, "New"+status)
+	must("of the successor", c.plan(revision.Policy{})["soup-recipe-v2"].References, "New"+spec, "New"+status)
 	c.mislabel("soup-recipe-v2")
-	must("with other labels", c.plan(revision.Policy{})["soup-recipe-v2"].Referrers, "New"+spec, "New"+status)
+	must("with other labels", c.plan(revision.Policy{})["soup-recipe-v2"].References, "New"+spec, "New"+status)
 	c.started(c.cook("soup", true), "soup-recipe")
-	must("held", c.run(revision.Policy{OnRunning: revision.Hold})["soup-recipe"].Referrers, "Fixed /data/started/recipe", "New"+spec, "New"+status)
+	must("held", c.run(revision.Policy{OnRunning: revision.Hold})["soup-recipe"].References, "Fixed /data/started/recipe", "New"+spec, "New"+status)
 	c.cook("soup", false)
-	back := c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-recipe", Rollback: true})
-	must("rolled back", back.Referrers, "Old"+spec, "Old"+status)
+	back := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "soup-recipe", Rollback: true})
+	must("rolled back", back.References, "Old"+spec, "Old"+status)
 }
 
 func TestSharedRevisionIsLeftByBoth(t *testing.T) {
@@ -230,7 +230,7 @@ func TestRollback(t *testing.T) {
 	source := c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
 	back := func() revision.Result {
-		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Wish{{Name: "soup-recipe", UID: source.UID, Rollback: true}})
+		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "soup-recipe", UID: source.UID, Rollback: true}})
 		c.must(results, err)
 		return results[0]
 	}
@@ -246,7 +246,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("revisions %v", got)
 	}
 	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, revision.ReasonRolledBack)
-	unknown := c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "nobody-knows", Rollback: true})
+	unknown := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "nobody-knows", Rollback: true})
 	if unknown.Phase != revision.Failed || unknown.Reason != revision.ReasonSourceGone || len(c.revisions()) != 1 {
 		t.Errorf("a name of nothing: %s (%s: %s), revisions %v", unknown.Phase, unknown.Reason, unknown.Message, c.revisions())
 	}
@@ -294,7 +294,7 @@ func TestConflictingClaims(t *testing.T) {
 	m := c.meal("soup", map[string]string{"spec.recipe": "soup-recipe"})
 	c.meal("stew", map[string]string{"spec.sauce": "soup-recipe"})
 	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Blocked, revision.ReasonConflictingClaims)
+	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Blocked, revision.ReasonConflictingTypes)
 	for _, word := range []string{"soup", "stew", "Recipe", "Sauce"} {
 		if !strings.Contains(i.Message, word) {
 			t.Errorf("%q does not say %s", i.Message, word)
@@ -313,7 +313,7 @@ func TestOrphanIsReported(t *testing.T) {
 	c := newCorner(t)
 	m := c.meal("soup", nil)
 	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Orphan, "")
+	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Unreferenced, "")
 	if c.run(revision.Policy{}); len(c.revisions()) != 1 {
 		t.Errorf("revisions %v", c.revisions())
 	}
@@ -366,11 +366,11 @@ func TestNameIsTaken(t *testing.T) {
 			taken.Data.Raw = []byte(`{"apiVersion":"kitchen.example.com/v2","kind":"Recipe","metadata":{"name":"recipe"},"spec":` + test.spec + `}`)
 			c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Create(t.Context(), taken, metav1.CreateOptions{}))
 			r := c.run(revision.Policy{})["soup-recipe"]
-			if r.Phase != revision.Retained || !test.want(r.Successor) {
-				t.Errorf("%s, successor %s", r.Phase, r.Successor)
+			if r.Phase != revision.Retained || !test.want(r.Replacement) {
+				t.Errorf("%s, successor %s", r.Phase, r.Replacement)
 			}
-			c.mustRefer("soup", both(r.Successor))
-			if spec := c.data(r.Successor)["spec"].(map[string]any); spec["duration"] != "1m" {
+			c.mustRefer("soup", both(r.Replacement))
+			if spec := c.data(r.Replacement)["spec"].(map[string]any); spec["duration"] != "1m" {
 				t.Errorf("the successor says %v", spec)
 			}
 		})
@@ -399,7 +399,7 @@ func TestRevisionMadeAgainIsAnother(t *testing.T) {
 	c := newCorner(t)
 	m := c.meal("soup", both("soup-recipe"))
 	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Wish{{Name: "soup-recipe", UID: "another"}})
+	results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "soup-recipe", UID: "another"}})
 	c.must(results, err)
 	if r := results[0]; r.Phase != revision.Skipped || r.Reason != revision.ReasonReplaced {
 		t.Errorf("%s (%s)", r.Phase, r.Reason)
@@ -421,9 +421,9 @@ func TestSurveySaysWhatCanBeDropped(t *testing.T) {
 	m := c.meal("soup", both("soup-recipe"))
 	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
 	u := c.upgrader(shared.Config(), revision.Policy{})
-	s, err := u.Survey(t.Context())
+	s, err := u.Inventory(t.Context())
 	c.must(s, err)
-	if slices.Contains(s.Droppable, "v1") || !slices.ContainsFunc(s.Held, func(h revision.HeldVersion) bool { return h.Version == "v1" && h.Count > 0 && len(h.By) > 0 }) {
+	if slices.Contains(s.Droppable, "v1") || !slices.ContainsFunc(s.InUse, func(h revision.VersionUse) bool { return h.Version == "v1" && h.Count > 0 && len(h.UsedBy) > 0 }) {
 		t.Errorf("%+v", s)
 	}
 }

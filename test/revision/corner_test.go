@@ -196,7 +196,7 @@ func (c *corner) unresolved() error {
 			if err != nil {
 				return fmt.Errorf("meal %s, %s: %w", meal.GetName(), ref.Path, err)
 			}
-			if _, err := (kitchen{}).Decode(r, ref.Claim); err != nil {
+			if _, err := (kitchen{}).Decode(r, ref.Expected); err != nil {
 				return fmt.Errorf("meal %s, %s: %s can't be read: %w", meal.GetName(), ref.Path, r.Name, err)
 			}
 		}

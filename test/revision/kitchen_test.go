@@ -25,11 +25,11 @@ const (
 
 func (kitchen) Describe() revision.Description {
 	return revision.Description{
-		Name:        "kitchen",
-		Versions:    []string{"v1", "v2"},
-		Targets:     []string{"v2"},
-		Definitions: []schema.GroupResource{{Group: kitchenGroup, Resource: "recipes"}, {Group: kitchenGroup, Resource: "sauces"}},
-		Referrers: []revision.Referrer{
+		Name:      "kitchen",
+		Versions:  []string{"v1", "v2"},
+		Targets:   []string{"v2"},
+		Resources: []schema.GroupResource{{Group: kitchenGroup, Resource: "recipes"}, {Group: kitchenGroup, Resource: "sauces"}},
+		Referrers: []revision.ReferrerType{
 			{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v1"}, Subresources: []string{"status"}, Read: readMeal},
 			{Resource: schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, Versions: []string{"v1"}, Read: readSnapshot},
 			{Resource: schema.GroupResource{Group: "not.installed.example.com", Resource: "feasts"}, Versions: []string{"v1"}, Read: readMeal},
@@ -41,8 +41,8 @@ func (kitchen) Describe() revision.Description {
 var kinds = map[string]string{"recipe": "Recipe", "sauce": "Sauce"}
 
 // readMeal finds the names in a meal's specification, and in its status.
-func readMeal(u *unstructured.Unstructured) revision.Holding {
-	var h revision.Holding
+func readMeal(u *unstructured.Unstructured) revision.Usage {
+	var h revision.Usage
 	for _, part := range []string{"spec", "status"} {
 		for _, key := range []string{"recipe", "sauce"} {
 			name, _, _ := unstructured.NestedString(u.Object, part, key, "revision")
@@ -54,7 +54,7 @@ func readMeal(u *unstructured.Unstructured) revision.Holding {
 				sub = "status"
 			}
 			h.References = append(h.References, revision.Reference{
-				Path: "/" + part + "/" + key + "/revision", Subresource: sub, Revision: name, Claim: revision.Claim{Kind: kinds[key]},
+				Path: "/" + part + "/" + key + "/revision", Subresource: sub, Revision: name, Expected: revision.ExpectedType{Kind: kinds[key]},
 			})
 		}
 	}
@@ -63,37 +63,37 @@ func readMeal(u *unstructured.Unstructured) revision.Holding {
 }
 
 // readSnapshot finds what a meal that cooks was started with.
-func readSnapshot(u *unstructured.Unstructured) revision.Holding {
-	var h revision.Holding
+func readSnapshot(u *unstructured.Unstructured) revision.Usage {
+	var h revision.Usage
 	for _, key := range []string{"recipe", "sauce"} {
 		if name, _, _ := unstructured.NestedString(u.Object, "data", "started", key); name != "" {
-			h.References = append(h.References, revision.Reference{Path: "/data/started/" + key, Revision: name, Claim: revision.Claim{Kind: kinds[key]}, Fixed: true})
+			h.References = append(h.References, revision.Reference{Path: "/data/started/" + key, Revision: name, Expected: revision.ExpectedType{Kind: kinds[key]}, Fixed: true})
 		}
 	}
 	return h
 }
 
-func (kitchen) Decode(r *appsv1.ControllerRevision, claim revision.Claim) (revision.Stash, error) {
+func (kitchen) Decode(r *appsv1.ControllerRevision, claim revision.ExpectedType) (revision.StoredObject, error) {
 	var o map[string]any
 	if err := json.Unmarshal(r.Data.Raw, &o); err != nil {
-		return revision.Stash{}, err
+		return revision.StoredObject{}, err
 	}
 	u := unstructured.Unstructured{Object: o}
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil || gv.Group != kitchenGroup {
-		return revision.Stash{}, revision.ErrForeign
+		return revision.StoredObject{}, revision.ErrNotInFamily
 	}
 	if claim.Kind != "" && claim.Kind != u.GetKind() {
-		return revision.Stash{}, fmt.Errorf("it is a %s and is referred to as a %s", u.GetKind(), claim.Kind)
+		return revision.StoredObject{}, fmt.Errorf("it is a %s and is referred to as a %s", u.GetKind(), claim.Kind)
 	}
 	if _, ok := o["spec"].(map[string]any); !ok {
-		return revision.Stash{}, fmt.Errorf("spec is no object")
+		return revision.StoredObject{}, fmt.Errorf("spec is no object")
 	}
 	resources := map[string]string{"Recipe": "recipes", "Sauce": "sauces"}
-	return revision.Stash{Form: "full", Version: gv.Version, Definition: schema.GroupResource{Group: kitchenGroup, Resource: resources[u.GetKind()]}, Object: o}, nil
+	return revision.StoredObject{Form: "full", Version: gv.Version, Resource: schema.GroupResource{Group: kitchenGroup, Resource: resources[u.GetKind()]}, Object: o}, nil
 }
 
-func (kitchen) Convert(s revision.Stash, version string) (revision.Stash, error) {
+func (kitchen) Convert(s revision.StoredObject, version string) (revision.StoredObject, error) {
 	if s.Version == version {
 		return s, nil
 	}
@@ -113,7 +113,7 @@ func (kitchen) Convert(s revision.Stash, version string) (revision.Stash, error)
 	return s, nil
 }
 
-func (kitchen) Compose(old *appsv1.ControllerRevision, s revision.Stash) (*appsv1.ControllerRevision, error) {
+func (kitchen) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (*appsv1.ControllerRevision, error) {
 	owner := metav1.GetControllerOf(old)
 	if owner == nil {
 		return nil, fmt.Errorf("no controller")

@@ -32,7 +32,7 @@ type phaseCase struct {
 	may    []string      // what the pass may do with revisions; nil: everything
 	killed int           // before this write; 0: it is not
 	policy revision.Policy
-	wish   revision.Wish
+	wish   revision.Request
 	want   revision.Phase
 	why    string
 }
@@ -58,7 +58,7 @@ var phaseCases = map[string]phaseCase{
 	"a holder runs by now": {
 		reason: "what was made stays, and waits with those who refer to the source",
 		before: func(c *corner) {
-			c.pass(shared.Config(), 1, revision.Policy{}, revision.Wish{Name: "soup-recipe"})
+			c.pass(shared.Config(), 1, revision.Policy{}, revision.Request{Name: "soup-recipe"})
 			c.cook("soup", true)
 		},
 		want: revision.Held, why: revision.ReasonRunning,
@@ -102,12 +102,12 @@ var phaseCases = map[string]phaseCase{
 	"labels that can't be written": {
 		reason: "its data is at the target, so that there is nothing to convert",
 		before: func(c *corner) { c.run(revision.Policy{}); c.mislabel("soup-recipe-v2") },
-		may:    []string{"get", "list"}, wish: revision.Wish{Name: "soup-recipe-v2"}, want: revision.Failed, why: revision.ReasonRefused,
+		may:    []string{"get", "list"}, wish: revision.Request{Name: "soup-recipe-v2"}, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"rolled back while a holder runs": {
 		reason: "as an upgrade does, a rollback leaves it alone",
 		before: func(c *corner) { c.run(revision.Policy{}); c.cook("soup", true) },
-		wish:   revision.Wish{Name: "soup-recipe", Rollback: true}, want: revision.Pending, why: revision.ReasonRunning,
+		wish:   revision.Request{Name: "soup-recipe", Rollback: true}, want: revision.Pending, why: revision.ReasonRunning,
 	},
 	"rolled back, and no right to remove the successor": {
 		reason: "everybody is back, and the successor is there though its retention is over",
@@ -155,12 +155,12 @@ func TestPhases(t *testing.T) {
 func TestWhatAPassDidNotComeTo(t *testing.T) {
 	c := newCorner(t)
 	c.soup()
-	c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-sauce"}) // so that there is one thing to write
+	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "soup-sauce"}) // so that there is one thing to write
 	life := &fault.Transport{Fault: fault.All()["killed before the write"]}
 	u, err := revision.New(life.Config(shared.Config()), kitchen{}, revision.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
 	c.must(u, err)
 	life.Run(t.Context(), func(ctx context.Context) {
-		results, err := u.Advance(ctx, c.namespace, []revision.Wish{{Name: "soup-recipe"}, {Name: "soup-sauce"}})
+		results, err := u.Advance(ctx, c.namespace, []revision.Request{{Name: "soup-recipe"}, {Name: "soup-sauce"}})
 		if err == nil || len(results) != 2 {
 			t.Fatalf("killed, and %v: %+v", err, results)
 		}
@@ -203,7 +203,7 @@ func TestEveryPhaseIsReached(t *testing.T) {
 
 // pass takes one recipe further, as the user says. It is killed before a write, if
 // kill is the number of one; the first, which is 0, makes the successor.
-func (c *corner) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.Wish) revision.Result {
+func (c *corner) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.Request) revision.Result {
 	c.t.Helper()
 	life := &fault.Transport{At: kill}
 	if kill > 0 {
@@ -212,7 +212,7 @@ func (c *corner) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.
 	var results []revision.Result
 	var err error
 	life.Run(c.t.Context(), func(ctx context.Context) {
-		results, err = c.upgrader(life.Config(cfg), p).Advance(ctx, c.namespace, []revision.Wish{w})
+		results, err = c.upgrader(life.Config(cfg), p).Advance(ctx, c.namespace, []revision.Request{w})
 	})
 	if (err != nil) != (kill > 0) {
 		c.t.Fatalf("killed before write %d: %v", kill, err)

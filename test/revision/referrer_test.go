@@ -14,7 +14,7 @@ type laterKitchen struct{ kitchen }
 
 func (k laterKitchen) Describe() revision.Description {
 	d := k.kitchen.Describe()
-	d.Referrers = []revision.Referrer{{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v9"}, Read: readMeal}}
+	d.Referrers = []revision.ReferrerType{{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v9"}, Read: readMeal}}
 	return d
 }
 
@@ -26,7 +26,7 @@ func TestReferrerAtAnUnknownVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = u.Survey(t.Context())
+	_, err = u.Inventory(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "meals."+kitchenGroup) || !strings.Contains(err.Error(), "[v9]") {
 		t.Errorf("the survey ends with %v, want an error that names the resource and what is known of it", err)
 	}

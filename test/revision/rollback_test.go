@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/test/fault"
 )
 
-var back = revision.Wish{Name: "soup-recipe", Rollback: true}
+var back = revision.Request{Name: "soup-recipe", Rollback: true}
 
 // upgraded is a namespace with one meal, whose recipe is upgraded and retained.
 func upgraded(t *testing.T) *corner {
@@ -28,7 +28,7 @@ func upgraded(t *testing.T) *corner {
 	return c
 }
 
-func (c *corner) mustEnd(w revision.Wish, want revision.Phase, reason string) revision.Result {
+func (c *corner) mustEnd(w revision.Request, want revision.Phase, reason string) revision.Result {
 	c.t.Helper()
 	r := c.pass(shared.Config(), 0, revision.Policy{}, w)
 	if r.Phase != want || r.Reason != reason {
@@ -60,7 +60,7 @@ func TestRollbackWritesTheSourceFirst(t *testing.T) {
 	c.must(before, err)
 	w := &fault.Transport{At: 1, Fault: fault.All()["killed before the write"]}
 	w.Run(t.Context(), func(ctx context.Context) {
-		_, _ = c.upgrader(w.Config(shared.Config()), revision.Policy{}).Advance(ctx, c.namespace, []revision.Wish{back})
+		_, _ = c.upgrader(w.Config(shared.Config()), revision.Policy{}).Advance(ctx, c.namespace, []revision.Request{back})
 	})
 	if first := w.Writes()[0]; !strings.HasSuffix(first, "/controllerrevisions/soup-recipe") {
 		t.Errorf("the first write is %s", first)
@@ -72,7 +72,7 @@ func TestRollbackWritesTheSourceFirst(t *testing.T) {
 		t.Errorf("a removal that was under way: %v", err)
 	}
 	c.later(2 * revision.DefaultRetention)
-	c.pass(shared.Config(), 0, revision.Policy{}, revision.Wish{Name: "soup-recipe"}) // as a trigger does
+	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "soup-recipe"}) // as a trigger does
 	c.mustHave("soup-recipe", "soup-recipe-v2")
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
 	c.mustRefer("soup", both("soup-recipe"))
@@ -87,7 +87,7 @@ func TestRollbackIsBeatenByTheRemoval(t *testing.T) {
 			c.must(nil, c.core.AppsV1().ControllerRevisions(c.namespace).Delete(t.Context(), "soup-recipe", metav1.DeleteOptions{}))
 		}
 	}}
-	results, err := c.upgrader(w.Config(shared.Config()), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Wish{back})
+	results, err := c.upgrader(w.Config(shared.Config()), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{back})
 	c.must(results, err)
 	if r := results[0]; r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
@@ -120,7 +120,7 @@ func TestRollbackKeepsTheNewRevision(t *testing.T) {
 	c.mustHave("soup-recipe")
 	c.names("soup", "soup-recipe-v2")
 	c.mustPlan(revision.Policy{}, "soup-recipe-v2", revision.Upgrade, revision.ReasonSourceGone)
-	c.mustEnd(revision.Wish{Name: "soup-recipe-v2"}, revision.Succeeded, "")
+	c.mustEnd(revision.Request{Name: "soup-recipe-v2"}, revision.Succeeded, "")
 	c.mustRefer("soup", both("soup-recipe"))
 	c.mustEnd(back, revision.RolledBack, "")
 	c.mustHave("soup-recipe")
@@ -130,13 +130,13 @@ func TestRollbackKeepsTheNewRevision(t *testing.T) {
 func TestRolledBackStaysSo(t *testing.T) {
 	c := upgraded(t)
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
-	r := c.mustEnd(revision.Wish{Name: "soup-recipe"}, revision.RolledBack, "RolledBack")
+	r := c.mustEnd(revision.Request{Name: "soup-recipe"}, revision.RolledBack, "RolledBack")
 	if !strings.Contains(r.Message, c.clock.Now().Format(time.RFC3339)) {
 		t.Errorf("%q does not say since when", r.Message)
 	}
 	c.mustRefer("soup", both("soup-recipe"))
 	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, "RolledBack")
-	if i.Successor != "soup-recipe-v2" {
+	if i.Replacement != "soup-recipe-v2" {
 		t.Errorf("the plan does not know what it is rolled back from: %+v", i)
 	}
 	c.later(revision.DefaultRetention / 2)
@@ -180,7 +180,7 @@ func sharedSuccessor(t *testing.T) *corner {
 // TestTwoRollbacksShareANewRevision: both end, in one pass, and it goes when both are over.
 func TestTwoRollbacksShareANewRevision(t *testing.T) {
 	c := sharedSuccessor(t)
-	both := []revision.Wish{{Name: "soup-first", Rollback: true}, {Name: "soup-second", Rollback: true}}
+	both := []revision.Request{{Name: "soup-first", Rollback: true}, {Name: "soup-second", Rollback: true}}
 	rollback := func(reason string) {
 		t.Helper()
 		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, both)
@@ -208,17 +208,17 @@ func TestTwoRollbacksShareANewRevision(t *testing.T) {
 // new revision is kept for late references to the other.
 func TestRollbackLeavesWhatTheOtherSourceNeeds(t *testing.T) {
 	c := sharedSuccessor(t)
-	first := revision.Wish{Name: "soup-first", Rollback: true}
+	first := revision.Request{Name: "soup-first", Rollback: true}
 	r := c.mustEnd(first, revision.RolledBack, revision.ReasonKept)
 	if !strings.Contains(r.Message, "soup-second") {
 		t.Errorf("%q does not say what needs it", r.Message)
 	}
 	c.later(2 * revision.DefaultRetention)
-	c.mustEnd(revision.Wish{Name: "soup-second"}, revision.Succeeded, "")
+	c.mustEnd(revision.Request{Name: "soup-second"}, revision.Succeeded, "")
 	c.mustEnd(first, revision.RolledBack, revision.ReasonKept)
 	c.mustHave("soup-first", "soup-recipe-v2")
 	c.status("soup", map[string]string{"status.recipe": "soup-second"}) // as a restore brings it back
-	c.mustEnd(revision.Wish{Name: "soup-second"}, revision.Succeeded, "")
+	c.mustEnd(revision.Request{Name: "soup-second"}, revision.Succeeded, "")
 	c.must(nil, c.unresolved())
 }
 
@@ -239,7 +239,7 @@ func TestEveryWriteOfARollbackMayGoWrong(t *testing.T) {
 						wrong = fmt.Errorf("after %s %s: %w", req.Method, req.URL.Path, err)
 					}
 				}}
-				both := []revision.Wish{{Name: "soup-recipe", Rollback: true}, {Name: "soup-sauce", Rollback: true}}
+				both := []revision.Request{{Name: "soup-recipe", Rollback: true}, {Name: "soup-sauce", Rollback: true}}
 				pass := func(w *fault.Transport) {
 					u := c.upgrader(w.Config(shared.Config()), revision.Policy{})
 					w.Run(t.Context(), func(ctx context.Context) { _, _ = u.Advance(ctx, c.namespace, both) })

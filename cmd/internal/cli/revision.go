@@ -151,7 +151,7 @@ func (a *app) connectRevisions(ctx context.Context, p permission.Command, scope 
 	if s.Upgrader, err = revision.New(c.config, s.family, o); err != nil {
 		return nil, badKubeconfig(err)
 	}
-	definitions, err := s.Definitions(ctx)
+	definitions, err := s.CRDs(ctx)
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
@@ -163,20 +163,20 @@ func (a *app) connectRevisions(ctx context.Context, p permission.Command, scope 
 
 // sayAhead says what can be converted where a definition stores a version that nothing can
 // be converted to.
-func (a *app) sayAhead(d revision.Description, definitions map[schema.GroupResource]revision.Definition) {
-	if ahead := revision.Ahead(d, definitions); len(ahead) > 0 {
+func (a *app) sayAhead(d revision.Description, definitions map[schema.GroupResource]revision.CRD) {
+	if ahead := revision.UnknownStorageVersions(d, definitions); len(ahead) > 0 {
 		older := slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
 		a.console.printf("! the definitions store %s; this release of godwit converts %s to %s and upgrades to that; a later release may convert to %[1]s\n",
 			strings.Join(ahead, ", "), strings.Join(older, ", "), strings.Join(d.Targets, ", "))
 	}
 }
 
-func (s *revisionSession) checkDefinitions(definitions map[schema.GroupResource]revision.Definition, target string) error {
+func (s *revisionSession) checkDefinitions(definitions map[schema.GroupResource]revision.CRD, target string) error {
 	known := slices.SortedFunc(maps.Keys(definitions), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
 	found := false
 	for _, r := range known {
 		d := definitions[r]
-		if found = found || d.Found; target == "" || !d.Found || slices.Contains(d.Served, target) {
+		if found = found || d.Found; target == "" || !d.Found || slices.Contains(d.ServedVersions, target) {
 			continue
 		}
 		helps := "none that it serves is one that data can be converted to"
@@ -197,10 +197,10 @@ func (s *revisionSession) checkDefinitions(definitions map[schema.GroupResource]
 
 // look finds what is to be done about every revision in scope and, if that is the
 // whole cluster, which versions can be dropped.
-func (s *revisionSession) look(ctx context.Context) ([]revision.Item, *revision.Survey, error) {
+func (s *revisionSession) look(ctx context.Context) ([]revision.Item, *revision.Inventory, error) {
 	var items []revision.Item
 	if s.scope.whole() {
-		survey, err := s.SurveyEach(ctx, func(i revision.Item) error {
+		survey, err := s.InventoryEach(ctx, func(i revision.Item) error {
 			items = append(items, i)
 			return nil
 		})

@@ -13,19 +13,19 @@ import (
 )
 
 func TestRevisionPlanCode(t *testing.T) {
-	held := &revision.Survey{Held: []revision.HeldVersion{{Version: "v1"}}}
+	held := &revision.Inventory{InUse: []revision.VersionUse{{Version: "v1"}}}
 	cases := map[string]struct {
 		actions []revision.Action
-		survey  *revision.Survey
+		survey  *revision.Inventory
 		want    Code
 	}{
-		"nothing there":                {nil, nil, OK},
-		"nothing left":                 {[]revision.Action{revision.UpToDate}, &revision.Survey{}, OK},
-		"orphans of a namespace":       {[]revision.Action{revision.Orphan}, nil, OK},
-		"an orphan holds a version":    {[]revision.Action{revision.Orphan}, held, Pending},
-		"a machine runs":               {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, Pending},
-		"to relabel":                   {[]revision.Action{revision.Relabel}, nil, Pending},
-		"blocked outweighs what waits": {[]revision.Action{revision.Blocked, revision.Upgrade}, held, Refused},
+		"nothing there":                       {nil, nil, OK},
+		"nothing left":                        {[]revision.Action{revision.UpToDate}, &revision.Inventory{}, OK},
+		"unreferenced in a namespace":         {[]revision.Action{revision.Unreferenced}, nil, OK},
+		"an unreferenced one holds a version": {[]revision.Action{revision.Unreferenced}, held, Pending},
+		"a machine runs":                      {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, Pending},
+		"to relabel":                          {[]revision.Action{revision.Relabel}, nil, Pending},
+		"blocked outweighs what waits":        {[]revision.Action{revision.Blocked, revision.Upgrade}, held, Refused},
 	}
 	for name, tc := range cases {
 		var items []revision.Item

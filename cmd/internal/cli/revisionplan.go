@@ -32,7 +32,7 @@ func (a *app) revisionPlanCommand() *cobra.Command {
 			"States: UpToDate, Relabel (the data is, labels are not), Upgrade (not begun), Deferred (a\n" +
 			"virtual machine runs, a snapshot is being taken), Blocked (a user has to decide or to\n" +
 			"repair something), Held (a new revision is there, and a reference to the old one),\n" +
-			"Retained (no reference to the old one is left), Orphan (no reference was found).\n" +
+			"Retained (no reference to the old one is left), Unreferenced (no reference was found).\n" +
 			"Exit codes: 0 nothing left to do, and in a whole cluster nothing at an old version, 1\n" +
 			"work is pending, 3 something is blocked, 2 error.",
 		Example: "  # What is there to do on this cluster, and which versions can be dropped?\n  " + a.program + " revision plan\n\n" +
@@ -79,7 +79,7 @@ func (a *app) revisionPlan(ctx context.Context, o *revisionPlanOptions) error {
 
 // revisionPlanCode is OK when nothing is left to do in scope and, if that is a whole
 // cluster, nothing holds an old version.
-func revisionPlanCode(items []revision.Item, survey *revision.Survey) Code {
+func revisionPlanCode(items []revision.Item, survey *revision.Inventory) Code {
 	code := OK
 	for _, i := range items {
 		switch i.Action {
@@ -89,7 +89,7 @@ func revisionPlanCode(items []revision.Item, survey *revision.Survey) Code {
 			code = worst(code, Pending)
 		}
 	}
-	if survey != nil && len(survey.Held) > 0 {
+	if survey != nil && len(survey.InUse) > 0 {
 		code = worst(code, Pending)
 	}
 	return code

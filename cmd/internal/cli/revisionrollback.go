@@ -172,18 +172,18 @@ func (s *revisionSession) inCharge(ctx context.Context, namespace string, meant 
 
 // wishes are for the names that were given, or for whatever has a successor. Meant are
 // the items among them.
-func (o *revisionRollbackOptions) wishes(items []revision.Item) (meant []revision.Item, wishes []revision.Wish) {
+func (o *revisionRollbackOptions) wishes(items []revision.Item) (meant []revision.Item, wishes []revision.Request) {
 	names := o.names
 	for _, i := range items {
 		switch {
-		case o.all && i.Successor != "":
+		case o.all && i.Replacement != "":
 			names, meant = append(names, i.Name), append(meant, i)
 		case slices.Contains(names, i.Name):
 			meant = append(meant, i)
 		}
 	}
 	for _, name := range names {
-		wishes = append(wishes, revision.Wish{Name: name, Rollback: true})
+		wishes = append(wishes, revision.Request{Name: name, Rollback: true})
 	}
 	return meant, wishes
 }
@@ -196,7 +196,7 @@ func (a *app) unknown(items []revision.Item, results []revision.Result) error {
 		}
 		var known []string
 		for _, i := range items {
-			if i.Successor != "" {
+			if i.Replacement != "" {
 				known = append(known, i.Name)
 			}
 		}
@@ -232,7 +232,7 @@ func (a *app) completeRevisions(c *cobra.Command, given []string, toComplete str
 	}
 	var names []string
 	for _, i := range items {
-		if i.Successor != "" && strings.HasPrefix(i.Name, toComplete) && !slices.Contains(given, i.Name) {
+		if i.Replacement != "" && strings.HasPrefix(i.Name, toComplete) && !slices.Contains(given, i.Name) {
 			names = append(names, i.Name)
 		}
 	}

@@ -174,7 +174,7 @@ type revisionPass struct {
 	became  map[string]revision.Result // by namespace and name
 	counts  revision.Counts
 	results []revision.Result
-	survey  *revision.Survey
+	survey  *revision.Inventory
 	err     error
 }
 
@@ -188,8 +188,8 @@ func (p *revisionPass) run(ctx context.Context) {
 		p.counts = total.Counts // of what it saw, which is later than the plan
 	}
 	if p.err == nil && p.session.scope.whole() {
-		var after revision.Survey
-		if after, p.err = p.session.SurveyEach(ctx, p.dangling); p.err == nil {
+		var after revision.Inventory
+		if after, p.err = p.session.InventoryEach(ctx, p.dangling); p.err == nil {
 			p.survey = &after
 		}
 	}
@@ -223,7 +223,7 @@ func (p *revisionPass) tally() {
 	planned := map[string]bool{}
 	add := func(r revision.Result) {
 		p.counts.Add(r.Action, r.Phase)
-		if r.Action != revision.UpToDate && r.Action != revision.Orphan || r.Phase == revision.Retained {
+		if r.Action != revision.UpToDate && r.Action != revision.Unreferenced || r.Phase == revision.Retained {
 			p.results = append(p.results, r)
 		}
 	}

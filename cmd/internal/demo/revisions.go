@@ -180,7 +180,7 @@ func (d *stashDemo) drop(ctx context.Context) error {
 	if err := claim(d.teller, "droppable versions", strings.Join(r.DroppableVersions, ","), strings.Join(oldStashes, ",")); err != nil {
 		return err
 	}
-	for _, resource := range (kubevirt.Family{}).Describe().Definitions {
+	for _, resource := range (kubevirt.Family{}).Describe().Resources {
 		_, err := controlplane.UpdateCRD(ctx, d.plane.Config(), resource.String(), func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 				return slices.Contains(oldStashes, v.Name)

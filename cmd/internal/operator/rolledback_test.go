@@ -33,7 +33,7 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 		}
 	}
 	run()
-	if _, err := command.Advance(t.Context(), c.namespace, []revision.Wish{{Name: old, Rollback: true}}); err != nil {
+	if _, err := command.Advance(t.Context(), c.namespace, []revision.Request{{Name: old, Rollback: true}}); err != nil {
 		t.Fatal(err)
 	}
 	c.upgrade()
@@ -57,7 +57,7 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 		t.Errorf("rolled back, and %s refers to %s; the new one is kept until %v", f.VM, got, upgrade.Status.RetainedUntil)
 	}
 	c.outlastRetention()
-	name := upgrade.Status.Result.Name
+	name := upgrade.Status.Replacement.Name
 	c.await("the new revision to go", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: name}, &appsv1.ControllerRevision{}))
 	})

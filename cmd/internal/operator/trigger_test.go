@@ -294,8 +294,8 @@ func TestUpgradeByName(t *testing.T) {
 	}
 	c.merge(upgrade, `{"spec":{"suspend":false}}`)
 	c.awaitUpgrade(upgrade, revision.Retained)
-	if got := c.stashed(f); upgrade.Status.Result == nil || got != upgrade.Status.Result.Name || got == old {
-		t.Errorf("%s refers to %s, the result is %+v", f.VM, got, upgrade.Status.Result)
+	if got := c.stashed(f); upgrade.Status.Replacement == nil || got != upgrade.Status.Replacement.Name || got == old {
+		t.Errorf("%s refers to %s, the result is %+v", f.VM, got, upgrade.Status.Replacement)
 	}
 	c.merge(upgrade, `{"spec":{"rollback":true}}`)
 	c.awaitUpgrade(upgrade, revision.RolledBack)

@@ -34,11 +34,11 @@ func TestUpgradeTellsWhatItFound(t *testing.T) {
 		t.Errorf("the source (-want +got):\n%s", diff)
 	}
 	result := c.controllerRevision(c.stashed(f))
-	if diff := cmp.Diff(&v1alpha1.RevisionResult{Name: result.Name, UID: result.UID, Version: "v1beta1", Hash: revision.Hash(result)}, upgrade.Status.Result); diff != "" {
+	if diff := cmp.Diff(&v1alpha1.RevisionReplacement{Name: result.Name, UID: result.UID, Version: "v1beta1", Hash: revision.Hash(result)}, upgrade.Status.Replacement); diff != "" {
 		t.Errorf("the result (-want +got):\n%s", diff)
 	}
-	for _, place := range upgrade.Status.Referrers {
-		if place.State != revision.PlaceNew {
+	for _, place := range upgrade.Status.References {
+		if place.State != revision.ReferenceNew {
 			t.Errorf("%s of %s is %s, and names the result", place.Path, place.Name, place.State)
 		}
 	}
@@ -100,9 +100,9 @@ func TestUpgradeOfWhatCanNotBe(t *testing.T) {
 			spoil: func(r *appsv1.ControllerRevision) {
 				r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind = "apps/v1", "StatefulSet"
 			},
-			reason: revision.ReasonForeignOwner, message: []string{"StatefulSet", "kubectl patch controllerrevision"},
+			reason: revision.ReasonUnexpectedOwner, message: []string{"StatefulSet", "kubectl patch controllerrevision"},
 		},
-		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonForeign, message: []string{"correct the reference"}},
+		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonNotInFamily, message: []string{"correct the reference"}},
 		"corrupt":        {spoil: data(f.Data, `{"apiVersion":"","spec":"eyJjcHUi?"}`), reason: revision.ReasonUndecodable, message: []string{"base64"}},
 		"one-mebibyte":   {spoil: data(guest, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: revision.ReasonUndecodable, message: []string{"more than the 524288"}},
 		"deep":           {spoil: data(guest, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: revision.ReasonUndecodable, message: []string{"64 levels deep"}},

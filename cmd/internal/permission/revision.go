@@ -15,7 +15,7 @@ var controllerRevisions = schema.GroupResource{Group: appsv1.GroupName, Resource
 // was not looked for can be lost.
 func (s Scope) revisionPlan() []Permission {
 	all := []Permission{{Resource: crds, Verbs: []string{"get"}}}
-	for _, r := range slices.Concat(s.Family.Referrers, s.Family.Users) {
+	for _, r := range slices.Concat(s.Family.Referrers, s.Family.Readers) {
 		all = append(all, s.in(r.Resource, Required, "list"))
 	}
 	// To tell a typo from a namespace without revisions, and a namespace that is being

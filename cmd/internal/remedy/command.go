@@ -39,7 +39,7 @@ func commands(i revision.Item, flags string) []string {
 		all = append(all, fmt.Sprintf("kubectl label %s %s", target, strings.Join(withPlaceholders(labels), " ")))
 	}
 	if i.Reason == revision.ReasonUnknownVersion {
-		all = append(all, repoint(i.Referrers, flags)...)
+		all = append(all, repoint(i.References, flags)...)
 	}
 	return all
 }
@@ -65,10 +65,10 @@ func withPlaceholders(labels []string) []string {
 
 // repoint is the command for the first referrer that can be written: its spec, which its
 // status follows, or else its status.
-func repoint(places []revision.Place, flags string) []string {
+func repoint(places []revision.ReferenceStatus, flags string) []string {
 	for _, status := range []bool{false, true} {
 		for _, p := range places {
-			if p.State == revision.PlaceFixed || strings.HasPrefix(p.Path, "/status/") != status {
+			if p.State == revision.ReferenceFixed || strings.HasPrefix(p.Path, "/status/") != status {
 				continue
 			}
 			subresource := ""

@@ -22,10 +22,10 @@ var Of = map[string]Remedy{
 	revision.ReasonRunning: {
 		Command: "--on-running=Hold upgrades while it runs, and keeps the old revision until it stops",
 		Manager: "Stop the virtual machine when it suits; or upgrade with `onRunning: Hold`, which keeps the source until then."},
-	revision.ReasonUnready: {
+	revision.ReasonReferrerNotReady: {
 		Command: "wait until it is ready, and run again",
 		Manager: "Wait until the holder is done. If it hangs, see its status."},
-	revision.ReasonConflictingClaims: {Somebody: true,
+	revision.ReasonConflictingTypes: {Somebody: true,
 		Command: "correct the reference that is wrong",
 		Manager: "See which of the two is mistaken about the kind, and correct its reference."},
 	revision.ReasonUndecodable: {Somebody: true,
@@ -37,7 +37,7 @@ var Of = map[string]Remedy{
 	revision.ReasonLabelsMissing: {Somebody: true,
 		Command: "set the labels",
 		Manager: "Set the labels: name, UID and generation of the object that the data is a copy of."},
-	revision.ReasonForeignOwner: {Somebody: true,
+	revision.ReasonUnexpectedOwner: {Somebody: true,
 		Command: "give it the controller that it belongs to",
 		Manager: "Give it the controller that it belongs to, or have its referrers name a ControllerRevision of their own."},
 	revision.ReasonUnconvertible: {Somebody: true,
@@ -49,13 +49,13 @@ var Of = map[string]Remedy{
 	revision.ReasonTargetNotServed: {Somebody: true,
 		Command: "leave --target-version out",
 		Manager: "Leave `targetVersion` out, or choose one that the message names."},
-	revision.ReasonDefinitionNotFound: {Somebody: true,
+	revision.ReasonCRDNotFound: {Somebody: true,
 		Command: "install the definition",
 		Manager: "Install KubeVirt's definitions, or choose another cluster."},
 	revision.ReasonRetained:    {Manager: "Nothing: the source goes when its time is over. Until then it can be rolled back."},
 	revision.ReasonTerminating: {Manager: "Wait. If it hangs, see which finalizer holds it."},
 	revision.ReasonSourceGone:  {Somebody: true, Manager: "Restore the revision from a backup, or have its holders refer to something else."},
-	revision.ReasonSuccessorGone: {
+	revision.ReasonReplacementGone: {
 		Manager: "Nothing has to be done: the source is kept. To upgrade it again, delete the upgrade, and a trigger makes another."},
 	revision.ReasonReplaced: {Manager: "Delete the upgrade: the revision it was made for is gone. A trigger makes another."},
 	revision.ReasonNameTaken: {Somebody: true,
@@ -70,7 +70,7 @@ var Of = map[string]Remedy{
 		Manager: "A trigger does not upgrade it again. To do so set `spec.rollback` of its upgrade to false; if it has none, run `godwit revision run` or make a ControllerRevisionUpgrade that names it."},
 	revision.ReasonReferenced: {
 		Command: "the old revision stays for as long as somebody refers to it: have them refer to the new one",
-		Manager: "See `status.referrers`: the source stays for as long as somebody refers to it."},
+		Manager: "See `status.references`: the source stays for as long as somebody refers to it."},
 	revision.ReasonRefused: {Somebody: true,
 		Command: "change what the answer names, as a policy, a webhook, a quota or a missing permission, and run again",
 		Manager: "Change what the answer names, as a policy, a webhook, a quota or a missing permission."},
@@ -88,5 +88,5 @@ var Of = map[string]Remedy{
 		Manager: "Nothing: the revision stays until the snapshot's content that is named is upgraded or deleted."},
 	revision.ReasonRestoreConflict: {Somebody: true,
 		Manager: "If no object refers to the revision that is in the way, delete it. Else take another snapshot, and delete the one that is named."},
-	revision.ReasonForeign: {Somebody: true, Manager: "Correct the reference, or the name in the upgrade."},
+	revision.ReasonNotInFamily: {Somebody: true, Manager: "Correct the reference, or the name in the upgrade."},
 }

@@ -15,32 +15,32 @@ type RevisionPlanList struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
 	Items      []RevisionPlan `json:"items"`
-	// Census counts what was found by version and form.
-	Census []revision.VersionCount `json:"census"`
+	// VersionCounts counts what was found by version and form.
+	VersionCounts []revision.VersionCount `json:"versionCounts"`
 	// DroppableVersions is null when not the whole cluster was looked at.
 	DroppableVersions []string `json:"droppableVersions"`
-	// HeldVersions are those that can't be dropped, and what holds them; null as
+	// VersionsInUse are those that can't be dropped, and what holds them; null as
 	// well.
-	HeldVersions []revision.HeldVersion `json:"heldVersions"`
+	VersionsInUse []revision.VersionUse `json:"versionsInUse"`
 }
 
 // RevisionPlan says what is to be done about one revision.
 type RevisionPlan struct {
-	Namespace string           `json:"namespace"`
-	Name      string           `json:"name"`
-	UID       types.UID        `json:"uid"`
-	Owner     revision.Owner   `json:"owner"`
-	Version   string           `json:"version"`
-	Form      string           `json:"form"`
-	Target    string           `json:"target"`
-	Action    revision.Action  `json:"action"`
-	State     RevisionState    `json:"state"`
-	Referrers []revision.Place `json:"referrers"`
-	Losses    []string         `json:"losses"`
-	Reason    string           `json:"reason"`
-	Message   string           `json:"message"`
-	// NewName is the revision that is to take its place, once there is one.
-	NewName string `json:"newName"`
+	Namespace  string                     `json:"namespace"`
+	Name       string                     `json:"name"`
+	UID        types.UID                  `json:"uid"`
+	Owner      revision.Owner             `json:"owner"`
+	Version    string                     `json:"version"`
+	Form       string                     `json:"form"`
+	Target     string                     `json:"target"`
+	Action     revision.Action            `json:"action"`
+	State      RevisionState              `json:"state"`
+	References []revision.ReferenceStatus `json:"references"`
+	Losses     []string                   `json:"losses"`
+	Reason     string                     `json:"reason"`
+	Message    string                     `json:"message"`
+	// Replacement is the revision that is to take its place, once there is one.
+	Replacement string `json:"replacement"`
 	// RetainedUntil is null where nothing is retained, or for good.
 	RetainedUntil *time.Time `json:"retainedUntil"`
 	// Item is for people: their remedy names objects.
@@ -64,8 +64,8 @@ type RevisionRun struct {
 	Namespace     string         `json:"namespace"`
 	Name          string         `json:"name"`
 	Owner         revision.Owner `json:"owner"`
-	Result        RevisionState  `json:"result"`
-	NewName       string         `json:"newName"`
+	Phase         RevisionState  `json:"phase"`
+	Replacement   string         `json:"replacement"`
 	Reason        string         `json:"reason"`
 	Message       string         `json:"message"`
 	RetainedUntil *time.Time     `json:"retainedUntil"`
@@ -75,17 +75,17 @@ type RevisionRun struct {
 
 // NewRevisionPlanList makes the list of what was found. Without a survey nothing is
 // said about versions.
-func NewRevisionPlanList(items []revision.Item, survey *revision.Survey) RevisionPlanList {
-	l := RevisionPlanList{APIVersion: APIVersion, Kind: "RevisionPlanList", Items: []RevisionPlan{}, Census: censusOf(items)}
+func NewRevisionPlanList(items []revision.Item, survey *revision.Inventory) RevisionPlanList {
+	l := RevisionPlanList{APIVersion: APIVersion, Kind: "RevisionPlanList", Items: []RevisionPlan{}, VersionCounts: censusOf(items)}
 	for _, i := range items {
 		l.Items = append(l.Items, RevisionPlan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
-			Action: i.Action, State: stateOf(revision.Result{Item: i}), Referrers: present(i.Referrers), Losses: present(i.Losses), Reason: i.Reason, Message: i.Message,
-			NewName: i.Successor, RetainedUntil: orNull(i.Until), Item: i,
+			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: present(i.References), Losses: present(i.Losses), Reason: i.Reason, Message: i.Message,
+			Replacement: i.Replacement, RetainedUntil: orNull(i.Until), Item: i,
 		})
 	}
 	if survey != nil {
-		l.DroppableVersions, l.HeldVersions = present(survey.Droppable), present(survey.Held)
+		l.DroppableVersions, l.VersionsInUse = present(survey.Droppable), present(survey.InUse)
 	}
 	return l
 }
@@ -98,7 +98,7 @@ func NewRevisionRunReport(results []revision.Result) RevisionRunReport {
 			one.Until = time.Time{} // it is gone, or was never given up
 		}
 		r.Items = append(r.Items, RevisionRun{
-			Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Result: stateOf(one), NewName: one.Successor,
+			Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
 			Reason: one.Reason, Message: one.Message, RetainedUntil: orNull(one.Until), Item: one.Item,
 		})
 	}

@@ -17,16 +17,16 @@ func TestRevisionText(t *testing.T) {
 	items := []revision.Item{
 		{Namespace: "shop", Name: "a", Owner: vm, Version: "v2", Form: "Object", Target: "v2", Action: revision.UpToDate},
 		{Namespace: "shop", Name: "b", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade},
-		{Namespace: "shop", Name: "c", Version: "v1", Form: "Spec", Target: "v2", Action: revision.Orphan},
+		{Namespace: "shop", Name: "c", Version: "v1", Form: "Spec", Target: "v2", Action: revision.Unreferenced},
 		{Namespace: "shop", Name: "d", Owner: vm, Action: revision.Blocked, Reason: "SourceGone", Message: "it is gone"},
-		{Namespace: "shop", Name: "e", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Reason: "Retained", Successor: "e2", Until: until},
+		{Namespace: "shop", Name: "e", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Reason: "Retained", Replacement: "e2", Until: until},
 		{
-			Namespace: "shop", Name: "f", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Successor: "f2",
-			Referrers: []revision.Place{{Kind: "ControllerRevision", Name: "start", Path: "/data", State: revision.PlaceFixed}},
+			Namespace: "shop", Name: "f", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Replacement: "f2",
+			References: []revision.ReferenceStatus{{Kind: "ControllerRevision", Name: "start", Path: "/data", State: revision.ReferenceFixed}},
 		},
 		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Deferred, Reason: "Running", Message: "it runs"},
 	}
-	survey := &revision.Survey{Droppable: []string{"v0"}, Held: []revision.HeldVersion{{Version: "v1", By: []string{"controllerrevision shop/b"}, Count: 6}}}
+	survey := &revision.Inventory{Droppable: []string{"v0"}, InUse: []revision.VersionUse{{Version: "v1", UsedBy: []string{"controllerrevision shop/b"}, Count: 6}}}
 	ran := NewRevisionRunReport([]revision.Result{
 		{Item: items[4], Phase: revision.Retained},
 		{Item: items[3]},
@@ -47,13 +47,13 @@ v1        Object   4
 v1        Spec     1
 v2        Object   1
 
-STATE        NAMESPACE   OWNER                VERSION   TARGET   REASON       REVISION
-✗ Blocked    shop        VirtualMachine/web   -         -        SourceGone   d
-◐ Deferred   shop        VirtualMachine/web   v1        v2       Running      g
-◐ Held       shop        VirtualMachine/web   v1        v2       -            f
-● Upgrade    shop        VirtualMachine/web   v1        v2       -            b
-✓ Retained   shop        VirtualMachine/web   v1        v2       Retained     e
-· Orphan     shop        -                    v1        v2       -            c
+STATE            NAMESPACE   OWNER                VERSION   TARGET   REASON       REVISION
+✗ Blocked        shop        VirtualMachine/web   -         -        SourceGone   d
+◐ Deferred       shop        VirtualMachine/web   v1        v2       Running      g
+◐ Held           shop        VirtualMachine/web   v1        v2       -            f
+● Upgrade        shop        VirtualMachine/web   v1        v2       -            b
+✓ Retained       shop        VirtualMachine/web   v1        v2       Retained     e
+· Unreferenced   shop        -                    v1        v2       -            c
 
 shop/d
   ✗ SourceGone: it is gone
@@ -67,7 +67,7 @@ shop/g
     controllerrevision shop/b
     … and 5 more
 
-7 revisions: 1 up to date, 1 to upgrade, 1 held, 1 retained, 1 deferred, 1 blocked, 1 orphaned
+7 revisions: 1 up to date, 1 to upgrade, 1 held, 1 retained, 1 deferred, 1 blocked, 1 unreferenced
 `,
 		},
 		"nothing": {
@@ -129,8 +129,8 @@ RESULT       NAMESPACE   OWNER                REASON     REVISION   NEW REVISION
 // TestRevisionState: a plan, which knows no phase, and a run have the same word for the same
 // state.
 func TestRevisionState(t *testing.T) {
-	upgrade, held := revision.Item{Action: revision.Upgrade}, revision.Item{Action: revision.Upgrade, Successor: "new"}
-	retained := revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRetained, Successor: "new"}
+	upgrade, held := revision.Item{Action: revision.Upgrade}, revision.Item{Action: revision.Upgrade, Replacement: "new"}
+	retained := revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRetained, Replacement: "new"}
 	running := revision.Item{Action: revision.Deferred, Reason: revision.ReasonRunning}
 	blocked := revision.Item{Action: revision.Blocked, Reason: revision.ReasonLossy}
 	cases := map[string]struct {
@@ -138,7 +138,7 @@ func TestRevisionState(t *testing.T) {
 		want   RevisionState
 	}{
 		"up to date":                          {revision.Result{Item: revision.Item{Action: revision.UpToDate}}, StateUpToDate},
-		"no reference":                        {revision.Result{Item: revision.Item{Action: revision.Orphan}}, StateOrphan},
+		"no reference":                        {revision.Result{Item: revision.Item{Action: revision.Unreferenced}}, StateUnreferenced},
 		"to be begun":                         {revision.Result{Item: upgrade}, StateUpgrade},
 		"not read":                            {revision.Result{Item: upgrade, Phase: revision.Analyzing}, StateUpgrade},
 		"nothing written":                     {revision.Result{Item: upgrade, Phase: revision.Converted}, StateUpgrade},
@@ -148,18 +148,18 @@ func TestRevisionState(t *testing.T) {
 		"begun, and a reference is left":      {revision.Result{Item: held}, StateHeld},
 		"interrupted":                         {revision.Result{Item: held, Phase: revision.Created}, StateHeld},
 		"held":                                {revision.Result{Item: held, Phase: revision.Held}, StateHeld},
-		"begun, and now the machine runs":     {revision.Result{Item: revision.Item{Action: revision.Deferred, Successor: "new"}}, StateHeld},
+		"begun, and now the machine runs":     {revision.Result{Item: revision.Item{Action: revision.Deferred, Replacement: "new"}}, StateHeld},
 		"no reference is left":                {revision.Result{Item: retained}, StateRetained},
 		"retained by this run":                {revision.Result{Item: retained, Phase: revision.Retained}, StateRetained},
 		"not noted that no reference is left": {revision.Result{Item: held, Phase: revision.Repointed}, StateRetained},
 		"a machine runs":                      {revision.Result{Item: running}, StateDeferred},
 		"a machine has begun to run":          {revision.Result{Item: running, Phase: revision.Converted}, StateDeferred},
-		"a rollback waits for a machine":      {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRunning, Successor: "new"}, Phase: revision.Pending}, StateDeferred},
+		"a rollback waits for a machine":      {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRunning, Replacement: "new"}, Phase: revision.Pending}, StateDeferred},
 		"to be repaired":                      {revision.Result{Item: blocked}, StateBlocked},
 		"found to be repaired":                {revision.Result{Item: blocked, Phase: revision.Failed}, StateBlocked},
 		"refused":                             {revision.Result{Item: upgrade, Phase: revision.Failed}, StateFailed},
 		"rolled back":                         {revision.Result{Item: upgrade, Phase: revision.RolledBack}, StateRolledBack},
-		"was rolled back":                     {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRolledBack, Successor: "new"}}, StateRolledBack},
+		"was rolled back":                     {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRolledBack, Replacement: "new"}}, StateRolledBack},
 		"removed":                             {revision.Result{Item: retained, Phase: revision.Succeeded}, StateSucceeded},
 	}
 	for name, tc := range cases {

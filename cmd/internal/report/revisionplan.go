@@ -12,21 +12,21 @@ import (
 
 // revisionOrder is that of the table: what a user has to look at comes first.
 var revisionOrder = []RevisionState{
-	StateBlocked, StateDeferred, StateHeld, StateUpgrade, StateRelabel, StateRetained, StateRolledBack, StateOrphan, StateUpToDate,
+	StateBlocked, StateDeferred, StateHeld, StateUpgrade, StateRelabel, StateRetained, StateRolledBack, StateUnreferenced, StateUpToDate,
 }
 
 // WriteRevisionPlan writes the census, what is to be done and why, and a sum. What is
 // up to date is only counted, unless everything is asked for.
 func WriteRevisionPlan(w io.Writer, s Style, l RevisionPlanList) error {
 	census := table{header: []string{"VERSION", "FORM", "COUNT"}}
-	for _, c := range l.Census {
+	for _, c := range l.VersionCounts {
 		census.add(cell{text: c.Version}, cell{text: c.Form}, number(c.Count))
 	}
 	if err := census.write(w, s); err != nil {
 		return err
 	}
 	shown := slices.DeleteFunc(slices.Clone(l.Items), func(p RevisionPlan) bool { return p.Action == revision.UpToDate && !s.Wide })
-	if len(shown) > 0 && len(l.Census) > 0 {
+	if len(shown) > 0 && len(l.VersionCounts) > 0 {
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
 			{text: orDash(p.Reason)}, {text: p.Name},
 		}
 		if s.Wide {
-			row = append(row, cell{text: orDash(p.Form)}, cell{text: words(placesText(p.Referrers))})
+			row = append(row, cell{text: orDash(p.Form)}, cell{text: words(placesText(p.References))})
 		}
 		t.add(row...)
 	}
@@ -87,18 +87,18 @@ func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
 
 // writeVersions says which can be dropped, and what holds the others.
 func writeVersions(text *strings.Builder, s Style, l RevisionPlanList) {
-	if len(l.DroppableVersions)+len(l.HeldVersions) > 0 {
+	if len(l.DroppableVersions)+len(l.VersionsInUse) > 0 {
 		text.WriteString("\n")
 	}
 	for _, v := range l.DroppableVersions {
 		fmt.Fprintf(text, "%s nothing is left at it, it can be dropped\n", s.paint(good, "✓ "+v+":"))
 	}
-	for _, v := range l.HeldVersions {
+	for _, v := range l.VersionsInUse {
 		fmt.Fprintf(text, "%s %s\n", s.paint(attention, "● "+v.Version+":"), Count(v.Count, "holds it", "hold it"))
-		for _, by := range v.By {
+		for _, by := range v.UsedBy {
 			fmt.Fprintf(text, "    %s\n", by)
 		}
-		if more := v.Count - int64(len(v.By)); more > 0 {
+		if more := v.Count - int64(len(v.UsedBy)); more > 0 {
 			fmt.Fprintf(text, "    … and %s more\n", Number(more))
 		}
 	}
@@ -115,7 +115,7 @@ func revisionSum(items []RevisionPlan) string {
 		what string
 	}{
 		{counts[StateUpgrade], "to upgrade"}, {counts[StateRelabel], "to relabel"}, {counts[StateHeld], "held"},
-		{counts[StateRetained], "retained"}, {counts[StateRolledBack], "rolled back"}, {counts[StateDeferred], "deferred"}, {counts[StateBlocked], "blocked"}, {counts[StateOrphan], "orphaned"},
+		{counts[StateRetained], "retained"}, {counts[StateRolledBack], "rolled back"}, {counts[StateDeferred], "deferred"}, {counts[StateBlocked], "blocked"}, {counts[StateUnreferenced], "unreferenced"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, Number(part.n)+" "+part.what)
@@ -131,7 +131,7 @@ func ownerText(o revision.Owner) string {
 	return o.Kind + "/" + o.Name
 }
 
-func placesText(places []revision.Place) []string {
+func placesText(places []revision.ReferenceStatus) []string {
 	text := make([]string, len(places))
 	for i, p := range places {
 		text[i] = p.Kind + "/" + p.Name + p.Path

@@ -16,11 +16,11 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 	if s.Wide {
 		t.header = append(t.header, "UNTIL")
 	}
-	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one RevisionRun) bool { return !one.Result.problem() && !s.Wide })
+	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one RevisionRun) bool { return !one.Phase.problem() && !s.Wide })
 	for _, one := range shown {
 		row := []cell{
-			revisionStates[one.Result], {text: one.Namespace}, {text: ownerText(one.Owner)}, {text: orDash(one.Reason)},
-			{text: one.Name}, {text: orDash(one.NewName)},
+			revisionStates[one.Phase], {text: one.Namespace}, {text: ownerText(one.Owner)}, {text: orDash(one.Reason)},
+			{text: one.Name}, {text: orDash(one.Replacement)},
 		}
 		if s.Wide {
 			row = append(row, cell{text: untilText(one.RetainedUntil)})
@@ -32,11 +32,11 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 	}
 	var text strings.Builder
 	for _, one := range shown {
-		if one.Message == "" || one.RetainedUntil != nil || one.Result == StateRetained {
+		if one.Message == "" || one.RetainedUntil != nil || one.Phase == StateRetained {
 			continue
 		}
 		mark, tone := "!", attention
-		if one.Result == StateFailed || one.Result == StateBlocked {
+		if one.Phase == StateFailed || one.Phase == StateBlocked {
 			mark, tone = "✗", bad
 		}
 		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.paint(tone, mark+" "+orDash(one.Reason)+":"), one.Message)
@@ -64,7 +64,7 @@ func runSum(r RevisionRunReport) string {
 	}{
 		{c.UpToDate, "up to date"}, {c.Succeeded, "finished"}, {c.Relabelled, "relabelled"}, {c.RolledBack, "rolled back"},
 		{c.Retained, "upgraded, the old one retained"}, {c.Held, "held"}, {c.Pending, "to upgrade"}, {c.Deferred, "deferred"},
-		{c.Blocked, "blocked"}, {c.Failed, "failed"}, {c.Orphaned, "orphaned"},
+		{c.Blocked, "blocked"}, {c.Failed, "failed"}, {c.Unreferenced, "unreferenced"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, Number(part.n)+" "+part.what)

@@ -29,29 +29,29 @@ const (
 	StateSkipped RevisionState = "Skipped"
 	// StateUpToDate means that data and labels are at the target.
 	StateUpToDate RevisionState = "UpToDate"
-	// StateOrphan means that no reference to the revision was found.
-	StateOrphan RevisionState = "Orphan"
+	// StateUnreferenced means that no reference to the revision was found.
+	StateUnreferenced RevisionState = "Unreferenced"
 )
 
 var revisionStates = map[RevisionState]cell{
-	StateUpgrade:    {"● Upgrade", attention},
-	StateRelabel:    {"● Relabel", attention},
-	StateHeld:       {"◐ Held", attention},
-	StateRetained:   {"✓ Retained", good},
-	StateDeferred:   {"◐ Deferred", attention},
-	StateBlocked:    {"✗ Blocked", bad},
-	StateFailed:     {"✗ Failed", bad},
-	StateSucceeded:  {"✓ Succeeded", good},
-	StateRolledBack: {"✓ RolledBack", good},
-	StateSkipped:    {"· Skipped", faint},
-	StateUpToDate:   {"✓ UpToDate", good},
-	StateOrphan:     {"· Orphan", faint},
+	StateUpgrade:      {"● Upgrade", attention},
+	StateRelabel:      {"● Relabel", attention},
+	StateHeld:         {"◐ Held", attention},
+	StateRetained:     {"✓ Retained", good},
+	StateDeferred:     {"◐ Deferred", attention},
+	StateBlocked:      {"✗ Blocked", bad},
+	StateFailed:       {"✗ Failed", bad},
+	StateSucceeded:    {"✓ Succeeded", good},
+	StateRolledBack:   {"✓ RolledBack", good},
+	StateSkipped:      {"· Skipped", faint},
+	StateUpToDate:     {"✓ UpToDate", good},
+	StateUnreferenced: {"· Unreferenced", faint},
 }
 
 // problem tells the states that a user has to know of revision by revision.
 func (s RevisionState) problem() bool {
 	switch s {
-	case StateRetained, StateSucceeded, StateRolledBack, StateSkipped, StateUpToDate, StateOrphan:
+	case StateRetained, StateSucceeded, StateRolledBack, StateSkipped, StateUpToDate, StateUnreferenced:
 		return false
 	}
 	return true
@@ -64,7 +64,7 @@ func (p RevisionPlan) UnderWay() bool {
 
 // Waits tells a rollback that waits for a referrer.
 func Waits(r revision.Result) bool {
-	return r.Phase == revision.Pending && (r.Reason == revision.ReasonRunning || r.Reason == revision.ReasonUnready)
+	return r.Phase == revision.Pending && (r.Reason == revision.ReasonRunning || r.Reason == revision.ReasonReferrerNotReady)
 }
 
 // stateOf a revision that a plan found, which has no phase, or that a run has tried.
@@ -86,7 +86,7 @@ func stateOf(r revision.Result) RevisionState {
 		return StateRolledBack
 	case Waits(r): // a rollback
 		return StateDeferred
-	case r.Action == revision.Upgrade && r.Successor != "", r.Action == revision.Deferred && r.Successor != "", r.Action == "":
+	case r.Action == revision.Upgrade && r.Replacement != "", r.Action == revision.Deferred && r.Replacement != "", r.Action == "":
 		return StateHeld
 	}
 	return RevisionState(r.Action)

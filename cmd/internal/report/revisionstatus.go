@@ -17,7 +17,7 @@ func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 	for _, p := range l.Items {
 		counts[p.State]++
 		t.add(revisionStates[p.State], cell{text: p.Namespace}, cell{text: ownerText(p.Owner)}, cell{text: untilText(p.RetainedUntil)},
-			cell{text: p.Name}, cell{text: orDash(p.NewName)})
+			cell{text: p.Name}, cell{text: orDash(p.Replacement)})
 	}
 	if err := t.write(w, s); err != nil {
 		return err
@@ -27,7 +27,7 @@ func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 		switch p.State {
 		case StateHeld:
 			fmt.Fprintf(&text, "\n%s/%s\n", p.Namespace, p.Name)
-			for _, r := range p.Referrers {
+			for _, r := range p.References {
 				fmt.Fprintf(&text, "  %s %s %s refers to it at %s%s\n", s.paint(attention, "! held:"), r.Kind, r.Name, r.Path, whyFixed(r.State))
 			}
 			if p.Message != "" {
@@ -49,9 +49,9 @@ func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 
 func whyFixed(state string) string {
 	switch state {
-	case revision.PlaceFixed:
+	case revision.ReferenceFixed:
 		return ", which goes when what runs by it ends"
-	case revision.PlaceImplied:
+	case revision.ReferenceImplied:
 		return ", where it names its copy: a restore looks this one up"
 	}
 	return ""

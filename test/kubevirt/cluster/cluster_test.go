@@ -46,7 +46,7 @@ func TestFixturesOnServer(t *testing.T) {
 	if _, err := typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	readers := map[string]func(*unstructured.Unstructured) revision.Holding{}
+	readers := map[string]func(*unstructured.Unstructured) revision.Usage{}
 	for _, referrer := range (kubevirt.Family{}).Describe().Referrers {
 		for _, version := range referrer.Versions {
 			readers[referrer.Resource.WithVersion(version).String()] = referrer.Read
@@ -103,7 +103,7 @@ func TestFixturesOnServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := readers[revisions.String()](stored).References
-			if len(got) != 1 || !got[0].Fixed || got[0].Revision != f.RevisionName(f.VM) || got[0].Claim != f.Claim() {
+			if len(got) != 1 || !got[0].Fixed || got[0].Revision != f.RevisionName(f.VM) || got[0].Expected != f.Claim() {
 				t.Errorf("the start revision refers to %+v, want %s", got, f.RevisionName(f.VM))
 			}
 		})

@@ -71,7 +71,9 @@ func Find(name string) Fixture {
 func (f Fixture) Preference() bool { return strings.HasSuffix(f.Kind, "Preference") }
 
 // Claim is what a reference to the fixture takes it for.
-func (f Fixture) Claim() revision.Claim { return revision.Claim{Kind: f.Kind, Name: f.Object} }
+func (f Fixture) Claim() revision.ExpectedType {
+	return revision.ExpectedType{Kind: f.Kind, Name: f.Object}
+}
 
 // RevisionName is what the revision is called that belongs to an owner: as KubeVirt
 // calls it since v1.3, when it is labelled and at v1beta1, and otherwise as before.

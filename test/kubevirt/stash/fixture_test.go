@@ -250,14 +250,14 @@ func TestReferrers(t *testing.T) {
 	}
 }
 
-func checkHolding(t *testing.T, got revision.Holding, f stash.Fixture, name string, running bool) {
+func checkHolding(t *testing.T, got revision.Usage, f stash.Fixture, name string, running bool) {
 	t.Helper()
 	if len(got.References) != 2 || got.Running != running {
 		t.Fatalf("found %+v, want two references and running %t", got, running)
 	}
 	for _, r := range got.References {
-		if r.Revision != name || r.Claim != f.Claim() {
-			t.Errorf("%s names %s, a %+v, want %s, a %+v", r.Path, r.Revision, r.Claim, name, f.Claim())
+		if r.Revision != name || r.Expected != f.Claim() {
+			t.Errorf("%s names %s, a %+v, want %s, a %+v", r.Path, r.Revision, r.Expected, name, f.Claim())
 		}
 	}
 }

@@ -73,7 +73,7 @@ func TestRefusedUntilBothAreUpgraded(t *testing.T) {
 	y.machine("web", both, instancetype, preference)
 	y.deny(`object.spec.instancetype.revisionName.contains("v1beta1") == object.spec.preference.revisionName.contains("v1beta1")`)
 	source := instancetype.RevisionName("web")
-	r := y.advance(revision.Policy{}, revision.Wish{Name: source})
+	r := y.advance(revision.Policy{}, revision.Request{Name: source})
 	if r.Phase != revision.Failed || r.Reason != revision.ReasonRefused || !strings.Contains(r.Message, "the machine is locked") {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}

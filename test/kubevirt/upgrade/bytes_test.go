@@ -90,7 +90,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 			f := asWritten(t, instancetype)
 			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
 			y.run(revision.Policy{})
-			back := y.advance(revision.Policy{}, revision.Wish{Name: r.Name, Rollback: true})
+			back := y.advance(revision.Policy{}, revision.Request{Name: r.Name, Rollback: true})
 			y.mustBe(map[string]revision.Result{r.Name: back}, r.Name, revision.RolledBack, revision.ReasonRetained)
 			y.mustRefer(machines, "web", map[string]string{inSpec: r.Name, inStatus: r.Name})
 			y.mustStore(r.Name, f.Data)

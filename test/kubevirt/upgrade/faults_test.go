@@ -68,12 +68,12 @@ func TestNameIsTakenByAnother(t *testing.T) {
 	y.machine("web", both, instancetype)
 	source := instancetype.RevisionName("web")
 	result := y.pass(y.disturbed(&fault.Transport{Fault: other}, revision.Policy{}))[source]
-	if result.Phase != revision.Retained || !strings.HasPrefix(result.Successor, "web"+instancetypeTail+"-") {
-		t.Errorf("%s (%s: %s), successor %s", result.Phase, result.Reason, result.Message, result.Successor)
+	if result.Phase != revision.Retained || !strings.HasPrefix(result.Replacement, "web"+instancetypeTail+"-") {
+		t.Errorf("%s (%s: %s), successor %s", result.Phase, result.Reason, result.Message, result.Replacement)
 	}
-	y.mustRefer(machines, "web", map[string]string{inSpec: result.Successor, inStatus: result.Successor})
+	y.mustRefer(machines, "web", map[string]string{inSpec: result.Replacement, inStatus: result.Replacement})
 	y.retire()
-	y.mustHave("web"+instancetypeTail, result.Successor)
+	y.mustHave("web"+instancetypeTail, result.Replacement)
 	y.mustResolve()
 }
 
@@ -103,9 +103,9 @@ func (y *yard) dryName(vm string) string {
 	first.Name = vm + instancetypeTail
 	y.createRevision(first)
 	source := instancetype.RevisionName(vm)
-	name := y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained).Successor
+	name := y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained).Replacement
 	for range 2 {
-		if r := y.advance(revision.Policy{}, revision.Wish{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
+		if r := y.advance(revision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
 			y.t.Fatalf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 		}
 		y.later(revision.DefaultRetention)

@@ -178,7 +178,7 @@ func TestNamespaceIsBeingDeleted(t *testing.T) {
 	if result.Reason != revision.ReasonTerminating || !strings.Contains(result.Message, "namespace "+y.namespace) {
 		t.Errorf("%s (%s: %s)", result.Phase, result.Reason, result.Message)
 	}
-	if r := y.advance(revision.Policy{}, revision.Wish{Name: preference.RevisionName("db")}); r.Phase != revision.Skipped || r.Reason != revision.ReasonTerminating {
+	if r := y.advance(revision.Policy{}, revision.Request{Name: preference.RevisionName("db")}); r.Phase != revision.Skipped || r.Reason != revision.ReasonTerminating {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 }
@@ -205,8 +205,8 @@ func TestPoolOfARunningMachine(t *testing.T) {
 
 	y.stop("fleet-0")
 	y.change(machines, "fleet-0", "status", set("nightly", "status", "restoreInProgress"))
-	y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonUnready)
-	y.mustPlan(revision.Policy{OnRunning: revision.Hold}, source, revision.Deferred, revision.ReasonUnready)
+	y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonReferrerNotReady)
+	y.mustPlan(revision.Policy{OnRunning: revision.Hold}, source, revision.Deferred, revision.ReasonReferrerNotReady)
 	y.change(machines, "fleet-0", "status", set(nil, "status", "restoreInProgress"))
 	y.run(revision.Policy{})
 	y.mustRefer(pools, "fleet", map[string]string{pinned: "golden" + instancetypeTail})

@@ -29,8 +29,8 @@ func TestBadInput(t *testing.T) {
 		reason  string
 		message []string // what it has to say
 	}{
-		"of no family":                {spoil: data(`{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonForeign, message: []string{"VirtualMachine web", inSpec, "correct the reference"}},
-		"of another owner":            {spoil: func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{other} }, reason: revision.ReasonForeignOwner, message: []string{"StatefulSet web", "VirtualMachine web"}},
+		"of no family":                {spoil: data(`{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonNotInFamily, message: []string{"VirtualMachine web", inSpec, "correct the reference"}},
+		"of another owner":            {spoil: func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{other} }, reason: revision.ReasonUnexpectedOwner, message: []string{"StatefulSet web", "VirtualMachine web"}},
 		"of another kind":             {spoil: replaced(`"VirtualMachineClusterInstancetype"`, `"VirtualMachineClone"`), reason: revision.ReasonUndecodable, message: []string{"VirtualMachineClone"}},
 		"of the other role":           {spoil: func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(preference.Data) }, reason: revision.ReasonUndecodable, message: []string{"VirtualMachinePreference", "correct the reference"}},
 		"of a later version":          {spoil: replaced(`/v1alpha2"`, `/v2"`), reason: revision.ReasonUnknownVersion, message: []string{"v2", "v1beta1"}},
@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 				test.spoil(r)
 			}
 			before := y.createRevision(r)
-			result := y.advance(test.policy, revision.Wish{Name: r.Name, UID: before.UID})
+			result := y.advance(test.policy, revision.Request{Name: r.Name, UID: before.UID})
 			if result.Phase != revision.Failed || result.Reason != test.reason {
 				t.Errorf("%s (%s: %.300s), want Failed (%s)", result.Phase, result.Reason, result.Message, test.reason)
 			}
@@ -78,14 +78,14 @@ func TestAskedForWhatIsNoStash(t *testing.T) {
 	vm := y.create(stash.VirtualMachine(y.namespace, "web", both))
 	start := y.createRevision(stash.StartRevision(vm))
 	for name, test := range map[string]struct {
-		wish    revision.Wish
+		wish    revision.Request
 		want    revision.Phase
 		reason  string
 		message string
 	}{
-		"a name of nothing":   {revision.Wish{Name: "nothing-is-called-so"}, revision.Failed, revision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
-		"what was there once": {revision.Wish{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, revision.ReasonSourceGone, "nobody refers to it"},
-		"what is no stash":    {revision.Wish{Name: start.Name}, revision.Failed, revision.ReasonForeign, "godwit revision plan -n " + y.namespace},
+		"a name of nothing":   {revision.Request{Name: "nothing-is-called-so"}, revision.Failed, revision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
+		"what was there once": {revision.Request{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, revision.ReasonSourceGone, "nobody refers to it"},
+		"what is no stash":    {revision.Request{Name: start.Name}, revision.Failed, revision.ReasonNotInFamily, "godwit revision plan -n " + y.namespace},
 	} {
 		if r := y.advance(revision.Policy{}, test.wish); r.Phase != test.want || r.Reason != test.reason || !strings.Contains(r.Message, test.message) {
 			t.Errorf("%s: %s (%s: %s), want %s (%s: %s)", name, r.Phase, r.Reason, r.Message, test.want, test.reason, test.message)
@@ -104,7 +104,7 @@ func TestOneNameForBothRoles(t *testing.T) {
 	y.machine("web", stash.InSpec, bare)
 	source := bare.RevisionName("web")
 	y.change(machines, "web", "", set(map[string]any{"name": bare.Object, "revisionName": source}, "spec", "preference"))
-	i := y.mustPlan(revision.Policy{}, source, revision.Blocked, revision.ReasonConflictingClaims)
+	i := y.mustPlan(revision.Policy{}, source, revision.Blocked, revision.ReasonConflictingTypes)
 	if !strings.Contains(i.Message, "VirtualMachineClusterInstancetype") || !strings.Contains(i.Message, "VirtualMachineClusterPreference") {
 		t.Errorf("%q does not say what it is taken for", i.Message)
 	}
@@ -154,7 +154,7 @@ func TestOrphanIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
 	y.stash(y.create(stash.VirtualMachine(y.namespace, "web", both)), instancetype)
-	i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Orphan, "")
+	i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Unreferenced, "")
 	if !strings.Contains(i.Message, "v1alpha2") {
 		t.Errorf("%q does not say which version it holds", i.Message)
 	}

@@ -52,8 +52,8 @@ func newLedger(client dynamic.Interface, namespace string) *ledger {
 }
 
 // readers of what refers to revisions, by resource.
-var readers = func() map[string]revision.Referrer {
-	all := map[string]revision.Referrer{}
+var readers = func() map[string]revision.ReferrerType {
+	all := map[string]revision.ReferrerType{}
 	for _, r := range (kubevirt.Family{}).Describe().Referrers {
 		all[r.Resource.Resource] = r
 	}
@@ -201,7 +201,7 @@ func (l *ledger) resolve(ref revision.Reference) error {
 	if r.Data.Raw, err = json.Marshal(o.Object["data"]); err != nil {
 		return err
 	}
-	_, err = (kubevirt.Family{}).Decode(r, ref.Claim)
+	_, err = (kubevirt.Family{}).Decode(r, ref.Expected)
 	return err
 }
 

@@ -201,8 +201,8 @@ func (m move) led(t *testing.T, y *yard, before map[string]*appsv1.ControllerRev
 	if !m.upgraded() {
 		return
 	}
-	if result.Phase != revision.Retained || result.Successor != m.successor() || result.SuccessorUID != successor.UID {
-		t.Errorf("%s (%s: %s), successor %s", result.Phase, result.Reason, result.Message, result.Successor)
+	if result.Phase != revision.Retained || result.Replacement != m.successor() || result.ReplacementUID != successor.UID {
+		t.Errorf("%s (%s: %s), successor %s", result.Phase, result.Reason, result.Message, result.Replacement)
 	}
 	want := map[string]string{"godwit.dev/upgraded-from": m.source(), "godwit.dev/upgraded-from-uid": string(source.UID)}
 	if diff := cmp.Diff(want, successor.Annotations); diff != "" {

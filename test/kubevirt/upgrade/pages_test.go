@@ -41,7 +41,7 @@ func TestCensusOfManyPages(t *testing.T) {
 		y.must(i, err)
 		vm := i.Owner.Name
 		seen[i.Namespace+"/"+vm]++
-		if i.Action != revision.Upgrade || len(i.Referrers) != 1 || i.Referrers[0].Name != vm || i.Referrers[0].Namespace != i.Namespace || !strings.HasPrefix(i.Name, vm+"-") {
+		if i.Action != revision.Upgrade || len(i.References) != 1 || i.References[0].Name != vm || i.References[0].Namespace != i.Namespace || !strings.HasPrefix(i.Name, vm+"-") {
 			t.Fatalf("%+v", i)
 		}
 	}

@@ -73,7 +73,7 @@ func TestKubeVirtDeletedWhatAPinNames(t *testing.T) {
 	}
 	source := instancetype.RevisionName("web")
 	y.mustPlan(revision.Policy{}, source, revision.Blocked, revision.ReasonSourceGone)
-	r := y.advance(revision.Policy{}, revision.Wish{Name: source})
+	r := y.advance(revision.Policy{}, revision.Request{Name: source})
 	if r.Phase != revision.Failed || r.Reason != revision.ReasonSourceGone {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
@@ -237,7 +237,7 @@ func TestMachineDeletedMidway(t *testing.T) {
 		}}, revision.Policy{}))
 		y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
 		source := instancetype.RevisionName("web")
-		r := y.advance(revision.Policy{}, revision.Wish{Name: source})
+		r := y.advance(revision.Policy{}, revision.Request{Name: source})
 		if r.Phase != revision.Failed || r.Reason != revision.ReasonOwnerGone {
 			t.Errorf("deleted before write %d: %s (%s: %s)", at, r.Phase, r.Reason, r.Message)
 		}
@@ -259,14 +259,14 @@ func TestMachineIsCopiedMeanwhile(t *testing.T) {
 		y.machine("web", both, instancetype)
 		source := instancetype.RevisionName("web")
 		y.change(machines, "web", "status", set("nightly", "status", field))
-		y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonUnready)
+		y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonReferrerNotReady)
 		y.run(revision.Policy{})
 		y.mustHave(source)
 		y.change(machines, "web", "status", set(nil, "status", field))
 		y.run(revision.Policy{})
 		y.later(revision.DefaultRetention)
 		y.change(machines, "web", "status", set("nightly", "status", field))
-		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonUnready)
+		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonReferrerNotReady)
 		y.mustHave(source, "web"+instancetypeTail)
 		y.change(machines, "web", "status", set(nil, "status", field))
 		y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")

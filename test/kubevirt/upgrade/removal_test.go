@@ -130,7 +130,7 @@ func TestOwnerIsReadBeforeARemoval(t *testing.T) {
 	results := y.pass(y.paced(walk.Limits{MaxInFlight: 1}, &fault.Transport{}, func() {
 		y.change(machines, "vm-1", "status", set("back", "status", "restoreInProgress"))
 	}))
-	y.mustBe(results, source, revision.Retained, revision.ReasonUnready)
+	y.mustBe(results, source, revision.Retained, revision.ReasonReferrerNotReady)
 	y.change(machines, "vm-1", "status", set(nil, "status", "restoreInProgress"))
 	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
 }
@@ -184,7 +184,7 @@ func TestRestoreKeepsWhatItMayRead(t *testing.T) {
 			y.run(revision.Policy{})
 			y.later(revision.DefaultRetention)
 			test.begin(y)
-			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Retained, revision.ReasonUnready)
+			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Retained, revision.ReasonReferrerNotReady)
 			test.end(y)
 			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Succeeded, "")
 		})

@@ -51,7 +51,7 @@ func TestSnapshotFromBeforeThatWasNotUpgraded(t *testing.T) {
 	}
 	ready(false)
 	source, copied := instancetype.RevisionName("web"), instancetype.RevisionName("nightly")
-	if i := y.mustPlan(revision.Policy{}, copied, revision.Deferred, revision.ReasonUnready); !strings.Contains(i.Message, "vmsnapshot-content-nightly") {
+	if i := y.mustPlan(revision.Policy{}, copied, revision.Deferred, revision.ReasonReferrerNotReady); !strings.Contains(i.Message, "vmsnapshot-content-nightly") {
 		t.Errorf("%q does not say what is to be waited for", i.Message)
 	}
 	held := y.mustBe(y.retire(), source, revision.Held, revision.ReasonNeededForRestore)
@@ -83,7 +83,7 @@ func TestSnapshotThatNamesTheMachinesRevision(t *testing.T) {
 	content := stash.SnapshotContent(vm, "nightly", stash.InSpec)
 	set(false, "status", "readyToUse")(content.Object)
 	y.create(content)
-	y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Deferred, revision.ReasonUnready)
+	y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Deferred, revision.ReasonReferrerNotReady)
 	y.change(contents, "vmsnapshot-content-nightly", "status", set(true, "status", "readyToUse"))
 	y.retire()
 	y.mustHave("web" + instancetypeTail)
@@ -250,16 +250,16 @@ func TestLongNames(t *testing.T) {
 	r.Data.Raw = []byte(strings.NewReplacer(`"u1.medium"`, `"`+object+`"`, `"generation":1`, `"generation":12345678`).Replace(instancetype.Data))
 	y.createRevision(r)
 	result := y.mustBe(y.run(revision.Policy{}), name, revision.Retained, revision.ReasonRetained)
-	y.mustRefer(machines, machine, map[string]string{inStatus: result.Successor})
-	if n := len(result.Successor); n > 253 || !strings.HasPrefix(result.Successor, machine+"-"+object+"-") {
-		t.Errorf("the successor is called %s, of %d characters", result.Successor, n)
+	y.mustRefer(machines, machine, map[string]string{inStatus: result.Replacement})
+	if n := len(result.Replacement); n > 253 || !strings.HasPrefix(result.Replacement, machine+"-"+object+"-") {
+		t.Errorf("the successor is called %s, of %d characters", result.Replacement, n)
 	}
-	labels := y.revisions()[result.Successor].Labels
+	labels := y.revisions()[result.Replacement].Labels
 	if label := labels["instancetype.kubevirt.io/object-name"]; len(label) != 63 || !strings.HasPrefix(label, strings.Repeat("o", 54)) {
 		t.Errorf("the label is %s", label)
 	}
 	y.retire()
-	y.mustHave(result.Successor)
+	y.mustHave(result.Replacement)
 	y.mustResolve()
 }
 
@@ -269,7 +269,7 @@ func TestRollback(t *testing.T) {
 	y, _ := snapshotted(t)
 	source := instancetype.RevisionName("web")
 	y.run(revision.Policy{})
-	if r := y.advance(revision.Policy{}, revision.Wish{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
+	if r := y.advance(revision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
@@ -277,7 +277,7 @@ func TestRollback(t *testing.T) {
 	y.mustHave(source, "web"+instancetypeTail, instancetype.RevisionName("nightly"), "nightly"+instancetypeTail)
 	y.mustResolve()
 	y.retire()
-	if r := y.advance(revision.Policy{}, revision.Wish{Name: source, Rollback: true}); r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
+	if r := y.advance(revision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustResolve()
@@ -292,14 +292,14 @@ func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 	bare := stash.Find("F0/VirtualMachineClusterInstancetype/empty")
 	y.machine("web", both, bare)
 	source, successor := bare.RevisionName("web"), "web"+instancetypeTail
-	back := revision.Wish{Name: source, Rollback: true}
+	back := revision.Request{Name: source, Rollback: true}
 	kept := func() {
 		t.Helper()
 		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
 		y.mustHave(source, successor)
 	}
 	kept()
-	if i := y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRetained); i.Version != "v1alpha1" || i.Successor != successor {
+	if i := y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRetained); i.Version != "v1alpha1" || i.Replacement != successor {
 		t.Errorf("the plan does not say what holds v1alpha1, nor who took over: %+v", i)
 	}
 	y.later(revision.DefaultRetention - time.Second)

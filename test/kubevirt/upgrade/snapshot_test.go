@@ -108,7 +108,7 @@ func TestRestoreAfterARollback(t *testing.T) {
 			y.run(revision.Policy{})
 			for range 2 { // the second time, what a first look kept may go
 				for _, one := range test.back {
-					if r := y.advance(revision.Policy{}, revision.Wish{Name: one, Rollback: true}); r.Phase != revision.RolledBack && r.Phase != revision.Skipped {
+					if r := y.advance(revision.Policy{}, revision.Request{Name: one, Rollback: true}); r.Phase != revision.RolledBack && r.Phase != revision.Skipped {
 						t.Errorf("%s is %s (%s: %s)", one, r.Phase, r.Reason, r.Message)
 					}
 				}
@@ -143,7 +143,7 @@ func TestRollbackMeetsAnotherWriter(t *testing.T) {
 		}
 		u, err := revision.New(w.Config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
 		y.must(u, err)
-		results, err := u.Advance(t.Context(), y.namespace, []revision.Wish{{Name: copied, Rollback: true}, {Name: source, Rollback: true}})
+		results, err := u.Advance(t.Context(), y.namespace, []revision.Request{{Name: copied, Rollback: true}, {Name: source, Rollback: true}})
 		y.must(results, err)
 		for _, r := range results {
 			if r.Phase != revision.RolledBack {
@@ -167,7 +167,7 @@ func TestRollbackOfASnapshotWhoseMachineGoesOn(t *testing.T) {
 	source, copied := instancetype.RevisionName("web"), instancetype.RevisionName("nightly")
 	y.run(revision.Policy{})
 	y.removeRevision(source)
-	if r := y.advance(revision.Policy{}, revision.Wish{Name: copied, Rollback: true}); r.Phase != revision.RolledBack {
+	if r := y.advance(revision.Policy{}, revision.Request{Name: copied, Rollback: true}); r.Phase != revision.RolledBack {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustRefer(contents, "vmsnapshot-content-nightly", map[string]string{contentPin: copied})
@@ -212,10 +212,10 @@ func TestRestoreThatWaitsForARevision(t *testing.T) {
 			switch {
 			case test.advance:
 				y.mustPlan(revision.Policy{}, waits, revision.Upgrade, revision.ReasonNeededForRestore)
-				if r := y.advance(revision.Policy{}, revision.Wish{Name: waits}); r.Phase != revision.Succeeded {
+				if r := y.advance(revision.Policy{}, revision.Request{Name: waits}); r.Phase != revision.Succeeded {
 					t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 				}
-				if r := y.advance(revision.Policy{}, revision.Wish{Name: waits}); r.Phase != revision.Succeeded {
+				if r := y.advance(revision.Policy{}, revision.Request{Name: waits}); r.Phase != revision.Succeeded {
 					t.Errorf("looked at again: %s (%s: %s)", r.Phase, r.Reason, r.Message)
 				}
 			case test.upgraded:

@@ -119,9 +119,9 @@ func (y *yard) pass(u *revision.Upgrader) map[string]revision.Result {
 }
 
 // advance takes one revision further, as the manager does.
-func (y *yard) advance(p revision.Policy, w revision.Wish) revision.Result {
+func (y *yard) advance(p revision.Policy, w revision.Request) revision.Result {
 	y.t.Helper()
-	results, err := y.upgrader(p).Advance(y.t.Context(), y.namespace, []revision.Wish{w})
+	results, err := y.upgrader(p).Advance(y.t.Context(), y.namespace, []revision.Request{w})
 	y.must(results, err)
 	return results[0]
 }

@@ -111,9 +111,9 @@ func fill(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	fillSource(s, r)
 	fillResult(s, r)
 	s.Losses = r.Losses[:min(len(r.Losses), maxSamples)]
-	s.Referrers = nil
-	for _, p := range r.Referrers[:min(len(r.Referrers), maxSamples)] {
-		s.Referrers = append(s.Referrers, v1alpha1.RevisionReferrer(p))
+	s.References = nil
+	for _, p := range r.References[:min(len(r.References), maxSamples)] {
+		s.References = append(s.References, v1alpha1.RevisionReference(p))
 	}
 	s.RetainedUntil = nil
 	if !r.Until.IsZero() {
@@ -138,16 +138,16 @@ func fillSource(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) 
 
 // fillResult keeps what is known of the successor where its name is all that was read.
 func fillResult(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
-	if r.Successor == "" {
+	if r.Replacement == "" {
 		return
 	}
-	if s.Result == nil || s.Result.Name != r.Successor || r.SuccessorUID != "" && s.Result.UID != r.SuccessorUID {
-		s.Result = &v1alpha1.RevisionResult{Name: r.Successor}
+	if s.Replacement == nil || s.Replacement.Name != r.Replacement || r.ReplacementUID != "" && s.Replacement.UID != r.ReplacementUID {
+		s.Replacement = &v1alpha1.RevisionReplacement{Name: r.Replacement}
 	}
-	if r.SuccessorUID != "" {
-		s.Result.UID, s.Result.Hash = r.SuccessorUID, r.SuccessorHash
+	if r.ReplacementUID != "" {
+		s.Replacement.UID, s.Replacement.Hash = r.ReplacementUID, r.ReplacementHash
 	}
 	if r.Target != "" {
-		s.Result.Version = r.Target
+		s.Replacement.Version = r.Target
 	}
 }

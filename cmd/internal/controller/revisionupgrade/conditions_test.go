@@ -13,11 +13,11 @@ import (
 )
 
 func TestFillKeepsWhatIsNoLongerSeen(t *testing.T) {
-	item := revision.Item{UID: "a", Version: "v1alpha1", Form: "Object", Target: "v1beta1", Successor: "new"}
-	first := revision.Result{Item: item, Phase: revision.Created, ResourceVersion: "7", Hash: "old", SuccessorUID: "b", SuccessorHash: "new"}
+	item := revision.Item{UID: "a", Version: "v1alpha1", Form: "Object", Target: "v1beta1", Replacement: "new"}
+	first := revision.Result{Item: item, Phase: revision.Created, ResourceVersion: "7", Hash: "old", ReplacementUID: "b", ReplacementHash: "new"}
 	source := v1alpha1.RevisionSource{UID: "a", Version: "v1alpha1", Form: "Object", Hash: "old", ResourceVersion: "7"}
-	successor := v1alpha1.RevisionResult{Name: "new", UID: "b", Version: "v1beta1", Hash: "new"}
-	began := v1alpha1.ControllerRevisionUpgradeStatus{Phase: "Created", Source: &source, Result: &successor}
+	successor := v1alpha1.RevisionReplacement{Name: "new", UID: "b", Version: "v1beta1", Hash: "new"}
+	began := v1alpha1.ControllerRevisionUpgradeStatus{Phase: "Created", Source: &source, Replacement: &successor}
 	with := func(change func(*v1alpha1.ControllerRevisionUpgradeStatus)) v1alpha1.ControllerRevisionUpgradeStatus {
 		s := *began.DeepCopy()
 		change(&s)
@@ -41,7 +41,7 @@ func TestFillKeepsWhatIsNoLongerSeen(t *testing.T) {
 		},
 		"the source is gone": {
 			"it is what a backup is compared with",
-			revision.Result{Item: revision.Item{Successor: "new"}, Phase: revision.Succeeded, SuccessorUID: "b", SuccessorHash: "new"},
+			revision.Result{Item: revision.Item{Replacement: "new"}, Phase: revision.Succeeded, ReplacementUID: "b", ReplacementHash: "new"},
 			with(func(s *v1alpha1.ControllerRevisionUpgradeStatus) { s.Phase = "Succeeded" }),
 		},
 		"not read": {
@@ -50,13 +50,13 @@ func TestFillKeepsWhatIsNoLongerSeen(t *testing.T) {
 		},
 		"a holder runs by now": {
 			"the successor's name is on the source, and nobody looked at more",
-			result(func(r *revision.Result) { r.Phase, r.SuccessorUID, r.SuccessorHash = revision.Held, "", "" }),
+			result(func(r *revision.Result) { r.Phase, r.ReplacementUID, r.ReplacementHash = revision.Held, "", "" }),
 			with(func(s *v1alpha1.ControllerRevisionUpgradeStatus) { s.Phase = "Held" }),
 		},
 		"made again": {
 			"a successor of the same name is another one",
-			result(func(r *revision.Result) { r.SuccessorUID = "c" }),
-			with(func(s *v1alpha1.ControllerRevisionUpgradeStatus) { s.Result.UID = "c" }),
+			result(func(r *revision.Result) { r.ReplacementUID = "c" }),
+			with(func(s *v1alpha1.ControllerRevisionUpgradeStatus) { s.Replacement.UID = "c" }),
 		},
 	} {
 		got := *began.DeepCopy()
@@ -118,7 +118,7 @@ func TestWhenToLookAgain(t *testing.T) {
 		"kept for a while":             {at(revision.Retained, revision.ReasonRetained, now.Add(time.Hour)), time.Hour},
 		"kept until a moment ago":      {at(revision.Retained, revision.ReasonRetained, now.Add(-time.Minute)), time.Second},
 		"kept for good":                {at(revision.Retained, revision.ReasonKept, time.Time{}), rare},
-		"its owner is being copied":    {at(revision.Retained, revision.ReasonUnready, now.Add(-time.Minute)), later},
+		"its owner is being copied":    {at(revision.Retained, revision.ReasonReferrerNotReady, now.Add(-time.Minute)), later},
 		"it could not be removed":      {at(revision.Retained, revision.ReasonUnanswered, now.Add(-time.Minute)), soon},
 		"it changed meanwhile":         {at(revision.Repointed, revision.ReasonChanged, time.Time{}), soon},
 		"a machine runs":               {at(revision.Converted, revision.ReasonRunning, time.Time{}), later},

@@ -54,7 +54,7 @@ func (l *ledger) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	}
 	c := &l.counts
 	switch phase := revision.Phase(one.Status.Phase); {
-	case phase == revision.Succeeded && one.Status.Result == nil:
+	case phase == revision.Succeeded && one.Status.Replacement == nil:
 		c.Relabelled++
 	case phase == revision.Succeeded, phase == revision.Retained:
 		c.Succeeded++
@@ -91,12 +91,12 @@ func keepsItsSource(one *v1alpha1.ControllerRevisionUpgrade) bool {
 
 // blockedReasons are about what nobody has tried yet.
 var blockedReasons = map[string]bool{
-	revision.ReasonConflictingClaims: true, revision.ReasonLossy: true, revision.ReasonTargetNotServed: true,
-	revision.ReasonDefinitionNotFound: true, revision.ReasonNoController: true,
+	revision.ReasonConflictingTypes: true, revision.ReasonLossy: true, revision.ReasonTargetNotServed: true,
+	revision.ReasonCRDNotFound: true, revision.ReasonNoController: true,
 }
 
 // deferredReasons are what time cures.
-var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonUnready: true, revision.ReasonTerminating: true}
+var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonReferrerNotReady: true, revision.ReasonTerminating: true}
 
 // upgrading is the verdict while upgrades are made or under way.
 func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) verdict {
@@ -120,7 +120,7 @@ func (t *Triggers) verdictOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec,
 	case waiting+stuck == 0:
 		return verdict{ready: true, reason: ReasonSucceeded, message: "nothing is left to upgrade"}
 	case m == v1alpha1.ModeVerify:
-		return verdict{stalled: true, reason: ReasonNotUpgraded, message: "revisions are left at old versions: see status.census"}
+		return verdict{stalled: true, reason: ReasonNotUpgraded, message: "revisions are left at old versions: see status.versionCounts"}
 	case m == v1alpha1.ModeDryRun:
 		return verdict{ready: true, reason: ReasonNotUpgraded, message: "revisions are left at old versions, and the mode is to leave them"}
 	case waiting > 0:
@@ -159,10 +159,10 @@ func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisi
 }
 
 // setSurvey says what was found, and what can be dropped.
-func setSurvey(conditions *[]metav1.Condition, generation int64, s revision.Survey) {
+func setSurvey(conditions *[]metav1.Condition, generation int64, s revision.Inventory) {
 	message := "every revision in scope was looked at"
-	if len(s.Ahead) > 0 {
-		message += fmt.Sprintf("; the definitions store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(s.Ahead, ", "))
+	if len(s.UnknownStorageVersions) > 0 {
+		message += fmt.Sprintf("; the definitions store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(s.UnknownStorageVersions, ", "))
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: v1alpha1.ConditionDiscovered, Status: metav1.ConditionTrue, Reason: ReasonScanned,
@@ -170,10 +170,10 @@ func setSurvey(conditions *[]metav1.Condition, generation int64, s revision.Surv
 	})
 	droppable := metav1.Condition{Type: v1alpha1.ConditionVersionsDroppable, Status: metav1.ConditionTrue, Reason: ReasonSucceeded,
 		Message: "nothing is left at " + strings.Join(s.Droppable, ", "), ObservedGeneration: generation}
-	if len(s.Held) > 0 {
-		first := s.Held[0]
+	if len(s.InUse) > 0 {
+		first := s.InUse[0]
 		droppable.Status, droppable.Reason = metav1.ConditionFalse, ReasonHeldBack
-		droppable.Message = fmt.Sprintf("%s is held by %s", first.Version, strings.Join(first.By, ", "))
+		droppable.Message = fmt.Sprintf("%s is held by %s", first.Version, strings.Join(first.UsedBy, ", "))
 	}
 	meta.SetStatusCondition(conditions, droppable)
 }

@@ -67,7 +67,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		to <- prometheus.MustNewConstMetric(m.scanned, prometheus.GaugeValue, float64(t.Status.LastScanTime.Unix()), t.Name)
-		for _, v := range t.Status.Census {
+		for _, v := range t.Status.VersionCounts {
 			to <- prometheus.MustNewConstMetric(m.revisions, prometheus.GaugeValue, float64(v.Count), t.Name, v.Version, v.Form)
 		}
 	}

@@ -23,7 +23,7 @@ func TestMetrics(t *testing.T) {
 	}
 	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: metav1.ObjectMeta{Name: "all"}}
 	trigger.Status.LastScanTime = &metav1.Time{Time: time.Unix(1000, 0)}
-	trigger.Status.Census = []v1alpha1.RevisionVersionCount{{Version: "v1alpha1", Form: "Object", Count: 8}}
+	trigger.Status.VersionCounts = []v1alpha1.RevisionVersionCount{{Version: "v1alpha1", Form: "Object", Count: 8}}
 	unseen := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: metav1.ObjectMeta{Name: "unseen"}}
 	objects := []client.Object{trigger, unseen}
 	for name, phase := range map[string]v1alpha1.UpgradePhase{"a": "Retained", "b": "Retained", "c": "", "d": "Failed"} {

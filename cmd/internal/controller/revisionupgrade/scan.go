@@ -57,7 +57,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	if err != nil {
 		return nil, err
 	}
-	u := t.Upgrader.With(policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention))
+	u := t.Upgrader.WithPolicy(policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention))
 	if err := installed(ctx, u); err != nil {
 		return nil, err
 	}
@@ -87,14 +87,14 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 			}
 		}
 	}
-	survey, err := u.SurveyEach(ctx, each)
+	survey, err := u.InventoryEach(ctx, each)
 	if err != nil {
 		return nil, fmt.Errorf("survey all revisions of the cluster: %w", err)
 	}
 	s := &trigger.Status
-	s.Census, s.DroppableVersions = nil, survey.Droppable
-	for _, v := range survey.Census {
-		s.Census = append(s.Census, v1alpha1.RevisionVersionCount(v))
+	s.VersionCounts, s.DroppableVersions = nil, survey.Droppable
+	for _, v := range survey.VersionCounts {
+		s.VersionCounts = append(s.VersionCounts, v1alpha1.RevisionVersionCount(v))
 	}
 	setSurvey(&s.Conditions, trigger.Generation, survey)
 	return f, nil
@@ -103,7 +103,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 // installed is an error where none of the stashed kinds is defined: that nothing is left
 // of them would be no proof.
 func installed(ctx context.Context, u *revision.Upgrader) error {
-	definitions, err := u.Definitions(ctx)
+	definitions, err := u.CRDs(ctx)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func installed(ctx context.Context, u *revision.Upgrader) error {
 		names = append(names, resource.String())
 	}
 	slices.Sort(names)
-	return trouble(revision.ReasonDefinitionNotFound, "there is none of the customresourcedefinitions "+strings.Join(names, ", ")+": install KubeVirt's, or delete the trigger")
+	return trouble(revision.ReasonCRDNotFound, "there is none of the customresourcedefinitions "+strings.Join(names, ", ")+": install KubeVirt's, or delete the trigger")
 }
 
 // errUnwanted ends a scan that nobody wants any more.
@@ -149,7 +149,7 @@ func scopeOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) (revision.Scope
 // that is kept is no discovery: its successor is counted.
 func (f *finding) add(i revision.Item) bool {
 	switch i.Action {
-	case revision.Orphan, revision.NotMine:
+	case revision.Unreferenced, revision.Unmanaged:
 		return false
 	case revision.UpToDate:
 		f.counts.Discovered++
@@ -300,7 +300,7 @@ func (t *Triggers) create(ctx context.Context, upgrade *v1alpha1.ControllerRevis
 		if there.Spec.TargetName == upgrade.Spec.TargetName && about(there) == about(upgrade) && !spent(there) {
 			return nil
 		}
-		upgrade.Name = revision.EndIn(upgrade.Spec.TargetName, cmp.Or(upgrade.Spec.TargetUID, "gone-"+upgrade.Labels[TriggerLabel]), validation.DNS1123SubdomainMaxLength)
+		upgrade.Name = revision.WithSuffix(upgrade.Spec.TargetName, cmp.Or(upgrade.Spec.TargetUID, "gone-"+upgrade.Labels[TriggerLabel]), validation.DNS1123SubdomainMaxLength)
 		err = t.Client.Create(ctx, upgrade)
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -323,5 +323,5 @@ func UpgradeName(name string, uid types.UID) string {
 	if uid != "" {
 		tail = string(uid[:min(len(uid), 8)])
 	}
-	return revision.EndIn(name, tail, validation.DNS1123SubdomainMaxLength)
+	return revision.WithSuffix(name, tail, validation.DNS1123SubdomainMaxLength)
 }

@@ -114,7 +114,7 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	wishes := make([]revision.Wish, len(turn))
+	wishes := make([]revision.Request, len(turn))
 	for i, one := range turn {
 		wishes[i] = wish(one)
 	}
@@ -196,7 +196,7 @@ func (u *Upgrades) lookAgain(one *v1alpha1.ControllerRevisionUpgrade, at time.Ti
 }
 
 // unread is where upgrades stand of whose namespace not everything could be read.
-func unread(wishes []revision.Wish, err error) []revision.Result {
+func unread(wishes []revision.Request, err error) []revision.Result {
 	why := troubled(err)
 	all := make([]revision.Result, len(wishes))
 	for i, w := range wishes {
@@ -254,7 +254,7 @@ func (u *Upgrades) atMost(n int) (*revision.Upgrader, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.atOnce[n] == nil {
-		narrow, err := u.Upgrader.AtOnce(n)
+		narrow, err := u.Upgrader.WithMaxInFlight(n)
 		if err != nil {
 			return nil, err
 		}
@@ -309,13 +309,13 @@ func again(one *v1alpha1.ControllerRevisionUpgrade) bool {
 }
 
 // wish is about the one revision that was found first, where the spec names any.
-func wish(one *v1alpha1.ControllerRevisionUpgrade) revision.Wish {
+func wish(one *v1alpha1.ControllerRevisionUpgrade) revision.Request {
 	spec, uid := one.Spec, types.UID(one.Spec.TargetUID)
 	if found := one.Status.Source; uid == "" && found != nil {
 		uid = found.UID
 	}
 	p := policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention)
-	return revision.Wish{Name: spec.TargetName, UID: uid, Policy: &p, Rollback: spec.Rollback, Again: again(one)}
+	return revision.Request{Name: spec.TargetName, UID: uid, Policy: &p, Rollback: spec.Rollback, AfterRollback: again(one)}
 }
 
 func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolicy, r *v1alpha1.Retention) revision.Policy {

@@ -114,7 +114,7 @@ func shorten(path string) string {
 func (o theirs) ourVerdict(data []byte, form string) verdict {
 	var family kubevirt.Family
 	r := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}}
-	s, err := family.Decode(r, revision.Claim{Kind: o.kind})
+	s, err := family.Decode(r, revision.ExpectedType{Kind: o.kind})
 	if err != nil {
 		return verdict{refused: err}
 	}

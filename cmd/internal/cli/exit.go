@@ -30,7 +30,8 @@ const (
 // precedence orders the codes of several targets, the weightiest first.
 var precedence = []Code{Interrupted, TimedOut, Error, Partial, Refused, Pending, OK}
 
-func worst(codes ...Code) Code {
+// Worst is the code of a command that met several.
+func Worst(codes ...Code) Code {
 	heaviest := OK
 	for _, c := range codes {
 		if slices.Index(precedence, c) < slices.Index(precedence, heaviest) {
@@ -56,13 +57,16 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exit is nil for OK, as a command's result has to be.
-func exit(code Code) error {
+// Exit is nil for OK, as a command's result has to be.
+func Exit(code Code) error {
 	if code == OK {
 		return nil
 	}
 	return &exitError{code: code}
 }
+
+// Refuse ends a command before it wrote anything.
+func Refuse(err error) error { return &exitError{Refused, err} }
 
 // said: the command came to its end and printed what it had to print.
 func said(err error) bool {
@@ -76,16 +80,20 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-func usagef(format string, args ...any) error {
-	return &usageError{fmt.Errorf(format, args...)}
+// Usagef is an error of the command line itself.
+func Usagef(format string, args ...any) error {
+	return Usage(fmt.Errorf(format, args...))
 }
+
+// Usage makes an error one of the command line itself.
+func Usage(err error) error { return &usageError{err} }
 
 // errTimeout is the cause of a context that --timeout has ended.
 var errTimeout = errors.New("--timeout is over")
 
-// ended says with which code a context that is over ends a command; OK while
+// Ended says with which code a context that is over ends a command; OK while
 // it is not.
-func ended(ctx context.Context) Code {
+func Ended(ctx context.Context) Code {
 	switch {
 	case ctx.Err() == nil:
 		return OK

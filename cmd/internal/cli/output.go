@@ -12,53 +12,58 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// choice is a flag with a fixed set of values. An unknown one is a usage error
+// Choice is a flag with a fixed set of values. An unknown one is a usage error
 // that names them all.
-type choice struct {
-	value   string
-	allowed []string
-	kind    string
+type Choice struct {
+	Value   string
+	Allowed []string
+	Kind    string
 }
 
-var _ pflag.Value = &choice{}
+var _ pflag.Value = &Choice{}
 
-func (c *choice) String() string { return c.value }
-func (c *choice) Type() string   { return c.kind }
+// String implements pflag.Value.
+func (c *Choice) String() string { return c.Value }
 
-func (c *choice) Set(value string) error {
-	if slices.Contains(c.allowed, value) {
-		c.value = value
+// Type implements pflag.Value.
+func (c *Choice) Type() string { return c.Kind }
+
+// Set implements pflag.Value.
+func (c *Choice) Set(value string) error {
+	if slices.Contains(c.Allowed, value) {
+		c.Value = value
 		return nil
 	}
-	return fmt.Errorf("choose one of %s", strings.Join(c.allowed, ", "))
+	return fmt.Errorf("choose one of %s", strings.Join(c.Allowed, ", "))
 }
 
-// addTo registers the flag and its completion.
-func (c *choice) addTo(command *cobra.Command, name, shorthand, usage string) {
+// AddTo registers the flag and its completion.
+func (c *Choice) AddTo(command *cobra.Command, name, shorthand, usage string) {
 	command.Flags().VarP(c, name, shorthand, usage)
-	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.allowed, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.Allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// format is -o of the commands that print lists.
-type format struct{ choice }
+// Output is -o of the commands that print lists.
+type Output struct{ Choice }
 
-func (f *format) addTo(command *cobra.Command) {
-	f.choice = choice{allowed: []string{"json", "yaml", "wide", "name"}, kind: "format"}
-	f.choice.addTo(command, "output", "o", "output format: json, yaml, wide or name (default: a table)")
+// AddTo registers the flag.
+func (f *Output) AddTo(command *cobra.Command) {
+	f.Choice = Choice{Allowed: []string{"json", "yaml", "wide", "name"}, Kind: "format"}
+	f.Choice.AddTo(command, "output", "o", "output format: json, yaml, wide or name (default: a table)")
 }
 
 // machine: the reader is a program, and gets a list in every case.
-func (f *format) machine() bool { return f.value == "json" || f.value == "yaml" }
+func (f *Output) machine() bool { return f.Value == "json" || f.Value == "yaml" }
 
-// write prints a list in the format asked for; people writes the table.
-func write[T report.Item](w io.Writer, f format, list report.List[T], people func(io.Writer) error) error {
-	return writeDocument(w, f, list, report.NamesOf(list.Items), people)
+// Write prints a list in the format asked for; people writes the table.
+func Write[T report.Item](w io.Writer, f Output, list report.List[T], people func(io.Writer) error) error {
+	return WriteDocument(w, f, list, report.NamesOf(list.Items), people)
 }
 
-// writeDocument prints whatever programs are to get; names are of its items.
-func writeDocument(w io.Writer, f format, document any, names []string, people func(io.Writer) error) error {
+// WriteDocument prints whatever programs are to get; names are of its items.
+func WriteDocument(w io.Writer, f Output, document any, names []string, people func(io.Writer) error) error {
 	var err error
-	switch f.value {
+	switch f.Value {
 	case "json":
 		err = report.Encode(w, document)
 	case "yaml":
@@ -74,28 +79,28 @@ func writeDocument(w io.Writer, f format, document any, names []string, people f
 	return nil
 }
 
-// listOnError prints an empty list for programs when a command failed before
+// ListOnError prints an empty list for programs when a command failed before
 // it printed its own.
-func listOnError(w io.Writer, f format, list any, cause error) error {
+func ListOnError(w io.Writer, f Output, list any, cause error) error {
 	if f.machine() && cause != nil && !said(cause) {
-		if err := writeDocument(w, f, list, nil, nil); err != nil {
+		if err := WriteDocument(w, f, list, nil, nil); err != nil {
 			return err
 		}
 	}
 	return cause
 }
 
-// listOnFlagError does the same for a command line that can't be understood,
+// ListOnFlagError does the same for a command line that can't be understood,
 // and whose flags are therefore not set.
-func listOnFlagError(a *app, c *cobra.Command, list any) {
+func ListOnFlagError(a *App, c *cobra.Command, list any) {
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return listOnError(a.streams.Out, outputAmong(a.args), list, &usageError{err})
+		return ListOnError(a.Streams.Out, outputAmong(a.Args), list, Usage(err))
 	})
 }
 
 // outputAmong finds the format in a command line, as far as it is one.
-func outputAmong(args []string) format {
-	var f format
+func outputAmong(args []string) Output {
+	var f Output
 	for i, arg := range args {
 		value := ""
 		switch {
@@ -107,7 +112,7 @@ func outputAmong(args []string) format {
 			value = args[i+1]
 		}
 		if value == "json" || value == "yaml" {
-			f.value = value
+			f.Value = value
 		}
 	}
 	return f

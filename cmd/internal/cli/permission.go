@@ -14,25 +14,25 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// purpose is what a connection is for, as `godwit rbac` is told it.
-type purpose struct {
-	program string // as a person types it
-	command permission.Command
-	scope   []string // arguments of `godwit rbac` that say of what
+// Purpose is what a connection is for, as `godwit rbac` is told it.
+type Purpose struct {
+	Program string // as a person types it
+	Command permission.Command
+	Scope   []string // arguments of `godwit rbac` that say of what
 }
 
 // grant is the command by which an administrator gives a user all permissions that the
 // purpose needs. The user can't: nobody grants a permission that they lack.
-func (p purpose) grant(user string) string {
-	words := append([]string{"rbac", "--for=" + string(p.command), subjectFlag(user)}, p.scope...)
+func (p Purpose) grant(user string) string {
+	words := append([]string{"rbac", "--for=" + string(p.Command), subjectFlag(user)}, p.Scope...)
 	for i := range words {
 		words[i] = quote.Shell(words[i])
 	}
-	return p.program + " " + strings.Join(words, " ") + " | kubectl apply -f -"
+	return p.Program + " " + strings.Join(words, " ") + " | kubectl apply -f -"
 }
 
-// remedy says who runs the command.
-func (p purpose) remedy(user string) string { return "an administrator runs: " + p.grant(user) }
+// Remedy says who runs the command.
+func (p Purpose) Remedy(user string) string { return "an administrator runs: " + p.grant(user) }
 
 func subjectFlag(user string) string {
 	s := permission.Subject(user)
@@ -42,18 +42,18 @@ func subjectFlag(user string) string {
 	return "--user=" + s.Name
 }
 
-// lacks is the problem of a user without some permissions.
-func (c *connection) lacks(user string, missing []permission.Permission) *problem {
-	return &problem{
-		reason:  report.ReasonForbidden,
-		message: fmt.Sprintf("%s lacks permissions: %s", user, permission.List(missing)),
-		remedy:  c.purpose.remedy(user),
+// Lacks is the problem of a user without some permissions.
+func (c *Connection) Lacks(user string, missing []permission.Permission) *Problem {
+	return &Problem{
+		Reason:  report.ReasonForbidden,
+		Message: fmt.Sprintf("%s lacks permissions: %s", user, permission.List(missing)),
+		Remedy:  c.Purpose.Remedy(user),
 	}
 }
 
-// denied returns what of the permissions the user lacks. It asks the API server, which
+// Denied returns what of the permissions the user lacks. It asks the API server, which
 // knows all of its authorizers; where that does not answer, nothing is taken for denied.
-func (c *connection) denied(ctx context.Context, needed []permission.Permission) []permission.Permission {
+func (c *Connection) Denied(ctx context.Context, needed []permission.Permission) []permission.Permission {
 	var all []permission.Permission
 	for _, p := range needed {
 		names := p.Names
@@ -70,7 +70,7 @@ func (c *connection) denied(ctx context.Context, needed []permission.Permission)
 	return all
 }
 
-func (c *connection) deniedOne(ctx context.Context, p permission.Permission, verb, name string) bool {
-	ok, err := kube.Allowed(ctx, c.client, kube.Grant{Verb: verb, Resource: p.Resource, Name: name, Namespace: p.Namespace})
+func (c *Connection) deniedOne(ctx context.Context, p permission.Permission, verb, name string) bool {
+	ok, err := kube.Allowed(ctx, c.Client, kube.Grant{Verb: verb, Resource: p.Resource, Name: name, Namespace: p.Namespace})
 	return err == nil && !ok
 }

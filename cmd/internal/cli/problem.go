@@ -14,105 +14,104 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// problem is an error as a person gets to see it: one line with the object, the
+// Problem is an error as a person gets to see it: one line with the object, the
 // cause and the next step. Commands that are several have a line each.
-type problem struct {
-	reason  string // of a blocker
-	message string
-	remedy  string
-	cause   error
+type Problem struct {
+	Reason  string // of a blocker
+	Message string
+	Remedy  string
+	Cause   error
 }
 
-func (p *problem) Error() string {
-	if p.remedy == "" {
-		return p.message
+func (p *Problem) Error() string {
+	if p.Remedy == "" {
+		return p.Message
 	}
-	return p.message + "; " + p.remedy
+	return p.Message + "; " + p.Remedy
 }
 
-func (p *problem) Unwrap() error { return p.cause }
+func (p *Problem) Unwrap() error { return p.Cause }
 
-func (p *problem) blocker() godwit.Blocker {
-	return godwit.Blocker{Reason: p.reason, Message: p.message, Remedy: p.remedy}
+// Blocker is the problem in the form of the reports.
+func (p *Problem) Blocker() godwit.Blocker {
+	return godwit.Blocker{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}
 }
 
 // errNoAnswer is the cause of a first request that took too long.
 var errNoAnswer = fmt.Errorf("connected, but got no answer within %v", firstAnswerTimeout)
 
-func badKubeconfig(err error) error {
+// BadKubeconfig says that the flags and the kubeconfig choose no cluster.
+func BadKubeconfig(err error) error {
 	remedy := "see what there is: kubectl config get-contexts"
 	if strings.Contains(err.Error(), "no such file") {
 		remedy = "name a file that exists by --kubeconfig or KUBECONFIG"
 	}
-	return &problem{reason: report.ReasonUnreadable, message: "no cluster is chosen: " + oneLine(err), remedy: remedy, cause: err}
+	return &Problem{Reason: report.ReasonUnreadable, Message: "no cluster is chosen: " + OneLine(err), Remedy: remedy, Cause: err}
 }
 
 func noKubeconfig(tried string) error {
-	return &problem{
-		reason:  report.ReasonUnreadable,
-		message: "no cluster is chosen: there is no kubeconfig, and nobody answers at kubectl's default " + tried,
-		remedy:  "name one: --kubeconfig FILE, or KUBECONFIG=FILE",
+	return &Problem{
+		Reason:  report.ReasonUnreadable,
+		Message: "no cluster is chosen: there is no kubeconfig, and nobody answers at kubectl's default " + tried,
+		Remedy:  "name one: --kubeconfig FILE, or KUBECONFIG=FILE",
 	}
 }
 
-func (c *connection) notKubernetes() error {
-	return &problem{
-		reason:  report.ReasonUnreadable,
-		message: c.where() + " answers, but is not a Kubernetes API server: it has no /version",
-		remedy:  "check the address with `kubectl config view --minify`",
+func (c *Connection) notKubernetes() error {
+	return &Problem{
+		Reason:  report.ReasonUnreadable,
+		Message: c.Where() + " answers, but is not a Kubernetes API server: it has no /version",
+		Remedy:  "check the address with `kubectl config view --minify`",
 	}
 }
 
-// explain turns what a request met into what a person can act on. What it does
+// Explain turns what a request met into what a person can act on. What it does
 // not know it passes on as it is.
-func (c *connection) explain(ctx context.Context, err error) *problem {
-	var known *problem
+func (c *Connection) Explain(ctx context.Context, err error) *Problem {
+	var known *Problem
 	switch {
 	case ctx.Err() != nil:
-		return &problem{reason: report.ReasonUnreadable, message: context.Cause(ctx).Error(), cause: context.Cause(ctx)}
+		return &Problem{Reason: report.ReasonUnreadable, Message: context.Cause(ctx).Error(), Cause: context.Cause(ctx)}
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, crdmigrator.ErrNotFound):
-		return &problem{reason: report.ReasonNotFound, message: err.Error(), remedy: "see what there is: kubectl get crd", cause: err}
 	case apierrors.IsUnauthorized(err):
-		return &problem{
-			reason:  report.ReasonUnreadable,
-			message: fmt.Sprintf("%s does not accept the credentials: they are expired or wrong", c.where()),
-			remedy:  "renew them, and check with: kubectl auth whoami",
-			cause:   err,
+		return &Problem{
+			Reason:  report.ReasonUnreadable,
+			Message: fmt.Sprintf("%s does not accept the credentials: they are expired or wrong", c.Where()),
+			Remedy:  "renew them, and check with: kubectl auth whoami",
+			Cause:   err,
 		}
 	case apierrors.IsForbidden(err):
 		return c.forbidden(ctx, err)
 	}
-	if why, ok := unreachable(err); ok {
-		return &problem{
-			reason:  report.ReasonUnreadable,
-			message: fmt.Sprintf("%s can't be reached: %s", c.where(), why),
-			remedy:  "check the address with `kubectl config view --minify`, or choose another cluster by --context",
-			cause:   err,
+	if why, ok := Unreachable(err); ok {
+		return &Problem{
+			Reason:  report.ReasonUnreadable,
+			Message: fmt.Sprintf("%s can't be reached: %s", c.Where(), why),
+			Remedy:  "check the address with `kubectl config view --minify`, or choose another cluster by --context",
+			Cause:   err,
 		}
 	}
-	return &problem{reason: report.ReasonUnreadable, message: oneLine(err), remedy: "check the server with `kubectl get --raw /readyz`, then try again", cause: err}
+	return &Problem{Reason: report.ReasonUnreadable, Message: OneLine(err), Remedy: "check the server with `kubectl get --raw /readyz`, then try again", Cause: err}
 }
 
 // forbidden names the permission that is missing and the command that grants it.
-func (c *connection) forbidden(ctx context.Context, err error) *problem {
+func (c *Connection) forbidden(ctx context.Context, err error) *Problem {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
 	d := status.Status().Details
 	if d == nil || d.Kind != "customresourcedefinitions" {
-		return &problem{reason: report.ReasonForbidden, message: oneLine(err), cause: err}
+		return &Problem{Reason: report.ReasonForbidden, Message: OneLine(err), Cause: err}
 	}
-	p := c.lacks(c.whoAmI(ctx), []permission.Permission{permission.ReadCRD(d.Name)})
-	p.cause = err
+	p := c.Lacks(c.WhoAmI(ctx), []permission.Permission{permission.ReadCRD(d.Name)})
+	p.Cause = err
 	return p
 }
 
-// unreachable says why no answer came; false for an error that is an answer.
-func unreachable(err error) (string, bool) {
+// Unreachable says why no answer came; false for an error that is an answer.
+func Unreachable(err error) (string, bool) {
 	var (
 		status   apierrors.APIStatus
 		timeout  net.Error
@@ -129,9 +128,10 @@ func unreachable(err error) (string, bool) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer in time", true
 	case errors.As(err, &wrapped):
-		return oneLine(wrapped.Err), true
+		return OneLine(wrapped.Err), true
 	}
 	return "", false
 }
 
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// OneLine is the text of an error without line breaks.
+func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

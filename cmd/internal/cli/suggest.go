@@ -9,9 +9,9 @@ import (
 // maxSuggestions is what fits a line.
 const maxSuggestions = 3
 
-// suggest finds the names that may have been meant by one that does not exist:
+// Suggest finds the names that may have been meant by one that does not exist:
 // first those whose plural, singular or kind it is, else those spelt alike.
-func suggest(name string, known []string) []string {
+func Suggest(name string, known []string) []string {
 	name = strings.ToLower(name)
 	type candidate struct {
 		name     string

@@ -10,7 +10,7 @@ import (
 // warnings prints those of the API server, each once, with the CRD that the request was
 // about: a deprecation does not name it.
 type warnings struct {
-	console *console
+	console *Console
 	mu      sync.Mutex
 	said    map[string]bool
 }
@@ -37,13 +37,13 @@ func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, code int,
 		w.said = map[string]bool{}
 	}
 	w.said[text] = true
-	w.console.printf("Warning: %s\n", text)
+	w.console.Printf("Warning: %s\n", text)
 }
 
 // aboutKey is where a context has the name of the CRD that requests are about.
 type aboutKey struct{}
 
-// about says that requests of the context are about a CRD.
-func about(ctx context.Context, crd string) context.Context {
+// About says that requests of the context are about a CRD.
+func About(ctx context.Context, crd string) context.Context {
 	return context.WithValue(ctx, aboutKey{}, crd)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/root"
 )
 
 func commandPage() (string, error) {
@@ -16,16 +16,16 @@ func commandPage() (string, error) {
 	if err := os.Setenv("KUBECACHEDIR", "$HOME/.kube/cache"); err != nil {
 		return "", err
 	}
-	root := cli.Command()
+	tree := root.Command()
 	var page strings.Builder
-	fmt.Fprintf(&page, "%s# Commands\n\n%s As a plugin of kubectl it is called `kubectl godwit`.\n\n", generated, sentence(root.Short))
+	fmt.Fprintf(&page, "%s# Commands\n\n%s As a plugin of kubectl it is called `kubectl godwit`.\n\n", generated, sentence(tree.Short))
 	commands := newTable("command", "what it does")
-	each(root, func(c *cobra.Command) {
+	each(tree, func(c *cobra.Command) {
 		commands.row("["+c.CommandPath()+"](#"+anchor(c)+")", sentence(c.Short))
 	})
 	page.WriteString(commands.String())
-	each(root, func(c *cobra.Command) { describe(&page, c) })
-	fmt.Fprintf(&page, "\n## Flags of every command\n\nThey choose cluster and user, and are kubectl's.\n\n```\n%s```\n", usages(root.PersistentFlags()))
+	each(tree, func(c *cobra.Command) { describe(&page, c) })
+	fmt.Fprintf(&page, "\n## Flags of every command\n\nThey choose cluster and user, and are kubectl's.\n\n```\n%s```\n", usages(tree.PersistentFlags()))
 	return page.String(), nil
 }
 

@@ -20,7 +20,7 @@ var goName = regexp.MustCompile(`^\w+`)
 // kindPage is about a kind, by its plural, with an example of one.
 func kindPage(plural, example string) func() (string, error) {
 	return func() (string, error) {
-		text, err := os.ReadFile(filepath.Join(root, "api", "v1alpha1", "crd", "godwit.dev_"+plural+".yaml"))
+		text, err := os.ReadFile(filepath.Join(repository, "api", "v1alpha1", "crd", "godwit.dev_"+plural+".yaml"))
 		if err != nil {
 			return "", err
 		}

@@ -15,7 +15,7 @@ import (
 
 //go:generate go run .
 
-const root = "../../.." // of the repository, from here
+const repository = "../../.." // of the repository, from here
 
 // pages are the files of docs/reference.
 var pages = map[string]func() (string, error){
@@ -42,4 +42,4 @@ func main() {
 	}
 }
 
-func pathOf(page string) string { return filepath.Join(root, "docs", "reference", page) }
+func pathOf(page string) string { return filepath.Join(repository, "docs", "reference", page) }

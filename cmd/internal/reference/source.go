@@ -126,5 +126,5 @@ func told(name, doc string) string {
 }
 
 func parse(file string) (*ast.File, error) {
-	return parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(file)), nil, parser.ParseComments)
+	return parser.ParseFile(token.NewFileSet(), filepath.Join(repository, filepath.FromSlash(file)), nil, parser.ParseComments)
 }

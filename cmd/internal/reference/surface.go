@@ -23,7 +23,7 @@ type exported struct {
 // surfacePage lists what an embedder can name, so that a review sees what a change adds, changes or removes. It is read from
 // syntax alone: a promoted method is not listed, and a constant has its type where the source gives one.
 func surfacePage() (string, error) {
-	packages, err := importable(root)
+	packages, err := importable(repository)
 	if err != nil {
 		return "", err
 	}

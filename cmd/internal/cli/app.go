@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+)
+
+// App is one invocation of the program.
+type App struct {
+	Args    []string // without the program's name
+	Program string   // as a person types it: godwit, or kubectl godwit
+	Streams genericiooptions.IOStreams
+	Console *Console // stderr
+	Clock   clock.PassiveClock
+	Cluster *genericclioptions.ConfigFlags
+}
+
+// pluginPrefix is what kubectl's plugins are called: kubectl-godwit is run by
+// `kubectl godwit`.
+const pluginPrefix = "kubectl-"
+
+// New is an invocation with its arguments, of which the first is the name of the program.
+func New(args []string, streams genericiooptions.IOStreams, now clock.PassiveClock) *App {
+	return &App{
+		Args:    args[1:],
+		Program: programName(args[0]),
+		Streams: streams,
+		Console: NewConsole(streams.ErrOut),
+		Clock:   now,
+		Cluster: genericclioptions.NewConfigFlags(true),
+	}
+}
+
+func programName(path string) string {
+	base := strings.TrimSuffix(filepath.Base(path), ".exe")
+	if plugin, ok := strings.CutPrefix(base, pluginPrefix); ok {
+		return "kubectl " + plugin
+	}
+	return base
+}
+
+// Finish says what has not been said yet and chooses the exit code.
+func (a *App) Finish(ctx context.Context, command *cobra.Command, err error) Code {
+	var usage *usageError
+	var exited *exitError
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &exited):
+		if exited.err != nil {
+			a.Console.Problem(exited.err)
+		}
+		return exited.code
+	case Ended(ctx) != OK:
+		a.Console.Printf("interrupted, nothing was written\n")
+		return Ended(ctx)
+	case errors.Is(err, errTimeout):
+		a.Console.Problem(fmt.Errorf("%w, nothing was written; allow more time", errTimeout))
+		return TimedOut
+	case errors.As(err, &usage):
+		a.Console.Problem(err)
+		a.Console.Printf("See '%s --help'.\n", command.CommandPath())
+	default:
+		a.Console.Problem(err)
+	}
+	return Error
+}
+
+// Parent makes a command that only has subcommands: alone it prints its help,
+// and a name it does not know is an error.
+func Parent(c *cobra.Command) {
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		message := fmt.Sprintf("unknown command %q for %q", args[0], c.CommandPath())
+		c.SuggestionsMinimumDistance = 2 // cobra sets its default too late
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			message += ": did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return Usagef("%s", message)
+	}
+}
+
+// NoArguments is the Args of a command that takes none.
+func NoArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("%s takes no arguments, but was given %q", c.CommandPath(), args)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+const (
+	// DialTimeout is a sixth of client-go's: a server on the other side of the
+	// world accepts a connection within a second.
+	DialTimeout = 5 * time.Second
+	// firstAnswerTimeout is for a server that accepts connections and then says
+	// nothing.
+	firstAnswerTimeout = 8 * time.Second
+)
+
+// Connection is a cluster that has answered, as a certain user.
+type Connection struct {
+	Config  *rest.Config
+	Client  *rest.RESTClient
+	server  string
+	context string // of the kubeconfig; empty in a cluster
+	Purpose Purpose
+}
+
+// Dial chooses the cluster by kubectl's rules and makes sure that it answers.
+func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
+	loader := a.Cluster.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil && !clientcmd.IsEmptyConfig(err) {
+		return nil, BadKubeconfig(err)
+	}
+	config, err := a.Cluster.ToRESTConfig()
+	if err != nil {
+		return nil, BadKubeconfig(err)
+	}
+	config.Dial = (&net.Dialer{Timeout: DialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	config.WarningHandlerWithContext = &warnings{console: a.Console}
+	config.UserAgent = "godwit/" + Build().Version
+	c := &Connection{Config: config, server: config.Host, context: raw.CurrentContext, Purpose: p}
+	if *a.Cluster.Context != "" {
+		c.context = *a.Cluster.Context
+	}
+	if c.Client, err = plainClient(config); err != nil {
+		return nil, BadKubeconfig(err)
+	}
+	noConfig := clientcmd.IsEmptyConfig(clientcmd.Validate(raw)) && *a.Cluster.APIServer == ""
+	return c, c.greet(ctx, noConfig)
+}
+
+func plainClient(config *rest.Config) (*rest.RESTClient, error) {
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return rest.UnversionedRESTClientFor(config)
+}
+
+// greet finds out whether anybody answers and accepts the credentials, before
+// more is asked. Who may not read /version has an answer, too.
+func (c *Connection) greet(ctx context.Context, noConfig bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, firstAnswerTimeout, errNoAnswer)
+	defer cancel()
+	body, err := c.Client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
+	_, gone := Unreachable(err)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case err == nil && bytes.Contains(body, []byte(`"gitVersion"`)):
+		return nil
+	case errors.Is(context.Cause(ctx), errNoAnswer):
+		return c.Explain(context.WithoutCancel(ctx), errNoAnswer)
+	case ctx.Err() == nil && noConfig && gone:
+		return noKubeconfig(c.server)
+	case ctx.Err() == nil && (err == nil || apierrors.IsNotFound(err)):
+		return c.notKubernetes()
+	}
+	return c.Explain(ctx, err)
+}
+
+// WhoAmI is the name the API server knows the user by, or a placeholder.
+func (c *Connection) WhoAmI(ctx context.Context) string {
+	if name := kube.UserName(ctx, c.Client); name != "" {
+		return name
+	}
+	return "USER"
+}
+
+// Where names the cluster to a person.
+func (c *Connection) Where() string {
+	if c.context == "" {
+		return c.server
+	}
+	return c.server + " (context " + c.context + ")"
+}

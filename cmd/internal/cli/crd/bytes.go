@@ -1,0 +1,50 @@
+package crd
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// bytesFlag is an amount of bytes as Kubernetes writes it, or "none", which is
+// below 0 as in walk.Limits.
+type bytesFlag int64
+
+var _ pflag.Value = new(bytesFlag)
+
+const (
+	noBytes = "none"
+
+	// leastBytes is below what anybody wants: 512 for 512Mi would write one
+	// object each five minutes.
+	leastBytes = 1 << 20
+)
+
+func (b *bytesFlag) Set(text string) error {
+	if text == noBytes {
+		*b = -1
+		return nil
+	}
+	q, err := resource.ParseQuantity(text)
+	switch {
+	case err != nil, q.Cmp(*resource.NewQuantity(q.Value(), q.Format)) != 0: // 100m is a tenth of a byte
+		return errors.New("write an amount of bytes such as 512Mi, or none")
+	case q.Value() < leastBytes:
+		return fmt.Errorf("it must be at least %s; none means no limit", bytesText(leastBytes))
+	}
+	*b = bytesFlag(q.Value())
+	return nil
+}
+
+func (b *bytesFlag) Type() string { return "quantity" }
+
+func (b *bytesFlag) String() string {
+	if *b < 0 {
+		return noBytes
+	}
+	return bytesText(int64(*b))
+}
+
+func bytesText(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }

@@ -1,0 +1,120 @@
+package crd
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+type checkOptions struct {
+	*cli.App
+	input
+	output cli.Output
+}
+
+func checkCommand(a *cli.App) *cobra.Command {
+	o := &checkOptions{App: a}
+	c := &cobra.Command{
+		Use:   "check -f {FILE|DIR|-}...",
+		Short: "Tell before a release whether the cluster would refuse its definitions, or strand data",
+		Long: "Compare the CustomResourceDefinitions of your next release with those of the cluster:\n" +
+			"would the API server refuse them, or would it take them and leave objects behind that\n" +
+			"can no longer be read or applied? It changes nothing: it reads, and asks the API server\n" +
+			"for a dry run. Where a version goes it reads the metadata of all objects, page by page.\n\n" +
+			"Files are YAML or JSON, with any number of documents; lists are looked into, objects of\n" +
+			"other kinds passed over. Definitions that are only in the cluster are no matter of it.\n\n" +
+			"Verdicts: Safe, Refused (the API server would), Stranding (it would not, and should),\n" +
+			"Unknown (what decides can't be read). Reasons marked · are notes.\n" +
+			"Exit codes: 0 all are safe, 3 some are refused or stranding, 1 some are unknown, 2 error.",
+		Example: "  # In the pipeline of your operator, against a cluster of the last release\n  " + a.Program + " crd check -f config/crd\n\n" +
+			"  # What a chart or an overlay renders\n  kubectl kustomize config/default | " + a.Program + " crd check -f -\n\n" +
+			"  # Before you install somebody else's release, for a script\n  " + a.Program + " crd check -f release.yaml -o json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usagef("files are given by -f: %s", a.Program+" crd check -f "+strings.Join(args, " -f "))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := o.parse(c, a.Streams.In)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return cli.ListOnError(a.Streams.Out, o.output, report.CheckList(nil), err)
+		},
+	}
+	o.addTo(c)
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *checkOptions) run(ctx context.Context) error {
+	releases, err := o.read(o.Streams.In)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(releases))
+	for i, r := range releases {
+		names[i] = r.name
+	}
+	s, err := connect(ctx, o.App, cli.Purpose{Program: o.Program, Command: permission.CRDCheck, Scope: names}, crdmigrator.Options{})
+	if err != nil {
+		return err
+	}
+	items := make([]report.CRDCheck, len(releases))
+	for i, r := range releases {
+		if items[i], err = s.check(cli.About(ctx, r.name), r); err != nil {
+			return s.explain(ctx, err)
+		}
+	}
+	err = cli.Write(o.Streams.Out, o.output, report.CheckList(items), func(w io.Writer) error {
+		return report.WriteChecks(w, o.Style(o.Streams.Out, o.output), items)
+	})
+	if err != nil {
+		return err
+	}
+	return cli.Exit(checkCode(items))
+}
+
+func (s *session) check(ctx context.Context, r release) (report.CRDCheck, error) {
+	if r.crd == nil {
+		return report.CRDCheck{Name: r.name, Verdict: string(crdmigrator.Refused), Reasons: []crdmigrator.CheckReason{{
+			Verdict: crdmigrator.Refused,
+			Reason:  report.ReasonAPIVersionRemoved,
+			Message: r.name + " is written in apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 has removed",
+			Remedy:  "write it in apiextensions.k8s.io/v1: the schema moves into each version",
+		}}}, nil
+	}
+	var c crdmigrator.Check
+	err := patiently(ctx, func() (err error) {
+		c, err = s.Check(ctx, r.crd)
+		return err
+	})
+	for i := range c.Reasons {
+		if c.Reasons[i].Reason == crdmigrator.ReasonForbidden {
+			c.Reasons[i].Remedy = s.Purpose.Remedy(s.WhoAmI(ctx))
+		}
+	}
+	return report.CRDCheck{Name: c.Name, Verdict: string(c.Verdict), RemovedVersions: c.RemovedVersions, Reasons: c.Reasons}, err
+}
+
+func checkCode(items []report.CRDCheck) cli.Code {
+	code := cli.OK
+	for _, item := range items {
+		switch crdmigrator.Verdict(item.Verdict) {
+		case crdmigrator.Refused, crdmigrator.Stranding:
+			code = cli.Worst(code, cli.Refused)
+		case crdmigrator.Unknown:
+			code = cli.Worst(code, cli.Pending)
+		}
+	}
+	return code
+}

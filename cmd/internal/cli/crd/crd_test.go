@@ -1,0 +1,197 @@
+package crd
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+func TestCheckCode(t *testing.T) {
+	cases := map[string]struct {
+		verdicts []string
+		want     cli.Code
+	}{
+		"all safe":                  {[]string{"Safe", "Safe"}, cli.OK},
+		"one unknown":               {[]string{"Safe", "Unknown"}, cli.Pending},
+		"refused outweighs unknown": {[]string{"Refused", "Unknown"}, cli.Refused},
+		"stranding, as bad as that": {[]string{"Unknown", "Stranding"}, cli.Refused},
+	}
+	for name, tc := range cases {
+		var items []report.CRDCheck
+		for _, v := range tc.verdicts {
+			items = append(items, report.CRDCheck{Verdict: v})
+		}
+		if got := checkCode(items); got != tc.want {
+			t.Errorf("%s: checkCode = %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestCodesOfWhatIsUnknown(t *testing.T) {
+	unknown := finding{name: "a.example.com", plan: crdmigrator.Plan{State: crdmigrator.StateUnknown}}
+	clean := finding{name: "b.example.com", plan: crdmigrator.Plan{State: crdmigrator.Clean}}
+	blocked := finding{name: "c.example.com", plan: crdmigrator.Plan{State: crdmigrator.Blocked}}
+	if got := planCode([]finding{clean, unknown, blocked}); got != cli.Error {
+		t.Errorf("plan ends with %d, want %d: what is unknown outweighs what is known", got, cli.Error)
+	}
+	items := []report.CRDRunReport{{Name: "b.example.com", Result: report.Nothing}, {Name: "a.example.com", Result: report.Unknown}}
+	if got := runCode(items, []finding{clean, unknown}); got != cli.Error {
+		t.Errorf("run ends with %d, want %d", got, cli.Error)
+	}
+}
+
+func TestPassageResult(t *testing.T) {
+	complete := func(c godwit.Counts) crdmigrator.Report {
+		return crdmigrator.Report{Storage: walk.Report{Counts: c, Complete: true}}
+	}
+	broken := errors.New("the server is gone")
+	throttled := fmt.Errorf("migrate widgets: %w", &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonThrottled})
+	cases := map[string]struct {
+		reason string
+		passage
+		want report.Result
+	}{
+		"all migrated":      {"the usual end", passage{report: complete(godwit.Counts{Migrated: 2}), wrote: true}, report.Succeeded},
+		"no objects":        {"there was only the list to trim", passage{report: complete(godwit.Counts{})}, report.Succeeded},
+		"clean":             {"the library made no pass", passage{}, report.Nothing},
+		"one failed":        {"others did not", passage{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, report.Partial},
+		"one deferred":      {"it is not done", passage{report: complete(godwit.Counts{Deferred: 1})}, report.Partial},
+		"trimmed meanwhile": {"somebody else finished what we began", passage{wrote: true}, report.Succeeded},
+		"error at once":     {"nothing was written", passage{err: broken}, report.Failed},
+		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, report.Partial},
+		"blocked":           {"refused before the first write", passage{err: &crdmigrator.BlockedError{}}, report.Blocked},
+		"blocked later":     {"something was written, so it was not refused", passage{err: &crdmigrator.BlockedError{}, wrote: true}, report.Partial},
+		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, report.Unknown},
+		"not readable":      {"a user has to act before a run", passage{err: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonUnreadableObjects}}, report.Blocked},
+		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, report.Partial},
+		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, report.Nothing},
+		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, report.Partial},
+	}
+	for name, tc := range cases {
+		if got := tc.result(); got != tc.want {
+			t.Errorf("%s: result() = %s, want %s: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
+func TestBareName(t *testing.T) {
+	for given, want := range map[string]string{
+		"a.example.com": "a.example.com", "crd/a.example.com": "a.example.com", "crds/a.example.com": "a.example.com",
+		"customresourcedefinition.apiextensions.k8s.io/a.example.com": "a.example.com", "pod/a": "pod/a",
+	} {
+		if got := bareName(given); got != want {
+			t.Errorf("bareName(%q) = %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestSettleOfZeroMeansNoTime(t *testing.T) {
+	for text, want := range map[string]time.Duration{"0s": -1, "0": -1, "1s": time.Second, "75s": crdmigrator.DefaultSettle} {
+		var s settleFlag
+		if err := s.Set(text); err != nil || s.policy() != want {
+			t.Errorf("--settle=%s: policy %v, error %v; want %v", text, s.policy(), err, want)
+		}
+	}
+}
+
+func TestBytesFlag(t *testing.T) {
+	cases := map[string]struct {
+		text, reason string
+		want         int64
+		shown        string // empty: refused
+	}{
+		"binary":        {"512Mi", "as Kubernetes counts memory", 512 << 20, "512Mi"},
+		"decimal":       {"2G", "shown in whole powers of two", 2_000_000_000, "1953125Ki"},
+		"with a point":  {"1.5Gi", "whole bytes", 3 << 29, "1536Mi"},
+		"the least":     {"1Mi", "room for an ordinary object", 1 << 20, "1Mi"},
+		"none":          {"none", "no limit must be said", -1, "none"},
+		"zero":          {"0", "it could mean either", 0, ""},
+		"below zero":    {"-512Mi", "so could this", 0, ""},
+		"no unit":       {"512", "512 bytes would be one object each five minutes", 0, ""},
+		"MB":            {"512MB", "not a unit of Kubernetes", 0, ""},
+		"milli":         {"512m", "m is a thousandth, whatever was meant", 0, ""},
+		"a word":        {"unlimited", "there is one word for it", 0, ""},
+		"beyond 64 bit": {"1e30", "it can't be counted", 0, ""},
+		"empty":         {"", "a variable that was not set", 0, ""},
+	}
+	for name, tc := range cases {
+		var b bytesFlag
+		err := b.Set(tc.text)
+		if (err == nil) != (tc.shown != "") || int64(b) != tc.want || err == nil && b.String() != tc.shown {
+			t.Errorf("%s: Set(%q) makes %d, shown as %s, error %v; want %d, shown as %q: %s", name, tc.text, b, b.String(), err, tc.want, tc.shown, tc.reason)
+		}
+	}
+}
+
+// stubPace waits so long for the byte budget.
+type stubPace time.Duration
+
+func (s stubPace) WaitsForBytes() time.Duration { return time.Duration(s) }
+
+func TestViewText(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	objects := int64(2000)
+	moved := func(c godwit.Counts, remaining int64) func(*view) {
+		return func(v *view) {
+			v.moved(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
+			v.moved(crdmigrator.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
+		}
+	}
+	servers := []crdmigrator.Server{{Name: "apiserver-a"}}
+	cases := map[string]struct {
+		reason  string
+		plan    crdmigrator.Plan
+		happens func(*view)
+		after   time.Duration
+		want    string
+	}{
+		"begun":     {"the plan knows how many", crdmigrator.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
+		"uncounted": {"no number is made up", crdmigrator.Plan{}, func(*view) {}, 0, "listing objects"},
+		"a list that fails": {"the webhook is named while the run waits", crdmigrator.Plan{}, func(v *view) {
+			v.moved(crdmigrator.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
+		}, 0, `listing objects, trying again after: conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`},
+		"on its way":    {"rate and rest", crdmigrator.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
+		"grown":         {"more objects than planned for", crdmigrator.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
+		"resumed":       {"what was skipped says nothing of the rate", crdmigrator.Plan{Objects: &objects, Resumes: true}, moved(godwit.Counts{Skipped: 1000, Migrated: 500}, 400), 5 * time.Second, "1,500 of 2,000 objects, 100/s, 5s left"},
+		"with failures": {"they are not to be missed", crdmigrator.Plan{}, moved(godwit.Counts{Migrated: 1, Failed: 2}, -1), 0, "3 objects, 2 failed"},
+		"settling": {"the time counts down", crdmigrator.Plan{}, func(v *view) {
+			v.settling(&crdmigrator.NotSettledError{Wait: 40 * time.Second}, start)
+		}, 10 * time.Second, "settling, 30s left"},
+		"for a server": {"nobody knows how long", crdmigrator.Plan{}, func(v *view) {
+			v.settling(&crdmigrator.NotSettledError{Servers: servers}, start)
+		}, time.Second, "waiting for 1 API server to adopt the storage version"},
+		"for a silent one": {"that may be for ever", crdmigrator.Plan{}, func(v *view) {
+			v.settling(&crdmigrator.NotSettledError{Servers: servers, Silent: servers}, start)
+		}, time.Second, "waiting for a silent API server"},
+	}
+	for name, tc := range cases {
+		v := &view{plan: tc.plan, pace: stubPace(0)}
+		tc.happens(v)
+		if got := v.text(start.Add(tc.after)); got != tc.want {
+			t.Errorf("%s: text() = %q, want %q: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
+// TestViewTextNamesTheByteBudget instead of guessing how long the rest takes.
+func TestViewTextNamesTheByteBudget(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		0:                                 "1 of 2 objects, 1/s, 1s left",
+		time.Millisecond:                  "1 of 2 objects, 1/s, waiting 1s for --max-bytes-per-5m",
+		200*time.Second + time.Second/100: "1 of 2 objects, 1/s, waiting 3m20s for --max-bytes-per-5m",
+	} {
+		now := time.Now()
+		v := &view{pace: stubPace(wait)}
+		v.moved(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
+		if got := v.text(now.Add(time.Second)); got != want {
+			t.Errorf("while the budget makes it wait %v, text() = %q, want %q", wait, got, want)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package crd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+)
+
+// input is -f, as kubectl has it.
+type input struct {
+	files     []string
+	recursive bool
+}
+
+// release is one definition of the next release, and where it was read.
+type release struct {
+	name   string
+	source string
+	crd    *apiextensionsv1.CustomResourceDefinition // nil for a version of the API that is gone
+}
+
+func (i *input) addTo(c *cobra.Command) {
+	c.Flags().StringSliceVarP(&i.files, "filename", "f", nil, "file, folder or URL with the definitions of the next release; - is stdin")
+	c.Flags().BoolVarP(&i.recursive, "recursive", "R", false, "look into the folders of a folder, too")
+	extensions := make([]string, len(resource.FileExtensions))
+	for n, e := range resource.FileExtensions {
+		extensions[n] = strings.TrimPrefix(e, ".")
+	}
+	_ = c.MarkFlagFilename("filename", extensions...)
+}
+
+// parse checks what can be checked without reading.
+func (i *input) parse(c *cobra.Command, in io.Reader) error {
+	switch stdin := slices.Contains(i.files, "-"); {
+	case c.Flags().Changed("namespace"):
+		return cli.Usagef("--namespace means nothing here: customresourcedefinitions span all namespaces")
+	case len(i.files) == 0 || slices.Contains(i.files, ""):
+		return cli.Usagef("which definitions? give -f FILE, -f DIR, or -f - for stdin")
+	case stdin && cli.IsTerminal(in):
+		return cli.Usagef("-f - reads stdin, which is a terminal: pipe the definitions into it")
+	}
+	return nil
+}
+
+// read finds the definitions in the input, each once.
+func (i *input) read(in io.Reader) ([]release, error) {
+	builder := resource.NewLocalBuilder().Unstructured().Flatten()
+	var paths []string
+	for _, f := range i.files {
+		if f == "-" {
+			builder.Stream(in, "stdin")
+		} else {
+			paths = append(paths, f)
+		}
+	}
+	if len(paths) > 0 {
+		builder.FilenameParam(false, &resource.FilenameOptions{Filenames: paths, Recursive: i.recursive})
+	}
+	infos, err := builder.Do().Infos()
+	if err != nil {
+		return nil, &cli.Problem{Message: strings.TrimPrefix(cli.OneLine(err), "error "), Cause: err}
+	}
+	var releases []release
+	for _, info := range infos {
+		r, ok, err := releaseOf(info)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if at := slices.IndexFunc(releases, func(other release) bool { return other.name == r.name }); at >= 0 {
+			return nil, fmt.Errorf("%s is there twice, in %s and in %s: which one is released?", r.name, releases[at].source, r.source)
+		}
+		releases = append(releases, r)
+	}
+	if len(releases) == 0 {
+		return nil, fmt.Errorf("no CustomResourceDefinition in %s, and %s", strings.Join(i.files, ", "),
+			report.Count(int64(len(infos)), "object of another kind", "objects of other kinds"))
+	}
+	return releases, nil
+}
+
+// releaseOf passes over what is no definition.
+func releaseOf(info *resource.Info) (release, bool, error) {
+	object, ok := info.Object.(*unstructured.Unstructured)
+	gvk := info.Object.GetObjectKind().GroupVersionKind()
+	if !ok || gvk.Group != apiextensionsv1.GroupName || gvk.Kind != "CustomResourceDefinition" {
+		return release{}, false, nil
+	}
+	r := release{name: object.GetName(), source: info.Source}
+	switch {
+	case r.name == "":
+		return r, false, fmt.Errorf("a CustomResourceDefinition in %s has no metadata.name", info.Source)
+	case gvk.Version == "v1beta1":
+		return r, true, nil
+	case gvk.Version != "v1":
+		return r, false, fmt.Errorf("%s in %s is written in %s, which this release does not know", r.name, info.Source, gvk.GroupVersion())
+	}
+	r.crd = &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, r.crd); err != nil {
+		return r, false, fmt.Errorf("%s in %s is not a CustomResourceDefinition: %w", r.name, info.Source, errors.New(cli.OneLine(err)))
+	}
+	return r, true, nil
+}

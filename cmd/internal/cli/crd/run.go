@@ -1,0 +1,244 @@
+package crd
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	maxBytesFlag = "max-bytes-per-5m"
+)
+
+type runOptions struct {
+	*cli.App
+	Selection
+	policy      policyFlags
+	output      cli.Output
+	yes         bool
+	dryRun      cli.Choice
+	write       WriteFlag
+	maxInFlight cli.CountFlag
+	maxRate     cli.RateFlag
+	maxBytes    bytesFlag
+	noTrim      bool
+	timeout     cli.DurationFlag
+}
+
+func runCommand(a *cli.App) *cobra.Command {
+	o := &runOptions{App: a, maxInFlight: walk.DefaultMaxInFlight, maxBytes: walk.DefaultMaxBytesPerFiveMinutes}
+	c := &cobra.Command{
+		Use:   "run {NAME... | -l SELECTOR | --all}",
+		Short: "Migrate objects to the storage version, then trim status.storedVersions",
+		Long: "Write every object again at the storage version of its CustomResourceDefinition,\n" +
+			"without changing it, and then remove the old versions from status.storedVersions.\n" +
+			"Entries of metadata.managedFields that name a version which is not served are removed,\n" +
+			"since server-side apply fails on them once the version is gone.\n\n" +
+			"The write is first tried on one object of each namespace, as a dry run: if admission\n" +
+			"denies it the run is refused, see --accept-denials.\n\n" +
+			"Nothing is written before every API server is known to use the storage version; see\n" +
+			"--settle. An interrupted run leaves a checkpoint, and the same command resumes it.\n\n" +
+			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and\n" +
+			"nothing written, 4 some objects failed, 2 error or unknown, 124 --timeout, 130 interrupted.\n" +
+			"A CRD that is being deleted is a refusal only if it is named.",
+		Example: "  # Migrate one definition; asks before it writes\n  " + a.Program + " crd run httproutes.gateway.networking.k8s.io\n\n" +
+			"  # Everything there is, in a script, gently\n  " + a.Program + " crd run --all --yes --max-rate=50 -o json\n\n" +
+			"  # Which objects would admission refuse?\n  " + a.Program + " crd run --all --dry-run=server",
+		ValidArgsFunction: CompleteNames(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.Parse(c, args, false)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return cli.ListOnError(a.Streams.Out, o.output, report.RunReportList(nil), err)
+		},
+	}
+	cli.ListOnFlagError(a, c, report.RunReportList(nil))
+	o.addFlags(c)
+	return c
+}
+
+func (o *runOptions) addFlags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false // targets first, then what changes, then pace
+	o.AddTo(c)
+	flags.BoolVar(&o.All, "all", false, "all customresourcedefinitions")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient, cli.DryRunServer}, Kind: "string"}
+	o.dryRun.AddTo(c, "dry-run", "", "none; client: say what there is to do; server: send every write, to be checked and not carried out")
+	o.write.AddTo(c)
+	o.policy.addTo(flags)
+	flags.BoolVar(&o.noTrim, "no-trim", false, "leave status.storedVersions as it is")
+	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
+	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
+	flags.Var(&o.maxBytes, maxBytesFlag, "how many bytes may be written to etcd within five minutes, the time between two "+
+		"compactions; none: no limit, at the risk that etcd fills up and refuses all writes")
+	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
+	o.output.AddTo(c)
+}
+
+func (o *runOptions) migratorOptions() crdmigrator.Options {
+	policy := o.policy.policy()
+	policy.Write = o.write.Write()
+	return crdmigrator.Options{
+		Policy: policy,
+		Limiter: walk.NewLimiter(walk.Limits{
+			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate), MaxBytesPerFiveMinutes: int64(o.maxBytes),
+		}),
+		NoTrim:   o.noTrim,
+		DryRun:   o.dryRun.Value == cli.DryRunServer,
+		Rehearse: o.dryRun.Value != cli.DryRunServer, // which tries every object
+	}
+}
+
+func (o *runOptions) changes() bool { return o.dryRun.Value == cli.DryRunNone }
+
+func (o *runOptions) run(ctx context.Context) error {
+	if o.changes() && !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("run")
+	}
+	ctx, cancel := o.timeout.Limit(ctx)
+	defer cancel()
+	s, findings, err := look(ctx, o.App, permission.CRDRun, o.Selection, o.migratorOptions())
+	if err != nil {
+		return err
+	}
+	if items, refused := refuseUnreadable(o.Selection, findings); refused {
+		if err := o.writeRuns(items, findings); err != nil {
+			return err
+		}
+		sayProblems(o.App, findings)
+		return cli.Exit(cli.Error)
+	}
+	sayLacking(ctx, o.App, s, findings)
+	if o.changes() && !o.yes && mayWrite(findings) {
+		if err := ask(ctx, o.App, s, findings); err != nil {
+			return err
+		}
+	} else if o.dryRun.Value != cli.DryRunClient {
+		sayWarnings(o.App, findings)
+	}
+	said := o.SayEnding(ctx)
+	items, past := o.migrate(ctx, s, findings)
+	said()
+	if err := o.writeRuns(items, findings); err != nil {
+		return err
+	}
+	sayProblems(o.App, findings)
+	for _, name := range past {
+		o.Console.Printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, o.Program, name, crdmigrator.WriteStatusPatch)
+	}
+	return o.end(ctx, o.decisive(items), findings)
+}
+
+// decisive are the results that decide the exit code. A CRD that is being deleted
+// is a refusal only to a user who named it.
+func (o *runOptions) decisive(items []report.CRDRunReport) []report.CRDRunReport {
+	if len(o.Names) > 0 {
+		return items
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(item report.CRDRunReport) bool { return item.Result == report.Terminating })
+}
+
+// migrate carries out the plans, one after the other. For the CRDs in past,
+// another write gets past what objects failed for.
+func (o *runOptions) migrate(ctx context.Context, s *session, findings []finding) (items []report.CRDRunReport, past []string) {
+	r := &runner{session: s, dryRun: o.dryRun.Value, display: newDisplay(o.Console, o.dryRun.Value == cli.DryRunServer, s.limiter)}
+	for _, f := range findings {
+		if f.problem != nil && f.problem.Reason == report.ReasonNotFound {
+			continue // deleted since it was listed
+		}
+		items = append(items, r.one(ctx, f))
+	}
+	return items, r.past
+}
+
+// writeRuns leaves out of the table what is clean, and what only lacks permissions if
+// that is much, unless it was asked for by name or the table is wide.
+func (o *runOptions) writeRuns(items []report.CRDRunReport, findings []finding) error {
+	return cli.Write(o.Streams.Out, o.output, report.RunReportList(items), func(w io.Writer) error {
+		style := o.Style(o.Streams.Out, o.output)
+		if o.dryRun.Value == cli.DryRunClient {
+			return report.WritePlans(w, style, readable(findings), len(o.Names) > 0)
+		}
+		shown, folded := foldRuns(items, findings, len(o.Names) > 0 || style.Wide)
+		return report.WriteRuns(w, style, shown, folded)
+	})
+}
+
+// foldRuns parts what has a row from what is counted only.
+func foldRuns(items []report.CRDRunReport, findings []finding, all bool) (shown []report.CRDRunReport, folded report.Folded) {
+	if all {
+		return items, folded
+	}
+	pending, lacking := ready(findings), map[string]bool{}
+	for _, f := range findings {
+		if f.onlyLacks() {
+			lacking[f.name] = true
+		}
+	}
+	for _, item := range items {
+		switch {
+		case item.Result == report.Nothing && !pending[item.Name]:
+			folded.Clean++
+		case lacking[item.Name] && len(lacking) > report.ManyLacking:
+			folded.Lacking++
+		default:
+			shown = append(shown, item)
+		}
+	}
+	return shown, folded
+}
+
+// endRun chooses the code and says how to go on.
+func (o *runOptions) end(ctx context.Context, items []report.CRDRunReport, findings []finding) error {
+	code := runCode(items, findings)
+	if code == cli.OK || code == cli.Pending {
+		return cli.Exit(code) // it was through before the context ended
+	}
+	end := cli.Ended(ctx)
+	switch end {
+	case cli.TimedOut:
+		o.Console.Printf("stopped by --timeout; what was done is saved, resume with: %s\n", o.CommandLine())
+	case cli.Interrupted:
+		o.Console.Printf("interrupted; what was done is saved, resume with: %s\n", o.CommandLine())
+	}
+	return cli.Exit(cli.Worst(code, end))
+}
+
+func runCode(items []report.CRDRunReport, findings []finding) cli.Code {
+	code := cli.OK
+	pending := ready(findings)
+	for _, item := range items {
+		switch item.Result {
+		case report.Failed, report.Unknown:
+			code = cli.Worst(code, cli.Error)
+		case report.Partial:
+			code = cli.Worst(code, cli.Partial)
+		case report.Blocked, report.Terminating:
+			code = cli.Worst(code, cli.Refused)
+		case report.Nothing:
+			if pending[item.Name] { // a dry run
+				code = cli.Worst(code, cli.Pending)
+			}
+		}
+	}
+	return code
+}
+
+// ready are the definitions that were found with something to do.
+func ready(findings []finding) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range findings {
+		names[f.name] = f.problem == nil && f.plan.State != crdmigrator.Clean
+	}
+	return names
+}

@@ -1,0 +1,165 @@
+package crd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// Selection is which definitions a command is about.
+type Selection struct {
+	Names    []string
+	Selector string
+	All      bool
+}
+
+// AddTo registers the flag --selector.
+func (s *Selection) AddTo(c *cobra.Command) {
+	c.Flags().StringVarP(&s.Selector, "selector", "l", "", "only customresourcedefinitions with these labels, as in kubectl")
+}
+
+// Parse checks what can be checked without a cluster. all tells whether no
+// selection at all means everything.
+func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
+	if c.Flags().Changed("namespace") {
+		return cli.Usagef("--namespace means nothing here: customresourcedefinitions, and their migration, span all namespaces")
+	}
+	if _, err := labels.Parse(s.Selector); err != nil {
+		return cli.Usagef("invalid argument %q for \"-l, --selector\": %v", s.Selector, err)
+	}
+	s.Names = make([]string, len(args))
+	for i, name := range args {
+		if s.Names[i] = bareName(name); s.Names[i] == "" || strings.Contains(s.Names[i], "/") {
+			return cli.Usagef("%q is not the name of a customresourcedefinition", name)
+		}
+	}
+	chosen := 0
+	for _, given := range []bool{len(args) > 0, s.Selector != "", s.All} {
+		if given {
+			chosen++
+		}
+	}
+	switch {
+	case chosen > 1:
+		return cli.Usagef("choose by NAME, by --selector or by --all, one of them")
+	case chosen == 0 && !all:
+		return cli.Usagef("which customresourcedefinitions? give NAME..., --selector or --all; `%s plan` shows what there is", c.Parent().CommandPath())
+	}
+	return nil
+}
+
+// arguments are those of `godwit rbac` that say the same, with the write if it is not
+// the default one.
+func (s *Selection) arguments(w crdmigrator.Write) []string {
+	var all []string
+	if w != "" && w != crdmigrator.WritePatch {
+		all = append(all, "--write="+string(w))
+	}
+	switch {
+	case len(s.Names) > 0:
+		return append(all, s.Names...)
+	case s.Selector != "":
+		return append(all, "--selector="+s.Selector)
+	}
+	return append(all, "--all")
+}
+
+// bareName takes names as kubectl prints them with -o name, and short forms.
+func bareName(name string) string {
+	kind, rest, ok := strings.Cut(name, "/")
+	kinds := []string{
+		"crd", "crds", "customresourcedefinition", "customresourcedefinitions",
+		"customresourcedefinition.apiextensions.k8s.io", "customresourcedefinitions.apiextensions.k8s.io",
+	}
+	if ok && slices.Contains(kinds, kind) {
+		return rest
+	}
+	return name
+}
+
+// resolve lists the names that are meant, each once.
+func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) {
+	if len(sel.Names) > 0 {
+		var names []string
+		for _, name := range sel.Names {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return names, nil
+	}
+	names, err := s.Names(ctx, sel.Selector)
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	if len(names) == 0 && sel.Selector != "" {
+		// A selector with a typo must not pass as "nothing left to do".
+		return nil, &cli.Problem{
+			Reason:  report.ReasonNotFound,
+			Message: fmt.Sprintf("no customresourcedefinition on %s matches --selector %s", s.Where(), sel.Selector),
+			Remedy:  "see the labels: kubectl get crd --show-labels",
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// NamesOf lists the names that are meant, each once. It asks the cluster for them and for
+// nothing else.
+func NamesOf(ctx context.Context, a *cli.App, sel Selection) ([]string, error) {
+	s, err := connect(ctx, a, cli.Purpose{Program: a.Program, Command: permission.CRDVerify, Scope: sel.arguments("")}, crdmigrator.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return s.resolve(ctx, sel)
+}
+
+// CompleteNames completes NAME arguments from the cluster.
+func CompleteNames(a *cli.App) cobra.CompletionFunc {
+	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(c.Context(), cli.DialTimeout)
+		defer cancel()
+		s, err := connect(ctx, a, cli.Purpose{}, crdmigrator.Options{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, err := s.Names(ctx, "")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.DeleteFunc(names, func(name string) bool {
+			return !strings.HasPrefix(name, toComplete) || slices.Contains(given, name)
+		}), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// suggestNames adds to errors about definitions that do not exist the names
+// that may have been meant.
+func (s *session) suggestNames(ctx context.Context, findings []finding) {
+	var known []string
+	for i := range findings {
+		f := &findings[i]
+		if f.problem == nil || !errors.Is(f.problem, crdmigrator.ErrNotFound) {
+			continue
+		}
+		if known == nil {
+			var err error
+			if known, err = s.Names(ctx, ""); err != nil {
+				return
+			}
+		}
+		if near := cli.Suggest(f.name, known); len(near) > 0 {
+			f.problem.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+	}
+}

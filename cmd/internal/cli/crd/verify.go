@@ -1,0 +1,203 @@
+package crd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/etcd"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
+)
+
+type verifyOptions struct {
+	*cli.App
+	Selection
+	output cli.Output
+	etcd   etcd.Options
+}
+
+func verifyCommand(a *cli.App) *cobra.Command {
+	o := &verifyOptions{App: a}
+	c := &cobra.Command{
+		Use:   "verify [NAME...] [-l SELECTOR] --etcd-servers=URL",
+		Short: "Prove from etcd that every object is at the storage version",
+		Long: "Read etcd itself, and count at which version each object is stored: the one proof\n" +
+			"that asks no API server. It only reads. The etcd flags are kube-apiserver's own; on a\n" +
+			"control plane node they are in its manifest or command line.\n\n" +
+			"Exit codes: 0 proven, 1 not proven (old or unreadable objects), 2 error.",
+		Example: "  # On a kubeadm control plane node\n  " + a.Program + " crd verify --etcd-servers=https://127.0.0.1:2379 \\\n" +
+			"    --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt \\\n" +
+			"    --etcd-certfile=/etc/kubernetes/pki/apiserver-etcd-client.crt \\\n" +
+			"    --etcd-keyfile=/etc/kubernetes/pki/apiserver-etcd-client.key",
+		ValidArgsFunction: CompleteNames(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.Parse(c, args, true)
+			if err == nil && len(o.etcd.Servers) == 0 {
+				err = cli.Usagef("where is etcd? give --etcd-servers, as kube-apiserver has it")
+			}
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return cli.ListOnError(a.Streams.Out, o.output, report.VerifyReportList(nil), err)
+		},
+	}
+	cli.ListOnFlagError(a, c, report.VerifyReportList(nil))
+	o.AddTo(c)
+	flags := c.Flags()
+	flags.StringSliceVar(&o.etcd.Servers, "etcd-servers", nil, "URLs of etcd, comma separated")
+	flags.StringVar(&o.etcd.CAFile, "etcd-cafile", "", "certificate authority of etcd's serving certificate")
+	flags.StringVar(&o.etcd.CertFile, "etcd-certfile", "", "client certificate for etcd")
+	flags.StringVar(&o.etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
+	flags.StringVar(&o.etcd.Prefix, "etcd-prefix", etcdverify.DefaultPrefix, "prefix of all keys, as kube-apiserver has it")
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *verifyOptions) run(ctx context.Context) error {
+	kv, err := etcd.Open(ctx, o.etcd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = kv.Close() }()
+	s, findings, err := look(ctx, o.App, permission.CRDVerify, o.Selection, crdmigrator.Options{})
+	if err != nil {
+		return err
+	}
+	items, err := s.scanAll(ctx, kv, o.etcd, findings)
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		found := slices.IndexFunc(findings, func(f finding) bool { return f.name == items[i].Name })
+		items[i].Remedy = o.repair(findings[found], items[i].ByVersion)
+	}
+	err = cli.Write(o.Streams.Out, o.output, report.VerifyReportList(items), func(w io.Writer) error {
+		return report.WriteVerified(w, o.Style(o.Streams.Out, o.output), items)
+	})
+	if err != nil {
+		return err
+	}
+	sayProblems(o.App, findings)
+	return cli.Exit(verifyCode(items, findings))
+}
+
+func verifyCode(items []report.CRDVerifyReport, findings []finding) cli.Code {
+	code := cli.OK
+	for _, item := range items {
+		if !item.Proven() {
+			code = cli.Worst(code, cli.Pending)
+		}
+	}
+	for _, f := range findings {
+		if f.problem != nil {
+			code = cli.Worst(code, cli.Error)
+		}
+	}
+	return code
+}
+
+// errOtherEtcd: what was read would prove nothing about this cluster.
+var errOtherEtcd = errors.New("this is not the etcd of this cluster, or --etcd-prefix is wrong")
+
+// scanAll scans what could be read, and notes what could not be scanned. When
+// it is the wrong etcd for everything, that is said once.
+func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, findings []finding) ([]report.CRDVerifyReport, error) {
+	var items []report.CRDVerifyReport
+	var other error
+	for i := range findings {
+		f := &findings[i]
+		if f.problem != nil {
+			continue
+		}
+		item, err := s.scan(ctx, kv, o, *f)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err == nil:
+			items = append(items, item)
+			continue
+		case errors.Is(err, errOtherEtcd) && other == nil:
+			other = err
+		}
+		f.problem = &cli.Problem{Reason: report.ReasonUnreadable, Message: cli.OneLine(err), Cause: err}
+	}
+	if len(items) == 0 && other != nil {
+		return nil, other
+	}
+	return items, nil
+}
+
+// scan counts what etcd holds of one definition.
+func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f finding) (report.CRDVerifyReport, error) {
+	crd := f.facts.CRD
+	holds, err := kv.Holds(ctx, f.name, crd.UID)
+	if err != nil {
+		return report.CRDVerifyReport{}, err
+	}
+	if !holds {
+		return report.CRDVerifyReport{}, fmt.Errorf("etcd at %s has no %s of %s under %s: %w; compare with kube-apiserver's own "+
+			"flags --etcd-servers and --etcd-prefix", strings.Join(o.Servers, ","), f.name, s.Where(), o.Prefix, errOtherEtcd)
+	}
+	count, err := etcdverify.Scan(ctx, kv, o.Prefix, schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural})
+	if err != nil {
+		return report.CRDVerifyReport{}, err
+	}
+	return report.CRDVerifyReport{
+		Name:           f.name,
+		StorageVersion: f.plan.StorageVersion,
+		Objects:        count.Objects,
+		ByVersion:      count.ByVersion,
+		Unreadable:     count.Unreadable,
+		UnreadableWhy:  count.UnreadableWhy,
+	}, nil
+}
+
+func jsonList(words []string) string {
+	text, _ := json.Marshal(words) // of strings, which can't fail
+	return string(text)
+}
+
+// missingVersions are those that objects are stored at and that spec.versions does
+// not have. The API server can't read these objects, and takes none of the versions
+// in status.storedVersions, before they are back.
+func missingVersions(f finding, byVersion map[string]int64) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(byVersion)), func(version string) bool {
+		return slices.ContainsFunc(f.facts.CRD.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+	})
+}
+
+// repair is what brings objects at other versions to the storage version. Where
+// the API claims that there are none, the claim and the evidence of the run that
+// made it go first: a run believes both.
+func (o *verifyOptions) repair(f finding, byVersion map[string]int64) string {
+	var commands []string
+	if missing := missingVersions(f, byVersion); len(missing) > 0 {
+		commands = append(commands, crdmigrator.BringBack(f.name, missing...))
+	}
+	if f.plan.Trimmed {
+		stored := slices.Sorted(maps.Keys(byVersion))
+		if !slices.Contains(stored, f.plan.StorageVersion) {
+			stored = append(stored, f.plan.StorageVersion)
+		}
+		commands = append(commands, fmt.Sprintf(
+			`kubectl patch crd %s --subresource=status --type=json -p '[{"op": "replace", "path": "/status/storedVersions", "value": %s}]'`,
+			f.name, jsonList(stored)))
+	}
+	if _, ok := f.facts.CRD.Annotations[crdmigrator.CheckpointAnnotation]; ok {
+		commands = append(commands, fmt.Sprintf("kubectl annotate crd %s %s-", f.name, crdmigrator.CheckpointAnnotation))
+	}
+	return strings.Join(append(commands, o.Program+" crd run "+f.name), " && ")
+}

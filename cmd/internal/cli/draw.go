@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+const (
+	// BarEvery is how often the bar is redrawn: smooth, and cheap over ssh.
+	BarEvery = 150 * time.Millisecond
+	// barWidth leaves room for a name and a few words in 100 columns.
+	barWidth = 24
+)
+
+// Draw begins a bar, which shares the console until it is erased.
+func (c *Console) Draw(name string, total int64, text func() string) (*mpb.Progress, *mpb.Bar) {
+	drawn := mpb.New(mpb.WithOutput(c.out), mpb.WithRefreshRate(BarEvery), mpb.WithAutoRefresh())
+	bar := drawn.New(max(1, total), mpb.BarStyle().Filler("█").Tip("█").Padding("░").Lbound("").Rbound(""),
+		mpb.BarWidth(barWidth),
+		mpb.PrependDecorators(decor.Name(name+" ")),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + text() })),
+	)
+	c.share(drawn)
+	return drawn, bar
+}
+
+// Erase ends a bar and leaves no trace of it.
+func (c *Console) Erase(drawn *mpb.Progress, bar *mpb.Bar) {
+	bar.Abort(true)
+	drawn.Wait()
+	c.share(nil)
+}
+
+// lineEvery is often enough to see that something is happening and seldom
+// enough for a log.
+const lineEvery = 10 * time.Second
+
+// Repeat says a line every now and then, until it is stopped.
+func (c *Console) Repeat(line func(time.Time) string) (stop func()) {
+	done := make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		ticker := time.NewTicker(lineEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case now := <-ticker.C:
+				c.Printf("%s\n", line(now))
+			}
+		}
+	})
+	return func() { close(done); ticking.Wait() }
+}

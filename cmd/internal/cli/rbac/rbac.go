@@ -1,0 +1,246 @@
+// Package rbac has the command that prints roles: `godwit rbac`. It takes the flags of all domains.
+package rbac
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/revision"
+	"github.com/godwit-dev/godwit/cmd/internal/operator"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+const (
+	// forManager is the value of --for that stands for `godwit manager`.
+	forManager = "manager"
+	// everyGroup is RBAC's own word.
+	everyGroup = "*"
+)
+
+type rbacOptions struct {
+	crd.Selection
+	command         cli.Choice
+	users           []string
+	groups          []string
+	serviceAccounts []string
+	apiGroups       []string
+	allGroups       bool
+	controller      cli.Choice
+	family          cli.Choice
+	everywhere      bool
+	write           crd.WriteFlag
+}
+
+// Command is `godwit rbac`.
+func Command(a *cli.App) *cobra.Command {
+	o := &rbacOptions{}
+	c := &cobra.Command{
+		Use:   "rbac [--for=COMMAND] {--user=NAME | --group=NAME | --serviceaccount=NAMESPACE:NAME}... [CRD... | -l SELECTOR | --all | -n NAMESPACE | -A]",
+		Short: "Print the roles that a command or the manager needs, as one manifest for kubectl apply",
+		Long: "Print the roles and bindings that give users, groups or ServiceAccounts the permissions of\n" +
+			"one command, and no others. Every permission on the list is one that the command asks the\n" +
+			"API server for.\n\n" +
+			"The commands of `" + a.Program + " crd` need CustomResourceDefinitions: name them, or let --selector or\n" +
+			"--all read their names from the cluster. With --api-group the roles also hold for CRDs that\n" +
+			"an API group gets later. The commands of `" + a.Program + " revision` need a namespace, or -A.\n\n" +
+			"--for=manager, the default without a user or a group, prints what `" + a.Program + " manager` needs to\n" +
+			"migrate the custom resources of some API groups. With --all-groups it can write every\n" +
+			"object of the cluster: name the API groups where you can.\n\n" +
+			"To trim status.storedVersions, crd-run can patch the CRDs that it migrates; for the dry run\n" +
+			"of a release, crd-check can create CRDs and update the named ones.",
+		Example: "  # Let alice upgrade the revisions of one namespace\n  " + a.Program + " rbac --user=alice -n shop | kubectl apply -f -\n\n" +
+			"  # Let a team see what there is to migrate\n  " + a.Program + " rbac --for=crd-plan --group=platform --all | kubectl apply -f -\n\n" +
+			"  # What the manager needs\n  " + a.Program + " rbac --api-group=example.com --api-group=gateway.networking.k8s.io | kubectl apply -f -",
+		ValidArgsFunction: crd.CompleteNames(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.parse(a, c, args); err != nil {
+				return err
+			}
+			if o.command.Value == forManager {
+				return permission.Write(a.Streams.Out, o.manager().Objects())
+			}
+			return printPermissions(c.Context(), a, o)
+		},
+	}
+	o.addFlags(c)
+	return c
+}
+
+func (o *rbacOptions) addFlags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	commands := []string{forManager}
+	for _, one := range permission.Commands {
+		commands = append(commands, string(one))
+	}
+	o.command = cli.Choice{Allowed: commands, Kind: "command"}
+	o.command.AddTo(c, "for", "", "what the permissions are for: "+strings.Join(commands, ", ")+
+		" (default: manager without a user or a group; else revision-run with a namespace, and crd-run with CRDs)")
+	flags.StringArrayVar(&o.users, "user", nil, "a user, as the API server knows it; several times for several")
+	flags.StringArrayVar(&o.groups, "group", nil, "a group of users; several times for several")
+	flags.StringArrayVar(&o.serviceAccounts, "serviceaccount", nil, "a ServiceAccount as NAMESPACE:NAME; several times for several; that of the manager is godwit:godwit unless named")
+	o.AddTo(c)
+	flags.BoolVar(&o.All, "all", false, "all CRDs of the cluster, as it is now")
+	flags.StringArrayVar(&o.apiGroups, "api-group", nil, "all CRDs of an API group; several times for several")
+	flags.BoolVar(&o.allGroups, "all-groups", false, "all API groups; for the manager only")
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "revisions of all namespaces")
+	o.controller = cli.Choice{Value: operator.StorageVersionMigrator, Allowed: operator.Controllers, Kind: "string"}
+	o.controller.AddTo(c, "controller", "", "which controller of the manager")
+	revision.AddFamilyFlag(c, &o.family)
+	o.write.AddTo(c)
+}
+
+// parse checks what can be checked without a cluster.
+func (o *rbacOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
+	namespaced := c.Flags().Changed("namespace") || o.everywhere
+	ofCRDs := len(args) > 0 || o.Selector != "" || o.All || len(o.apiGroups) > 0
+	o.infer(namespaced, ofCRDs)
+	if err := o.checkSubjects(); err != nil {
+		return err
+	}
+	switch {
+	case o.command.Value == forManager:
+		return o.parseManager(namespaced, args)
+	case len(o.users)+len(o.groups)+len(o.serviceAccounts) == 0:
+		return cli.Usagef("for whom? give --user, --group or --serviceaccount")
+	case o.allGroups:
+		return cli.Usagef("--all-groups is for the manager; all CRDs are --all")
+	case o.command.Value == "":
+		return cli.Usagef("what for? give --for, or CRDs, or a namespace")
+	case !permission.Command(o.command.Value).OfCRDs():
+		return o.parseRevisions(a, c, ofCRDs)
+	case o.everywhere:
+		return cli.Usagef("--all-namespaces is for the commands of revision: CRDs span all namespaces")
+	case !ofCRDs && o.command.Value != string(permission.CRDVerify):
+		return cli.Usagef("which CRDs? give their names, --selector, --all or --api-group")
+	}
+	if err := o.checkAPIGroups(); err != nil {
+		return err
+	}
+	return o.Selection.Parse(c, args, true)
+}
+
+func (o *rbacOptions) checkSubjects() error {
+	for _, one := range o.serviceAccounts {
+		if namespace, name, ok := strings.Cut(one, ":"); !ok || namespace == "" || name == "" || strings.Contains(name, ":") {
+			return cli.Usagef("invalid argument %q for \"--serviceaccount\": write it as NAMESPACE:NAME", one)
+		}
+	}
+	if slices.Contains(o.users, "") || slices.Contains(o.groups, "") {
+		return cli.Usagef("--user and --group need a name")
+	}
+	return nil
+}
+
+// infer chooses the command where none is given.
+func (o *rbacOptions) infer(namespaced, ofCRDs bool) {
+	person := len(o.users)+len(o.groups) > 0
+	switch {
+	case o.command.Value != "":
+	case person && namespaced && !ofCRDs:
+		o.command.Value = string(permission.RevisionRun)
+	case person && ofCRDs && !namespaced:
+		o.command.Value = string(permission.CRDRun)
+	case !person:
+		o.command.Value = forManager
+	}
+}
+
+func (o *rbacOptions) parseRevisions(a *cli.App, c *cobra.Command, ofCRDs bool) error {
+	switch named := c.Flags().Changed("namespace"); {
+	case ofCRDs:
+		return cli.Usagef("--for=%s takes --namespace or --all-namespaces, and no CRDs", o.command.Value)
+	case named == o.everywhere:
+		return cli.Usagef("where? give --namespace or --all-namespaces, one of them")
+	case named && *a.Cluster.Namespace == "":
+		return cli.Usagef("--namespace has no name; all namespaces are --all-namespaces")
+	}
+	return nil
+}
+
+func (o *rbacOptions) parseManager(namespaced bool, args []string) error {
+	switch ofGroups := o.controller.Value == operator.StorageVersionMigrator; {
+	case len(o.users)+len(o.groups) > 0:
+		return cli.Usagef("the manager runs as a ServiceAccount: give --serviceaccount, or another --for")
+	case len(o.serviceAccounts) > 1:
+		return cli.Usagef("the manager runs as one ServiceAccount")
+	case len(args) > 0 || o.Selector != "" || o.All || namespaced:
+		return cli.Usagef("the roles of the manager are for API groups: --api-group=GROUP, several times, or --all-groups")
+	case !ofGroups && (o.allGroups || len(o.apiGroups) > 0):
+		return cli.Usagef("--api-group and --all-groups are for %s", operator.StorageVersionMigrator)
+	case ofGroups && o.allGroups && len(o.apiGroups) > 0:
+		return cli.Usagef("--api-group and --all-groups exclude each other")
+	case ofGroups && !o.allGroups && len(o.apiGroups) == 0:
+		return cli.Usagef("say which API groups: --api-group=GROUP, several times, or --all-groups")
+	}
+	return o.checkAPIGroups()
+}
+
+// checkAPIGroups refuses "", which would be the core group with every Secret in it.
+func (o *rbacOptions) checkAPIGroups() error {
+	for _, group := range o.apiGroups {
+		if !strings.Contains(group, ".") || len(validation.IsDNS1123Subdomain(group)) > 0 {
+			return cli.Usagef("%q is no API group of custom resources: write it as in example.com; every group is --all-groups, for the manager", group)
+		}
+	}
+	return nil
+}
+
+// manager says whom the manager runs as, and what it takes care of.
+func (o *rbacOptions) manager() operator.Rights {
+	r := operator.Rights{
+		Namespace: "godwit", ServiceAccount: "godwit", Feature: o.controller.Value, Groups: o.apiGroups, Writes: []crdmigrator.Write{o.write.Write()},
+	}
+	if len(o.serviceAccounts) > 0 {
+		r.Namespace, r.ServiceAccount, _ = strings.Cut(o.serviceAccounts[0], ":")
+	}
+	if o.allGroups {
+		r.Groups = []string{everyGroup}
+	}
+	return r
+}
+
+func (o *rbacOptions) subjects() []rbacv1.Subject {
+	var all []rbacv1.Subject
+	for _, name := range o.users {
+		all = append(all, permission.Subject(name))
+	}
+	for _, name := range o.groups {
+		all = append(all, permission.Group(name))
+	}
+	for _, one := range o.serviceAccounts {
+		namespace, name, _ := strings.Cut(one, ":")
+		all = append(all, permission.ServiceAccount(namespace, name))
+	}
+	return all
+}
+
+// printPermissions asks a cluster for no more than the names of CRDs, where a selector
+// or --all stands for them.
+func printPermissions(ctx context.Context, a *cli.App, o *rbacOptions) error {
+	scope := permission.Scope{
+		CRDs: o.Names, APIGroups: o.apiGroups, Listed: len(o.Names) == 0, Write: o.write.Write(), Family: revision.Families[o.family.Value].Describe(),
+	}
+	if !o.everywhere {
+		scope.Namespace = *a.Cluster.Namespace
+	}
+	if o.Selector != "" || o.All {
+		var err error
+		if scope.CRDs, err = crd.NamesOf(ctx, a, o.Selection); err != nil {
+			return err
+		}
+	}
+	objects, err := permission.Manifest(permission.Command(o.command.Value), scope, o.subjects())
+	if err != nil {
+		return err
+	}
+	return permission.Write(a.Streams.Out, objects)
+}

@@ -1,0 +1,106 @@
+package revision
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// ask shows what would be done and returns an error unless the answer is yes.
+func ask(ctx context.Context, a *cli.App, s *session, items []revision.Item) error {
+	list := report.NewRevisionPlanList(items, nil)
+	if err := report.WriteRevisionPlan(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), list); err != nil {
+		return err
+	}
+	a.Console.Printf("\nUpgrade them on %s? [y/N] ", s.Where())
+	return a.Confirm(ctx)
+}
+
+// end prints the report, chooses the code and says how to go on.
+func end(ctx context.Context, a *cli.App, f cli.Output, p *pass, began time.Time) error {
+	r := p.report()
+	r.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
+	err := cli.WriteDocument(a.Streams.Out, f, r, r.Names(), func(w io.Writer) error {
+		return report.WriteRevisionRun(w, a.Style(a.Streams.Out, f), r)
+	})
+	if err != nil {
+		return err
+	}
+	sayRetained(a, p)
+	code := runCode(p.counts, p.results)
+	switch end := cli.Ended(ctx); {
+	case p.err == nil:
+		return cli.Exit(code)
+	case end == cli.OK:
+		a.Console.Problem(p.session.explain(ctx, p.err))
+		return cli.Exit(cli.Worst(code, cli.Error))
+	case end == cli.TimedOut:
+		a.Console.Printf("stopped by --timeout; go on with: %s\n", a.CommandLine())
+		return cli.Exit(cli.Worst(code, end))
+	default:
+		a.Console.Printf("interrupted; go on with: %s\n", a.CommandLine())
+		return cli.Exit(cli.Worst(code, end))
+	}
+}
+
+// sayRetained names the command that ends what this one began.
+func sayRetained(a *cli.App, p *pass) {
+	if n, until := p.kept(revision.RolledBack); n > 0 {
+		a.Console.Printf("run again after %s to remove %s: %s\n", clockTime(until, a.Clock.Now()),
+			report.Count(n, "new revision", "new revisions"), a.CommandLine())
+	}
+	n, until := p.kept(revision.Retained)
+	if n == 0 {
+		return
+	}
+	a.Console.Printf("run again after %s to remove %s: %s\n", clockTime(until, a.Clock.Now()),
+		report.Count(n, "old revision", "old revisions"), a.CommandLine())
+	namespaces := p.namespaces()
+	for _, name := range namespaces[:min(len(namespaces), maxRollbackHints)] {
+		a.Console.Printf("until then, to go back: %s\n", a.Hint("revision rollback --all --namespace="+name))
+	}
+	if more := len(namespaces) - maxRollbackHints; more > 0 {
+		a.Console.Printf("and so in %s\n", report.Count(int64(more), "more namespace", "more namespaces"))
+	}
+}
+
+// maxRollbackHints bounds the lines of hints, since a rollback is of one namespace.
+const maxRollbackHints = 5
+
+// namespaces are those in which something is retained, in order.
+func (p *pass) namespaces() []string {
+	var all []string
+	for _, r := range p.results {
+		if r.Phase == revision.Retained && !slices.Contains(all, r.Namespace) {
+			all = append(all, r.Namespace)
+		}
+	}
+	return all
+}
+
+// runCode: what failed was not written to, so that a run that did nothing
+// else was refused. What is kept for good, as asked for, is not pending. A reference that
+// names what is gone never is the end of a run, whatever else was done.
+func runCode(c revision.Counts, results []revision.Result) cli.Code {
+	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.Held > 0
+	pending := c.Pending+c.Deferred+c.Held > 0
+	partial := c.Blocked+c.Failed > 0 && done
+	for _, r := range results {
+		pending = pending || r.Phase == revision.Retained && !r.Until.IsZero()
+		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling}, r.Reason)
+	}
+	switch {
+	case partial:
+		return cli.Partial
+	case c.Blocked+c.Failed > 0:
+		return cli.Refused
+	case pending:
+		return cli.Pending
+	}
+	return cli.OK
+}

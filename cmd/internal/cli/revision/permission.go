@@ -1,0 +1,69 @@
+package revision
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// purposeOf says what a revision command is for.
+func purposeOf(a *cli.App, c permission.Command, scope *selection) cli.Purpose {
+	where := []string{"--all-namespaces"}
+	if scope.namespace != "" {
+		where = []string{"--namespace=" + scope.namespace}
+	}
+	return cli.Purpose{Program: a.Program, Command: c, Scope: where}
+}
+
+// missing is an error that names the permissions that the user lacks and the command
+// that grants them; nil if there are none, or the API server does not say. namespace is
+// one of those in scope.
+func (s *session) missing(ctx context.Context, namespace string) error {
+	needed := permission.For(s.Purpose.Command, permission.Scope{Family: s.family.Describe(), Namespace: s.scope.namespace})
+	needed = slices.DeleteFunc(needed, func(p permission.Permission) bool { return p.Need == permission.Optional })
+	denied := slices.DeleteFunc(s.Connection.Denied(ctx, needed), func(p permission.Permission) bool {
+		return !s.served(ctx, p.Resource.Group) || p.Need == permission.RequiredIfEnforced && !s.enforced(ctx, namespace, p)
+	})
+	if len(denied) == 0 {
+		return nil
+	}
+	return s.Lacks(s.WhoAmI(ctx), denied)
+}
+
+// served tells whether there is anything to grant: a cluster without snapshots has none
+// of their resources.
+func (s *session) served(ctx context.Context, group string) bool {
+	return s.Client.Get().AbsPath("/apis", group).Do(ctx).Error() == nil
+}
+
+// enforced finds out by a dry run whether the API server lets only those block the
+// deletion of an owner who may set its finalizers. Another answer than that is left to
+// the run, which meets it again.
+func (s *session) enforced(ctx context.Context, namespace string, p permission.Permission) bool {
+	owners := s.family.Describe().Owners
+	at := slices.IndexFunc(owners, func(o revision.OwnerType) bool { return o.Group == p.Resource.Group })
+	block := true
+	body, err := json.Marshal(&appsv1.ControllerRevision{
+		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "godwit-permissions-", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: owners[at].GroupVersion().String(), Kind: owners[at].Kind, Name: "any", UID: "any", BlockOwnerDeletion: &block,
+		}}},
+		Data: runtime.RawExtension{Raw: []byte("{}")},
+	})
+	if err != nil {
+		return false
+	}
+	err = s.Client.Post().AbsPath("/apis/apps/v1/namespaces", namespace, "controllerrevisions").
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Param("dryRun", metav1.DryRunAll).Body(body).Do(ctx).Error()
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "blockOwnerDeletion")
+}

@@ -1,0 +1,108 @@
+package revision
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+func TestRevisionPlanCode(t *testing.T) {
+	held := &revision.Inventory{InUse: []revision.VersionUse{{Version: "v1"}}}
+	cases := map[string]struct {
+		actions []revision.Action
+		survey  *revision.Inventory
+		want    cli.Code
+	}{
+		"nothing there":                       {nil, nil, cli.OK},
+		"nothing left":                        {[]revision.Action{revision.UpToDate}, &revision.Inventory{}, cli.OK},
+		"unreferenced in a namespace":         {[]revision.Action{revision.Unreferenced}, nil, cli.OK},
+		"an unreferenced one holds a version": {[]revision.Action{revision.Unreferenced}, held, cli.Pending},
+		"a machine runs":                      {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, cli.Pending},
+		"to relabel":                          {[]revision.Action{revision.Relabel}, nil, cli.Pending},
+		"blocked outweighs what waits":        {[]revision.Action{revision.Blocked, revision.Upgrade}, held, cli.Refused},
+	}
+	for name, tc := range cases {
+		var items []revision.Item
+		for _, a := range tc.actions {
+			items = append(items, revision.Item{Action: a})
+		}
+		if got := planCode(items, tc.survey); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestRevisionRunCode(t *testing.T) {
+	kept := revision.Result{Phase: revision.Retained}
+	waits := revision.Result{Phase: revision.Retained, Item: revision.Item{Until: time.Unix(1, 0)}}
+	dangling := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonDangling}}
+	unanswered := revision.Result{Phase: revision.Pending, Item: revision.Item{Reason: revision.ReasonUnanswered}}
+	forbidden := revision.Result{Phase: revision.Analyzing, Item: revision.Item{Reason: revision.ReasonForbidden}}
+	cases := map[string]struct {
+		counts  revision.Counts
+		results []revision.Result
+		want    cli.Code
+	}{
+		"nothing to do":               {revision.Counts{UpToDate: 3}, nil, cli.OK},
+		"all gone":                    {revision.Counts{Succeeded: 3}, nil, cli.OK},
+		"kept for good":               {revision.Counts{Retained: 1}, []revision.Result{kept}, cli.OK},
+		"kept for a while":            {revision.Counts{Retained: 1}, []revision.Result{waits}, cli.Pending},
+		"a machine runs":              {revision.Counts{Succeeded: 1, Deferred: 1}, nil, cli.Pending},
+		"nothing but what is blocked": {revision.Counts{UpToDate: 1, Blocked: 1}, nil, cli.Refused},
+		"nothing but what failed":     {revision.Counts{Failed: 1}, nil, cli.Refused},
+		"others were upgraded":        {revision.Counts{Retained: 1, Blocked: 1}, []revision.Result{waits}, cli.Partial},
+		"a reference dangles":         {revision.Counts{Failed: 1}, []revision.Result{dangling}, cli.Partial},
+		"all are rolled back":         {revision.Counts{RolledBack: 2}, nil, cli.OK},
+		"the server did not answer":   {revision.Counts{Pending: 1}, []revision.Result{unanswered}, cli.Partial},
+		"a permission is missing":     {revision.Counts{Pending: 1}, []revision.Result{forbidden}, cli.Partial},
+	}
+	for name, tc := range cases {
+		if got := runCode(tc.counts, tc.results); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestClockTimeNamesTheDayIfItIsAnother(t *testing.T) {
+	now := time.Date(2026, 5, 6, 23, 30, 0, 0, time.Local)
+	zone := now.Format("MST")
+	for until, want := range map[time.Time]string{
+		now.Add(10 * time.Minute):       "23:40:00 " + zone,
+		now.Add(10 * time.Minute).UTC(): "23:40:00 " + zone, // as the API server says it
+		now.Add(time.Hour):              "2026-05-07 00:30:00 " + zone,
+		now.AddDate(1, 0, 0):            "2027-05-06 23:30:00 " + zone,
+	} {
+		if got := clockTime(until, now); got != want {
+			t.Errorf("%v, at %v: %q, want %q", until, now, got, want)
+		}
+	}
+}
+
+// TestHintsCanBePasted: they lead to the same cluster, as the same user, and name a
+// namespace each, since a rollback is of one.
+func TestHintsCanBePasted(t *testing.T) {
+	said := &bytes.Buffer{}
+	a := &cli.App{Program: "godwit", Args: []string{"revision", "run", "-A", "--as=alice"}, Console: cli.NewConsole(said), Clock: clock.RealClock{}, Cluster: genericclioptions.NewConfigFlags(true)}
+	*a.Cluster.Impersonate, *a.Cluster.Context, *a.Cluster.ImpersonateGroup = "alice", "the lab", []string{"a", "b"}
+	p := &pass{}
+	for _, namespace := range []string{"edge", "shop", "shop"} {
+		p.results = append(p.results, revision.Result{Phase: revision.Retained, Item: revision.Item{Namespace: namespace, Until: time.Unix(1, 0)}})
+	}
+	sayRetained(a, p)
+	for _, want := range []string{
+		"to remove 3 old revisions: godwit revision run -A --as=alice\n",
+		"godwit revision rollback --all --namespace=edge --context='the lab' --as=alice --as-group=a --as-group=b\n",
+		"godwit revision rollback --all --namespace=shop --context='the lab' --as=alice --as-group=a --as-group=b\n",
+	} {
+		if strings.Count(said.String(), want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, said)
+		}
+	}
+}

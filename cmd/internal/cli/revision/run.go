@@ -1,0 +1,298 @@
+package revision
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+type runOptions struct {
+	*cli.App
+	selection
+	policyFlags
+	yes         bool
+	dryRun      cli.Choice
+	retention   retentionFlag
+	retain      bool
+	wait        bool
+	timeout     cli.DurationFlag
+	maxInFlight cli.CountFlag
+	maxRate     cli.RateFlag
+	output      cli.Output
+}
+
+func runCommand(a *cli.App) *cobra.Command {
+	o := &runOptions{App: a, maxInFlight: walk.DefaultMaxInFlight}
+	c := &cobra.Command{
+		Use:   "run {-n NAMESPACE | -A} [-l SELECTOR]",
+		Short: "Have revisions at the current version take the place of old ones",
+		Long: "Make of each old revision one at the target version, lead everybody who refers to the\n" +
+			"old one to it, and remove the old one when nobody has referred to it for the retention.\n" +
+			"At any moment each reference leads to a revision that can be read.\n\n" +
+			"The retention outlasts the command: run it again after the time that it names, or let\n" +
+			"it --wait. Until then `" + a.Program + " revision rollback` goes back. An interrupted run is gone\n" +
+			"on with in the same way.\n\n" +
+			"It prints a row for each revision that was not upgraded, and counts of all; -o wide\n" +
+			"prints all rows.\n\n" +
+			"There is no dry run by the server: it would refuse references to revisions that it did\n" +
+			"not store.\n\n" +
+			"Exit codes: 0 nothing is left to do, 1 something is pending (retained, deferred or held,\n" +
+			"or a dry run found work), 3 blocked or refused and nothing written, 4 some revisions\n" +
+			"were blocked or failed, 2 error, 124 --timeout, 130 interrupted.",
+		Example: "  # One namespace; asks before it writes\n  " + a.Program + " revision run -n shop\n\n" +
+			"  # Everything, in a script, and the old revisions as well\n  " + a.Program + " revision run -A --yes --retention=10m --wait -o json\n\n" +
+			"  # What would be written?\n  " + a.Program + " revision run -A --dry-run=client -o wide",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := o.parse(a, c)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionRunReport(nil), err)
+		},
+	}
+	cli.ListOnFlagError(a, c, report.NewRevisionRunReport(nil))
+	o.addFlags(c)
+	return c
+}
+
+func (o *runOptions) addFlags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false // targets first, then what changes, then pace
+	o.selection.addTo(c)
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient}, Kind: "string"}
+	o.dryRun.AddTo(c, "dry-run", "", "none; client: say what there is to do, and write nothing")
+	o.policyFlags.addTo(c)
+	o.retention.addTo(c, "an old revision")
+	flags.BoolVar(&o.retain, "retain", false, "keep old revisions for good")
+	flags.BoolVar(&o.wait, "wait", false, "wait for the end of the retention, and remove the old revisions then")
+	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command goes on with it (default: no limit)")
+	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
+	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
+	o.output.AddTo(c)
+}
+
+func (o *runOptions) parse(a *cli.App, c *cobra.Command) error {
+	switch err := o.selection.parse(a, c); {
+	case err != nil:
+		return err
+	case o.namespace == "" && !o.everywhere:
+		return cli.Usagef("which revisions? give --namespace or --all-namespaces; `%s plan` shows what there is", c.Parent().CommandPath())
+	case o.retain && o.wait:
+		return cli.Usagef("--retain keeps old revisions for good: there is nothing to --wait for")
+	case o.retain && c.Flags().Changed("retention"):
+		return cli.Usagef("choose --retain or --retention, one of them")
+	}
+	return nil
+}
+
+// options of the library: steps is told of progress.
+func (o *runOptions) options(steps *steps) revision.Options {
+	policy := o.policy()
+	policy.Retention, policy.Retain = o.retention.duration(), o.retain
+	return revision.Options{
+		Policy:   policy,
+		Limiter:  walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate)}),
+		Progress: steps.moved,
+	}
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	changes := o.dryRun.Value == cli.DryRunNone
+	if changes && !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("run")
+	}
+	ctx, cancel := o.timeout.Limit(ctx)
+	defer cancel()
+	began := time.Now()
+	steps := &steps{console: o.Console}
+	command := permission.RevisionRun
+	if !changes {
+		command = permission.RevisionPlan
+	}
+	s, err := connect(ctx, o.App, command, &o.selection, o.options(steps))
+	if err != nil {
+		return err
+	}
+	items, survey, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	todo := would(items)
+	if !changes {
+		return o.sayDryRun(items)
+	}
+	if len(todo) > 0 {
+		if err := s.missing(ctx, todo[0].Namespace); err != nil {
+			return cli.Refuse(err)
+		}
+		if !o.yes {
+			if err := ask(ctx, o.App, s, items); err != nil {
+				return err
+			}
+		}
+	}
+	p := &pass{session: s, before: items, survey: survey}
+	said := o.SayEnding(ctx)
+	steps.begin("advancing", len(todo))
+	p.run(ctx)
+	steps.end()
+	if o.wait {
+		o.waitOut(ctx, p)
+	}
+	said()
+	return end(ctx, o.App, o.output, p, began)
+}
+
+// sayDryRun prints what a run would report, of which nothing has happened.
+func (o *runOptions) sayDryRun(items []revision.Item) error {
+	p := &pass{before: items}
+	p.tally()
+	r := p.report()
+	err := cli.WriteDocument(o.Streams.Out, o.output, r, r.Names(), func(w io.Writer) error {
+		return report.WriteRevisionPlan(w, o.Style(o.Streams.Out, o.output), report.NewRevisionPlanList(items, nil))
+	})
+	if err != nil {
+		return err
+	}
+	return cli.Exit(planCode(items, nil))
+}
+
+// pass is a run over a scope, and what is known of it.
+type pass struct {
+	session *session
+	before  []revision.Item            // as planned
+	became  map[string]revision.Result // by namespace and name
+	counts  revision.Counts
+	results []revision.Result
+	survey  *revision.Inventory
+	err     error
+}
+
+// run does what can be done now.
+func (p *pass) run(ctx context.Context) {
+	p.became = map[string]revision.Result{}
+	var total revision.Report
+	total, p.err = p.session.Run(ctx, p.session.scope.scope(), func(r revision.Result) { p.became[r.Namespace+"/"+r.Name] = r })
+	p.tally()
+	if p.err == nil {
+		p.counts = total.Counts // of what it saw, which is later than the plan
+	}
+	if p.err == nil && p.session.scope.whole() {
+		var after revision.Inventory
+		if after, p.err = p.session.InventoryEach(ctx, p.dangling); p.err == nil {
+			p.survey = &after
+		}
+	}
+}
+
+// dangling adds references that came meanwhile to a revision that is gone, also to one that
+// this run has removed.
+func (p *pass) dangling(i revision.Item) error {
+	if i.Reason != revision.ReasonSourceGone {
+		return nil
+	}
+	now := revision.Result{Item: i}
+	at := slices.IndexFunc(p.results, func(r revision.Result) bool { return r.Namespace == i.Namespace && r.Name == i.Name })
+	switch {
+	case at < 0:
+		p.results = append(p.results, now)
+	case p.results[at].Phase == revision.Succeeded:
+		p.results[at] = now
+		p.counts.Succeeded, p.counts.Discovered = p.counts.Succeeded-1, p.counts.Discovered-1
+	default:
+		return nil
+	}
+	p.counts.Add(i.Action, now.Phase)
+	return nil
+}
+
+// tally says of each revision that is not at the target what became of it, or why
+// nothing did.
+func (p *pass) tally() {
+	p.results, p.counts = nil, revision.Counts{}
+	planned := map[string]bool{}
+	add := func(r revision.Result) {
+		p.counts.Add(r.Action, r.Phase)
+		if r.Action != revision.UpToDate && r.Action != revision.Unreferenced || r.Phase == revision.Retained {
+			p.results = append(p.results, r)
+		}
+	}
+	for _, i := range p.before {
+		key := i.Namespace + "/" + i.Name
+		planned[key] = true
+		r, tried := p.became[key]
+		if !tried {
+			r = revision.Result{Item: i}
+			if i.Reason == revision.ReasonRetained {
+				r.Phase = revision.Retained
+			}
+		}
+		add(r)
+	}
+	for key, r := range p.became { // what came since the plan
+		if !planned[key] {
+			add(r)
+		}
+	}
+	slices.SortStableFunc(p.results, func(a, b revision.Result) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func (p *pass) report() report.RevisionRunReport {
+	r := report.NewRevisionRunReport(p.results)
+	r.Counts = p.counts
+	if p.survey != nil {
+		r.DroppableVersions = p.survey.Droppable
+	}
+	return r
+}
+
+// kept are the revisions that a later run removes, and when it can remove the last: after
+// an upgrade the old ones, after a rollback the new ones.
+func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
+	for _, r := range p.results {
+		if r.Phase == phase && !r.Until.IsZero() {
+			if n++; r.Until.After(until) {
+				until = r.Until
+			}
+		}
+	}
+	return n, until
+}
+
+// waitOut waits until nothing is retained any more.
+func (o *runOptions) waitOut(ctx context.Context, p *pass) {
+	for p.err == nil {
+		n, until := p.kept(revision.Retained)
+		if n == 0 {
+			return
+		}
+		o.Console.Printf("%s retained until %s: waiting, and removing them then; the same command goes on with it if it is interrupted\n",
+			report.Count(n, "old revision is", "old revisions are"), clockTime(until, o.Clock.Now()))
+		if p.err = walk.Wait(ctx, max(time.Until(until), time.Minute)); p.err == nil {
+			p.run(ctx)
+		}
+	}
+}
+
+// clockTime names the day if it is another one.
+func clockTime(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04:05 MST")
+	}
+	return t.Format("2006-01-02 15:04:05 MST")
+}

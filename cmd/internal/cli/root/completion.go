@@ -1,0 +1,75 @@
+package root
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+)
+
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func completionCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion {bash|zsh|fish|powershell}",
+		Short: "Print a script that completes commands, flags and names in a shell",
+		Long: "Print a completion script. Names of customresourcedefinitions are completed from the\n" +
+			"cluster.\n\n" +
+			"For `kubectl godwit`, kubectl asks an executable named kubectl_complete-godwit in PATH:\n" +
+			"  #!/bin/sh\n  exec kubectl-godwit __complete \"$@\"",
+		Example:   "  source <(godwit completion bash)\n  godwit completion zsh > \"${fpath[1]}/_godwit\"\n  godwit completion fish | source",
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(shells, args[0]) {
+				return cli.Usagef("which shell? it has: %s", strings.Join(shells, ", "))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			switch root, out := c.Root(), a.Streams.Out; args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(out)
+			}
+			return fmt.Errorf("no completion for %s", args[0])
+		},
+	}
+}
+
+// completeClusterFlags completes --context, --cluster and --user from the
+// kubeconfig.
+func completeClusterFlags(a *cli.App, root *cobra.Command) {
+	for _, flag := range []string{"context", "cluster", "user"} {
+		_ = root.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			config, err := a.Cluster.ToRawKubeConfigLoader().RawConfig()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			switch flag {
+			case "context":
+				for name := range config.Contexts {
+					names = append(names, name)
+				}
+			case "cluster":
+				for name := range config.Clusters {
+					names = append(names, name)
+				}
+			case "user":
+				for name := range config.AuthInfos {
+					names = append(names, name)
+				}
+			}
+			slices.Sort(names)
+			return names, cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}

@@ -1,0 +1,2 @@
+// Package root is the program: the tree of all commands, help, completion and version.
+package root

@@ -1,0 +1,44 @@
+package root
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+)
+
+// usageTemplate is cobra's, without the twenty flags that choose cluster and
+// user: as in kubectl, they have a command of their own.
+const usageTemplate = `Usage:{{if .HasAvailableSubCommands}}
+
+  {{.CommandPath}} [command]{{else}}
+  {{.UseLine}}{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if and .HasParent .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+{{if .HasAvailableSubCommands}}
+Use "{{.CommandPath}} [command] --help" for more about a command.{{end}}
+Use "{{.Root.CommandPath}} options" for the flags that choose cluster and user (--context, --kubeconfig, --as, ...).
+`
+
+func setHelp(root *cobra.Command) {
+	root.SetUsageTemplate(usageTemplate)
+}
+
+func optionsCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the flags that choose cluster and user, which every command takes",
+		Args:  cli.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := a.Streams.Out.Write([]byte("These flags may be passed to any command; they are kubectl's:\n\n" +
+				c.Root().PersistentFlags().FlagUsages()))
+			return err
+		},
+	}
+}

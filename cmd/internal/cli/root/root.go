@@ -1,0 +1,56 @@
+package root
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/lint"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/manager"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/rbac"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/revision"
+)
+
+// Main runs the program with its arguments, of which the first is its name, and
+// returns what to exit with. The context ends when the user interrupts. The clock
+// tells which times are of today, in what the program prints.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, now clock.PassiveClock) int {
+	a := cli.New(args, streams, now)
+	root := rootCommand(a)
+	root.SetArgs(a.Args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(a.Console)
+	command, err := root.ExecuteContextC(ctx)
+	return int(a.Finish(ctx, command, err))
+}
+
+func rootCommand(a *cli.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   strings.ReplaceAll(a.Program, " ", "-"),
+		Short: "Carry Kubernetes objects across API versions, and lose none on the way",
+		Long: "Godwit migrates the objects of custom resources to the storage version of their\n" +
+			"CustomResourceDefinition, and those stashed in ControllerRevisions to the current\n" +
+			"version, so that old API versions can be dropped.\n\n" +
+			"Begin with a look, which changes nothing and installs nothing:",
+		Example:       "  " + a.Program + " crd plan",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Program},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	cli.Parent(root)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
+	a.Cluster.AddFlags(root.PersistentFlags())
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(crd.Command(a), revision.Command(a), lint.Command(a))
+	root.AddCommand(demoCommands(a)...)
+	root.AddCommand(manager.Command(a), rbac.Command(a), versionCommand(a), completionCommand(a), optionsCommand(a))
+	completeClusterFlags(a, root)
+	setHelp(root)
+	return root
+}

@@ -1,12 +1,12 @@
 package crdmigrator
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -127,28 +127,9 @@ const (
 // ruling is an effect, whose it is, and the words that came with it.
 type ruling struct {
 	effect effect
-	by     origin
+	by     apierror.Origin
 	words  string
 }
-
-// origin is who ruled, as far as the server's words tell.
-type origin struct {
-	kind    string // webhook, conversion, or the kind of a policy
-	name    string
-	binding string // of a policy
-}
-
-// The API server's words, from k8s.io/apiserver: webhook/errors/statuserror.go,
-// webhook/dispatcher.go, policy/validating/dispatcher.go and
-// policy/generic/policy_dispatcher.go; and from k8s.io/apiextensions-apiserver:
-// conversion/webhook_converter.go.
-var (
-	webhookDenies    = regexp.MustCompile(`(?s)admission webhook "([^"]*)" denied the request(?:: |$)?(.*)`)
-	policyDenies     = regexp.MustCompile(`(?s)([Pp]olicy) ['"]([^'"]*)['"](?: with binding '([^']*)')? denied request: (.*)`)
-	webhookFails     = regexp.MustCompile(`(?s)failed calling webhook "([^"]*)": (.*)`)
-	webhookNoDryRun  = regexp.MustCompile(`admission webhook "([^"]*)" does not support dry run`)
-	conversionFailed = regexp.MustCompile(`(?s)conversion webhook for (.*?) (?:failed|returned)(?:: |, | )(.*)`)
-)
 
 // judge reads one answer.
 func (t Trial) judge() ruling {
@@ -164,29 +145,19 @@ func (t Trial) judge() ruling {
 }
 
 func judgeRefusal(code int32, refusal string) ruling {
-	if m := policyDenies.FindStringSubmatch(refusal); m != nil {
-		kind := "MutatingAdmissionPolicy"
-		if m[1] == "Policy" {
-			kind = "ValidatingAdmissionPolicy"
-		}
-		return ruling{denies, origin{kind: kind, name: m[2], binding: m[3]}, m[4]}
+	a := apierror.Parse(code, refusal)
+	r := ruling{by: a.Origin, words: a.Cause}
+	switch a.Class {
+	case apierror.Denied:
+		r.effect = denies
+	case apierror.WebhookUnavailable, apierror.ConversionUnavailable, apierror.ConversionFailed:
+		r.effect = unreachable
+	case apierror.Refused:
+		r.effect = invalid
+	default:
+		r.effect = untold
 	}
-	if m := webhookDenies.FindStringSubmatch(refusal); m != nil {
-		return ruling{denies, origin{kind: "webhook", name: m[1]}, m[2]}
-	}
-	if m := webhookNoDryRun.FindStringSubmatch(refusal); m != nil {
-		return ruling{untold, origin{kind: "webhook", name: m[1]}, "it does not support dry runs"}
-	}
-	if m := webhookFails.FindStringSubmatch(refusal); m != nil {
-		return ruling{unreachable, origin{kind: "webhook", name: m[1]}, m[2]}
-	}
-	if m := conversionFailed.FindStringSubmatch(refusal); m != nil {
-		return ruling{unreachable, origin{kind: "conversion", name: m[1]}, m[2]}
-	}
-	if code < 400 || code >= 500 || code == 404 || code == 409 || code == 429 || forbiddenMessage.MatchString(refusal) {
-		return ruling{effect: untold, words: refusal}
-	}
-	return ruling{effect: invalid, words: refusal}
+	return r
 }
 
 // trouble is what several trials met alike.
@@ -228,8 +199,8 @@ func (a *Admission) troubles() []trouble {
 }
 
 // hook finds who ruled among those whose configuration could be read.
-func (a *Admission) hook(by origin) (Hook, bool) {
-	i := slices.IndexFunc(a.Hooks, func(h Hook) bool { return by.kind == "webhook" && h.Name == by.name })
+func (a *Admission) hook(by apierror.Origin) (Hook, bool) {
+	i := slices.IndexFunc(a.Hooks, func(h Hook) bool { return by.Kind == apierror.Webhook && h.Name == by.Name })
 	if i < 0 {
 		return Hook{}, false
 	}

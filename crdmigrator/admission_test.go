@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
 func refused(code int32, words string) Trial {
@@ -35,42 +36,42 @@ func TestJudge(t *testing.T) {
 		"webhook denies": {
 			reason: "with the words of its owner",
 			trial:  refused(403, `admission webhook "x.example.com" denied the request: not on a Friday`),
-			want:   ruling{denies, origin{kind: "webhook", name: "x.example.com"}, "not on a Friday"},
+			want:   ruling{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "not on a Friday"},
 		},
 		"webhook denies without a word": {
 			reason: "the server says so itself",
 			trial:  refused(400, `admission webhook "x.example.com" denied the request without explanation`),
-			want:   ruling{denies, origin{kind: "webhook", name: "x.example.com"}, " without explanation"},
+			want:   ruling{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, " without explanation"},
 		},
 		"webhook denies with a code of its own": {
 			reason: "a webhook chooses its code: 429 and 500 are denials, too",
 			trial:  refused(500, `admission webhook "x.example.com" denied the request: my database is down`),
-			want:   ruling{denies, origin{kind: "webhook", name: "x.example.com"}, "my database is down"},
+			want:   ruling{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "my database is down"},
 		},
 		"policy denies": {
 			reason: "a binding makes it apply",
 			trial:  refused(422, `widgets.example.com "a" is forbidden: ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen`),
-			want:   ruling{denies, origin{"ValidatingAdmissionPolicy", "freeze", "prod"}, "frozen"},
+			want:   ruling{denies, apierror.Origin{Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "prod"}, "frozen"},
 		},
 		"mutating policy denies": {
 			reason: "its words are others",
 			trial:  refused(422, `widgets.example.com "a" is forbidden: policy 'paint' with binding 'all' denied request: no such key`),
-			want:   ruling{denies, origin{"MutatingAdmissionPolicy", "paint", "all"}, "no such key"},
+			want:   ruling{denies, apierror.Origin{Kind: "MutatingAdmissionPolicy", Name: "paint", Binding: "all"}, "no such key"},
 		},
 		"webhook is down": {
 			reason: "a 500 that names who is needed",
 			trial:  refused(500, `Internal error occurred: failed calling webhook "x.example.com": failed to call webhook: Post "https://x": connection refused`),
-			want:   ruling{unreachable, origin{kind: "webhook", name: "x.example.com"}, `failed to call webhook: Post "https://x": connection refused`},
+			want:   ruling{unreachable, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, `failed to call webhook: Post "https://x": connection refused`},
 		},
 		"conversion is down": {
 			reason: "no object can be read, let alone written",
 			trial:  refused(500, `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": connection refused`),
-			want:   ruling{unreachable, origin{kind: "conversion", name: "example.com/v1, Kind=Widget"}, `Post "https://x": connection refused`},
+			want:   ruling{unreachable, apierror.Origin{Kind: "conversion", Name: "example.com/v1, Kind=Widget"}, `Post "https://x": connection refused`},
 		},
 		"webhook with side effects": {
 			reason: "the server does not ask it in a dry run, so nothing is known",
 			trial:  refused(400, `admission webhook "x.example.com" does not support dry run`),
-			want:   ruling{untold, origin{kind: "webhook", name: "x.example.com"}, "it does not support dry runs"},
+			want:   ruling{untold, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "it does not support dry runs"},
 		},
 		"invalid": {
 			reason: "the schema, not admission",
@@ -100,7 +101,7 @@ func TestJudge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.trial.judge(), cmp.AllowUnexported(ruling{}, origin{})); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.trial.judge(), cmp.AllowUnexported(ruling{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
@@ -104,10 +105,10 @@ func denial(f Facts, p Policy, t trouble) godwit.Blocker {
 }
 
 func unavailable(f Facts, p Policy, t trouble) godwit.Blocker {
-	if t.by.kind == "conversion" {
+	if t.by.Kind == apierror.Conversion {
 		return godwit.Blocker{
 			Reason:  ReasonWebhookUnavailable,
-			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", f.CRD.Name, t.by.name, quote.Line(t.words)),
+			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", f.CRD.Name, t.by.Name, quote.Line(t.words)),
 			Remedy:  fmt.Sprintf("bring it up; where it is: kubectl get crd %s -o jsonpath='{.spec.conversion.webhook.clientConfig}'", f.CRD.Name),
 		}
 	}
@@ -151,7 +152,7 @@ func mutation(f Facts, t trouble) godwit.Warning {
 // suspects are who may have changed an object. The server does not tell: what is
 // known is whose rules cover the write, and not whom their selectors and
 // conditions leave out.
-func (a *Admission) suspects() (text string, by []origin) {
+func (a *Admission) suspects() (text string, by []apierror.Origin) {
 	var hooks []Hook
 	var names []string
 	for _, h := range a.Hooks {
@@ -165,7 +166,7 @@ func (a *Admission) suspects() (text string, by []origin) {
 	case len(hooks) == 0:
 		return "no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?", nil
 	case len(hooks) == 1:
-		return "by " + names[0], []origin{hooks[0].origin()}
+		return "by " + names[0], []apierror.Origin{hooks[0].origin()}
 	}
 	return "by one or more of " + some(names, namedObjects, 0), nil
 }
@@ -177,17 +178,17 @@ func (h Hook) String() string {
 	return fmt.Sprintf("webhook %s of %s %s", h.Name, h.Kind, h.Configuration)
 }
 
-func (h Hook) origin() origin {
+func (h Hook) origin() apierror.Origin {
 	if strings.HasSuffix(h.Kind, "Policy") {
-		return origin{kind: h.Kind, name: h.Name}
+		return apierror.Origin{Kind: h.Kind, Name: h.Name}
 	}
-	return origin{kind: "webhook", name: h.Name}
+	return apierror.Origin{Kind: apierror.Webhook, Name: h.Name}
 }
 
 func unheard(f Facts, t trouble) godwit.Warning {
 	message := fmt.Sprintf("what admission makes of the write %s of %s is not known on %s: ", f.Admission.Write, f.CRD.Name, f.Admission.where(t))
 	remedy := "plan again, or try every object: " + tryAll(f)
-	if t.by.name != "" {
+	if t.by.Name != "" {
 		message += t.by.String() + ": "
 		remedy = "a run shows it; if the webhook has no side effects, its configuration should say so: sideEffects: None"
 	}
@@ -282,7 +283,7 @@ func pastIt(f Facts, t trouble) string {
 	switch {
 	case t.status.effect == passes:
 		return "write the status alone, which was tried and passes: " + command
-	case forbiddenMessage.MatchString(t.status.words):
+	case apierror.Parse(0, t.status.words).Class == apierror.Forbidden:
 		return fmt.Sprintf("with the right to patch %s, see whether writing the status alone passes: %s --dry-run=server",
 			kube.ResourceArgument(kube.ResourceOf(f.CRD).GroupResource())+"/status", command)
 	}
@@ -291,13 +292,13 @@ func pastIt(f Facts, t trouble) string {
 
 // exempt is the narrowest exemption there is: the one who migrates, and nobody
 // else.
-func exempt(f Facts, by origin) string {
+func exempt(f Facts, by apierror.Origin) string {
 	command := "find its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide"
 	within := " of " + by.String()
 	if h, ok := f.Admission.hook(by); ok {
 		command = fmt.Sprintf("kubectl edit %s %s", strings.ToLower(h.Kind), h.Configuration)
-	} else if by.kind != "webhook" {
-		command, within = fmt.Sprintf("kubectl edit %s %s", strings.ToLower(by.kind), by.name), ""
+	} else if by.Kind != apierror.Webhook {
+		command, within = fmt.Sprintf("kubectl edit %s %s", strings.ToLower(by.Kind), by.Name), ""
 	}
 	return fmt.Sprintf("for the time of the run, exempt its user by an entry of matchConditions%s, {name: godwit, expression: 'request.userInfo.username != %s'}: %s",
 		within, strings.ReplaceAll(strconv.Quote(orElse(f.User, "USER")), "'", "''"), command)
@@ -313,16 +314,6 @@ func leaveBehind(f Facts, p Policy) string {
 		command += " --write=" + string(w)
 	}
 	return "migrate what is not refused, without the trim: " + command
-}
-
-func (o origin) String() string {
-	switch {
-	case o.kind == "webhook":
-		return "webhook " + o.name
-	case o.binding != "":
-		return fmt.Sprintf("%s %s (binding %s)", o.kind, o.name, o.binding)
-	}
-	return o.kind + " " + o.name
 }
 
 // where names some of the objects that met a trouble.

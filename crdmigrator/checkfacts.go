@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -94,18 +95,18 @@ func overlaid(under, over map[string]string) map[string]string {
 // rehearsalOf: a webhook that can't be rehearsed, a server in trouble and a
 // definition that changed in this moment refuse nothing.
 func rehearsalOf(err error) (Rehearsal, error) {
-	var status apierrors.APIStatus
-	switch {
-	case err == nil:
+	if err == nil {
 		return Rehearsal{Accepted: true}, nil
-	case !errors.As(err, &status):
+	}
+	if !apierror.IsAnswer(err) {
 		return Rehearsal{}, err
-	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"),
-		status.Status().Code >= 500, apierrors.IsTooManyRequests(err),
-		apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
+	}
+	switch apierror.Of(err).Class {
+	case apierror.NoDryRun, apierror.WebhookUnavailable, apierror.ConversionUnavailable, apierror.ConversionFailed,
+		apierror.Throttled, apierror.Timeout, apierror.ServerError, apierror.Conflict, apierror.NotFound:
 		return Rehearsal{Skipped: err.Error()}, nil
 	}
-	return Rehearsal{Refusal: orElse(err.Error(), fmt.Sprintf("status code %d", status.Status().Code))}, nil
+	return Rehearsal{Refusal: orElse(err.Error(), apierror.Message(err))}, nil
 }
 
 // readObjects counts the objects and those whose managedFields name a removed

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -178,7 +179,7 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 			return o, godwit.Unchanged, nil // somebody else cleaned it
 		}
 		after, err := r.client.setManagedFields(ctx, r.resource, o, entries)
-		err = starting(err)
+		err = apierror.RetryForbidden(err)
 		switch {
 		case err == nil && deletionCompleted(after):
 			return after, godwit.Gone, nil
@@ -189,7 +190,7 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		case apierrors.IsNotFound(err):
 			outcome, err := r.confirmGone(ctx, o)
 			return o, outcome, err
-		case unauthorized(err) && (r.stored || !r.options.Write.orDefault().patchesObject()):
+		case apierror.IsForbidden(err) && (r.stored || !r.options.Write.orDefault().patchesObject()):
 			return o, godwit.Failed, r.cleanNoMore(ctx, err)
 		case !apierrors.IsConflict(err):
 			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/walk"
@@ -236,7 +236,7 @@ func (r *run) tell(update func(*Report)) {
 func (r *run) retry(err error) (time.Duration, bool) {
 	wait, again := retry(err)
 	if again {
-		r.tell(func(now *Report) { now.Waiting = quote.Line(serverWords(err)) })
+		r.tell(func(now *Report) { now.Waiting = quote.Line(apierror.Message(err)) })
 	}
 	return wait, again
 }
@@ -278,7 +278,7 @@ func (l lister) page(ctx context.Context, resource schema.GroupVersionResource, 
 	list, err := l(ctx, resource, limit, token)
 	switch {
 	case err != nil:
-		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &listError{fmt.Errorf("list %s: %w", resource.GroupResource(), starting(err))}
+		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &listError{fmt.Errorf("list %s: %w", resource.GroupResource(), apierror.RetryForbidden(err))}
 	case list.ResourceVersion == "" || list.ResourceVersion == "0":
 		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &IncompleteListError{Resource: resource.GroupResource()}
 	}
@@ -389,7 +389,7 @@ func (r *run) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (out
 		outcome, err = r.conflict(ctx, o, err)
 		return outcome, nil, err
 	case err != nil:
-		return godwit.Failed, nil, starting(err)
+		return godwit.Failed, nil, apierror.RetryForbidden(err)
 	case r.options.DryRun:
 		return godwit.Skipped, nil, nil
 	case deletionCompleted(after):
@@ -444,22 +444,20 @@ func (r *run) confirmGone(ctx context.Context, o *metav1.PartialObjectMetadata) 
 	found, err := r.client.Find(ctx, r.resource, o)
 	switch {
 	case err != nil:
-		return godwit.Failed, fmt.Errorf("confirm that %s is gone: %w", walk.Key(o), starting(err))
+		return godwit.Failed, fmt.Errorf("confirm that %s is gone: %w", walk.Key(o), apierror.RetryForbidden(err))
 	case found != nil:
 		return godwit.Failed, errStillThere
 	}
 	return godwit.Gone, nil
 }
 
-// retry is walk.Transient, the two answers that only mean "again" for a write
-// that changes nothing, and a list that could not be converted: the server has
-// one reason for that and for what it will never be able to read, while a
-// conversion webhook is back when its rollout is over.
+// retry is apierror.Transient and the two answers that only mean "again" for a write
+// that changes nothing.
 func retry(err error) (time.Duration, bool) {
-	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) || unconverted(err) {
+	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
 		return 0, true
 	}
-	return walk.Transient(err)
+	return apierror.Transient(err)
 }
 
 // Causes names the webhooks and policies that failures come from, each once and
@@ -467,7 +465,7 @@ func retry(err error) (time.Duration, bool) {
 func Causes(failures []godwit.Failure) []string {
 	var names []string
 	for _, f := range failures {
-		if by := judgeRefusal(0, f.Reason).by; by.name != "" {
+		if by := apierror.Parse(0, f.Reason).Origin; by.Name != "" {
 			names = append(names, by.String())
 		}
 	}
@@ -481,7 +479,7 @@ func cause(err error) string {
 	if err == nil {
 		return ""
 	}
-	if by := judgeRefusal(0, err.Error()).by; by.name != "" {
+	if by := apierror.Of(err).Origin; by.Name != "" {
 		return by.String()
 	}
 	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
@@ -490,31 +488,7 @@ func cause(err error) string {
 	return walk.CauseOf(err)
 }
 
-func unconverted(err error) bool {
-	return apierrors.IsStoreReadError(err) && strings.Contains(err.Error(), converting)
-}
-
-// converting begins the errors of webhookConverter in k8s.io/apiextensions-apiserver.
-const converting = "conversion webhook for "
-
-// starting makes a 503 of the 403 of an API server that has not read its roles
-// yet, as every one answers for a moment after its start: a run begins with its
-// rights granted. Admission's refusals have the same code and reason; they lack
-// the authorizer's words.
-func starting(err error) error {
-	if apierrors.IsForbidden(err) && unauthorized(err) {
-		return apierrors.NewServiceUnavailable(err.Error())
-	}
-	return err
-}
-
-// unauthorized reports the authorizer's words, whatever the error was made of.
-func unauthorized(err error) bool { return err != nil && forbiddenMessage.MatchString(err.Error()) }
-
-// forbiddenMessage is the one in k8s.io/apiserver's responsewriters.
-var forbiddenMessage = regexp.MustCompile(`: User "(.*)" cannot [a-z]+ resource "`)
-
 // persist is walk.Retry for the requests between the writes.
 func persist(ctx context.Context, f func(context.Context) error) error {
-	return walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error { return starting(f(ctx)) })
+	return walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error { return apierror.RetryForbidden(f(ctx)) })
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/walk"
@@ -126,30 +125,34 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	resource := kube.ResourceOf(crd)
 	path := fmt.Sprintf("/apis/%s/%s/%s?limit=1", resource.Group, resource.Version, resource.Resource)
 	again := "then plan again: godwit crd plan " + crd.Name
-	words := quote.Line(serverWords(err))
+	answer := apierror.Of(err)
+	words := quote.Line(answer.Message)
 	set := func(b godwit.Blocker) { e.Reason, e.Message, e.Remedy = b.Reason, b.Message, b.Remedy }
-	switch {
-	case conversionWords.MatchString(err.Error()):
-		set(unconvertible(crd, err.Error()))
-	case apierrors.IsStoreReadError(err):
-		set(unreadableObjects(crd, serverWords(err)))
-	case unauthorized(err):
-		set(mayNotList(resource.GroupResource(), err))
-	case apierrors.IsNotFound(err):
+	if timedOut(err) {
+		answer.Class = apierror.Timeout
+	}
+	switch answer.Class {
+	case apierror.ConversionUnavailable, apierror.ConversionFailed:
+		set(unconvertible(crd, answer))
+	case apierror.UnreadableObject:
+		set(unreadableObjects(crd, answer))
+	case apierror.Forbidden:
+		set(forbidden(answer.User, Grant{Verb: "list", Resource: resource.GroupResource()})) // in all namespaces
+	case apierror.NotFound:
 		set(godwit.Blocker{
 			Reason:  ReasonNotServed,
 			Message: fmt.Sprintf("%s serves %s, but the API server answers 404 for it: %s", crd.Name, resource.Version, words),
 			Remedy:  fmt.Sprintf("see whether another API server serves the group: kubectl get apiservice %s.%s; %s", resource.Version, resource.Group, again),
 		})
-	case apierrors.IsTooManyRequests(err):
+	case apierror.Throttled:
 		set(godwit.Blocker{
 			Reason:  ReasonThrottled,
 			Message: fmt.Sprintf("the API server answers 429 to each list of %s: %s", crd.Name, words),
 			Remedy:  "wait until the API server has less load, " + again,
 		})
-	case timedOut(err):
+	case apierror.Timeout:
 		set(tooLate(crd, words, again))
-	case serverFailed(err):
+	case apierror.ServerError:
 		set(godwit.Blocker{
 			Reason:  ReasonServerError,
 			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
@@ -163,15 +166,6 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		})
 	}
 	return e
-}
-
-// mayNotList names the grant: these are the authorizer's own words.
-func mayNotList(objects schema.GroupResource, err error) godwit.Blocker {
-	user, grant := "", Grant{Verb: "list", Resource: objects}
-	if m := forbiddenMessage.FindStringSubmatch(err.Error()); m != nil {
-		user = m[1]
-	}
-	return forbidden(user, grant)
 }
 
 // tooLate names the conversion webhook, for which the API server waits 30 s.
@@ -190,36 +184,35 @@ func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words, again string)
 
 // unconvertible: a conversion is only needed for an object at another version than
 // the one that is listed, so the answer also refutes a trimmed list of versions.
-func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Blocker {
-	m := conversionWords.FindStringSubmatch(words)
+func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Blocker {
 	webhook := conversionWebhook(crd)
 	b := godwit.Blocker{
 		Reason:  ReasonWebhookUnavailable,
-		Message: fmt.Sprintf("the conversion webhook of %s, %s, does not answer, without which no object can be read: %s", crd.Name, webhook, quote.Line(m[0])),
+		Message: fmt.Sprintf("the conversion webhook of %s, %s, does not answer, without which no object can be read: %s", crd.Name, webhook, quote.Line(a.Message)),
 		Remedy:  webhook.bringUp(crd.Name),
 	}
-	if !unanswered.MatchString(m[3]) {
+	if a.Class == apierror.ConversionFailed {
 		b.Reason = ReasonConversionFailed
-		b.Message = fmt.Sprintf("the conversion webhook of %s, %s, does not convert objects: %s", crd.Name, webhook, quote.Line(m[0]))
+		b.Message = fmt.Sprintf("the conversion webhook of %s, %s, does not convert objects: %s", crd.Name, webhook, quote.Line(a.Message))
 		b.Remedy = webhook.fix(crd.Name)
 	}
-	b.Message += distrust(crd, m[1])
-	b.Remedy += putBack(crd, m[1])
+	b.Message += distrust(crd, a.StoredVersion)
+	b.Remedy += putBack(crd, a.StoredVersion)
 	return b
 }
 
 // unreadableObjects: the API server names the key of such an object, and what is
 // wrong with it.
-func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Blocker {
-	words = quote.Clip(strings.Join(strings.Fields(words), " "), keyBytes)
+func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Blocker {
+	words := quote.Clip(strings.Join(strings.Fields(a.Message), " "), keyBytes)
 	b := godwit.Blocker{
 		Reason:  ReasonUnreadableObjects,
 		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
 		Remedy:  "restore the object that it names from a backup; all that etcd holds: godwit crd verify " + crd.Name + " --etcd-servers=URL",
 	}
-	if m := versionGone.FindStringSubmatch(words); len(m) == 2 && !kube.HasVersion(crd, m[1]) {
-		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, m[1], words, distrust(crd, m[1]))
-		b.Remedy = fmt.Sprintf("bring version %s back with served: false: %s%s", m[1], BringBack(crd.Name, m[1]), putBack(crd, m[1]))
+	if v := a.StoredVersion; v != "" && !kube.HasVersion(crd, v) {
+		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, v, words, distrust(crd, v))
+		b.Remedy = fmt.Sprintf("bring version %s back with served: false: %s%s", v, BringBack(crd.Name, v), putBack(crd, v))
 	}
 	return b
 }
@@ -246,11 +239,7 @@ type converter apiextensionsv1.WebhookClientConfig
 
 // conversionWebhook is nil for a CRD without one.
 func conversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *converter {
-	c := crd.Spec.Conversion
-	if c == nil || c.Strategy != apiextensionsv1.WebhookConverter || c.Webhook == nil || c.Webhook.ClientConfig == nil {
-		return nil
-	}
-	return (*converter)(c.Webhook.ClientConfig)
+	return (*converter)(kube.ConversionWebhook(crd))
 }
 
 func (c *converter) String() string {
@@ -283,41 +272,12 @@ func (c *converter) fix(crd string) string {
 	return fmt.Sprintf("fix the webhook%s, or %s if its configuration is wrong: kubectl edit crd %[2]s", where, crd)
 }
 
-// conversionWords are those of webhookConverter in k8s.io/apiextensions-apiserver;
-// what it converts from is the version at which etcd holds the object.
-var conversionWords = regexp.MustCompile(`(?s)conversion webhook for [^ ]*/([^ /,]+), Kind=[^ ]+ (failed|returned)(?:: |, | )(.*)`)
-
-// versionGone are the words of k8s.io/apiextensions-apiserver's converters.
-var versionGone = regexp.MustCompile(`request to convert CR from an invalid group/version: [^ ]*/([^ /]+)`)
-
 // keyBytes leaves room for the longest key of etcd that names an object, and for what
 // is wrong with it.
 const keyBytes = 1000
 
-// unanswered are the words of an HTTP client that got no answer.
-var unanswered = regexp.MustCompile(`^(?:Post|Get) "`)
-
-// serverWords are the API server's own, without what callers put before them.
-func serverWords(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return orElse(status.Status().Message, fmt.Sprintf("status code %d", status.Status().Code))
-	}
-	return err.Error()
-}
-
 func timedOut(err error) bool {
-	return apierrors.IsTimeout(err) || errors.Is(err, errListOver) || statusCode(err) == http.StatusGatewayTimeout
-}
-
-func serverFailed(err error) bool { return statusCode(err) >= http.StatusInternalServerError }
-
-func statusCode(err error) int32 {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return 0
-	}
-	return status.Status().Code
+	return errors.Is(err, errListOver) || apierror.Of(err).Class == apierror.Timeout
 }
 
 // listOne makes a few attempts to list one object.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -127,7 +128,7 @@ func (r *run) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, err
 	live, findErr := r.client.Find(ctx, r.resource, o)
 	switch {
 	case findErr != nil:
-		return godwit.Failed, fmt.Errorf("look at %s after a conflict: %w", walk.Key(o), starting(findErr))
+		return godwit.Failed, fmt.Errorf("look at %s after a conflict: %w", walk.Key(o), apierror.RetryForbidden(findErr))
 	case live == nil:
 		return godwit.Gone, nil
 	}

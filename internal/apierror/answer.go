@@ -1,0 +1,204 @@
+package apierror
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Class is what an answer means.
+type Class uint8
+
+const (
+	// Unknown is an error that is no answer of an API server, such as a lost connection.
+	Unknown Class = iota
+	// Denied means that a webhook or a policy denies the request.
+	Denied
+	// NoDryRun means that a webhook that must be asked has side effects in a dry run.
+	NoDryRun
+	// WebhookUnavailable means that an admission webhook that must be asked does not answer.
+	WebhookUnavailable
+	// ConversionUnavailable means that the conversion webhook does not answer.
+	ConversionUnavailable
+	// ConversionFailed means that the conversion webhook answers and does not convert.
+	ConversionFailed
+	// UnreadableObject means that the API server can't read an object from etcd.
+	UnreadableObject
+	// Forbidden means that the authorizer refuses the caller a permission.
+	Forbidden
+	// NotFound is a 404.
+	NotFound
+	// Conflict is a 409: the object is not as it was read, or is there already.
+	Conflict
+	// Throttled is a 429.
+	Throttled
+	// Timeout means that the API server, or a proxy before it, gave up the request.
+	Timeout
+	// ServerError is any other 5xx.
+	ServerError
+	// Refused is any other 4xx: the request is not acceptable.
+	Refused
+)
+
+// Answer is what an API server answered to a request that it did not carry out.
+type Answer struct {
+	Class Class
+	// Origin is the webhook or policy that the answer is from; zero for the API server.
+	Origin Origin
+	// Message is the API server's sentence, without what callers put before it.
+	Message string
+	// Cause is the part of Message that Origin worded; Message where it has no such part.
+	Cause string
+	// User and Grant are the permission that is missing, and who lacks it; set if Forbidden.
+	User  string
+	Grant kube.Grant
+	// StoredVersion is the version at which etcd holds an object that could not be
+	// converted; empty if the answer does not name one.
+	StoredVersion string
+}
+
+// Of classifies an error.
+func Of(err error) Answer {
+	if err == nil {
+		return Answer{}
+	}
+	a := Parse(code(err), err.Error())
+	if conversion := a.Class == ConversionFailed || a.Class == ConversionUnavailable; !conversion {
+		a.Message = Message(err)
+	}
+	switch {
+	case a.Origin != Origin{}, a.Class == Forbidden:
+		return a
+	case apierrors.IsStoreReadError(err):
+		a.Class = UnreadableObject
+		if m := versionGone.FindStringSubmatch(a.Message); m != nil {
+			a.StoredVersion = m[1]
+		}
+	case apierrors.IsTimeout(err):
+		a.Class = Timeout
+	}
+	a.Cause = a.Message
+	return a
+}
+
+// Parse classifies an answer of which no more than the status code and the text are known.
+// The code 0 means that it is not known either.
+func Parse(code int32, text string) Answer {
+	a := parse(text)
+	a.Message = cmp.Or(a.Message, text)
+	if a.Class != Unknown {
+		if a.Origin == (Origin{}) {
+			a.Cause = text
+		}
+		return a
+	}
+	a.Cause, a.Class = text, classOf(code)
+	return a
+}
+
+func classOf(code int32) Class {
+	switch {
+	case code == http.StatusNotFound:
+		return NotFound
+	case code == http.StatusConflict:
+		return Conflict
+	case code == http.StatusTooManyRequests:
+		return Throttled
+	case code == http.StatusGatewayTimeout:
+		return Timeout
+	case code >= http.StatusInternalServerError:
+		return ServerError
+	case code >= http.StatusBadRequest:
+		return Refused
+	}
+	return Unknown
+}
+
+// Message is the API server's sentence, without what callers put before it.
+func Message(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return cmp.Or(status.Status().Message, fmt.Sprintf("status code %d", status.Status().Code))
+	}
+	return err.Error()
+}
+
+// IsAnswer reports whether an error is an answer of an API server, or of a proxy before it.
+func IsAnswer(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
+
+func code(err error) int32 {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return 0
+	}
+	return status.Status().Code
+}
+
+// Transient is walk.Transient and a conversion that failed: the API server has one reason for
+// that and for what it will never be able to read, while a conversion webhook is back when
+// its rollout is over.
+func Transient(err error) (time.Duration, bool) {
+	if apierrors.IsStoreReadError(err) && Of(err).Origin.Kind == Conversion {
+		return 0, true
+	}
+	return walk.Transient(err)
+}
+
+// RetryForbidden makes a 503 of the 403 of an API server that has not read its roles yet, as
+// each one answers for a moment after its start. It is for callers whose permissions were
+// there. Admission's refusals have the same code and reason; they lack the authorizer's words.
+func RetryForbidden(err error) error {
+	if apierrors.IsForbidden(err) && IsForbidden(err) {
+		return apierrors.NewServiceUnavailable(err.Error())
+	}
+	return err
+}
+
+// IsForbidden reports the authorizer's words, whatever the error was made of.
+func IsForbidden(err error) bool { return err != nil && unauthorized.MatchString(err.Error()) }
+
+// Moved reports whether an answer says that an object is not as it was read.
+func Moved(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
+
+// IsRefusal reports whether the API server answered that a request is not acceptable, so that
+// it answers the same next time.
+func IsRefusal(err error) bool {
+	if _, transient := walk.Transient(err); transient || Moved(err) {
+		return false
+	}
+	c := code(err)
+	return c >= http.StatusBadRequest && c < http.StatusInternalServerError
+}
+
+// Kinds of an [Origin], beside those of policies.
+const (
+	Webhook    = "webhook"
+	Conversion = "conversion"
+)
+
+// Origin is the webhook or policy that an answer is from, as far as its words tell.
+type Origin struct {
+	// Kind is Webhook, Conversion, or the kind of a policy.
+	Kind string
+	// Name of the webhook or policy; of a conversion, the kind of object.
+	Name string
+	// Binding of a policy.
+	Binding string
+}
+
+func (o Origin) String() string {
+	switch {
+	case o.Kind == Webhook:
+		return "webhook " + o.Name
+	case o.Binding != "":
+		return fmt.Sprintf("%s %s (binding %s)", o.Kind, o.Name, o.Binding)
+	}
+	return o.Kind + " " + o.Name
+}

@@ -1,0 +1,151 @@
+package apierror_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+func status(code int32, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+}
+
+var (
+	webhook   = apierror.Origin{Kind: apierror.Webhook, Name: "x.example.com"}
+	converter = apierror.Origin{Kind: apierror.Conversion, Name: "example.com/v1, Kind=Widget"}
+)
+
+const notAuthorized = `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets/status" in API group "example.com" in the namespace "shop"`
+
+func TestOf(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   apierror.Answer
+	}{
+		"a webhook denies": {
+			reason: "a webhook chooses its code: a 429 and a 500 are denials as well",
+			err:    status(500, metav1.StatusReasonInternalError, `admission webhook "x.example.com" denied the request: my database is down`),
+			want: apierror.Answer{Class: apierror.Denied, Origin: webhook, Cause: "my database is down",
+				Message: `admission webhook "x.example.com" denied the request: my database is down`},
+		},
+		"a policy denies": {
+			reason: "a binding makes it apply",
+			err:    status(422, metav1.StatusReasonInvalid, "ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen"),
+			want: apierror.Answer{Class: apierror.Denied, Cause: "frozen",
+				Origin:  apierror.Origin{Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "prod"},
+				Message: "ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen"},
+		},
+		"a webhook with side effects": {
+			reason: "the API server does not ask it in a dry run",
+			err:    status(400, metav1.StatusReasonBadRequest, `admission webhook "x.example.com" does not support dry run`),
+			want: apierror.Answer{Class: apierror.NoDryRun, Origin: webhook, Cause: "it does not support dry runs",
+				Message: `admission webhook "x.example.com" does not support dry run`},
+		},
+		"a webhook does not answer": {
+			reason: "a 500 that names the webhook is about the webhook",
+			err:    status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "x.example.com": Post "https://x": refused`),
+			want: apierror.Answer{Class: apierror.WebhookUnavailable, Origin: webhook, Cause: `Post "https://x": refused`,
+				Message: `Internal error occurred: failed calling webhook "x.example.com": Post "https://x": refused`},
+		},
+		"the conversion webhook does not answer": {
+			reason: "the version that it converts from is the one in etcd",
+			err:    fmt.Errorf("list: %w", status(500, metav1.StatusReasonStoreReadError, `/registry/a: conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": refused`)),
+			want: apierror.Answer{Class: apierror.ConversionUnavailable, Origin: converter, StoredVersion: "v1", Cause: `Post "https://x": refused`,
+				Message: `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": refused`},
+		},
+		"the conversion webhook fails": {
+			reason: "it answers, and does not convert",
+			err:    status(500, metav1.StatusReasonInternalError, "conversion webhook for example.com/v1, Kind=Widget failed: no such color"),
+			want: apierror.Answer{Class: apierror.ConversionFailed, Origin: converter, StoredVersion: "v1", Cause: "no such color",
+				Message: "conversion webhook for example.com/v1, Kind=Widget failed: no such color"},
+		},
+		"an object is at a version that is gone": {
+			reason: "the words name the version",
+			err:    status(500, metav1.StatusReasonStoreReadError, "/registry/a: request to convert CR from an invalid group/version: example.com/v1"),
+			want: apierror.Answer{Class: apierror.UnreadableObject, StoredVersion: "v1",
+				Message: "/registry/a: request to convert CR from an invalid group/version: example.com/v1",
+				Cause:   "/registry/a: request to convert CR from an invalid group/version: example.com/v1"},
+		},
+		"a permission is missing": {
+			reason: "the authorizer names the grant",
+			err:    status(403, metav1.StatusReasonForbidden, notAuthorized),
+			want: apierror.Answer{Class: apierror.Forbidden, User: "alice", Message: notAuthorized, Cause: notAuthorized,
+				Grant: kube.Grant{Verb: "patch", Namespace: "shop", Resource: schema.GroupResource{Group: "example.com", Resource: "widgets/status"}}},
+		},
+		"not found":    {"a code tells", status(404, metav1.StatusReasonNotFound, "no"), apierror.Answer{Class: apierror.NotFound, Message: "no", Cause: "no"}},
+		"conflict":     {"a code tells", status(409, metav1.StatusReasonConflict, "no"), apierror.Answer{Class: apierror.Conflict, Message: "no", Cause: "no"}},
+		"throttled":    {"a code tells", status(429, metav1.StatusReasonTooManyRequests, "no"), apierror.Answer{Class: apierror.Throttled, Message: "no", Cause: "no"}},
+		"timeout":      {"a proxy gives no reason", status(504, "", "no"), apierror.Answer{Class: apierror.Timeout, Message: "no", Cause: "no"}},
+		"server error": {"a proxy gives no words", status(502, "", ""), apierror.Answer{Class: apierror.ServerError, Message: "status code 502", Cause: "status code 502"}},
+		"invalid":      {"the schema refuses, and not admission", status(422, metav1.StatusReasonInvalid, "no"), apierror.Answer{Class: apierror.Refused, Message: "no", Cause: "no"}},
+		"no answer":    {"a lost connection is no answer", errors.New("EOF"), apierror.Answer{Class: apierror.Unknown, Message: "EOF", Cause: "EOF"}},
+		"no error":     {"nothing is to be classified", nil, apierror.Answer{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, apierror.Of(tc.err)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestParse: a report keeps no more of an answer than its words.
+func TestParse(t *testing.T) {
+	if got := apierror.Parse(0, notAuthorized).Class; got != apierror.Forbidden {
+		t.Errorf("the authorizer's words are of class %d", got)
+	}
+	if got := apierror.Parse(0, "no").Class; got != apierror.Unknown {
+		t.Errorf("words that say nothing are of class %d", got)
+	}
+	if got := apierror.Parse(http.StatusUnprocessableEntity, "no").Class; got != apierror.Refused {
+		t.Errorf("a 422 is of class %d", got)
+	}
+}
+
+func TestRefusalsAndWhatMayPass(t *testing.T) {
+	cases := map[string]struct {
+		err                error
+		refusal, transient bool
+	}{
+		"invalid":        {status(422, metav1.StatusReasonInvalid, "no"), true, false},
+		"not allowed":    {status(403, metav1.StatusReasonForbidden, notAuthorized), true, false},
+		"conflict":       {status(409, metav1.StatusReasonConflict, "no"), false, false},
+		"not found":      {status(404, metav1.StatusReasonNotFound, "no"), false, false},
+		"throttled":      {status(429, metav1.StatusReasonTooManyRequests, "no"), false, true},
+		"unavailable":    {status(503, metav1.StatusReasonServiceUnavailable, "no"), false, true},
+		"not converted":  {status(500, metav1.StatusReasonStoreReadError, "conversion webhook for example.com/v1, Kind=Widget failed: Post"), false, true},
+		"damaged":        {status(500, metav1.StatusReasonStoreReadError, "invalid character"), false, false},
+		"not an answer":  {errors.New("no"), false, false},
+		"starting again": {apierror.RetryForbidden(status(403, metav1.StatusReasonForbidden, notAuthorized)), false, true},
+		"denied":         {apierror.RetryForbidden(status(403, metav1.StatusReasonForbidden, `admission webhook "x" denied the request: no`)), true, false},
+	}
+	for name, tc := range cases {
+		_, transient := apierror.Transient(tc.err)
+		if got := apierror.IsRefusal(tc.err); got != tc.refusal || transient != tc.transient {
+			t.Errorf("%s: refusal %t, transient %t; want %t, %t", name, got, transient, tc.refusal, tc.transient)
+		}
+	}
+}
+
+func TestOriginString(t *testing.T) {
+	for want, o := range map[string]apierror.Origin{
+		"webhook x.example.com":                           webhook,
+		"ValidatingAdmissionPolicy freeze (binding prod)": {Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "prod"},
+		"MutatingAdmissionPolicy paint":                   {Kind: "MutatingAdmissionPolicy", Name: "paint"},
+	} {
+		if got := o.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

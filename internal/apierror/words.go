@@ -1,0 +1,65 @@
+package apierror
+
+import (
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// The API server's words, from k8s.io/apiserver: webhook/errors/statuserror.go,
+// webhook/dispatcher.go, policy/validating/dispatcher.go,
+// policy/generic/policy_dispatcher.go and endpoints/handlers/responsewriters/errors.go; and
+// from k8s.io/apiextensions-apiserver: conversion/webhook_converter.go and
+// conversion/converter.go.
+var (
+	policyDenies    = regexp.MustCompile(`(?s)([Pp]olicy) ['"]([^'"]*)['"](?: with binding '([^']*)')? denied request: (.*)`)
+	webhookDenies   = regexp.MustCompile(`(?s)admission webhook "([^"]*)" denied the request(?:: |$)?(.*)`)
+	webhookNoDryRun = regexp.MustCompile(`admission webhook "([^"]*)" does not support dry run`)
+	webhookFails    = regexp.MustCompile(`(?s)failed calling webhook "([^"]*)": (.*)`)
+	converterFails  = regexp.MustCompile(`(?s)conversion webhook for (.*?) (?:failed|returned)(?:: |, | )(.*)`)
+	convertedKind   = regexp.MustCompile(`^[^ ]*/([^ /,]+), Kind=[^ ]+$`)
+	versionGone     = regexp.MustCompile(`request to convert CR from an invalid group/version: [^ ]*/([^ /]+)`)
+	unauthorized    = regexp.MustCompile(`: User "(.*)" cannot ([a-z]+) resource "([^"]*)"(?: in API group "([^"]*)")?(?: in the namespace "([^"]*)")?`)
+
+	// unanswered are the words of an HTTP client that got no answer.
+	unanswered = regexp.MustCompile(`^(?:Post|Get) "`)
+)
+
+// parse reads the words that tell more than a status code. Its class is Unknown where the
+// text has none of them.
+func parse(text string) Answer {
+	if m := policyDenies.FindStringSubmatch(text); m != nil {
+		kind := "MutatingAdmissionPolicy"
+		if m[1] == "Policy" {
+			kind = "ValidatingAdmissionPolicy"
+		}
+		return Answer{Class: Denied, Origin: Origin{Kind: kind, Name: m[2], Binding: m[3]}, Cause: m[4]}
+	}
+	if m := webhookDenies.FindStringSubmatch(text); m != nil {
+		return Answer{Class: Denied, Origin: Origin{Kind: Webhook, Name: m[1]}, Cause: m[2]}
+	}
+	if m := webhookNoDryRun.FindStringSubmatch(text); m != nil {
+		return Answer{Class: NoDryRun, Origin: Origin{Kind: Webhook, Name: m[1]}, Cause: "it does not support dry runs"}
+	}
+	if m := webhookFails.FindStringSubmatch(text); m != nil {
+		return Answer{Class: WebhookUnavailable, Origin: Origin{Kind: Webhook, Name: m[1]}, Cause: m[2]}
+	}
+	if m := converterFails.FindStringSubmatch(text); m != nil {
+		a := Answer{Class: ConversionFailed, Origin: Origin{Kind: Conversion, Name: m[1]}, Cause: m[2], Message: m[0]}
+		if unanswered.MatchString(m[2]) {
+			a.Class = ConversionUnavailable
+		}
+		if v := convertedKind.FindStringSubmatch(m[1]); v != nil {
+			a.StoredVersion = v[1]
+		}
+		return a
+	}
+	if m := unauthorized.FindStringSubmatch(text); m != nil {
+		return Answer{Class: Forbidden, User: m[1], Grant: kube.Grant{
+			Verb: m[2], Resource: schema.GroupResource{Group: m[4], Resource: m[3]}, Namespace: m[5],
+		}}
+	}
+	return Answer{}
+}

@@ -38,11 +38,9 @@ type settings struct {
 	vms        int
 	namespaces int
 	rounds     int
+	larger     int
 	plan       int
 }
-
-// larger is how many times as many machines memory is measured at.
-const larger = 10
 
 // result is what is written to bench/out/revision.json.
 type result struct {
@@ -58,7 +56,7 @@ type result struct {
 	PeakRSS        map[int]int64      `json:"peakRSSBytes"`
 	RSSSlope       float64            `json:"rssSlopeBytesPerVM"`
 	Runs           []round            `json:"runs"`
-	// Larger are the passes over ten times as many machines.
+	// Larger are the passes over more machines.
 	Larger passes `json:"larger"`
 	// Plan is of a whole cluster, if that was asked for.
 	Plan *plan `json:"plan,omitempty"`
@@ -95,6 +93,7 @@ func main() {
 	flag.IntVar(&s.vms, "n", 1000, "virtual machines")
 	flag.IntVar(&s.namespaces, "namespaces", 20, "namespaces that they are in")
 	flag.IntVar(&s.rounds, "rounds", 3, "turns of the measurement of speed")
+	flag.IntVar(&s.larger, "larger", 10, "how many times as many machines memory is measured at; 0 for not at all")
 	flag.IntVar(&s.plan, "plan", 0, "machines that a plan is measured at besides, in namespaces of 1000; 0 for not at all")
 	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
 	out := flag.String("out", "out/revision.json", "where the result goes")
@@ -120,7 +119,10 @@ func run(ctx context.Context, s settings) (result, error) {
 		if err := r.measureSpeed(ctx, f, c); err != nil {
 			return fmt.Errorf("measure the speed: %w", err)
 		}
-		return r.measureLarger(ctx, f, c)
+		if s.larger == 0 {
+			return nil
+		}
+		return r.measureLarger(ctx, f, c, s.larger*s.vms)
 	})
 	if err != nil {
 		return r, err
@@ -197,8 +199,8 @@ func (r *result) measureSpeed(ctx context.Context, f *fleet, c *command) error {
 	return f.reset(ctx)
 }
 
-func (r *result) measureLarger(ctx context.Context, f *fleet, c *command) error {
-	r.Larger.VMs = larger * r.VMs
+func (r *result) measureLarger(ctx context.Context, f *fleet, c *command, vms int) error {
+	r.Larger.VMs = vms
 	if err := f.grow(ctx, r.Larger.VMs); err != nil {
 		return err
 	}
@@ -244,6 +246,9 @@ func (r *result) rate() {
 		}
 	}
 	r.PeakRSS[r.VMs] = int64(of(func(p pass) float64 { return float64(p.PeakRSS) }))
+	if r.Larger.VMs == 0 {
+		return
+	}
 	r.PeakRSS[r.Larger.VMs] = r.Larger.Upgrade.PeakRSS
 	r.RSSSlope = measure.Ratio(float64(r.PeakRSS[r.Larger.VMs]-r.PeakRSS[r.VMs]), float64(r.Larger.VMs-r.VMs))
 }

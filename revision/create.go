@@ -2,178 +2,275 @@ package revision
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
 )
 
-func (t *upgrade) setReplacement(r *appsv1.ControllerRevision) {
-	t.replacement = r
-	t.result.Replacement, t.result.ReplacementUID, t.result.ReplacementHash = r.Name, r.UID, Hash(r)
+// create is the stage that makes the replacement of each source, and what a restore looks up
+// beside it.
+type create struct {
+	worker       worker
+	client       *cluster.Client
+	family       Family
+	counterparts counterparts
 }
 
-// ensure makes the successor, or finds the one that is there.
-func (r *pass) ensure(ctx context.Context, t *upgrade, j decision) error {
-	if j.Reason == ReasonRetained {
-		successor, err := r.client.revision(ctx, t.GetNamespace(), j.replacement.Name)
-		switch {
-		case err != nil:
-			return err
-		case successor == nil && len(r.Of(j.replacement.Name)) > 0:
-			return r.recreateReplacement(ctx, t, j.replacement.Name)
-		case successor == nil:
-			t.setStatus(Skipped, ReasonReplacementGone, j.replacement.Name+" took its place, and is gone: this revision is kept")
-		default:
-			t.setReplacement(successor)
-			t.setStatus(Created, "", "")
-			return r.clearReplacementUnreferenced(ctx, t)
-		}
-		return nil
-	}
-	t.result.Phase = waiting(j)
-	if err := r.clearUnreferenced(ctx, t); err != nil {
+// Apply leaves an upgrade at stepRepoint if the replacement exists.
+func (c *create) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
+	return c.worker.prepare(ctx, at(upgrades, stepCreate), func(ctx context.Context, u *upgrade) error { return c.prepare(ctx, s, u) })
+}
+
+// prepare reads the source live, and makes its replacement.
+func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
+	if again, err := readSource(ctx, c.client, u); err != nil || !again {
 		return err
 	}
-	want := newReplacement(j.replacement, t.source, j.newController)
-	names := []string{r.restorable(t, want.Name), r.restorable(t, suffixed(want))}
-	if heir := r.replacementOf(t.source); heir != "" && heir == names[1] {
-		names = names[1:] // made before, when something else had the name
+	if u.source == nil {
+		return c.withoutSource(ctx, s, u)
+	}
+	if allowed, err := c.afterRollback(ctx, u); err != nil || !allowed {
+		return err
+	}
+	d := decide(facts{family: c.family, policy: u.policy, crds: s.crds, revision: u.source,
+		references: s.Of(u.GetName()), ownerGone: s.ownerGone(u.source), replacement: s.replacementOf(u.source)})
+	u.result.Item = d.Item
+	switch d.Action {
+	case Upgrade:
+		if d.Reason == ReasonRetained {
+			return c.findReplacement(ctx, s, u, d.replacement.Name)
+		}
+		u.result.Phase = waiting(d)
+		return c.makeReplacement(ctx, s, u, d)
+	case Relabel:
+		u.result.Phase = Pending
+		return c.relabel(ctx, u, d)
+	case UpToDate:
+		u.setStatus(Succeeded, d.Reason, d.Message)
+	case Unreferenced:
+		u.setStatus(Skipped, d.Reason, d.Message)
+	case Deferred:
+		u.setStatus(waiting(d), d.Reason, d.Message)
+	default:
+		u.setStatus(Failed, d.Reason, d.Message)
+	}
+	return nil
+}
+
+// readSource reads the source as it is now. It is false where another revision has the name.
+func readSource(ctx context.Context, c *cluster.Client, u *upgrade) (bool, error) {
+	var err error
+	if u.source, err = c.Revision(ctx, u.GetNamespace(), u.GetName()); err != nil {
+		return false, err
+	}
+	if u.source == nil {
+		return true, nil
+	}
+	if u.request.UID != "" && u.source.UID != u.request.UID {
+		u.setStatus(Skipped, ReasonReplaced, "another revision has this name now: it takes another upgrade")
+		return false, nil
+	}
+	u.result.UID, u.result.ResourceVersion, u.result.Hash = u.source.UID, u.source.ResourceVersion, Hash(u.source)
+	return true, nil
+}
+
+// waiting is the phase of an upgrade that can't continue: its data can be converted, and a
+// replacement from an earlier pass may exist.
+func waiting(d decision) Phase {
+	if d.Replacement != "" {
+		return Held
+	}
+	return Converted
+}
+
+// afterRollback reports whether an upgrade may continue with a source that was rolled back.
+// Only a request with AfterRollback may; it removes the annotation before any other write.
+func (c *create) afterRollback(ctx context.Context, u *upgrade) (bool, error) {
+	at := rolledBack(u.source)
+	switch {
+	case at.IsZero():
+		return true, nil
+	case !u.request.AfterRollback:
+		u.setStatus(RolledBack, ReasonRolledBack, rolledBackMessage(at))
+		return false, nil
+	}
+	source, err := c.client.WriteMetadata(ctx, u.source, nil, map[string]*string{RolledBackAnnotation: nil})
+	if err != nil {
+		return false, u.setChanged(err)
+	}
+	u.source = source
+	return true, nil
+}
+
+// findReplacement continues an upgrade of which only the end is left.
+func (c *create) findReplacement(ctx context.Context, s *snapshot, u *upgrade, name string) error {
+	replacement, err := c.client.Revision(ctx, u.GetNamespace(), name)
+	switch {
+	case err != nil:
+		return err
+	case replacement == nil && len(s.Of(name)) > 0:
+		return c.recreateReplacement(ctx, s, u, name)
+	case replacement == nil:
+		u.setStatus(Skipped, ReasonReplacementGone, name+" replaced it, and is gone: this revision is kept")
+		return nil
+	}
+	u.setReplacement(replacement)
+	u.result.Phase = Held
+	if err := clearReplacement(ctx, c.client, u); err != nil {
+		return err
+	}
+	return c.created(ctx, s, u)
+}
+
+// makeReplacement creates the replacement, or finds the one that exists.
+func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d decision) error {
+	if !unreferencedSince(u.source).IsZero() {
+		source, err := clearUnreferenced(ctx, c.client, u.source, ToAnnotation)
+		if err != nil {
+			return err
+		}
+		u.source = source
+	}
+	want := newReplacement(d.replacement, u.source, d.newController)
+	names := []string{restorable(s, u, want.Name), restorable(s, u, suffixed(want))}
+	if existing := s.replacementOf(u.source); existing != "" && existing == names[1] {
+		names = names[1:] // created earlier, when another revision had the name
 	}
 	for _, name := range names {
 		want.Name = name
-		successor, err := r.client.create(ctx, want)
+		replacement, err := c.client.Create(ctx, want)
 		if apierrors.IsAlreadyExists(err) {
-			successor, err = r.adoptExisting(ctx, want)
+			replacement, err = c.adopt(ctx, want)
 		}
 		if err != nil {
 			return fmt.Errorf("create controllerrevision %s/%s: %w", want.Namespace, name, err)
 		}
-		if successor != nil {
-			t.setReplacement(successor)
-			t.setStatus(Created, "", "")
-			return r.recordLineage(ctx, t)
+		if replacement != nil {
+			u.setReplacement(replacement)
+			u.result.Phase = Held
+			if err := c.recordLineage(ctx, u); err != nil {
+				return err
+			}
+			return c.created(ctx, s, u)
 		}
 	}
-	t.setStatus(Failed, ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
+	u.setStatus(Failed, ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
 	return nil
 }
 
-// recordLineage notes on a successor that another source of the same has made that this one
-// was led to it, too: the name may come back when the source is gone. And on the
-// source, where to.
-func (r *pass) recordLineage(ctx context.Context, t *upgrade) error {
-	if err := r.clearReplacementUnreferenced(ctx, t); err != nil {
-		return err
-	}
-	if _, known := sourcesOf(t.replacement)[t.source.UID]; !known {
-		successor, err := r.client.metadata(ctx, t.replacement, nil, map[string]*string{AlsoFromPrefix + string(t.source.UID): &t.source.Name})
-		if err != nil {
-			return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.replacement.Name, err)
-		}
-		t.replacement = successor
-	}
-	if _, first := sourceOf(t.replacement); first == t.source.UID || notedReplacement(t.source) == t.replacement.Name {
+// recreateReplacement creates a replacement again that another client deleted and that is
+// referred to. Its source is kept for that.
+func (c *create) recreateReplacement(ctx context.Context, s *snapshot, u *upgrade, name string) error {
+	d := decide(facts{family: c.family, policy: u.policy, crds: s.crds, revision: u.source, references: s.Of(name)})
+	if d.replacement == nil {
+		u.setStatus(Failed, d.Reason, name+" replaced it, and is gone: "+d.Message)
 		return nil
 	}
-	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{ToAnnotation: &t.replacement.Name})
-	if err != nil {
-		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.GetName(), err)
-	}
-	t.source = source
-	return nil
-}
-
-// recreateReplacement brings back a successor that somebody deleted and others refer to: its
-// source is kept for that.
-func (r *pass) recreateReplacement(ctx context.Context, t *upgrade, name string) error {
-	j := decide(facts{family: r.family, policy: t.policy, crds: r.crds, revision: t.source, references: r.Of(name)})
-	if j.replacement == nil {
-		t.setStatus(Failed, j.Reason, name+" took its place, and is gone: "+j.Message)
-		return nil
-	}
-	t.result.Phase = Converted
-	want := newReplacement(j.replacement, t.source, j.newController)
+	u.result.Phase = Converted
+	want := newReplacement(d.replacement, u.source, d.newController)
 	want.Name = name
-	successor, err := r.client.create(ctx, want)
+	replacement, err := c.client.Create(ctx, want)
 	if err != nil {
 		return fmt.Errorf("create controllerrevision %s/%s: %w", want.Namespace, name, err)
 	}
-	t.setReplacement(successor)
-	t.setStatus(Created, "", "")
+	u.setReplacement(replacement)
+	return c.created(ctx, s, u)
+}
+
+// created hands an upgrade to the stage that repoints, once what a restore looks up exists.
+func (c *create) created(ctx context.Context, s *snapshot, u *upgrade) error {
+	u.move = u.forward()
+	return c.counterparts.ensure(ctx, s, u)
+}
+
+// recordLineage notes on a replacement which has another source that this source is replaced
+// by it as well: the name may come back when the source is gone. It notes the same on the
+// source.
+func (c *create) recordLineage(ctx context.Context, u *upgrade) error {
+	if err := clearReplacement(ctx, c.client, u); err != nil {
+		return err
+	}
+	if _, known := sourcesOf(u.replacement)[u.source.UID]; !known {
+		replacement, err := c.client.WriteMetadata(ctx, u.replacement, nil, map[string]*string{AlsoFromPrefix + string(u.source.UID): &u.source.Name})
+		if err != nil {
+			return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.replacement.Name, err)
+		}
+		u.replacement = replacement
+	}
+	if _, first := sourceOf(u.replacement); first == u.source.UID || notedReplacement(u.source) == u.replacement.Name {
+		return nil
+	}
+	source, err := c.client.WriteMetadata(ctx, u.source, nil, map[string]*string{ToAnnotation: &u.replacement.Name})
+	if err != nil {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+	}
+	u.source = source
 	return nil
 }
 
-// clearUnreferenced drops, before anything else is done, since when a revision was not
-// referred to: it is again.
-func (r *pass) clearUnreferenced(ctx context.Context, t *upgrade) error {
-	if unreferencedSince(t.old()).IsZero() {
-		return nil
-	}
+// clearUnreferenced removes the time since which no object has referred to a revision: one
+// does again. It returns the revision as it was written.
+func clearUnreferenced(ctx context.Context, c *cluster.Client, r *appsv1.ControllerRevision, more ...string) (*appsv1.ControllerRevision, error) {
 	annotations := map[string]*string{UnreferencedAnnotation: nil}
-	if !t.request.Rollback {
-		annotations[ToAnnotation] = nil
+	for _, key := range more {
+		annotations[key] = nil
 	}
-	old, err := r.client.metadata(ctx, t.old(), nil, annotations)
+	written, err := c.WriteMetadata(ctx, r, nil, annotations)
 	if err != nil {
-		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.old().Name, err)
+		return nil, fmt.Errorf("write controllerrevision %s/%s: %w", r.Namespace, r.Name, err)
 	}
-	t.setOld(old)
-	return nil
+	return written, nil
 }
 
-// clearReplacementUnreferenced drops, on a new revision that a rollback left unreferenced and that is named
-// again, since when it was not.
-func (r *pass) clearReplacementUnreferenced(ctx context.Context, t *upgrade) error {
-	if unreferencedSince(t.replacement).IsZero() {
+// clearReplacement does so on a replacement that a rollback left unreferenced.
+func clearReplacement(ctx context.Context, c *cluster.Client, u *upgrade) error {
+	if unreferencedSince(u.replacement).IsZero() {
 		return nil
 	}
-	successor, err := r.client.metadata(ctx, t.replacement, nil, map[string]*string{UnreferencedAnnotation: nil})
-	if err != nil {
-		return fmt.Errorf("write controllerrevision %s/%s: %w", t.GetNamespace(), t.replacement.Name, err)
+	written, err := clearUnreferenced(ctx, c, u.replacement)
+	if err == nil {
+		u.replacement = written
 	}
-	t.replacement = successor
-	return nil
+	return err
 }
 
-var errGoneAgain = errors.New("it existed a moment ago, and does not any more")
+var errDeletedMeanwhile = errors.New("it existed a moment ago, and is gone")
 
-// adoptExisting takes what is there for what was to be made, if it is the same: made
-// before an end that nobody noticed, or by the family's own software meanwhile.
-func (r *pass) adoptExisting(ctx context.Context, want *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
-	there, err := r.client.revision(ctx, want.Namespace, want.Name)
+// adopt takes an existing revision for the one to create if it is the same: created before an
+// interruption, or by the family's own software. It returns nil if it is not.
+func (c *create) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	existing, err := c.client.Revision(ctx, want.Namespace, want.Name)
 	switch {
 	case err != nil:
 		return nil, err
-	case there == nil:
-		return nil, errGoneAgain // a suffix would make two successors of one source
-	case !same(there, want):
+	case existing == nil:
+		return nil, errDeletedMeanwhile // a suffix would give one source two replacements
+	case !same(existing, want):
 		return nil, nil
 	}
 	// A source of the same name and another UID is gone: a restore brought it back.
-	from, uid := sourceOf(there)
+	from, uid := sourceOf(existing)
 	if source, current := sourceOf(want); from != "" && (from != source || uid == current) {
-		return there, nil
+		return existing, nil
 	}
-	return r.client.metadata(ctx, there, nil, pointers(want.Annotations))
+	return c.client.WriteMetadata(ctx, existing, nil, pointers(want.Annotations))
 }
 
-func (r *pass) relabel(ctx context.Context, t *upgrade, j decision) error {
-	_, err := r.client.metadata(ctx, t.source, pointers(j.replacement.Labels), nil)
+func (c *create) relabel(ctx context.Context, u *upgrade, d decision) error {
+	_, err := c.client.WriteMetadata(ctx, u.source, pointers(d.replacement.Labels), nil)
 	if conflict(err) {
-		t.setStatus(Pending, ReasonChanged, "the revision changed meanwhile")
+		u.setStatus(Pending, ReasonChanged, changedMessage)
 		return nil
 	}
 	if err == nil {
-		t.setStatus(Succeeded, "", "")
+		u.setStatus(Succeeded, "", "")
 	}
 	return err
 }
@@ -186,37 +283,20 @@ func pointers(m map[string]string) map[string]*string {
 	return all
 }
 
-// same reports whether a revision is the one that was to be made: the same object of the
-// same controller, and labelled so or known to come from the source.
-func same(there, want *appsv1.ControllerRevision) bool {
-	a, b := metav1.GetControllerOfNoCopy(there), metav1.GetControllerOfNoCopy(want)
-	if a == nil || b == nil || a.UID != b.UID || there.DeletionTimestamp != nil {
+// same reports whether an existing revision is the one to create: the same object of the same
+// controller, with its labels or known to come from the source.
+func same(existing, want *appsv1.ControllerRevision) bool {
+	a, b := metav1.GetControllerOfNoCopy(existing), metav1.GetControllerOfNoCopy(want)
+	if a == nil || b == nil || a.UID != b.UID || existing.DeletionTimestamp != nil {
 		return false
 	}
 	_, source := sourceOf(want)
-	if _, ours := sourcesOf(there)[source]; !ours && !labelled(there, want.Labels) {
+	if _, ours := sourcesOf(existing)[source]; !ours && !labelled(existing, want.Labels) {
 		return false
 	}
 	var left, right any
-	if utiljson.Unmarshal(there.Data.Raw, &left) != nil || utiljson.Unmarshal(want.Data.Raw, &right) != nil {
+	if utiljson.Unmarshal(existing.Data.Raw, &left) != nil || utiljson.Unmarshal(want.Data.Raw, &right) != nil {
 		return false
 	}
 	return reflect.DeepEqual(left, right)
-}
-
-// suffixed is the name to take where the name of a successor is taken. It follows
-// from what the successor holds, so that whoever comes again finds it.
-func suffixed(want *appsv1.ControllerRevision) string {
-	digest := sha256.New()
-	digest.Write(want.Data.Raw)
-	digest.Write([]byte(want.Annotations[FromUIDAnnotation]))
-	return WithSuffix(want.Name, hex.EncodeToString(digest.Sum(nil))[:8], validation.DNS1123SubdomainMaxLength)
-}
-
-// WithSuffix is a name or a label that ends in a dash and a tail, and has most characters
-// at the most. What is cut for it does not end in a separator, which no API server
-// takes in front of another one.
-func WithSuffix(text, tail string, most int) string {
-	head := text[:min(len(text), most-len(tail)-1)]
-	return strings.TrimRight(head, "-._") + "-" + tail
 }

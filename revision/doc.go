@@ -1,13 +1,44 @@
-// Package revision upgrades objects that are stashed in ControllerRevisions to a
-// newer version of their API, so that the old version can be dropped.
+// Package revision upgrades objects that ControllerRevisions store to a newer version of their
+// API, so that the old version can be dropped.
 //
-// It never clears a reference, never removes a revision that somebody refers to, and
-// never puts an object as it is now in the place of one that was stashed. What a family
-// of stashes knows, as package kubevirt does, it asks of a [Family].
+// It never clears a reference, never deletes a revision that an object refers to, and never
+// replaces a stored object by the live one. What a family of stored objects needs to know, as
+// package kubevirt does, it asks a [Family].
 //
-// Read plan.go, which decides, with target.go, claim.go and fix.go; census.go, who refers to
-// what; then round.go and its stages create.go, repoint.go, settle.go and removal.go, with
-// rollback.go; counterpart.go, what a restore looks up, and gone.go, what is missing; run.go
-// and upgrader.go are what callers see, survey.go says which versions can be dropped.
-// client.go does the I/O, and controllerrevision.go that of single revisions.
+// # One pass
+//
+// [Upgrader.Run] and [Upgrader.Advance] scan a namespace and take its upgrades through the
+// stages in batches. A stage takes the upgrades whose next step is its own. Steps steer; a
+// [Phase] only reports. Each step begins with live reads, so that any client continues after
+// any interruption.
+//
+//	phase          observation                            write                           next phase
+//	Pending        source at the target, labels differ    labels of the source            Succeeded
+//	Pending        source at an old version               create the replacement          Created
+//	Pending        source gone, replacement known         -                               Created
+//	Pending        a referrer runs or is not ready        -                               Converted, Held
+//	Created        a restore looks a revision up          create that revision first      Created, Held
+//	Created        references to the old revision         repoint, the spec first         Created
+//	Created        new scan: a reference is left          clear unreferenced-since        Held
+//	Created        new scan: no reference is left         unreferenced-since, upgraded-to Retained
+//	Held           as Created, in the next pass
+//	Retained       a reference is back                    clear unreferenced-since        Created
+//	Retained       retention over, live reads agree       delete with UID and RV          Succeeded
+//	Succeeded      a late reference, replacement exists   repoint                         Succeeded
+//	Succeeded      a late reference that can't be written create the old revision again   Held
+//	any            Request.Rollback                       rolled-back-at on the source    Created
+//	Created        of a rollback: references to the new   repoint to the source           RolledBack
+//	RolledBack     retention of the new revision is over  delete the new revision         RolledBack
+//	RolledBack     Request.AfterRollback                  clear rolled-back-at            Created
+//	any            the API server refuses for good        -                               Failed
+//
+// # Reading order
+//
+// Each file uses those before it. family.go and lineage.go have the nouns; index.go says which
+// objects refer to which revision, and scan.go finds it out; plan.go decides, with expected.go,
+// target.go and fix.go. snapshot.go is a scan with its decisions. request.go and upgrade.go are
+// one upgrade and its steps; counterpart.go is what a restore looks up. Then come the stages:
+// create.go with missing.go, rollback.go, repoint.go, release.go with delete.go, and pass.go,
+// which takes a batch through them. upgrader.go, run.go and inventory.go are what callers use.
+// internal/cluster sends the requests.
 package revision

@@ -166,9 +166,9 @@ type Referrer struct {
 	Selected bool
 	// Terminating means that it is being deleted.
 	Terminating bool
-	// owned is an object that this one controls and that is running or not ready: what is
+	// controlled is an object that this one controls and that is running or not ready: what is
 	// written here is written there, too. Nil where there is none.
-	owned *Referrer
+	controlled *Referrer
 	// controllerResource is what Controller is one of, as its kind tells it.
 	controllerResource schema.GroupResource
 	reads              []Owner
@@ -206,4 +206,12 @@ type StoredObject struct {
 	Object map[string]any
 	// Losses are the paths of what Version does not know.
 	Losses []string
+}
+
+// notReady says why an object is to be left alone for now; empty if it is not.
+func (r *Referrer) notReady() string {
+	if r.NotReady == "" {
+		return ""
+	}
+	return r.Kind + " " + r.Name + ": " + r.NotReady
 }

@@ -1,6 +1,8 @@
 package revision
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Annotations are how an upgrade remembers itself: on the revisions, where every
@@ -77,4 +80,21 @@ func newReplacement(composed, from *appsv1.ControllerRevision, adopter *Referrer
 	}
 	r.Annotations[FromAnnotation], r.Annotations[FromUIDAnnotation] = from.Name, string(from.UID)
 	return r
+}
+
+// suffixed is the name to take where the name of a successor is taken. It follows
+// from what the successor holds, so that whoever comes again finds it.
+func suffixed(want *appsv1.ControllerRevision) string {
+	digest := sha256.New()
+	digest.Write(want.Data.Raw)
+	digest.Write([]byte(want.Annotations[FromUIDAnnotation]))
+	return WithSuffix(want.Name, hex.EncodeToString(digest.Sum(nil))[:8], validation.DNS1123SubdomainMaxLength)
+}
+
+// WithSuffix is a name or a label that ends in a dash and a tail, and has most characters
+// at the most. What is cut for it does not end in a separator, which no API server
+// takes in front of another one.
+func WithSuffix(text, tail string, most int) string {
+	head := text[:min(len(text), most-len(tail)-1)]
+	return strings.TrimRight(head, "-._") + "-" + tail
 }

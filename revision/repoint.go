@@ -7,84 +7,91 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// maxRepointAttempts bounds the tries on a holder that others write, too. The next round
-// tries again.
-const maxRepointAttempts = 3
+// repoint is the stage that changes each reference from the old revision to its target. It
+// writes a referrer once, whichever of its revisions are moved.
+type repoint struct {
+	worker worker
+	client *cluster.Client
+}
 
-// repoint leads every reference to a source to its successor, holder by holder, so
-// that a holder of several is written once.
-func (r *pass) repoint(ctx context.Context) error {
+// Apply leaves an upgrade at stepRelease, also where a reference could not be written: the
+// scan that follows shows which references are left.
+func (p *repoint) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
 	moves := map[string]*upgrade{}
-	for _, t := range r.tasks {
-		if t.repointing() {
-			moves[t.from()] = t
-		}
+	for _, u := range at(upgrades, stepRepoint) {
+		moves[u.move.from], u.next = u, stepRelease
 	}
-	byHolder := map[*Referrer][]Reference{}
-	var holders []*Referrer
+	byReferrer := map[*Referrer][]Reference{}
+	var referrers []*Referrer
 	for name := range moves {
-		for _, ref := range r.Of(name) {
+		for _, ref := range s.Of(name) {
 			if !ref.writable() {
 				continue
 			}
-			if byHolder[ref.Referrer] == nil {
-				holders = append(holders, ref.Referrer)
+			if byReferrer[ref.Referrer] == nil {
+				referrers = append(referrers, ref.Referrer)
 			}
-			byHolder[ref.Referrer] = append(byHolder[ref.Referrer], ref)
+			byReferrer[ref.Referrer] = append(byReferrer[ref.Referrer], ref)
 		}
 	}
-	return each(ctx, r.Upgrader, holders, func(ctx context.Context, h *Referrer) error {
-		m := repointer{client: r.client, sources: r.sources, upgrades: moves}
-		if err := m.move(ctx, h, byHolder[h]); err != nil {
+	w := referrerWriter{client: p.client, types: s.types, moves: moves}
+	return visit(ctx, p.worker.limiter, referrers, func(ctx context.Context, r *Referrer) error {
+		if err := w.repoint(ctx, r, byReferrer[r]); err != nil {
 			if _, transient := walk.Transient(err); transient {
 				return err
 			}
-			m.recordError(byHolder[h], err)
+			w.recordError(byReferrer[r], err)
 		}
 		return nil
 	})
 }
 
-// repointer writes the references of one holder.
-type repointer struct {
-	client   *client
-	sources  []referrerSource
-	upgrades map[string]*upgrade // by the name that a reference is to lose
+// maxRepointAttempts bounds the writes of a referrer that other clients write, too. The next
+// pass tries again.
+const maxRepointAttempts = 3
+
+// referrerWriter writes the references of one referrer.
+type referrerWriter struct {
+	client *cluster.Client
+	types  []referrerSource
+	moves  map[string]*upgrade // by the name that a reference is to lose
 }
 
-// recordError notes why; the task says so if the reference is still there in the end.
-func (m repointer) recordError(references []Reference, err error) {
+// recordError keeps why references were not written. An upgrade reports it if the reference
+// is still there in the end.
+func (w referrerWriter) recordError(references []Reference, err error) {
 	for _, ref := range references {
-		m.upgrades[ref.Revision].recordError(err)
+		w.moves[ref.Revision].recordError(err)
 	}
 }
 
-// move writes what is a user's before what is a controller's: a status follows its
-// spec, and never runs ahead of it.
-func (m repointer) move(ctx context.Context, h *Referrer, references []Reference) error {
-	for try := 0; ; try++ {
-		err := m.write(ctx, h, references)
-		if !conflict(err) || try == maxRepointAttempts {
+// repoint writes the object before its status: what the user wrote before what a controller
+// derives from it.
+func (w referrerWriter) repoint(ctx context.Context, r *Referrer, references []Reference) error {
+	for attempt := 0; ; attempt++ {
+		err := w.write(ctx, r, references)
+		if !conflict(err) || attempt == maxRepointAttempts {
 			return err
 		}
-		if h, references, err = m.again(ctx, h); err != nil || h == nil {
+		if r, references, err = w.reread(ctx, r); err != nil || r == nil {
 			return err
 		}
 	}
 }
 
-// again reads a holder that was written by somebody else.
-func (m repointer) again(ctx context.Context, h *Referrer) (*Referrer, []Reference, error) {
-	now, all, err := m.client.reread(ctx, m.sources, h)
+// reread reads a referrer that another client wrote.
+func (w referrerWriter) reread(ctx context.Context, r *Referrer) (*Referrer, []Reference, error) {
+	now, all, err := reread(ctx, w.client, w.types, r)
 	if now != nil {
-		now.owned = h.owned
+		now.controlled = r.controlled
 	}
 	var left []Reference
 	for _, ref := range all {
-		if m.upgrades[ref.Revision] != nil && !ref.Fixed {
+		if w.moves[ref.Revision] != nil && !ref.Fixed {
 			ref.Referrer = now
 			left = append(left, ref)
 		}
@@ -92,17 +99,17 @@ func (m repointer) again(ctx context.Context, h *Referrer) (*Referrer, []Referen
 	return now, left, err
 }
 
-func (m repointer) write(ctx context.Context, h *Referrer, references []Reference) error {
-	version := h.ResourceVersion
+func (w referrerWriter) write(ctx context.Context, r *Referrer, references []Reference) error {
+	version := r.ResourceVersion
 	for _, subresource := range []string{"", "status"} {
-		content, place := map[string]any{}, ""
+		content, path := map[string]any{}, ""
 		for _, ref := range references {
-			t := m.upgrades[ref.Revision]
-			if ref.Subresource != subresource || !t.mayTouch(h) {
+			u := w.moves[ref.Revision]
+			if ref.Subresource != subresource || !u.mayWrite(r) {
 				continue
 			}
-			put(content, ref.Path, t.to())
-			place = cmp.Or(place, ref.Path)
+			put(content, ref.Path, u.move.to)
+			path = cmp.Or(path, ref.Path)
 		}
 		if len(content) == 0 {
 			continue
@@ -112,14 +119,14 @@ func (m repointer) write(ctx context.Context, h *Referrer, references []Referenc
 		if err != nil {
 			return err
 		}
-		if version, err = m.client.patch(ctx, h, subresource, body); err != nil {
-			return fmt.Errorf("write %s of %s %s: %w", place, h.Kind, h.Name, err)
+		if version, err = w.client.Patch(ctx, r.Resource, r.Namespace, r.Name, subresource, body); err != nil {
+			return fmt.Errorf("write %s of %s %s: %w", path, r.Kind, r.Name, err)
 		}
 	}
 	return nil
 }
 
-// put sets a value in nested objects, by a JSON pointer. No place is in a list.
+// put sets a value in nested objects, by a JSON pointer. No reference is in a list.
 func put(content map[string]any, pointer string, value any) {
 	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for _, key := range keys[:len(keys)-1] {

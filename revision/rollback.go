@@ -7,13 +7,112 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
 )
 
-// A rollback writes the source first: a removal that is under way then fails, since it
-// names the resourceVersion, and whoever comes next knows what was asked for. Then it
-// repoints references to the source, and keeps the new revision for the retention, as an
-// upgrade keeps the old one. Both say where they come from, so that a reference to the new
-// revision that turns up late is repointed, too.
+// rollback is the stage that takes the place of create where a request has Rollback. It writes
+// the source first: a deletion that is under way then fails, since it names the
+// resourceVersion, and the next client knows what was asked for. The stages after it repoint
+// references to the source, and keep the replacement for the retention, as an upgrade keeps
+// the source. Both revisions say where they come from, so that a late reference to the
+// replacement is repointed as well.
+type rollback struct {
+	worker       worker
+	client       *cluster.Client
+	clock        clock.PassiveClock
+	counterparts counterparts
+}
+
+// Apply leaves a rollback at stepRepoint if its source is annotated.
+func (b *rollback) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
+	return b.worker.prepare(ctx, at(upgrades, stepRollback), func(ctx context.Context, u *upgrade) error { return b.prepare(ctx, s, u) })
+}
+
+// prepare annotates the source, and finds the revision that references are repointed from.
+func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
+	if again, err := readSource(ctx, b.client, u); err != nil || !again {
+		return err
+	}
+	if u.source == nil && len(s.replacements[u.GetName()]) == 0 {
+		u.setStatus(Failed, ReasonSourceGone, "there is no such revision, and none that replaced it")
+		return nil
+	}
+	if u.source == nil {
+		u.setIrreversible()
+		return nil
+	}
+	name := s.replacementOf(u.source)
+	if name == "" {
+		u.setStatus(Skipped, "", "it was not upgraded")
+		return nil
+	}
+	replacement, err := b.client.Revision(ctx, u.GetNamespace(), name)
+	if err != nil {
+		return err
+	}
+	if replacement == nil && rolledBack(u.source).IsZero() {
+		u.setStatus(Failed, ReasonReplacementGone, name+" replaced it, and is gone: change the references to it to "+u.GetName())
+		return nil
+	}
+	if err := b.annotate(ctx, u, name); err != nil {
+		if apierrors.IsNotFound(err) {
+			u.setIrreversible()
+			return nil
+		}
+		return u.setChanged(err)
+	}
+	if replacement == nil {
+		u.setStatus(RolledBack, "", "")
+		return nil
+	}
+	u.setReplacement(replacement)
+	return b.allow(ctx, s, u, s.Of(name))
+}
+
+// allow hands a rollback to the stage that repoints, unless a referrer is in use.
+func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, references []Reference) error {
+	if len(references) > 0 {
+		if err := clearReplacement(ctx, b.client, u); err != nil {
+			return err
+		}
+	}
+	switch running, notReady := inUse(references, "its replacement"); {
+	case notReady != "":
+		u.setStatus(Pending, ReasonReferrerNotReady, notReady)
+		return nil
+	case running != "" && u.policy.OnRunning != Hold:
+		u.setStatus(Pending, ReasonRunning, running+": stop it first, or roll back with Hold")
+		return nil
+	}
+	u.move = u.backward()
+	return b.counterparts.ensure(ctx, s, u)
+}
+
+// setIrreversible says that there is no revision to roll back to.
+func (u *upgrade) setIrreversible() {
+	u.setStatus(Failed, ReasonIrreversible, fmt.Sprintf(
+		"the revision is gone, since its retention is over (%s, unless a run had another): there is nothing to roll back to", u.policy.retention()))
+}
+
+// annotate writes the source before any other object: it must not be deleted, and no trigger
+// may upgrade it again.
+func (b *rollback) annotate(ctx context.Context, u *upgrade, replacement string) error {
+	at := rolledBack(u.source)
+	if !at.IsZero() && unreferencedSince(u.source).IsZero() && notedReplacement(u.source) == replacement {
+		return nil
+	}
+	if at.IsZero() {
+		at = b.clock.Now()
+	}
+	text := at.UTC().Format(time.RFC3339)
+	source, err := b.client.WriteMetadata(ctx, u.source, nil, map[string]*string{RolledBackAnnotation: &text, ToAnnotation: &replacement, UnreferencedAnnotation: nil})
+	if err == nil {
+		u.source = source
+	}
+	return err
+}
 
 // rolledBack is when a rollback to a source was asked for; zero if none was.
 func rolledBack(r *appsv1.ControllerRevision) time.Time {
@@ -24,136 +123,19 @@ func rolledBack(r *appsv1.ControllerRevision) time.Time {
 	return t
 }
 
-// beginRollback marks the source, and finds the revision that references lead away from.
-func (r *pass) beginRollback(ctx context.Context, t *upgrade) error {
-	if t.source == nil && len(r.replacements[t.GetName()]) == 0 {
-		t.setStatus(Failed, ReasonSourceGone, "there is no such revision, and none that has taken its place")
-		return nil
+func rolledBackMessage(at time.Time) string {
+	return "it was rolled back at " + at.UTC().Format(time.RFC3339)
+}
+
+// changedMessage is for a revision that another client wrote since it was read.
+const changedMessage = "the revision changed meanwhile"
+
+// setChanged leaves a revision that another client wrote to the next attempt. Other errors
+// are returned.
+func (u *upgrade) setChanged(err error) error {
+	if !conflict(err) {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 	}
-	if t.source == nil {
-		t.irreversible()
-		return nil
-	}
-	name := r.replacementOf(t.source)
-	if name == "" {
-		t.setStatus(Skipped, "", "it was not upgraded")
-		return nil
-	}
-	successor, err := r.client.revision(ctx, t.GetNamespace(), name)
-	if err != nil {
-		return err
-	}
-	if successor == nil && rolledBack(t.source).IsZero() {
-		t.setStatus(Failed, ReasonReplacementGone, name+" took its place, and is gone: have its holders refer to "+t.GetName()+" by hand")
-		return nil
-	}
-	if err := r.markRolledBack(ctx, t, name); err != nil {
-		if apierrors.IsNotFound(err) {
-			t.irreversible()
-			return nil
-		}
-		return r.changed(t, err)
-	}
-	if successor == nil {
-		t.setStatus(RolledBack, "", "")
-		return nil
-	}
-	t.setReplacement(successor)
-	references := r.Of(name)
-	if len(references) > 0 {
-		if err := r.clearReplacementUnreferenced(ctx, t); err != nil {
-			return err
-		}
-	}
-	switch running, unready := inUse(references, "its successor"); {
-	case unready != "":
-		t.setStatus(Pending, ReasonReferrerNotReady, unready)
-	case running != "" && t.policy.OnRunning != Hold:
-		t.setStatus(Pending, ReasonRunning, running+": stop it first, or roll back with Hold")
-	default:
-		t.setStatus(Created, "", "")
-	}
+	u.setStatus(u.result.Phase, ReasonChanged, changedMessage)
 	return nil
-}
-
-// irreversible says that there is no revision to roll back to.
-func (t *upgrade) irreversible() {
-	t.setStatus(Failed, ReasonIrreversible, fmt.Sprintf(
-		"the revision is gone, for its retention is over (%s, unless a run was told another): there is nothing to go back to", t.policy.retention()))
-}
-
-// markRolledBack writes the source before anything else: it is not to be removed, and no
-// trigger is to upgrade it again.
-func (r *pass) markRolledBack(ctx context.Context, t *upgrade, successor string) error {
-	at := rolledBack(t.source)
-	if !at.IsZero() && unreferencedSince(t.source).IsZero() && notedReplacement(t.source) == successor {
-		return nil
-	}
-	if at.IsZero() {
-		at = r.clock.Now()
-	}
-	marked := at.UTC().Format(time.RFC3339)
-	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{RolledBackAnnotation: &marked, ToAnnotation: &successor, UnreferencedAnnotation: nil})
-	if err == nil {
-		t.source = source
-	}
-	return err
-}
-
-// heed says whether an upgrade may go on with a source that was rolled back. Only one that
-// was asked for again may, and then the mark goes before anything else is written.
-func (r *pass) heed(ctx context.Context, t *upgrade) (bool, error) {
-	at := rolledBack(t.source)
-	switch {
-	case at.IsZero():
-		return true, nil
-	case !t.request.AfterRollback:
-		t.setStatus(RolledBack, ReasonRolledBack, "it was rolled back at "+at.UTC().Format(time.RFC3339))
-		return false, nil
-	}
-	source, err := r.client.metadata(ctx, t.source, nil, map[string]*string{RolledBackAnnotation: nil})
-	if err != nil {
-		return false, r.changed(t, err)
-	}
-	t.source = source
-	return true, nil
-}
-
-// neededBy names a source that late references to the new revision's other sources need
-// it for: one that is gone, or that was not rolled back.
-func (r *pass) neededBy(ctx context.Context, t *upgrade) (string, error) {
-	for uid, name := range sourcesOf(t.replacement) {
-		if uid == t.source.UID {
-			continue
-		}
-		other, err := r.client.revision(ctx, t.GetNamespace(), name)
-		switch {
-		case err != nil:
-			return "", err
-		case other == nil, other.UID == uid && rolledBack(other).IsZero():
-			return name, nil
-		}
-	}
-	return "", nil
-}
-
-// noteUnreferenced writes down since when a revision is not referred to. Two rollbacks may
-// share a new revision: one of them writes it.
-func (r *pass) noteUnreferenced(ctx context.Context, t *upgrade) error {
-	noted := r.clock.Now().UTC().Format(time.RFC3339)
-	annotations := map[string]*string{UnreferencedAnnotation: &noted}
-	if !t.request.Rollback {
-		annotations[ToAnnotation] = &t.replacement.Name
-	}
-	old, err := r.client.metadata(ctx, t.old(), nil, annotations)
-	if t.request.Rollback && apierrors.IsConflict(err) {
-		live, lookErr := r.client.revision(ctx, t.GetNamespace(), t.from())
-		if lookErr == nil && live != nil && !unreferencedSince(live).IsZero() {
-			old, err = live, nil
-		}
-	}
-	if err == nil {
-		t.setOld(old)
-	}
-	return err
 }

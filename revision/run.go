@@ -1,7 +1,9 @@
 package revision
 
 import (
+	"cmp"
 	"context"
+	"sync"
 
 	"github.com/godwit-dev/godwit"
 )
@@ -34,40 +36,68 @@ type Report struct {
 // maxFailures that a report names.
 const maxFailures = 20
 
-// Run upgrades what can be upgraded now, and reports what was found and what
-// became of it. Each, if given, is called with every revision that was not at the
-// target.
+// namespacesAtOnce is how many namespaces Run upgrades side by side: while one of them is
+// scanned, others write. As many are in memory.
+const namespacesAtOnce = 4
+
+// Run upgrades what can be upgraded now, and reports what was found and what became of it.
+// Each, if given, is called with every revision that was not at the target, a namespace after
+// the other. An error ends the run when the namespaces that it has begun with are done.
 func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report, error) {
-	var report Report
-	for n, err := range u.namespaces(ctx, s) {
+	var r runner
+	turns := make(chan struct{}, namespacesAtOnce)
+	var all sync.WaitGroup
+	for found, err := range u.snapshots(ctx, s) {
 		if err != nil {
-			return report, err
+			r.fail(err)
+			break
 		}
-		results, err := u.newPass(ctx, n, n.requests())
-		report.add(n.items, results)
-		if each != nil {
-			for _, r := range results {
-				each(r)
-			}
+		turns <- struct{}{}
+		if r.failed() {
+			break
 		}
-		if err != nil {
-			return report, err
-		}
+		all.Go(func() {
+			defer func() { <-turns }()
+			results, err := u.advance(ctx, found, found.requests())
+			r.add(found.items, results, each)
+			r.fail(err)
+		})
 	}
-	report.Complete = true
-	return report, nil
+	all.Wait()
+	r.report.Complete = r.err == nil
+	return r.report, r.err
 }
 
-// requests are for what a plan would upgrade. A run is asked for, and upgrades again what was
-// rolled back.
-func (n *namespace) requests() []Request {
-	var all []Request
-	for _, i := range n.items {
-		if i.Action == Upgrade || i.Action == Relabel {
-			all = append(all, Request{Name: i.Name, UID: i.UID, AfterRollback: true})
-		}
+// runner gathers what several namespaces report.
+type runner struct {
+	mu     sync.Mutex
+	report Report
+	err    error
+}
+
+func (r *runner) add(items []Item, results []Result, each func(Result)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.add(items, results)
+	if each == nil {
+		return
 	}
-	return all
+	for _, one := range results {
+		each(one)
+	}
+}
+
+// fail keeps the first error.
+func (r *runner) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = cmp.Or(r.err, err)
+}
+
+func (r *runner) failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err != nil
 }
 
 // add counts one namespace: what was found, and what became of those upgraded.

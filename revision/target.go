@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // aim finds the target version.
@@ -22,6 +26,14 @@ func (j decision) aim(d CRD, s StoredObject, f facts) decision {
 		helps = strings.Join(j.Fix.Targets, ", ") + ", to which data can be converted"
 	}
 	return j.with(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s does not serve %s; it serves %s", s.Resource, j.Target, helps))
+}
+
+// crdOf says what upgrades need to know of a CRD; nil is one that is not installed.
+func crdOf(crd *apiextensionsv1.CustomResourceDefinition) CRD {
+	if crd == nil {
+		return CRD{}
+	}
+	return CRD{Found: true, StorageVersion: kube.StorageVersion(crd), ServedVersions: kube.ServedVersions(crd), StoredVersions: crd.Status.StoredVersions}
 }
 
 // target of a stash at a version: the one that is asked for, or else the storage version.

@@ -145,11 +145,19 @@ func readRestore(restore *unstructured.Unstructured) revision.Usage {
 type matcher struct {
 	field, record string
 	preference    bool
+	// pin and recorded are the paths of the names in a VirtualMachine.
+	pin, recorded string
 }
 
 var matchers = []matcher{
-	{field: "instancetype", record: "instancetypeRef"},
-	{field: "preference", record: "preferenceRef", preference: true},
+	{
+		field: "instancetype", record: "instancetypeRef",
+		pin: "/spec/instancetype/revisionName", recorded: "/status/instancetypeRef/controllerRevisionRef/name",
+	},
+	{
+		field: "preference", record: "preferenceRef", preference: true,
+		pin: "/spec/preference/revisionName", recorded: "/status/preferenceRef/controllerRevisionRef/name",
+	},
 }
 
 // pins are the revisions that the spec of a virtual machine names. vm is at path.
@@ -159,7 +167,7 @@ func pins(vm map[string]any, path string) []revision.Reference {
 		in := object(vm, "spec", m.field)
 		if name := text(in, "revisionName"); name != "" {
 			found = append(found, revision.Reference{
-				Path:     path + "/spec/" + m.field + "/revisionName",
+				Path:     path + m.pin,
 				Revision: name,
 				Expected: revision.ExpectedType{Kind: claimedKind(text(in, "kind"), m.preference), Name: text(in, "name")},
 			})
@@ -187,7 +195,7 @@ func records(vm map[string]any, path, subresource string) []revision.Reference {
 		}
 		claim.Kind = claimedKind(claim.Kind, m.preference)
 		found = append(found, revision.Reference{
-			Path:        path + "/status/" + m.record + "/controllerRevisionRef/name",
+			Path:        path + m.recorded,
 			Subresource: subresource,
 			Revision:    name,
 			Expected:    claim,

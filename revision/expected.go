@@ -57,7 +57,7 @@ func owns(owners []OwnerType, h *Referrer) bool {
 // whichever revisions they name.
 func inUse(references []Reference, word string) (running, unready string) {
 	for _, r := range explicit(references) {
-		h, owned := r.Referrer, r.Referrer.owned
+		h, owned := r.Referrer, r.Referrer.controlled
 		name := h.Kind + " " + h.Name
 		if h.Running {
 			running = cmp.Or(running, name+" runs by "+word)

@@ -66,7 +66,7 @@ func (u *Upgrader) Inventory(ctx context.Context) (Inventory, error) {
 // scan.
 func (u *Upgrader) InventoryEach(ctx context.Context, each func(Item) error) (Inventory, error) {
 	s := newInventoryBuilder(u.family.Describe().Versions)
-	for n, err := range u.namespaces(ctx, Scope{}) {
+	for n, err := range u.snapshots(ctx, Scope{}) {
 		if err != nil {
 			return Inventory{}, err
 		}

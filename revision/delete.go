@@ -1,0 +1,241 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// MaxScanAge is how old the scan may be by which a revision is deleted, counted from the end
+// of the scan; an older one is taken again. It is several times what the deletion of a batch
+// takes without a rate limit, and short enough that few clients refer to a revision in
+// between.
+const MaxScanAge = 5 * time.Second
+
+// maxLastReferrers bounds the live reads before one deletion. Where more objects name the
+// target, a scan that is seconds old has all of them.
+const maxLastReferrers = 16
+
+// expires is when a snapshot is too old to delete anything by it.
+func (s *snapshot) expires() time.Time { return s.taken.Add(MaxScanAge) }
+
+// delete deletes the revisions that are due. Each deletion follows a scan that is at most
+// MaxScanAge old, and live reads of the owner and the last referrers. Another client may refer
+// to a revision after the last read all the same, so that another scan follows, and what it
+// finds is repaired.
+func (l *release) delete(ctx context.Context, s *snapshot, due []*upgrade) error {
+	for left := due; len(left) > 0; {
+		err := l.worker.each(ctx, left, func(ctx context.Context, u *upgrade) error { return l.deleteOne(ctx, s, u) })
+		if err != nil {
+			return err
+		}
+		left = at(left, stepDelete)
+		if len(left) > 0 { // the rate limit gives the next turn only when this scan is too old
+			if err := l.waitUntil(ctx, s.expires()); err != nil {
+				return err
+			}
+		}
+		if s, err = l.scan(ctx, s); err != nil {
+			return err
+		}
+	}
+	l.deletedSoFar = append(l.deletedSoFar, those(due, func(u *upgrade) bool { return u.deleted })...)
+	return l.repair(ctx, s)
+}
+
+// deleteOne deletes one revision by what a scan and live reads say. It leaves the upgrade at
+// stepDelete where the scan is too old.
+func (l *release) deleteOne(ctx context.Context, s *snapshot, u *upgrade) error {
+	u.next = stepDelete
+	if !l.local.Now().Before(s.expires()) {
+		return nil
+	}
+	u.next = stepDone
+	if references := s.Of(u.move.from); len(references) > 0 {
+		return l.holdEither(ctx, s, u, references)
+	}
+	if why := s.inUse(u); why != "" {
+		u.keepOld(ReasonReferrerNotReady, why)
+		return nil
+	}
+	live, err := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
+	switch {
+	case err != nil:
+		return err
+	case live == nil:
+		u.setDeleted()
+		return nil
+	case live.UID != u.move.old.UID || live.ResourceVersion != u.move.old.ResourceVersion:
+		u.keepOld(ReasonChanged, changedMessage)
+		return nil
+	}
+	references, notReady, err := l.lastReferences(ctx, s, u)
+	switch {
+	case err != nil:
+		return err
+	case len(references) > 0:
+		return l.holdEither(ctx, s, u, references)
+	case notReady != "":
+		u.keepOld(ReasonReferrerNotReady, notReady)
+		return nil
+	}
+	return l.send(ctx, s, u, live)
+}
+
+// send deletes a revision, unless its turn comes only when the scan is too old.
+func (l *release) send(ctx context.Context, s *snapshot, u *upgrade, live *appsv1.ControllerRevision) error {
+	left := s.expires().Sub(l.local.Now())
+	if left <= 0 {
+		u.next = stepDelete
+		return nil
+	}
+	u.backup = live
+	switch err := l.client.Delete(walk.SendBy(ctx, time.Now().Add(left)), live); {
+	case errors.Is(err, walk.ErrTooLate):
+		u.next = stepDelete
+	case apierrors.IsNotFound(err), err == nil:
+		u.setDeleted()
+	case apierrors.IsConflict(err):
+		u.keepOld(ReasonChanged, changedMessage)
+	default:
+		return fmt.Errorf("delete controllerrevision %s/%s: %w", u.GetNamespace(), u.move.from, err)
+	}
+	return nil
+}
+
+// holdEither keeps a revision for references, those that are implied among them.
+func (l *release) holdEither(ctx context.Context, s *snapshot, u *upgrade, references []Reference) error {
+	if named := explicit(references); len(named) > 0 {
+		return l.hold(ctx, u, named)
+	}
+	return l.holdForRestore(ctx, s, u, references[0])
+}
+
+// lastReferences reads the owner of the old revision, and the objects that name its target,
+// live: these are the ones that may name the old one again. It returns the references to the
+// old revision, or why it is to be kept for now.
+func (l *release) lastReferences(ctx context.Context, s *snapshot, u *upgrade) (references []Reference, notReady string, err error) {
+	for _, r := range s.lastReferrers(u) {
+		now, all, err := reread(ctx, l.client, s.types, r)
+		if err != nil {
+			return nil, "", err
+		}
+		if now == nil {
+			continue
+		}
+		for _, ref := range all {
+			ref.Referrer = now
+			if ref.Revision == u.move.from && !ref.Fixed {
+				references = append(references, ref)
+			}
+			if implied, is := ref.implied(); is && implied.Revision == u.move.from && s.restoreTarget(implied) != nil {
+				references = append(references, implied)
+			}
+		}
+		if notReady == "" {
+			notReady = now.notReady()
+		}
+	}
+	return references, notReady, nil
+}
+
+// lastReferrers are the owner of the old revision and the objects that name its target.
+func (s *snapshot) lastReferrers(u *upgrade) []*Referrer {
+	var all []*Referrer
+	if owner := metav1.GetControllerOfNoCopy(u.move.old); owner != nil && s.referrers[owner.UID] != nil {
+		all = append(all, s.referrers[owner.UID])
+	}
+	for _, ref := range s.Of(u.move.to) {
+		if !ref.Fixed && !slices.Contains(all, ref.Referrer) && len(all) < maxLastReferrers {
+			all = append(all, ref.Referrer)
+		}
+	}
+	return all
+}
+
+// inUse says why the old revision may be about to be read or named again: its owner, or an
+// object that named it, is being copied or restored.
+func (s *snapshot) inUse(u *upgrade) string {
+	if owner := metav1.GetControllerOfNoCopy(u.move.old); owner != nil {
+		if why := s.notReady(s.referrers[owner.UID], Owner{Kind: owner.Kind, Name: owner.Name}); why != "" {
+			return why
+		}
+	}
+	for _, ref := range s.Of(u.move.to) {
+		if why := s.notReady(s.referrers[ref.Referrer.UID], Owner{Kind: ref.Referrer.Kind, Name: ref.Referrer.Name}); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// repair looks for references that came while this pass deleted a revision, or since. A
+// reference is repointed where it may be written. Where it may not, the revision is created
+// again: the copy of it is kept until the end of its batch.
+func (l *release) repair(ctx context.Context, s *snapshot) error {
+	late := those(l.deletedSoFar, func(u *upgrade) bool { return u.deleted && len(s.Of(u.move.from)) > 0 })
+	if len(late) == 0 {
+		return nil
+	}
+	for _, u := range late {
+		u.next = stepRepoint
+	}
+	if err := l.repoint.Apply(ctx, s, late); err != nil {
+		return err
+	}
+	s, err := l.scan(ctx, s)
+	if err != nil {
+		return err
+	}
+	return l.worker.each(ctx, late, func(ctx context.Context, u *upgrade) error { return l.recreateOld(ctx, s, u) })
+}
+
+// recreateOld creates a revision again for the references that are left to it.
+func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) error {
+	u.next = stepDone
+	references := s.Of(u.move.from)
+	u.result.References = referenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
+	if len(references) == 0 {
+		u.setDeleted()
+		return nil
+	}
+	if named := explicit(references); len(named) > 0 {
+		references = named
+	}
+	u.setDangling(references)
+	if u.backup == nil {
+		return nil // another client deleted it
+	}
+	err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+		_, err := l.client.Create(ctx, recreated(u.backup))
+		return err
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		u.result.Message += fmt.Sprintf("; it could not be made again: %v", err)
+		return nil
+	}
+	u.deleted = false
+	reason := ReasonReferenced
+	if len(explicit(references)) == 0 {
+		reason = ReasonNeededForRestore
+	}
+	u.setStatus(Held, reason, "it was made again: while it was removed, "+describe(references))
+	return nil
+}
+
+// recreated is a revision as it was, for an object that refers to it again.
+func recreated(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	again := r.DeepCopy()
+	again.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
+	again.UID, again.ResourceVersion, again.CreationTimestamp, again.ManagedFields = "", "", metav1.Time{}, nil
+	delete(again.Annotations, UnreferencedAnnotation)
+	return again
+}

@@ -1,0 +1,160 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// fieldManager names Godwit's writes in metadata.managedFields.
+const fieldManager = "godwit"
+
+// Client sends requests to one API server.
+type Client struct {
+	json rest.Interface
+	// protobuf reads and writes ControllerRevisions, see revision.go.
+	protobuf rest.Interface
+}
+
+// New makes a client whose requests the limiter paces. It sends nothing.
+func New(cfg *rest.Config, limiter *walk.Limiter) (*Client, error) {
+	cfg = limiter.Config(cfg)
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // an error is a Status, and says why
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	cfg.ContentType = runtime.ContentTypeJSON
+	inJSON, err := rest.UnversionedRESTClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath, cfg.GroupVersion = "/apis", &appsv1.SchemeGroupVersion
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	inProtobuf, err := rest.RESTClientFor(cfg)
+	return &Client{json: inJSON, protobuf: inProtobuf}, err
+}
+
+func path(r schema.GroupVersionResource, namespace string, more ...string) []string {
+	all := []string{"apis", r.Group, r.Version}
+	if namespace != "" {
+		all = append(all, "namespaces", namespace)
+	}
+	return append(append(all, r.Resource), more...)
+}
+
+// ask sends a request without client-go's hidden retries, and decodes the answer.
+func ask(ctx context.Context, r *rest.Request, into any) error {
+	result := r.SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil {
+		return err
+	}
+	if into == nil {
+		return nil
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	if l, ok := into.(interface{ decode([]byte) error }); ok {
+		return l.decode(body)
+	}
+	return json.Unmarshal(body, into)
+}
+
+// Pages lists a resource, in one namespace or in all of them.
+func (c *Client) Pages(ctx context.Context, r schema.GroupVersionResource, namespace string) walk.Source[map[string]any] {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[map[string]any], string, error) {
+		req := c.json.Get().AbsPath(path(r, namespace)...).Param("limit", strconv.FormatInt(limit, 10))
+		if token != "" {
+			req.Param("continue", token)
+		}
+		var l list
+		if err := ask(ctx, req, &l); err != nil {
+			return walk.Page[map[string]any]{}, "", fmt.Errorf("list %s: %w", r.GroupResource(), err)
+		}
+		return walk.Page[map[string]any]{Items: l.items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
+	}
+	return walk.List(ctx, fetch, walk.ListOptions{})
+}
+
+// Get reads one object live; nil if there is none.
+func (c *Client) Get(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	err := ask(ctx, c.json.Get().AbsPath(path(r, namespace, name)...), u)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s/%s: %w", r.GroupResource(), namespace, name, err)
+	}
+	return u, nil
+}
+
+// Find reads one object live, and needs only the permission to list; nil if there is none.
+func (c *Client) Find(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	var l list
+	err := ask(ctx, c.json.Get().AbsPath(path(r, namespace)...).Param("fieldSelector", "metadata.name="+name), &l)
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s/%s: %w", r.GroupResource(), namespace, name, err)
+	}
+	if len(l.items) == 0 {
+		return nil, nil
+	}
+	return &unstructured.Unstructured{Object: l.items[0]}, nil
+}
+
+// NamespaceTerminating reports whether a namespace is being deleted, or gone.
+func (c *Client) NamespaceTerminating(ctx context.Context, name string) (bool, error) {
+	var namespace metav1.PartialObjectMetadata
+	err := ask(ctx, c.json.Get().AbsPath("api", "v1", "namespaces", name), &namespace)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return namespace.DeletionTimestamp != nil, nil
+}
+
+// Patch writes an object by a merge patch, or one of its subresources, and returns the
+// resourceVersion after it. A merge patch that has the resourceVersion is answered with a
+// conflict whenever the object changed; a JSON patch would be refused as invalid where a field
+// is gone, as is a patch of an object that is invalid.
+func (c *Client) Patch(ctx context.Context, r schema.GroupVersionResource, namespace, name, subresource string, body []byte) (string, error) {
+	target := path(r, namespace, name)
+	if subresource != "" {
+		target = append(target, subresource)
+	}
+	// The answer in metadata alone is smaller; what an old server answers instead has the same field.
+	var patched metav1.PartialObjectMetadata
+	result := c.json.Patch(types.MergePatchType).AbsPath(target...).Param("fieldManager", fieldManager).
+		SetHeader("Accept", metadataOnly).Body(body).MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil {
+		return "", err
+	}
+	answer, err := result.Raw()
+	if err != nil {
+		return "", err
+	}
+	err = json.Unmarshal(answer, &patched)
+	return patched.ResourceVersion, err
+}
+
+// metadataOnly asks for an object's metadata as JSON.
+const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"

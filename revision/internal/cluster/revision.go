@@ -1,0 +1,117 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Revisions is the resource of ControllerRevisions.
+var Revisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
+
+// The data of a ControllerRevision can't be changed, and the API server compares its
+// bytes. To answer in JSON, and to apply a patch, the server encodes the data anew:
+// without spaces, and with & < > escaped. Data that a script or a backup tool stored in
+// another way then differs from the stored bytes, and every patch is refused as a change
+// of data. In protobuf data are opaque bytes in both directions. So a revision is read in
+// protobuf, and its metadata are written by a PUT of what was read. Lists are read in
+// protobuf as well: neither side encodes or decodes data that no one looks at.
+
+// RevisionPages lists ControllerRevisions, in one namespace or in all of them.
+func (c *Client) RevisionPages(ctx context.Context, namespace string) walk.Source[*appsv1.ControllerRevision] {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*appsv1.ControllerRevision], string, error) {
+		req := c.protobuf.Get().NamespaceIfScoped(namespace, namespace != "").Resource(Revisions.Resource).Param("limit", strconv.FormatInt(limit, 10))
+		if token != "" {
+			req.Param("continue", token)
+		}
+		var l appsv1.ControllerRevisionList
+		if err := req.MaxRetries(0).Do(ctx).Into(&l); err != nil {
+			return walk.Page[*appsv1.ControllerRevision]{}, "", fmt.Errorf("list %s: %w", Revisions.GroupResource(), err)
+		}
+		items := make([]*appsv1.ControllerRevision, len(l.Items))
+		for i := range l.Items {
+			items[i] = &l.Items[i]
+		}
+		return walk.Page[*appsv1.ControllerRevision]{Items: items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
+	}
+	return walk.List(ctx, fetch, walk.ListOptions{})
+}
+
+// Revision reads one, live, with its data as etcd holds them; nil if there is none.
+func (c *Client) Revision(ctx context.Context, namespace, name string) (*appsv1.ControllerRevision, error) {
+	r := &appsv1.ControllerRevision{}
+	err := c.protobuf.Get().Namespace(namespace).Resource(Revisions.Resource).Name(name).MaxRetries(0).Do(ctx).Into(r)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &ReadError{fmt.Errorf("read controllerrevision %s/%s: %w", namespace, name, err)}
+	}
+	return r, nil
+}
+
+// ReadError says that a request which writes nothing failed.
+type ReadError struct{ error }
+
+func (e *ReadError) Unwrap() error { return e.error }
+
+// Create sends JSON: encoding/json writes data exactly as the API server does, so that
+// later patches by other clients pass, and the answer has the bytes that were stored.
+func (c *Client) Create(ctx context.Context, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	created := &appsv1.ControllerRevision{}
+	err = c.protobuf.Post().Namespace(r.Namespace).Resource(Revisions.Resource).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Param("fieldManager", fieldManager).Body(body).MaxRetries(0).Do(ctx).Into(created)
+	return created, err
+}
+
+// WriteMetadata changes labels and annotations of a revision that this client has read or
+// created, and no other client has written since; a nil removes one. The revision that
+// is given stays as it is.
+func (c *Client) WriteMetadata(ctx context.Context, r *appsv1.ControllerRevision, labels, annotations map[string]*string) (*appsv1.ControllerRevision, error) {
+	r = r.DeepCopy()
+	r.Labels, r.Annotations = changed(r.Labels, labels), changed(r.Annotations, annotations)
+	written := &appsv1.ControllerRevision{}
+	err := c.protobuf.Put().Namespace(r.Namespace).Resource(Revisions.Resource).Name(r.Name).
+		Param("fieldManager", fieldManager).Body(r).MaxRetries(0).Do(ctx).Into(written)
+	return written, err
+}
+
+// changed sets the keys that have a value, and removes the others.
+func changed(all map[string]string, by map[string]*string) map[string]string {
+	for key, value := range by {
+		switch {
+		case value == nil:
+			delete(all, key)
+		case all == nil:
+			all = map[string]string{key: *value}
+		default:
+			all[key] = *value
+		}
+	}
+	return all
+}
+
+// Delete deletes a revision if it is still exactly the one that was read.
+func (c *Client) Delete(ctx context.Context, r *appsv1.ControllerRevision) error {
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion},
+	})
+	if err != nil {
+		return err
+	}
+	return ask(ctx, c.json.Delete().AbsPath(path(Revisions, r.Namespace, r.Name)...).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body), nil)
+}

@@ -1,0 +1,165 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// stage takes upgrades one step further: those whose next step is its own, and no others.
+type stage interface {
+	Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error
+}
+
+// stages of one pass, in their order.
+func (u *Upgrader) stages() []stage {
+	w := worker{limiter: u.options.Limiter, progress: u.options.Progress}
+	c := counterparts{client: u.client, family: u.family}
+	p := &repoint{worker: w, client: u.client}
+	return []stage{
+		&create{worker: w, client: u.client, family: u.family, counterparts: c},
+		&rollback{worker: w, client: u.client, clock: u.clock, counterparts: c},
+		p,
+		&release{worker: w, client: u.client, family: u.family, clock: u.clock, local: u.local, repoint: p},
+	}
+}
+
+// Advance takes the upgrades of one namespace as far as they can go now. Each step begins
+// with live reads, so that any client may call it again at any time, after any interruption.
+func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Request) ([]Result, error) {
+	s := &snapshot{referenceIndex: newReferenceIndex(namespace)}
+	for found, err := range u.snapshots(ctx, Scope{Namespace: namespace}) {
+		if err != nil {
+			return nil, err
+		}
+		s = found
+	}
+	return u.advance(ctx, s, requests)
+}
+
+// batchSize bounds how many revisions are in memory with their data, and how many are deleted
+// before the scan that repairs references which were written meanwhile.
+const batchSize = 200
+
+// advance is what Run and Advance do with one namespace. Of a batch that is over it keeps the
+// results, and the upgrades whose old revision it has deleted: later scans may find references
+// to those.
+func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request) (results []Result, err error) {
+	stages, deleted := u.stages(), map[int]*upgrade{}
+	results = make([]Result, 0, len(requests))
+	for chunk := range slices.Chunk(requests, batchSize) {
+		batch := make([]*upgrade, len(chunk))
+		for i, r := range chunk {
+			batch[i] = newUpgrade(r, s.item(r), u.options.Policy)
+		}
+		if err == nil {
+			err = apply(ctx, stages, s, batch)
+		}
+		for _, one := range batch {
+			if one.deleted {
+				deleted[len(results)] = one
+			}
+			results = append(results, one.result)
+		}
+	}
+	for i, one := range deleted {
+		results[i] = one.result
+	}
+	return results, err
+}
+
+// newUpgrade is a request that no stage has seen. The policy is for a request without one.
+func newUpgrade(r Request, i Item, p Policy) *upgrade {
+	u := &upgrade{request: r, policy: p, result: Result{Item: i, Phase: Pending}, next: stepCreate}
+	if r.Policy != nil {
+		u.policy = *r.Policy
+	}
+	if r.Rollback {
+		u.next = stepRollback
+	}
+	return u
+}
+
+// apply takes a batch through all stages.
+func apply(ctx context.Context, stages []stage, s *snapshot, batch []*upgrade) error {
+	defer func() {
+		for _, u := range batch {
+			u.dropData()
+		}
+	}()
+	for _, one := range stages {
+		if err := one.Apply(ctx, s, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// worker takes a step of several upgrades at once.
+type worker struct {
+	limiter  *walk.Limiter
+	progress func(Result)
+}
+
+// each takes a step of each upgrade. An upgrade whose step fails stays where it is, and says
+// why. One that was told to stop has nothing to say.
+func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context.Context, *upgrade) error) error {
+	return visit(ctx, w.limiter, upgrades, func(ctx context.Context, u *upgrade) error {
+		err := step(ctx, u)
+		switch {
+		case errors.Is(err, walk.ErrStopped):
+			return err
+		case terminatingNamespace(err):
+			u.result.Action = Deferred
+			u.setStatus(u.result.Phase, ReasonTerminating, "namespace "+u.GetNamespace()+" is being deleted: nothing can be created in it")
+			err = nil
+		case conflict(err), errors.Is(err, errDeletedMeanwhile):
+			u.setStatus(u.result.Phase, ReasonChanged, err.Error())
+			err = nil
+		case err != nil:
+			u.setError(err)
+		}
+		if w.progress != nil {
+			w.progress(u.result)
+		}
+		return err
+	})
+}
+
+// prepareAttempts bounds how often an upgrade is prepared within a pass. A revision that two
+// upgrades write, as a rollback of a VirtualMachine and of its snapshot do, costs one of them
+// an attempt.
+const prepareAttempts = 4
+
+// prepare takes the first step of each upgrade. It begins again where another client was
+// faster.
+func (w worker) prepare(ctx context.Context, upgrades []*upgrade, step func(context.Context, *upgrade) error) error {
+	return w.each(ctx, upgrades, func(ctx context.Context, u *upgrade) error {
+		for attempt := 1; ; attempt++ {
+			u.next, u.result.Phase = stepDone, Analyzing
+			err := step(ctx, u)
+			changed := conflict(err) || err == nil && u.result.Reason == ReasonChanged
+			if !changed || attempt == prepareAttempts {
+				return err
+			}
+		}
+	})
+}
+
+// visit visits objects, several at once.
+func visit[T walk.Object](ctx context.Context, limiter *walk.Limiter, objects []T, act func(context.Context, T) error) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	page := func(yield func(walk.Page[T], error) bool) { yield(walk.Page[T]{Items: objects}, nil) }
+	_, err := walk.Run(ctx, page, func(ctx context.Context, o T) (godwit.Outcome, error) {
+		if err := act(ctx, o); err != nil {
+			return godwit.Failed, err
+		}
+		return godwit.Migrated, nil
+	}, walk.Options{Limiter: limiter})
+	return err
+}

@@ -1,0 +1,239 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// release is the stage that scans the namespace again, notes since when no object refers to an
+// old revision, and deletes the revisions whose retention is over. Between a reference that is
+// found gone and the deletion there are always two scans and the retention.
+type release struct {
+	worker  worker
+	client  *cluster.Client
+	family  Family
+	clock   clock.PassiveClock // tells since when a revision is kept
+	local   clock.PassiveClock // tells how old a scan is
+	repoint *repoint           // for references that come while revisions are deleted
+
+	deletedSoFar []*upgrade // in all batches of the pass
+}
+
+// Apply ends the upgrades of a batch.
+func (l *release) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
+	open := at(upgrades, stepRelease)
+	if len(open) == 0 && len(l.deletedSoFar) == 0 {
+		return nil
+	}
+	s, err := l.scan(ctx, s)
+	if err != nil {
+		return err
+	}
+	err = l.worker.each(ctx, open, func(ctx context.Context, u *upgrade) error {
+		u.next = stepDone
+		references := s.Of(u.move.from)
+		u.result.References = referenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
+		switch {
+		case len(explicit(references)) > 0:
+			return l.hold(ctx, u, explicit(references))
+		case u.move.old == nil:
+			u.setDeleted()
+			return nil
+		case len(references) > 0:
+			return l.holdForRestore(ctx, s, u, references[0])
+		}
+		return l.retain(ctx, u)
+	})
+	if err != nil {
+		return err
+	}
+	return l.delete(ctx, s, at(upgrades, stepDelete))
+}
+
+// scan reads the references of the namespace again: of all resources that the cluster serves
+// by now, since what is not read may hold one.
+func (l *release) scan(ctx context.Context, s *snapshot) (*snapshot, error) {
+	types, err := servedTypes(ctx, l.client, l.family.Describe())
+	if err != nil {
+		return nil, err
+	}
+	index := newReferenceIndex(s.Namespace)
+	for found, err := range indexes(ctx, l.client, scan{types: types, namespace: s.Namespace}, nil) {
+		if err != nil {
+			return nil, err
+		}
+		index = found
+	}
+	return s.with(index, types, l.local.Now()), nil
+}
+
+// hold keeps a revision that is referred to, and removes the time since which it was not.
+func (l *release) hold(ctx context.Context, u *upgrade, references []Reference) error {
+	if u.move.old == nil {
+		u.setDangling(references)
+		return nil
+	}
+	message := describe(references)
+	if references[0].Fixed {
+		message += ": it can't be written, and goes when what runs by it ends"
+	}
+	switch {
+	case permanent(u.repointErr):
+		u.setStatus(Failed, ReasonRefused, u.repointErr.Error())
+	case u.repointErr != nil:
+		u.setStatus(Held, ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
+	default:
+		u.setStatus(Held, ReasonReferenced, message)
+	}
+	return l.clearUnreferenced(ctx, u)
+}
+
+// holdForRestore keeps a revision that no object refers to, and that a restore looks up.
+func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, ref Reference) error {
+	owner := s.restoreTarget(ref)
+	u.setStatus(u.move.heldForRestore.phase, u.move.heldForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
+		ref.Referrer.Kind, ref.Referrer.Name, ref.ImpliedBy, ref.Path, owner.Kind, owner.Name, ref.Revision))
+	return l.clearUnreferenced(ctx, u)
+}
+
+// clearUnreferenced removes from the old revision the time since which no object has referred
+// to it. Where another client wrote the revision, the next pass does it.
+func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
+	if unreferencedSince(u.move.old).IsZero() {
+		return nil
+	}
+	var more []string
+	if u.move.annotated {
+		more = append(more, ToAnnotation)
+	}
+	old, err := clearUnreferenced(ctx, l.client, u.move.old, more...)
+	switch {
+	case conflict(err):
+		return nil
+	case err == nil:
+		u.move.old = old
+	}
+	return err
+}
+
+// retain notes that no object refers to a revision and, if the retention is over, has it
+// deleted.
+func (l *release) retain(ctx context.Context, u *upgrade) error {
+	u.result.Phase = Repointed
+	if u.move.shared {
+		other, err := l.otherSource(ctx, u)
+		if err != nil {
+			return err
+		}
+		if other != "" {
+			u.keepOld(ReasonKept, u.move.from+" is kept: "+other+" was upgraded to it as well")
+			return nil
+		}
+	}
+	if unreferencedSince(u.move.old).IsZero() {
+		if err := l.noteUnreferenced(ctx, u); err != nil {
+			return u.setChanged(err)
+		}
+	}
+	now := l.clock.Now()
+	u.result.Until = unreferencedSince(u.move.old).Add(u.policy.retention())
+	switch {
+	case u.policy.Retain:
+		u.result.Until = time.Time{}
+		u.keepOld(ReasonKept, "no object refers to "+u.oldName()+", and it is kept for good")
+	case now.Before(u.result.Until):
+		u.keepOld(ReasonRetained, "no object refers to "+u.oldName()+"; it is kept for "+u.policy.retention().String())
+	default:
+		u.keepOld("", "")
+		u.next = stepDelete
+	}
+	return nil
+}
+
+// oldName is what a message about an upgrade calls its old revision.
+func (u *upgrade) oldName() string {
+	if u.move.from == u.request.Name {
+		return "it"
+	}
+	return u.move.from
+}
+
+// otherSource names a source for which late references still need the old revision of a
+// rollback: one that is gone, or that was not rolled back.
+func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
+	for uid, name := range sourcesOf(u.move.old) {
+		if uid == u.move.target.UID {
+			continue
+		}
+		other, err := l.client.Revision(ctx, u.GetNamespace(), name)
+		switch {
+		case err != nil:
+			return "", err
+		case other == nil, other.UID == uid && rolledBack(other).IsZero():
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// noteUnreferenced writes since when no object refers to a revision. Several rollbacks may
+// share it: one of them writes.
+func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
+	now := l.clock.Now().UTC().Format(time.RFC3339)
+	annotations := map[string]*string{UnreferencedAnnotation: &now}
+	if u.move.annotated {
+		annotations[ToAnnotation] = &u.move.to
+	}
+	old, err := l.client.WriteMetadata(ctx, u.move.old, nil, annotations)
+	if u.move.shared && apierrors.IsConflict(err) {
+		live, readErr := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
+		if readErr == nil && live != nil && !unreferencedSince(live).IsZero() {
+			old, err = live, nil
+		}
+	}
+	if err == nil {
+		u.move.old = old
+	}
+	return err
+}
+
+// setDangling says that references name a revision that is gone, and could not be repointed.
+func (u *upgrade) setDangling(references []Reference) {
+	why := ""
+	running, notReady := inUse(references, "it")
+	switch {
+	case u.repointErr != nil:
+		why = ": " + u.repointErr.Error()
+	case notReady != "":
+		why = ", since " + notReady
+	case running != "":
+		why = ", since " + running
+	}
+	u.setStatus(Failed, ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", describe(references), u.move.to, why))
+}
+
+// describe says which object refers to a revision, and where.
+func describe(references []Reference) string {
+	first := references[0]
+	if first.ImpliedBy != "" {
+		return fmt.Sprintf("%s %s names %s, so that a restore looks up %s", first.Referrer.Kind, first.Referrer.Name, first.ImpliedBy, first.Revision)
+	}
+	message := fmt.Sprintf("%s %s refers to %s at %s", first.Referrer.Kind, first.Referrer.Name, first.Revision, first.Path)
+	if len(references) > 1 {
+		message += fmt.Sprintf(", and %d more", len(references)-1)
+	}
+	return message
+}
+
+// waitUntil waits for a time of the local clock.
+func (l *release) waitUntil(ctx context.Context, t time.Time) error {
+	return walk.Wait(ctx, t.Sub(l.local.Now()))
+}

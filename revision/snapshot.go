@@ -1,0 +1,250 @@
+package revision
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// snapshot is what one scan found in one namespace. It does not change: what a stage writes is
+// seen by the next scan, which is another snapshot.
+type snapshot struct {
+	*referenceIndex
+	lineage
+	types []referrerSource
+	crds  map[schema.GroupResource]CRD
+	items []Item    // in the order of their names
+	taken time.Time // when the scan ended; zero where revisions were planned by it
+}
+
+// with is the same namespace as a later scan for references found it.
+func (s *snapshot) with(index *referenceIndex, types []referrerSource, taken time.Time) *snapshot {
+	later := *s
+	later.referenceIndex, later.types, later.taken = index, types, taken
+	return &later
+}
+
+// item is what the scan found of a request. Why it is so is left to the live read.
+func (s *snapshot) item(r Request) Item {
+	if found := s.itemOf(r.Name); found != nil && (r.UID == "" || r.UID == found.UID) {
+		i := *found
+		i.Reason, i.Message = "", ""
+		return i
+	}
+	return Item{Namespace: s.Namespace, Name: r.Name, UID: r.UID}
+}
+
+// itemOf finds an item by name; nil if there is none.
+func (s *snapshot) itemOf(name string) *Item {
+	at, found := slices.BinarySearchFunc(s.items, name, func(i Item, name string) int { return strings.Compare(i.Name, name) })
+	if !found {
+		return nil
+	}
+	return &s.items[at]
+}
+
+// requests are for what a plan would upgrade. A run is asked for by a user, and upgrades again
+// what was rolled back.
+func (s *snapshot) requests() []Request {
+	var all []Request
+	for _, i := range s.items {
+		if i.Action == Upgrade || i.Action == Relabel {
+			all = append(all, Request{Name: i.Name, UID: i.UID, AfterRollback: true})
+		}
+	}
+	return all
+}
+
+// snapshots scans a scope, namespace by namespace.
+func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapshot, error] {
+	return func(yield func(*snapshot, error) bool) {
+		types, err := servedTypes(ctx, u.client, u.family.Describe())
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		crds, err := u.CRDs(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds}
+		sc.begin()
+		for index, err := range indexes(ctx, u.client, scan{types: types, namespace: scope.Namespace, selector: scope.Selector}, sc.see) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			s := sc.end(index)
+			if err := s.confirmMissing(ctx, u.client); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(s, nil) {
+				return
+			}
+			sc.begin()
+		}
+	}
+}
+
+// scanner gathers what a scan of one namespace shows.
+type scanner struct {
+	family Family
+	policy Policy
+	types  []referrerSource
+	crds   map[schema.GroupResource]CRD
+	found  *snapshot
+	seen   map[string]bool
+}
+
+func (sc *scanner) begin() {
+	sc.found = &snapshot{types: sc.types, crds: sc.crds, lineage: newLineage()}
+	sc.seen = map[string]bool{}
+}
+
+// see decides about one revision, and keeps what there is to say about it.
+func (sc *scanner) see(index *referenceIndex, r *appsv1.ControllerRevision) {
+	sc.seen[r.Name] = true
+	references := index.Of(r.Name)
+	sc.found.lineage.add(r)
+	i := decide(facts{family: sc.family, policy: sc.policy, crds: sc.crds, revision: r,
+		references: references, ownerGone: index.ownerGone(r), replacement: notedReplacement(r)}).Item
+	if i.Action == Unmanaged || !index.selected(r, references) {
+		return
+	}
+	sc.found.items = append(sc.found.items, i)
+}
+
+// end adds the references to revisions that do not exist.
+func (sc *scanner) end(index *referenceIndex) *snapshot {
+	s := sc.found
+	s.referenceIndex = index
+	s.leadBack()
+	for i, item := range s.items {
+		replacement := s.replacementFor(item.Name, item.UID, item.Replacement)
+		item.Replacement = replacement
+		if !item.RolledBack.IsZero() {
+			s.items[i] = sc.rolledBackItem(item)
+			continue
+		}
+		if replacement != "" && (item.Action == Unreferenced || item.Reason == ReasonUndecodable && len(item.References) == 0) {
+			item = item.markSuperseded(replacement)
+		}
+		s.items[i] = item
+	}
+	slices.SortFunc(s.items, byName)
+	s.items = append(s.items, sc.missing()...)
+	slices.SortFunc(s.items, byName)
+	return s
+}
+
+// missing are the items of revisions that are referred to and do not exist.
+func (sc *scanner) missing() []Item {
+	s := sc.found
+	var gone []Item
+	for name := range s.references {
+		references := s.Of(name)
+		switch {
+		case sc.seen[name] || len(references) == 0 || !s.selected(&metav1.ObjectMeta{}, references):
+		case len(explicit(references)) == 0:
+			if i, needed := s.lookedUp(name, references); needed && s.superseded[name] == "" {
+				gone = append(gone, i)
+			}
+		default:
+			references = explicit(references)
+			i := missing(s.Namespace, name, references, s.replacements[name])
+			if source := s.superseded[name]; source != "" && i.Action == Blocked {
+				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", whose place it had taken"
+			}
+			gone = append(gone, i)
+		}
+	}
+	return gone
+}
+
+func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
+
+// rolledBackItem is an item of a source that was rolled back. Where references to the
+// replacement are left, the rollback was interrupted.
+func (sc *scanner) rolledBackItem(i Item) Item {
+	switch {
+	case !sc.seen[i.Replacement]:
+		i.Replacement = ""
+	case i.Action == Unreferenced && len(explicit(sc.found.Of(i.Replacement))) > 0:
+		return i.upgradeOrRedo()
+	}
+	return i
+}
+
+// lineage says which revision replaces which, as annotations tell it.
+type lineage struct {
+	replacements map[string][]replacementRef // by the name of the source
+	superseded   map[string]string           // sources, by the name of the replacement that they note
+	rolledBack   map[string]string           // sources that were rolled back, by the name of the replacement
+}
+
+// replacementRef is a revision that says where it comes from.
+type replacementRef struct {
+	name string
+	from types.UID
+}
+
+func newLineage() lineage {
+	return lineage{replacements: map[string][]replacementRef{}, superseded: map[string]string{}, rolledBack: map[string]string{}}
+}
+
+// add reads the annotations of one revision.
+func (l lineage) add(r *appsv1.ControllerRevision) {
+	for uid, from := range sourcesOf(r) {
+		l.replacements[from] = append(l.replacements[from], replacementRef{r.Name, uid})
+	}
+	to := notedReplacement(r)
+	if to == "" {
+		return
+	}
+	l.superseded[to] = r.Name
+	if first := l.rolledBack[to]; !rolledBack(r).IsZero() && (first == "" || r.Name < first) {
+		l.rolledBack[to] = r.Name
+	}
+}
+
+// leadBack has late references to a replacement that is gone repointed to the source that was
+// rolled back.
+func (l lineage) leadBack() {
+	for to, source := range l.rolledBack {
+		if len(l.replacements[to]) == 0 {
+			l.replacements[to] = []replacementRef{{name: source}}
+		}
+	}
+}
+
+// replacementOf a source; empty if there is none, or more than one.
+func (l lineage) replacementOf(source *appsv1.ControllerRevision) string {
+	return l.replacementFor(source.Name, source.UID, notedReplacement(source))
+}
+
+// replacementFor is the same, of what a source noted.
+func (l lineage) replacementFor(name string, uid types.UID, noted string) string {
+	if noted != "" {
+		return noted
+	}
+	var found string
+	for _, r := range l.replacements[name] {
+		if r.from != uid {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = r.name
+	}
+	return found
+}

@@ -1,0 +1,189 @@
+package revision
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// step says which stage takes an upgrade next. Steps steer a pass; phases report it.
+type step int
+
+const (
+	// stepDone means that no stage of this pass has anything left to do.
+	stepDone step = iota
+	stepCreate
+	stepRollback
+	stepRepoint
+	// stepRelease waits for a scan that shows whether the old revision is still referred to.
+	stepRelease
+	// stepDelete waits for the deletion of the old revision.
+	stepDelete
+)
+
+// upgrade is one request under way.
+type upgrade struct {
+	request Request
+	policy  Policy
+	result  Result
+	next    step
+
+	source      *appsv1.ControllerRevision
+	replacement *appsv1.ControllerRevision
+	move        move
+
+	deleted bool                       // the old revision is deleted
+	backup  *appsv1.ControllerRevision // of the old revision, from just before its deletion
+
+	mu         sync.Mutex
+	repointErr error // why a reference could not be written
+}
+
+// move is what references are repointed from and to. The stages create and rollback fill it
+// in, so that the stages after them do not ask which of the two they serve.
+type move struct {
+	from, to string // names
+	// old is the revision that is deleted in the end; nil if it is gone.
+	old *appsv1.ControllerRevision
+	// target is the revision that references are to name.
+	target *appsv1.ControllerRevision
+	// kept is reported while the old revision is retained, deleted once it is deleted.
+	kept, deleted Phase
+	// waiting is reported while a revision that a restore looks up is missing.
+	waiting Phase
+	// heldForRestore is reported while only a restore needs the old revision.
+	heldForRestore status
+	// annotated says that the old revision names its target in ToAnnotation for as long as no
+	// object refers to it, and that what a restore looks up instead of it is its replacement.
+	annotated bool
+	// shared says that several upgrades may have the same old revision.
+	shared bool
+}
+
+// status is a phase and its reason.
+type status struct {
+	phase  Phase
+	reason string
+}
+
+// forward is the move of an upgrade: from the source to the replacement.
+func (u *upgrade) forward() move {
+	return move{
+		from: u.request.Name, to: u.replacement.Name, old: u.source, target: u.replacement,
+		kept: Retained, deleted: Succeeded, waiting: Held, heldForRestore: status{Held, ReasonNeededForRestore}, annotated: true,
+	}
+}
+
+// backward is the move of a rollback: from the replacement to the source.
+func (u *upgrade) backward() move {
+	return move{
+		from: u.replacement.Name, to: u.request.Name, old: u.replacement, target: u.source,
+		kept: RolledBack, deleted: RolledBack, waiting: Pending, heldForRestore: status{RolledBack, ""}, shared: true,
+	}
+}
+
+// GetNamespace and GetName make an upgrade an object that a walk visits.
+func (u *upgrade) GetNamespace() string { return u.result.Namespace }
+
+// GetName is the source's name.
+func (u *upgrade) GetName() string { return u.request.Name }
+
+// setStatus says how far the upgrade is. It does not steer.
+func (u *upgrade) setStatus(p Phase, reason, message string) {
+	u.result.Phase, u.result.Reason, u.result.Message = p, reason, message
+}
+
+// setError reports the error that ended a step. An error that the API server would answer
+// again makes the upgrade Failed.
+func (u *upgrade) setError(err error) {
+	var reading *cluster.ReadError
+	switch {
+	case !permanent(err):
+		u.setStatus(u.result.Phase, ReasonUnanswered, err.Error())
+	case errors.As(err, &reading):
+		u.setStatus(u.result.Phase, ReasonForbidden, err.Error())
+	default:
+		u.setStatus(Failed, ReasonRefused, err.Error())
+	}
+}
+
+// permanent reports whether the API server answered that a request is not acceptable, so
+// that it answers the same next time.
+func permanent(err error) bool {
+	var answer apierrors.APIStatus
+	if _, transient := walk.Transient(err); transient || conflict(err) || !errors.As(err, &answer) {
+		return false
+	}
+	code := answer.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+}
+
+// recordError keeps why a reference could not be written. A permanent error says more than a
+// conflict. Several referrers of a shared revision may report at once.
+func (u *upgrade) recordError(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.repointErr == nil || permanent(err) {
+		u.repointErr = err
+	}
+}
+
+// mayWrite reports whether the policy allows to write a referrer, which may have started to
+// run since the plan.
+func (u *upgrade) mayWrite(r *Referrer) bool {
+	for _, one := range []*Referrer{r, r.controlled} {
+		if one != nil && (one.NotReady != "" || one.Running && u.policy.OnRunning != Hold) {
+			return false
+		}
+	}
+	return true
+}
+
+// setReplacement says which revision replaces the source.
+func (u *upgrade) setReplacement(r *appsv1.ControllerRevision) {
+	u.replacement = r
+	u.result.Replacement, u.result.ReplacementUID, u.result.ReplacementHash = r.Name, r.UID, Hash(r)
+}
+
+// keepOld ends a pass with the old revision kept.
+func (u *upgrade) keepOld(reason, message string) {
+	u.next = stepDone
+	u.setStatus(u.move.kept, reason, message)
+}
+
+// setDeleted ends an upgrade or a rollback: the old revision is gone.
+func (u *upgrade) setDeleted() {
+	u.next, u.deleted = stepDone, true
+	u.result.Until = time.Time{}
+	u.setStatus(u.move.deleted, "", "")
+}
+
+// dropData frees what only the steps of a batch need: with the data of both revisions of each
+// upgrade, a namespace of ten thousand VirtualMachines would take a hundred megabytes. The
+// names stay: later batches look for references to revisions that this one has deleted.
+func (u *upgrade) dropData() {
+	u.source, u.replacement, u.backup, u.move.old, u.move.target = nil, nil, nil, nil, nil
+}
+
+// those are the upgrades of which something is true.
+func those(upgrades []*upgrade, is func(*upgrade) bool) []*upgrade {
+	var all []*upgrade
+	for _, u := range upgrades {
+		if is(u) {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// at are the upgrades that a step comes next for.
+func at(upgrades []*upgrade, next step) []*upgrade {
+	return those(upgrades, func(u *upgrade) bool { return u.next == next })
+}

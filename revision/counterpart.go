@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // counterparts makes what a restore looks up.
@@ -28,8 +29,8 @@ type counterparts struct {
 func (c counterparts) ensure(ctx context.Context, s *snapshot, u *upgrade) error {
 	m := u.move
 	u.result.Phase = m.waiting // an error leaves it here
-	for _, ref := range explicit(s.Of(m.from)) {
-		owner := s.restoreTarget(ref)
+	for _, ref := range reference.Explicit(s.Of(m.from)) {
+		owner := s.RestoreTarget(ref)
 		if owner == nil || ref.Counterpart.Revision(m.to) == m.to {
 			continue
 		}
@@ -56,8 +57,8 @@ func (c counterparts) ensure(ctx context.Context, s *snapshot, u *upgrade) error
 
 // counterpart is one revision that a restore looks up.
 type counterpart struct {
-	ref   Reference
-	owner *Referrer                  // what is restored
+	ref   reference.Reference
+	owner *reference.Referrer        // what is restored
 	of    *appsv1.ControllerRevision // the snapshot's revision, which it must equal
 	old   string                     // what a restore looks up before an upgrade; empty where there is none
 }
@@ -106,7 +107,7 @@ func (c counterparts) create(ctx context.Context, one counterpart) (*appsv1.Cont
 	want := &appsv1.ControllerRevision{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: one.of.Namespace, Name: one.name(), Labels: one.of.Labels, OwnerReferences: []metav1.OwnerReference{*one.owner.controllerRef()},
+			Namespace: one.of.Namespace, Name: one.name(), Labels: one.of.Labels, OwnerReferences: []metav1.OwnerReference{*one.owner.ControllerRef()},
 		},
 		Data: one.of.Data, Revision: one.of.Revision,
 	}
@@ -136,7 +137,7 @@ func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRev
 }
 
 // equal compares two revisions as a restore does: the stored objects without their metadata.
-func (c counterparts) equal(a, b *appsv1.ControllerRevision, expected ExpectedType) bool {
+func (c counterparts) equal(a, b *appsv1.ControllerRevision, expected reference.ExpectedType) bool {
 	left, errLeft := c.family.Decode(a, expected)
 	right, errRight := c.family.Decode(b, expected)
 	if errLeft != nil || errRight != nil || left.Version != right.Version {
@@ -154,7 +155,7 @@ func withoutMetadata(object map[string]any) map[string]any {
 // restorable cuts a name for the replacement of a snapshot's revision, so that the names that
 // restores compute from it are not too long. Those have no hash of their own.
 func restorable(s *snapshot, u *upgrade, name string) string {
-	for _, ref := range explicit(s.Of(u.GetName())) {
+	for _, ref := range reference.Explicit(s.Of(u.GetName())) {
 		if ref.Counterpart == nil {
 			continue
 		}
@@ -169,7 +170,7 @@ func restorable(s *snapshot, u *upgrade, name string) string {
 // lookedUp is what to do about a name that no object refers to and that no revision has, and
 // that a restore looks up: it is made of the snapshot's revision if that is at the target.
 // If it is not, its own upgrade makes what a restore looks up then.
-func (s *snapshot) lookedUp(name string, references []Reference) (Item, bool) {
+func (s *snapshot) lookedUp(name string, references []reference.Reference) (Item, bool) {
 	for _, ref := range references {
 		of := s.itemOf(ref.ImpliedBy)
 		if of == nil || of.Action != UpToDate && of.Action != Relabel {
@@ -184,13 +185,13 @@ func (s *snapshot) lookedUp(name string, references []Reference) (Item, bool) {
 }
 
 // makeLookedUp makes such a revision.
-func (c counterparts) makeLookedUp(ctx context.Context, s *snapshot, u *upgrade, references []Reference) error {
+func (c counterparts) makeLookedUp(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
 	for _, ref := range references {
 		snapshotted, err := c.client.Revision(ctx, u.GetNamespace(), ref.ImpliedBy)
 		if err != nil {
 			return err
 		}
-		owner := s.restoreTarget(ref)
+		owner := s.RestoreTarget(ref)
 		if snapshotted == nil || owner == nil {
 			continue
 		}

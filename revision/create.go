@@ -40,7 +40,7 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 		return err
 	}
 	d := decide(facts{family: c.family, policy: u.policy, crds: s.crds, revision: u.source,
-		references: s.Of(u.GetName()), ownerGone: s.ownerGone(u.source), replacement: s.replacementOf(u.source)})
+		references: s.Of(u.GetName()), ownerGone: s.OwnerGone(u.source), replacement: s.replacementOf(u.source)})
 	u.result.Item = d.Item
 	switch d.Action {
 	case Upgrade:

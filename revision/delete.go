@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -39,7 +41,7 @@ func (l *release) delete(ctx context.Context, s *snapshot, due []*upgrade) error
 		}
 		left = at(left, stepDelete)
 		if len(left) > 0 { // the rate limit gives the next turn only when this scan is too old
-			if err := l.waitUntil(ctx, s.expires()); err != nil {
+			if err := walk.Wait(ctx, s.expires().Sub(l.local.Now())); err != nil {
 				return err
 			}
 		}
@@ -112,8 +114,8 @@ func (l *release) send(ctx context.Context, s *snapshot, u *upgrade, live *appsv
 }
 
 // holdEither keeps a revision for references, those that are implied among them.
-func (l *release) holdEither(ctx context.Context, s *snapshot, u *upgrade, references []Reference) error {
-	if named := explicit(references); len(named) > 0 {
+func (l *release) holdEither(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
+	if named := reference.Explicit(references); len(named) > 0 {
 		return l.hold(ctx, u, named)
 	}
 	return l.holdForRestore(ctx, s, u, references[0])
@@ -122,9 +124,9 @@ func (l *release) holdEither(ctx context.Context, s *snapshot, u *upgrade, refer
 // lastReferences reads the owner of the old revision, and the objects that name its target,
 // live: these are the ones that may name the old one again. It returns the references to the
 // old revision, or why it is to be kept for now.
-func (l *release) lastReferences(ctx context.Context, s *snapshot, u *upgrade) (references []Reference, notReady string, err error) {
+func (l *release) lastReferences(ctx context.Context, s *snapshot, u *upgrade) (references []reference.Reference, notReady string, err error) {
 	for _, r := range s.lastReferrers(u) {
-		now, all, err := reread(ctx, l.client, s.types, r)
+		now, all, err := refindex.Reread(ctx, l.client, s.types, r)
 		if err != nil {
 			return nil, "", err
 		}
@@ -136,22 +138,22 @@ func (l *release) lastReferences(ctx context.Context, s *snapshot, u *upgrade) (
 			if ref.Revision == u.move.from && !ref.Fixed {
 				references = append(references, ref)
 			}
-			if implied, is := ref.implied(); is && implied.Revision == u.move.from && s.restoreTarget(implied) != nil {
+			if implied, is := ref.Implied(); is && implied.Revision == u.move.from && s.RestoreTarget(implied) != nil {
 				references = append(references, implied)
 			}
 		}
 		if notReady == "" {
-			notReady = now.notReady()
+			notReady = now.WhyNotReady()
 		}
 	}
 	return references, notReady, nil
 }
 
 // lastReferrers are the owner of the old revision and the objects that name its target.
-func (s *snapshot) lastReferrers(u *upgrade) []*Referrer {
-	var all []*Referrer
-	if owner := metav1.GetControllerOfNoCopy(u.move.old); owner != nil && s.referrers[owner.UID] != nil {
-		all = append(all, s.referrers[owner.UID])
+func (s *snapshot) lastReferrers(u *upgrade) []*reference.Referrer {
+	var all []*reference.Referrer
+	if owner := metav1.GetControllerOfNoCopy(u.move.old); owner != nil && s.Referrer(owner.UID) != nil {
+		all = append(all, s.Referrer(owner.UID))
 	}
 	for _, ref := range s.Of(u.move.to) {
 		if !ref.Fixed && !slices.Contains(all, ref.Referrer) && len(all) < maxLastReferrers {
@@ -165,12 +167,12 @@ func (s *snapshot) lastReferrers(u *upgrade) []*Referrer {
 // object that named it, is being copied or restored.
 func (s *snapshot) inUse(u *upgrade) string {
 	if owner := metav1.GetControllerOfNoCopy(u.move.old); owner != nil {
-		if why := s.notReady(s.referrers[owner.UID], Owner{Kind: owner.Kind, Name: owner.Name}); why != "" {
+		if why := s.WhyNotReady(s.Referrer(owner.UID), reference.Owner{Kind: owner.Kind, Name: owner.Name}); why != "" {
 			return why
 		}
 	}
 	for _, ref := range s.Of(u.move.to) {
-		if why := s.notReady(s.referrers[ref.Referrer.UID], Owner{Kind: ref.Referrer.Kind, Name: ref.Referrer.Name}); why != "" {
+		if why := s.WhyNotReady(s.Referrer(ref.Referrer.UID), reference.Owner{Kind: ref.Referrer.Kind, Name: ref.Referrer.Name}); why != "" {
 			return why
 		}
 	}
@@ -207,7 +209,7 @@ func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) erro
 		u.setDeleted()
 		return nil
 	}
-	if named := explicit(references); len(named) > 0 {
+	if named := reference.Explicit(references); len(named) > 0 {
 		references = named
 	}
 	u.setDangling(references)
@@ -224,7 +226,7 @@ func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) erro
 	}
 	u.deleted = false
 	reason := ReasonReferenced
-	if len(explicit(references)) == 0 {
+	if len(reference.Explicit(references)) == 0 {
 		reason = ReasonNeededForRestore
 	}
 	u.setStatus(Held, reason, "it was made again: while it was removed, "+describe(references))

@@ -34,11 +34,11 @@
 //
 // # Reading order
 //
-// Each file uses those before it. family.go and lineage.go have the nouns; index.go says which
-// objects refer to which revision, and scan.go finds it out; plan.go decides, with expected.go,
-// target.go and fix.go. snapshot.go is a scan with its decisions. request.go and upgrade.go are
-// one upgrade and its steps; counterpart.go is what a restore looks up. Then come the stages:
-// create.go with missing.go, rollback.go, repoint.go, release.go with delete.go, and pass.go,
-// which takes a batch through them. upgrader.go, run.go and inventory.go are what callers use.
-// internal/cluster sends the requests.
+// Each file uses those before it. Package reference has the words for who refers to what,
+// internal/cluster sends the requests, and internal/refindex scans the referrers. family.go
+// and lineage.go have the nouns; plan.go decides, with expected.go, target.go and fix.go.
+// snapshot.go is a scan with its decisions. upgrade.go is one upgrade and its steps;
+// counterpart.go is what a restore looks up. Then come the stages: create.go with missing.go,
+// rollback.go, repoint.go, release.go with delete.go, and pass.go, which takes a batch through
+// them. upgrader.go, run.go and inventory.go are what callers use.
 package revision

@@ -8,13 +8,15 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // expectedTypeOf is what all references take a revision for, and the contradiction if
 // they don't agree.
-func expectedTypeOf(references []Reference) (ExpectedType, string) {
-	var claim ExpectedType
-	var by *Referrer
+func expectedTypeOf(references []reference.Reference) (reference.ExpectedType, string) {
+	var claim reference.ExpectedType
+	var by *reference.Referrer
 	for _, r := range references {
 		switch {
 		case r.Expected.Kind == "", r.ImpliedBy != "" && claim.Kind != "":
@@ -31,13 +33,13 @@ func expectedTypeOf(references []Reference) (ExpectedType, string) {
 // controllerFor is who is to own the successor of a revision without a controller, as
 // backups bring them back: who refers to it, is called as its name begins, and is of a
 // kind that owns revisions.
-func controllerFor(r *appsv1.ControllerRevision, references []Reference, owners []OwnerType) *Referrer {
+func controllerFor(r *appsv1.ControllerRevision, references []reference.Reference, owners []OwnerType) *reference.Referrer {
 	if metav1.GetControllerOfNoCopy(r) != nil {
 		return nil
 	}
-	var found *Referrer
+	var found *reference.Referrer
 	for _, ref := range references {
-		if !ref.writable() || ref.Referrer == found || !strings.HasPrefix(r.Name, ref.Referrer.Name+"-") || !owns(owners, ref.Referrer) {
+		if !ref.Writable() || ref.Referrer == found || !strings.HasPrefix(r.Name, ref.Referrer.Name+"-") || !owns(owners, ref.Referrer) {
 			continue
 		}
 		if found != nil {
@@ -48,16 +50,16 @@ func controllerFor(r *appsv1.ControllerRevision, references []Reference, owners 
 	return found
 }
 
-func owns(owners []OwnerType, h *Referrer) bool {
+func owns(owners []OwnerType, h *reference.Referrer) bool {
 	return slices.ContainsFunc(owners, func(o OwnerType) bool { return o.Kind == h.Kind && o.Group == h.Resource.Group })
 }
 
 // inUse says what is running and uses the revision, which messages call by a word, and
 // what is not ready. A controller's template is written to all objects that it controls,
 // whichever revisions they name.
-func inUse(references []Reference, word string) (running, unready string) {
-	for _, r := range explicit(references) {
-		h, owned := r.Referrer, r.Referrer.controlled
+func inUse(references []reference.Reference, word string) (running, unready string) {
+	for _, r := range reference.Explicit(references) {
+		h, owned := r.Referrer, r.Referrer.Controlled
 		name := h.Kind + " " + h.Name
 		if h.Running {
 			running = cmp.Or(running, name+" runs by "+word)
@@ -80,7 +82,7 @@ func inUse(references []Reference, word string) (running, unready string) {
 }
 
 // referenceStatuses are references for people, of which target is what they are to name.
-func referenceStatuses(references []Reference, target string) []ReferenceStatus {
+func referenceStatuses(references []reference.Reference, target string) []ReferenceStatus {
 	var all []ReferenceStatus
 	for _, r := range references {
 		state := ReferenceOld

@@ -3,13 +3,13 @@ package revision
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // ErrNotInFamily says that a revision holds something of another family, or of none: a
@@ -52,7 +52,7 @@ type Family interface {
 	// which is what a reference takes it for; it is empty for a revision that nobody
 	// refers to, and the object may be without a kind then. ErrForeign where it is
 	// none of the family's; any other error where it is, and can't be read.
-	Decode(r *appsv1.ControllerRevision, claim ExpectedType) (StoredObject, error)
+	Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (StoredObject, error)
 	// Convert carries a stash to a version, or is a ConversionError. What that version does not know is
 	// carried through and is among the losses, beside those of the stash that is
 	// given, which is not changed.
@@ -75,10 +75,10 @@ type Description struct {
 	Resources []schema.GroupResource
 	// Referrers are the resources whose objects refer to revisions, all of them: a
 	// reference that is not looked for can be lost.
-	Referrers []ReferrerType
+	Referrers []reference.Type
 	// Readers are the resources whose objects name no revision, and may be about to read
 	// those of other objects.
-	Readers []ReferrerType
+	Readers []reference.Type
 	// Owners are the kinds whose objects own revisions.
 	Owners []OwnerType
 }
@@ -91,108 +91,8 @@ type OwnerType struct {
 	Resource string
 }
 
-// ReferrerType is a resource whose objects refer to revisions of their own namespace.
-type ReferrerType struct {
-	Resource schema.GroupResource
-	// Versions of the resource that Read understands, the best one first.
-	Versions []string
-	// Subresources through which references are written, beside the object itself.
-	Subresources []string
-	// Read finds the references that an object holds. Their Holder is left empty.
-	Read func(*unstructured.Unstructured) Usage
-}
-
-// Usage is what one object holds.
-type Usage struct {
-	References []Reference
-	// Running: something runs by what the references say, and may read it again.
-	Running bool
-	// NotReady says why the object is to be left alone for now; empty if it is not.
-	NotReady string
-	// Reads are the objects of the same namespace whose revisions this one may be about to
-	// read, as a restore reads those of its snapshot: they are kept while Unready says why.
-	Reads []Owner
-}
-
-// Reference is one place that names a revision.
-type Reference struct {
-	Referrer *Referrer
-	// Path is a JSON pointer to the name.
-	Path string
-	// Subresource that the place is written through: "status" or nothing.
-	Subresource string
-	// Revision is the name.
-	Revision string
-	Expected ExpectedType
-	// Fixed: the place can't be written. It counts for as long as the holder is
-	// there or, where the holder is a revision that a virtual machine or the like
-	// was started with, for as long as its controller runs.
-	Fixed bool
-	// Counterpart is the revision that has to exist beside the one that the place names;
-	// nil where there is none.
-	Counterpart *Counterpart
-	// ImpliedBy is the name in the place, where Revision is the counterpart of that name.
-	// A census adds such references; a family leaves it empty.
-	ImpliedBy string
-}
-
-// Counterpart is a revision whose name a restore computes from the name that a reference
-// has: the first occurrence of Part, which is the name of the copy, is replaced by Owner,
-// which is the name of the object that was copied. A restore onto an object that exists
-// looks the name up, and fails for as long as no such revision is there.
-type Counterpart struct {
-	// Resource and Owner are the object's. No restore looks up a name for an object that
-	// does not exist.
-	Resource schema.GroupResource
-	Owner    string
-	Part     string
-}
-
-// Revision is the name of the counterpart of a revision.
-func (c Counterpart) Revision(name string) string { return strings.Replace(name, c.Part, c.Owner, 1) }
-
-// Referrer is an object that refers to revisions.
-type Referrer struct {
-	Resource        schema.GroupVersionResource
-	Kind            string
-	Namespace, Name string
-	UID             types.UID
-	ResourceVersion string
-	// Controller is the UID of the object's controller, if it has one.
-	Controller types.UID
-	Running    bool
-	NotReady   string
-	// Selected: it is among those that were asked for.
-	Selected bool
-	// Terminating means that it is being deleted.
-	Terminating bool
-	// controlled is an object that this one controls and that is running or not ready: what is
-	// written here is written there, too. Nil where there is none.
-	controlled *Referrer
-	// controllerResource is what Controller is one of, as its kind tells it.
-	controllerResource schema.GroupResource
-	reads              []Owner
-}
-
-// controllerRef makes it a revision's controller.
-func (h *Referrer) controllerRef() *metav1.OwnerReference {
-	return metav1.NewControllerRef(&metav1.ObjectMeta{Name: h.Name, UID: h.UID}, h.Resource.GroupVersion().WithKind(h.Kind))
-}
-
-// GetNamespace and GetName make a holder what a walk can visit.
-func (h *Referrer) GetNamespace() string { return h.Namespace }
-
-// GetName is the holder's name.
-func (h *Referrer) GetName() string { return h.Name }
-
-// ExpectedType is what a reference takes a revision for.
-type ExpectedType struct {
-	// Kind of the stashed object. Two claims of different kinds on one revision can't
-	// both be true.
-	Kind string
-	// Name of the stashed object, which may be empty.
-	Name string
-}
+// allTypes are the types of objects that a scan reads.
+func (d Description) allTypes() []reference.Type { return slices.Concat(d.Referrers, d.Readers) }
 
 // StoredObject is an object in a revision.
 type StoredObject struct {
@@ -206,12 +106,4 @@ type StoredObject struct {
 	Object map[string]any
 	// Losses are the paths of what Version does not know.
 	Losses []string
-}
-
-// notReady says why an object is to be left alone for now; empty if it is not.
-func (r *Referrer) notReady() string {
-	if r.NotReady == "" {
-		return ""
-	}
-	return r.Kind + " " + r.Name + ": " + r.NotReady
 }

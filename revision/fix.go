@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // Fix are the facts that a remedy names. What is not needed is empty.
@@ -22,7 +24,7 @@ type Fix struct {
 // owners are those who refer to a revision and may be its controller.
 func (f facts) owners() []metav1.OwnerReference {
 	var all []metav1.OwnerReference
-	var seen []*Referrer
+	var seen []*reference.Referrer
 	for _, r := range f.references {
 		kind := r.Referrer.Resource.GroupVersion().WithKind(r.Referrer.Kind)
 		if slices.Contains(seen, r.Referrer) || !slices.ContainsFunc(f.family.Describe().Owners, func(o OwnerType) bool { return o.GroupKind() == kind.GroupKind() }) {
@@ -38,7 +40,7 @@ func (f facts) owners() []metav1.OwnerReference {
 const maxNamed = 5
 
 // named says who refers to a revision.
-func named(references []Reference) string {
+func named(references []reference.Reference) string {
 	var all []string
 	for _, r := range references {
 		if one := r.Referrer.Kind + " " + r.Referrer.Name; !slices.Contains(all, one) {

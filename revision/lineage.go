@@ -1,8 +1,10 @@
 package revision
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +12,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // Annotations are how an upgrade remembers itself: on the revisions, where every
@@ -67,13 +72,13 @@ func sourcesOf(r *appsv1.ControllerRevision) map[types.UID]string {
 // newReplacement completes what a family composed: the source's namespace and owners, so
 // that it goes with them, and where it comes from. Who adopts it, if anybody does, is
 // its controller.
-func newReplacement(composed, from *appsv1.ControllerRevision, adopter *Referrer) *appsv1.ControllerRevision {
+func newReplacement(composed, from *appsv1.ControllerRevision, adopter *reference.Referrer) *appsv1.ControllerRevision {
 	r := composed.DeepCopy()
 	r.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
 	r.Namespace, r.Revision = from.Namespace, from.Revision
 	r.OwnerReferences = slices.Clone(from.OwnerReferences)
 	if adopter != nil {
-		r.OwnerReferences = append(r.OwnerReferences, *adopter.controllerRef())
+		r.OwnerReferences = append(r.OwnerReferences, *adopter.ControllerRef())
 	}
 	if r.Annotations == nil {
 		r.Annotations = map[string]string{}
@@ -97,4 +102,28 @@ func suffixed(want *appsv1.ControllerRevision) string {
 func WithSuffix(text, tail string, most int) string {
 	head := text[:min(len(text), most-len(tail)-1)]
 	return strings.TrimRight(head, "-._") + "-" + tail
+}
+
+// Hash tells what a revision holds from what any other holds: the SHA-256, in hex, of
+// its data as JSON without white space, the keys of each object in order. The bytes
+// alone would prove nothing, since no backup keeps them: clients and servers write the
+// same data in other ways. This is the same of what kubectl reads, of a manifest in a
+// backup, and of what the API server stores:
+//
+//	kubectl get controllerrevision NAME -o json | jq -jcS .data | sha256sum
+//
+// It is empty where the data is no JSON.
+func Hash(r *appsv1.ControllerRevision) string {
+	var data any
+	if err := utiljson.Unmarshal(r.Data.Raw, &data); err != nil {
+		return ""
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // which is Go's own way, and nobody else's
+	if err := e.Encode(data); err != nil {
+		return ""
+	}
+	digest := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	return hex.EncodeToString(digest[:])
 }

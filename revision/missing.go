@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -38,7 +39,7 @@ func (a absence) decide(i Item) (Item, bool) {
 }
 
 // missing is a revision that is referred to and does not exist.
-func missing(namespace, name string, references []Reference, replacements []replacementRef) Item {
+func missing(namespace, name string, references []reference.Reference, replacements []replacementRef) Item {
 	i := Item{Namespace: namespace, Name: name, References: referenceStatuses(references, "")}
 	if len(replacements) == 1 {
 		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+replacements[0].name+" has taken its place"
@@ -81,7 +82,7 @@ func (s *snapshot) absence(ctx context.Context, c *cluster.Client, name string) 
 			a.found = existing != nil
 			return err
 		}
-		for _, ref := range explicit(s.Of(name)) {
+		for _, ref := range reference.Explicit(s.Of(name)) {
 			if err := s.askReferrer(ctx, c, ref, &a); err != nil {
 				return err
 			}
@@ -103,9 +104,9 @@ func (s *snapshot) absence(ctx context.Context, c *cluster.Client, name string) 
 
 // askReferrer reads an object that referred to a missing revision. What a VirtualMachine was
 // started with counts for as long as the VirtualMachine exists.
-func (s *snapshot) askReferrer(ctx context.Context, c *cluster.Client, ref Reference, a *absence) error {
-	objects := []*Referrer{ref.Referrer}
-	if by := s.referrers[ref.Referrer.Controller]; ref.Fixed && by != nil {
+func (s *snapshot) askReferrer(ctx context.Context, c *cluster.Client, ref reference.Reference, a *absence) error {
+	objects := []*reference.Referrer{ref.Referrer}
+	if by := s.Referrer(ref.Referrer.Controller); ref.Fixed && by != nil {
 		objects = append(objects, by)
 	}
 	for _, r := range objects {
@@ -126,13 +127,13 @@ func (s *snapshot) askReferrer(ctx context.Context, c *cluster.Client, ref Refer
 }
 
 // stillNames reports whether an object still has a reference.
-func (s *snapshot) stillNames(u *unstructured.Unstructured, ref Reference) bool {
+func (s *snapshot) stillNames(u *unstructured.Unstructured, ref reference.Reference) bool {
 	for _, one := range s.types {
-		if one.resource != ref.Referrer.Resource {
+		if one.Served != ref.Referrer.Resource {
 			continue
 		}
-		_, references := one.read(u)
-		return slices.ContainsFunc(references, func(now Reference) bool { return now.Path == ref.Path && now.Revision == ref.Revision })
+		_, references := one.Find(u)
+		return slices.ContainsFunc(references, func(now reference.Reference) bool { return now.Path == ref.Path && now.Revision == ref.Revision })
 	}
 	return false
 }
@@ -150,7 +151,7 @@ func terminatingNamespace(err error) bool {
 // another pass over an upgrade that has ended.
 func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) error {
 	replacements, all := s.replacements[u.GetName()], s.Of(u.GetName())
-	references := explicit(all)
+	references := reference.Explicit(all)
 	switch {
 	case len(references) == 0 && len(all) > 0 && len(replacements) == 0:
 		return c.counterparts.makeLookedUp(ctx, s, u, all)
@@ -160,7 +161,7 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 			return err
 		}
 		switch {
-		case replacement != nil && len(references) > 0 && s.ownerGone(replacement):
+		case replacement != nil && len(references) > 0 && s.OwnerGone(replacement):
 			u.setStatus(Failed, ReasonOwnerGone, "it is gone, and "+replacement.Name+", which has taken its place, goes with a controller that is gone, too")
 			return nil
 		case replacement != nil:
@@ -180,7 +181,7 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 
 // absent asks again which objects refer to a revision that is gone: its owner may be gone as
 // well.
-func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references []Reference) error {
+func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
 	a, err := s.absence(ctx, c.client, u.GetName())
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // Action is what is to be done about one revision.
@@ -153,12 +155,6 @@ type CRD struct {
 	StoredVersions []string
 }
 
-// Owner is a revision's controller.
-type Owner struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-}
-
 // ReferenceStatus is a reference, for people.
 type ReferenceStatus struct {
 	Kind      string `json:"kind"`
@@ -184,7 +180,7 @@ type Item struct {
 	Namespace  string            `json:"namespace"`
 	Name       string            `json:"name"`
 	UID        types.UID         `json:"uid"`
-	Owner      Owner             `json:"owner"`
+	Owner      reference.Owner   `json:"owner"`
 	Version    string            `json:"version,omitempty"`
 	Form       string            `json:"form,omitempty"`
 	Target     string            `json:"target,omitempty"`
@@ -212,7 +208,7 @@ type facts struct {
 	crds     map[schema.GroupResource]CRD
 	revision *appsv1.ControllerRevision
 	// references to it that count.
-	references []Reference
+	references []reference.Reference
 	// ownerGone: the revision's controller would have been found, and was not.
 	ownerGone bool
 	// replacement that says it comes from this revision; empty if there is none.
@@ -224,7 +220,7 @@ type decision struct {
 	Item
 	converted     StoredObject
 	replacement   *appsv1.ControllerRevision // as it is to be created, or as labels are to be
-	newController *Referrer                  // who is to own the successor of a revision that nobody owns
+	newController *reference.Referrer        // who is to own the successor of a revision that nobody owns
 }
 
 // decide decides about one revision. It asks nobody and changes nothing.
@@ -232,14 +228,14 @@ func decide(f facts) decision {
 	r := f.revision
 	j := decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: referenceStatuses(f.references, ""), Replacement: f.replacement, RolledBack: rolledBack(r)}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
-		j.Owner = Owner{Kind: owner.Kind, Name: owner.Name}
+		j.Owner = reference.Owner{Kind: owner.Kind, Name: owner.Name}
 	}
 	claim, contradiction := expectedTypeOf(f.references)
 	stash, err := f.family.Decode(r, claim)
 	var foreign *UnexpectedOwnerError
 	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
 	switch {
-	case errors.Is(err, ErrNotInFamily) && len(explicit(f.references)) == 0:
+	case errors.Is(err, ErrNotInFamily) && len(reference.Explicit(f.references)) == 0:
 		return j.with(Unmanaged, ReasonNotInFamily, fmt.Sprintf("it holds nothing of the family %s: name one that does, as `godwit revision plan -n %s` shows them",
 			f.family.Describe().Name, r.Namespace))
 	case errors.Is(err, ErrNotInFamily):
@@ -279,7 +275,7 @@ func (j decision) convert(f facts, s StoredObject) decision {
 		return j.with(Unreferenced, "", "nobody refers to it, so that nobody misses it, and yet it speaks "+s.Version+": delete it if nobody is to restore it")
 	case len(f.references) == 0:
 		return j.with(Unreferenced, "", "nobody refers to it")
-	case len(explicit(f.references)) == 0 && (f.ownerGone || j.Owner == Owner{}):
+	case len(reference.Explicit(f.references)) == 0 && (f.ownerGone || j.Owner == reference.Owner{}):
 		// What a restore looks up besides is made of the copy, for an owner that is there.
 		return j.with(Unreferenced, "", "no object names it, and it has no owner: delete it if no backup needs it")
 	case err != nil:
@@ -333,7 +329,7 @@ func (j decision) allow(f facts) decision {
 	case f.ownerGone:
 		return j.with(Blocked, ReasonOwnerGone, fmt.Sprintf(
 			"its controller, %s %s, is gone, and it goes along: have %s %s refer to a revision of its own", j.Owner.Kind, j.Owner.Name, j.References[0].Kind, j.References[0].Name))
-	case j.Owner == (Owner{}) && j.newController == nil:
+	case j.Owner == (reference.Owner{}) && j.newController == nil:
 		return j.unowned(f)
 	case len(j.Losses) > 0 && !f.policy.AllowLosses:
 		return j.with(Blocked, ReasonLossy, fmt.Sprintf("%s does not know %v; they would be carried along unread", j.Target, j.Losses))

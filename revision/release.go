@@ -10,7 +10,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
-	"github.com/godwit-dev/godwit/walk"
+	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // release is the stage that scans the namespace again, notes since when no object refers to an
@@ -42,8 +43,8 @@ func (l *release) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 		references := s.Of(u.move.from)
 		u.result.References = referenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
 		switch {
-		case len(explicit(references)) > 0:
-			return l.hold(ctx, u, explicit(references))
+		case len(reference.Explicit(references)) > 0:
+			return l.hold(ctx, u, reference.Explicit(references))
 		case u.move.old == nil:
 			u.setDeleted()
 			return nil
@@ -61,12 +62,12 @@ func (l *release) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 // scan reads the references of the namespace again: of all resources that the cluster serves
 // by now, since what is not read may hold one.
 func (l *release) scan(ctx context.Context, s *snapshot) (*snapshot, error) {
-	types, err := servedTypes(ctx, l.client, l.family.Describe())
+	types, err := refindex.Served(ctx, l.client, l.family.Describe().allTypes())
 	if err != nil {
 		return nil, err
 	}
-	index := newReferenceIndex(s.Namespace)
-	for found, err := range indexes(ctx, l.client, scan{types: types, namespace: s.Namespace}, nil) {
+	index := refindex.New(s.Namespace)
+	for found, err := range refindex.Scan(ctx, l.client, refindex.Scope{Types: types, Namespace: s.Namespace}, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +77,7 @@ func (l *release) scan(ctx context.Context, s *snapshot) (*snapshot, error) {
 }
 
 // hold keeps a revision that is referred to, and removes the time since which it was not.
-func (l *release) hold(ctx context.Context, u *upgrade, references []Reference) error {
+func (l *release) hold(ctx context.Context, u *upgrade, references []reference.Reference) error {
 	if u.move.old == nil {
 		u.setDangling(references)
 		return nil
@@ -97,8 +98,8 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []Reference) 
 }
 
 // holdForRestore keeps a revision that no object refers to, and that a restore looks up.
-func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, ref Reference) error {
-	owner := s.restoreTarget(ref)
+func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, ref reference.Reference) error {
+	owner := s.RestoreTarget(ref)
 	u.setStatus(u.move.heldForRestore.phase, u.move.heldForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
 		ref.Referrer.Kind, ref.Referrer.Name, ref.ImpliedBy, ref.Path, owner.Kind, owner.Name, ref.Revision))
 	return l.clearUnreferenced(ctx, u)
@@ -206,7 +207,7 @@ func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 }
 
 // setDangling says that references name a revision that is gone, and could not be repointed.
-func (u *upgrade) setDangling(references []Reference) {
+func (u *upgrade) setDangling(references []reference.Reference) {
 	why := ""
 	running, notReady := inUse(references, "it")
 	switch {
@@ -221,7 +222,7 @@ func (u *upgrade) setDangling(references []Reference) {
 }
 
 // describe says which object refers to a revision, and where.
-func describe(references []Reference) string {
+func describe(references []reference.Reference) string {
 	first := references[0]
 	if first.ImpliedBy != "" {
 		return fmt.Sprintf("%s %s names %s, so that a restore looks up %s", first.Referrer.Kind, first.Referrer.Name, first.ImpliedBy, first.Revision)
@@ -231,9 +232,4 @@ func describe(references []Reference) string {
 		message += fmt.Sprintf(", and %d more", len(references)-1)
 	}
 	return message
-}
-
-// waitUntil waits for a time of the local clock.
-func (l *release) waitUntil(ctx context.Context, t time.Time) error {
-	return walk.Wait(ctx, t.Sub(l.local.Now()))
 }

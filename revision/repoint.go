@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -25,11 +27,11 @@ func (p *repoint) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 	for _, u := range at(upgrades, stepRepoint) {
 		moves[u.move.from], u.next = u, stepRelease
 	}
-	byReferrer := map[*Referrer][]Reference{}
-	var referrers []*Referrer
+	byReferrer := map[*reference.Referrer][]reference.Reference{}
+	var referrers []*reference.Referrer
 	for name := range moves {
 		for _, ref := range s.Of(name) {
-			if !ref.writable() {
+			if !ref.Writable() {
 				continue
 			}
 			if byReferrer[ref.Referrer] == nil {
@@ -39,7 +41,7 @@ func (p *repoint) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 		}
 	}
 	w := referrerWriter{client: p.client, types: s.types, moves: moves}
-	return visit(ctx, p.worker.limiter, referrers, func(ctx context.Context, r *Referrer) error {
+	return visit(ctx, p.worker.limiter, referrers, func(ctx context.Context, r *reference.Referrer) error {
 		if err := w.repoint(ctx, r, byReferrer[r]); err != nil {
 			if _, transient := walk.Transient(err); transient {
 				return err
@@ -57,13 +59,13 @@ const maxRepointAttempts = 3
 // referrerWriter writes the references of one referrer.
 type referrerWriter struct {
 	client *cluster.Client
-	types  []referrerSource
+	types  []refindex.Source
 	moves  map[string]*upgrade // by the name that a reference is to lose
 }
 
 // recordError keeps why references were not written. An upgrade reports it if the reference
 // is still there in the end.
-func (w referrerWriter) recordError(references []Reference, err error) {
+func (w referrerWriter) recordError(references []reference.Reference, err error) {
 	for _, ref := range references {
 		w.moves[ref.Revision].recordError(err)
 	}
@@ -71,7 +73,7 @@ func (w referrerWriter) recordError(references []Reference, err error) {
 
 // repoint writes the object before its status: what the user wrote before what a controller
 // derives from it.
-func (w referrerWriter) repoint(ctx context.Context, r *Referrer, references []Reference) error {
+func (w referrerWriter) repoint(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {
 	for attempt := 0; ; attempt++ {
 		err := w.write(ctx, r, references)
 		if !conflict(err) || attempt == maxRepointAttempts {
@@ -84,12 +86,12 @@ func (w referrerWriter) repoint(ctx context.Context, r *Referrer, references []R
 }
 
 // reread reads a referrer that another client wrote.
-func (w referrerWriter) reread(ctx context.Context, r *Referrer) (*Referrer, []Reference, error) {
-	now, all, err := reread(ctx, w.client, w.types, r)
+func (w referrerWriter) reread(ctx context.Context, r *reference.Referrer) (*reference.Referrer, []reference.Reference, error) {
+	now, all, err := refindex.Reread(ctx, w.client, w.types, r)
 	if now != nil {
-		now.controlled = r.controlled
+		now.Controlled = r.Controlled
 	}
-	var left []Reference
+	var left []reference.Reference
 	for _, ref := range all {
 		if w.moves[ref.Revision] != nil && !ref.Fixed {
 			ref.Referrer = now
@@ -99,7 +101,7 @@ func (w referrerWriter) reread(ctx context.Context, r *Referrer) (*Referrer, []R
 	return now, left, err
 }
 
-func (w referrerWriter) write(ctx context.Context, r *Referrer, references []Reference) error {
+func (w referrerWriter) write(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {
 	version := r.ResourceVersion
 	for _, subresource := range []string{"", "status"} {
 		content, path := map[string]any{}, ""

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // rollback is the stage that takes the place of create where a request has Rollback. It writes
@@ -72,7 +73,7 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 }
 
 // allow hands a rollback to the stage that repoints, unless a referrer is in use.
-func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, references []Reference) error {
+func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
 	if len(references) > 0 {
 		if err := clearReplacement(ctx, b.client, u); err != nil {
 			return err

@@ -11,23 +11,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // snapshot is what one scan found in one namespace. It does not change: what a stage writes is
 // seen by the next scan, which is another snapshot.
 type snapshot struct {
-	*referenceIndex
+	*refindex.Index
 	lineage
-	types []referrerSource
+	types []refindex.Source
 	crds  map[schema.GroupResource]CRD
 	items []Item    // in the order of their names
 	taken time.Time // when the scan ended; zero where revisions were planned by it
 }
 
 // with is the same namespace as a later scan for references found it.
-func (s *snapshot) with(index *referenceIndex, types []referrerSource, taken time.Time) *snapshot {
+func (s *snapshot) with(index *refindex.Index, types []refindex.Source, taken time.Time) *snapshot {
 	later := *s
-	later.referenceIndex, later.types, later.taken = index, types, taken
+	later.Index, later.types, later.taken = index, types, taken
 	return &later
 }
 
@@ -65,7 +68,7 @@ func (s *snapshot) requests() []Request {
 // snapshots scans a scope, namespace by namespace.
 func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapshot, error] {
 	return func(yield func(*snapshot, error) bool) {
-		types, err := servedTypes(ctx, u.client, u.family.Describe())
+		types, err := refindex.Served(ctx, u.client, u.family.Describe().allTypes())
 		if err != nil {
 			yield(nil, err)
 			return
@@ -77,7 +80,7 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 		}
 		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds}
 		sc.begin()
-		for index, err := range indexes(ctx, u.client, scan{types: types, namespace: scope.Namespace, selector: scope.Selector}, sc.see) {
+		for index, err := range refindex.Scan(ctx, u.client, refindex.Scope{Types: types, Namespace: scope.Namespace, Selector: scope.Selector}, sc.see) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -99,7 +102,7 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 type scanner struct {
 	family Family
 	policy Policy
-	types  []referrerSource
+	types  []refindex.Source
 	crds   map[schema.GroupResource]CRD
 	found  *snapshot
 	seen   map[string]bool
@@ -111,22 +114,22 @@ func (sc *scanner) begin() {
 }
 
 // see decides about one revision, and keeps what there is to say about it.
-func (sc *scanner) see(index *referenceIndex, r *appsv1.ControllerRevision) {
+func (sc *scanner) see(index *refindex.Index, r *appsv1.ControllerRevision) {
 	sc.seen[r.Name] = true
 	references := index.Of(r.Name)
 	sc.found.lineage.add(r)
 	i := decide(facts{family: sc.family, policy: sc.policy, crds: sc.crds, revision: r,
-		references: references, ownerGone: index.ownerGone(r), replacement: notedReplacement(r)}).Item
-	if i.Action == Unmanaged || !index.selected(r, references) {
+		references: references, ownerGone: index.OwnerGone(r), replacement: notedReplacement(r)}).Item
+	if i.Action == Unmanaged || !index.Selected(r, references) {
 		return
 	}
 	sc.found.items = append(sc.found.items, i)
 }
 
 // end adds the references to revisions that do not exist.
-func (sc *scanner) end(index *referenceIndex) *snapshot {
+func (sc *scanner) end(index *refindex.Index) *snapshot {
 	s := sc.found
-	s.referenceIndex = index
+	s.Index = index
 	s.leadBack()
 	for i, item := range s.items {
 		replacement := s.replacementFor(item.Name, item.UID, item.Replacement)
@@ -150,16 +153,16 @@ func (sc *scanner) end(index *referenceIndex) *snapshot {
 func (sc *scanner) missing() []Item {
 	s := sc.found
 	var gone []Item
-	for name := range s.references {
+	for name := range s.Names() {
 		references := s.Of(name)
 		switch {
-		case sc.seen[name] || len(references) == 0 || !s.selected(&metav1.ObjectMeta{}, references):
-		case len(explicit(references)) == 0:
+		case sc.seen[name] || len(references) == 0 || !s.Selected(&metav1.ObjectMeta{}, references):
+		case len(reference.Explicit(references)) == 0:
 			if i, needed := s.lookedUp(name, references); needed && s.superseded[name] == "" {
 				gone = append(gone, i)
 			}
 		default:
-			references = explicit(references)
+			references = reference.Explicit(references)
 			i := missing(s.Namespace, name, references, s.replacements[name])
 			if source := s.superseded[name]; source != "" && i.Action == Blocked {
 				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", whose place it had taken"
@@ -178,7 +181,7 @@ func (sc *scanner) rolledBackItem(i Item) Item {
 	switch {
 	case !sc.seen[i.Replacement]:
 		i.Replacement = ""
-	case i.Action == Unreferenced && len(explicit(sc.found.Of(i.Replacement))) > 0:
+	case i.Action == Unreferenced && len(reference.Explicit(sc.found.Of(i.Replacement))) > 0:
 		return i.upgradeOrRedo()
 	}
 	return i

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 func TestCompose(t *testing.T) {
@@ -29,7 +30,7 @@ func TestCompose(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		of     *appsv1.ControllerRevision
-		claim  revision.ExpectedType
+		claim  reference.ExpectedType
 		name   string
 		labels map[string]string
 	}{
@@ -44,18 +45,18 @@ func TestCompose(t *testing.T) {
 		},
 		"spec": {
 			reason: "all from the old name",
-			of:     stashed(bare("", `{}`)), claim: revision.ExpectedType{Kind: preference, Name: "since-renamed"}, name: plain, labels: labels("u1.medium", preference),
+			of:     stashed(bare("", `{}`)), claim: reference.ExpectedType{Kind: preference, Name: "since-renamed"}, name: plain, labels: labels("u1.medium", preference),
 		},
 		"spec of a snapshot": {
 			reason: "snapshots put their own name in place of the machine's",
 			of:     ownedBy(called(stashed(bare("", `{}`)), "nightly-u1.medium-"+aUID+"-2"), "snapshot.kubevirt.io/v1beta1", "VirtualMachineSnapshot", "nightly"),
-			claim:  revision.ExpectedType{Kind: instancetype, Name: "u1.medium"},
+			claim:  reference.ExpectedType{Kind: instancetype, Name: "u1.medium"},
 			name:   "nightly-u1.medium-v1beta1-6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11-2", labels: labels("u1.medium", instancetype),
 		},
 		"spec under another name": {
 			reason: "labels say what the name does not",
 			of:     labelled(called(stashed(bare("", `{}`)), "restored"), "uid", aUID, "generation", "2"),
-			claim:  revision.ExpectedType{Kind: instancetype, Name: "u1.medium"},
+			claim:  reference.ExpectedType{Kind: instancetype, Name: "u1.medium"},
 			name:   plain, labels: labels("u1.medium", instancetype),
 		},
 		"long name": {
@@ -84,7 +85,7 @@ func TestCompose(t *testing.T) {
 			if diff := cmp.Diff(test.labels, got.Labels); diff != "" {
 				t.Errorf("%s: labels (-want +got):\n%s", test.reason, diff)
 			}
-			back, err := Family{}.Decode(got, revision.ExpectedType{})
+			back, err := Family{}.Decode(got, reference.ExpectedType{})
 			if diff := cmp.Diff(s.Object, back.Object); err != nil || diff != "" {
 				t.Errorf("what was composed reads otherwise: %v (-want +got):\n%s", err, diff)
 			}
@@ -92,7 +93,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-func decodeAndConvert(t *testing.T, r *appsv1.ControllerRevision, claim revision.ExpectedType) revision.StoredObject {
+func decodeAndConvert(t *testing.T, r *appsv1.ControllerRevision, claim reference.ExpectedType) revision.StoredObject {
 	t.Helper()
 	s, err := Family{}.Decode(r, claim)
 	if err != nil {
@@ -109,7 +110,7 @@ func TestComposeKeepsBytes(t *testing.T) {
 	t.Parallel()
 	data := strings.Replace(whole("v1beta1", preference, `{"preferredArchitecture":"arm64","x":1.50}`), ":", ": ", 3)
 	old := stashed(data)
-	got, err := Family{}.Compose(old, decodeAndConvert(t, old, revision.ExpectedType{}))
+	got, err := Family{}.Compose(old, decodeAndConvert(t, old, reference.ExpectedType{}))
 	if err != nil || string(got.Data.Raw) != data {
 		t.Errorf("data is now %s: %v, want %s", got.Data.Raw, err, data)
 	}
@@ -117,14 +118,14 @@ func TestComposeKeepsBytes(t *testing.T) {
 
 func TestComposeRefuses(t *testing.T) {
 	t.Parallel()
-	claim := revision.ExpectedType{Kind: preference, Name: "u1.medium"}
+	claim := reference.ExpectedType{Kind: preference, Name: "u1.medium"}
 	for name, test := range map[string]struct {
 		of    *appsv1.ControllerRevision
-		claim revision.ExpectedType
+		claim reference.ExpectedType
 		want  string
 	}{
 		"no UID":        {of: called(stashed(bare("", `{}`)), "restored"), claim: claim, want: "object-uid, instancetype.kubevirt.io/object-generation"},
-		"no name":       {of: nobodysOwn(called(stashed(bare("", `{}`)), "restored")), claim: revision.ExpectedType{Kind: preference}, want: "object-name, instancetype.kubevirt.io/object-uid, instancetype.kubevirt.io/object-generation"},
+		"no name":       {of: nobodysOwn(called(stashed(bare("", `{}`)), "restored")), claim: reference.ExpectedType{Kind: preference}, want: "object-name, instancetype.kubevirt.io/object-uid, instancetype.kubevirt.io/object-generation"},
 		"no generation": {of: labelled(called(stashed(bare("", `{}`)), "restored"), "uid", aUID), claim: claim, want: "it needs the labels instancetype.kubevirt.io/object-generation"},
 		"no owner":      {of: nobodysOwn(called(stashed(whole("v1alpha2", preference, `{}`)), "restored")), want: "no controller"},
 		"hostile name": {
@@ -151,7 +152,7 @@ func TestComposeOrphan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			old := nobodysOwn(old)
-			got, err := Family{}.Compose(old, decodeAndConvert(t, old, revision.ExpectedType{}))
+			got, err := Family{}.Compose(old, decodeAndConvert(t, old, reference.ExpectedType{}))
 			if want := "db-0-u1.medium-v1beta1-" + aUID + "-2"; err != nil || got.Name != want {
 				t.Errorf("it is called %v: %v, want %s", got, err, want)
 			}

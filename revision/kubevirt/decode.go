@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // How data is laid out.
@@ -51,7 +52,7 @@ func (Family) Describe() revision.Description {
 // none: KubeVirt has added fields to it in one release after the other, and data at
 // v1beta1 is never converted. An object at a version that this release does not know
 // is returned without a look into it.
-func (Family) Decode(r *appsv1.ControllerRevision, claim revision.ExpectedType) (revision.StoredObject, error) {
+func (Family) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (revision.StoredObject, error) {
 	fail := func(s revision.StoredObject, err error) (revision.StoredObject, error) {
 		if errors.Is(err, revision.ErrNotInFamily) {
 			return revision.StoredObject{}, err
@@ -162,7 +163,7 @@ func formOf(object map[string]any, likely bool) (form, version string, err error
 }
 
 // stashOf fills a stash with an object, if that is what it says it is.
-func stashOf(s revision.StoredObject, object map[string]any, claim revision.ExpectedType) (revision.StoredObject, error) {
+func stashOf(s revision.StoredObject, object map[string]any, claim reference.ExpectedType) (revision.StoredObject, error) {
 	name, _ := object["kind"].(string)
 	k, known := kindOf(name)
 	if !known || k.name != name {
@@ -186,7 +187,7 @@ func stashOf(s revision.StoredObject, object map[string]any, claim revision.Expe
 
 // checkClaim holds what data say against what a reference takes it for. KubeVirt does
 // not mind whether the kind is the cluster-wide one, only the role.
-func checkClaim(k kind, claim revision.ExpectedType) error {
+func checkClaim(k kind, claim reference.ExpectedType) error {
 	if claim.Kind == "" {
 		return nil
 	}
@@ -201,7 +202,7 @@ func checkClaim(k kind, claim revision.ExpectedType) error {
 }
 
 // unwrapSpec makes an object of a spec by itself.
-func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim revision.ExpectedType) (map[string]any, error) {
+func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim reference.ExpectedType) (map[string]any, error) {
 	text, _ := data["spec"].(string)
 	encoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -229,7 +230,7 @@ func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim revisio
 // kindOfSpec is what a spec is of which nothing says so but a reference. Both roles
 // have specs that read as the other; one that reads as the other alone belies its
 // reference.
-func kindOfSpec(r *appsv1.ControllerRevision, spec any, claim revision.ExpectedType) (kind, error) {
+func kindOfSpec(r *appsv1.ControllerRevision, spec any, claim reference.ExpectedType) (kind, error) {
 	spelled := claim.Kind
 	if spelled == "" {
 		spelled = r.Labels[labelKind]

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 const (
@@ -71,11 +72,11 @@ func whole(version, kind, spec string) string {
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	claim := func(kind string) revision.ExpectedType { return revision.ExpectedType{Kind: kind, Name: "u1.medium"} }
+	claim := func(kind string) reference.ExpectedType { return reference.ExpectedType{Kind: kind, Name: "u1.medium"} }
 	tests := map[string]struct {
 		reason string
 		of     *appsv1.ControllerRevision
-		claim  revision.ExpectedType
+		claim  reference.ExpectedType
 		want   revision.StoredObject
 	}{
 		"a spec, empty apiVersion": {
@@ -171,7 +172,7 @@ func TestDecodeWhatReadsAsBoth(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{`{}`, `{"cpu":{}}`, `null`} {
 		for _, kind := range []string{instancetype, preference, "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"} {
-			s, err := Family{}.Decode(stashed(bare("", spec)), revision.ExpectedType{Kind: kind})
+			s, err := Family{}.Decode(stashed(bare("", spec)), reference.ExpectedType{Kind: kind})
 			if err != nil || s.Object["kind"] != kind {
 				t.Errorf("%s taken for a %s is a %v: %v", spec, kind, s.Object["kind"], err)
 			}
@@ -183,11 +184,11 @@ func TestDecodeForeign(t *testing.T) {
 	t.Parallel()
 	const vmSpec = `{"running":true,"instancetype":{"name":"u1.medium","revisionName":"db-0-u1.medium"},"template":{"spec":{"domain":{"devices":{}}}}}`
 	start := startRevisionPrefix + aUID + "-4"
-	asked := revision.ExpectedType{Kind: instancetype}
+	asked := reference.ExpectedType{Kind: instancetype}
 	tests := map[string]struct {
 		reason string
 		of     *appsv1.ControllerRevision
-		claim  revision.ExpectedType
+		claim  reference.ExpectedType
 	}{
 		"start revision":            {of: called(stashed(`{"spec":`+vmSpec+`}`), start), reason: "its owner is a virtual machine as well"},
 		"start revision, renamed":   {of: stashed(`{"spec":` + vmSpec + `}`), reason: "the data decides"},
@@ -223,13 +224,13 @@ func TestDecodeForeign(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
-	asked := revision.ExpectedType{Kind: instancetype}
+	asked := reference.ExpectedType{Kind: instancetype}
 	deep := strings.Repeat(`{"a":`, maxDepth+1) + `1` + strings.Repeat(`}`, maxDepth+1)
 	v1beta1Spec := func(spec string) *appsv1.ControllerRevision { return stashed(whole("v1beta1", instancetype, spec)) }
 	tests := map[string]struct {
 		reason string
 		of     *appsv1.ControllerRevision
-		claim  revision.ExpectedType
+		claim  reference.ExpectedType
 		form   string
 		want   string
 	}{
@@ -277,7 +278,7 @@ func TestDecodeRefuses(t *testing.T) {
 			want: "takes it for a VirtualMachineInstancetype", reason: "the reference is wrong",
 		},
 		"taken for something else": {
-			of: stashed(whole("v1beta1", preference, `{}`)), claim: revision.ExpectedType{Kind: "Pod"}, form: FormObject, want: `"Pod"`, reason: "the reference is wrong",
+			of: stashed(whole("v1beta1", preference, `{}`)), claim: reference.ExpectedType{Kind: "Pod"}, form: FormObject, want: `"Pod"`, reason: "the reference is wrong",
 		},
 	}
 	for name, test := range tests {
@@ -310,7 +311,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, kind string) {
 		r := stashed("")
 		r.Data.Raw = data
-		s, err := Family{}.Decode(r, revision.ExpectedType{Kind: kind})
+		s, err := Family{}.Decode(r, reference.ExpectedType{Kind: kind})
 		if err != nil {
 			if s.Object != nil || len(err.Error()) > 2000 {
 				t.Errorf("stash %v with error of %d bytes", s, len(err.Error()))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // KubeVirt v0.56 stashed a spec and nothing else. What it is the virtual machine
@@ -24,7 +25,7 @@ func ExampleFamily() {
 			`{"apiVersion":"","spec":"eyJjcHUiOnsiZ3Vlc3QiOjJ9LCJtZW1vcnkiOnsiZ3Vlc3QiOiI0R2kifX0="}`)},
 	}
 	var family revision.Family = kubevirt.Family{}
-	stash, err := family.Decode(old, revision.ExpectedType{Kind: "VirtualMachineInstancetype", Name: "small"})
+	stash, err := family.Decode(old, reference.ExpectedType{Kind: "VirtualMachineInstancetype", Name: "small"})
 	if err != nil {
 		fmt.Println(err)
 		return

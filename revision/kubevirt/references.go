@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // startRevisionPrefix begins the name of what a virtual machine was started with,
@@ -21,8 +21,8 @@ var virtualMachines = schema.GroupResource{Group: "kubevirt.io", Resource: "virt
 // instance of it. A revision of a machine that was started does not say whether it
 // runs still. While a machine is snapshotted or restored its references are being
 // copied, and the content of a snapshot is not complete before the snapshot is ready.
-func referrers() []revision.ReferrerType {
-	return []revision.ReferrerType{
+func referrers() []reference.Type {
+	return []reference.Type{
 		{
 			Resource: virtualMachines, Versions: []string{"v1"},
 			Subresources: []string{"status"}, Read: readVM,
@@ -41,9 +41,9 @@ func referrers() []revision.ReferrerType {
 	}
 }
 
-func readVM(vm *unstructured.Unstructured) revision.Usage {
+func readVM(vm *unstructured.Unstructured) reference.Usage {
 	status := object(vm.Object, "status")
-	return revision.Usage{
+	return reference.Usage{
 		References: append(pins(vm.Object, ""), records(vm.Object, "", "status")...),
 		Running:    isRunning(status),
 		NotReady:   copying(status),
@@ -75,11 +75,11 @@ func isRunning(status map[string]any) bool {
 
 // readSnapshotContent finds what a copy of a virtual machine names. A restore onto the
 // machine looks each name up with the machine's name in the place of the snapshot's.
-func readSnapshotContent(content *unstructured.Unstructured) revision.Usage {
+func readSnapshotContent(content *unstructured.Unstructured) reference.Usage {
 	const path = "/spec/source/virtualMachine"
 	vm := object(content.Object, "spec", "source", "virtualMachine")
-	h := revision.Usage{References: append(pins(vm, path), records(vm, path, "")...)}
-	restored := revision.Counterpart{
+	h := reference.Usage{References: append(pins(vm, path), records(vm, path, "")...)}
+	restored := reference.Counterpart{
 		Resource: virtualMachines,
 		Owner:    text(object(vm, "metadata"), "name"),
 		Part:     text(object(content.Object, "spec"), "virtualMachineSnapshotName"),
@@ -95,28 +95,28 @@ func readSnapshotContent(content *unstructured.Unstructured) revision.Usage {
 	return h
 }
 
-func readPool(pool *unstructured.Unstructured) revision.Usage {
-	return revision.Usage{References: pins(object(pool.Object, "spec", "virtualMachineTemplate"), "/spec/virtualMachineTemplate")}
+func readPool(pool *unstructured.Unstructured) reference.Usage {
+	return reference.Usage{References: pins(object(pool.Object, "spec", "virtualMachineTemplate"), "/spec/virtualMachineTemplate")}
 }
 
 // readRevision reads what is none of this family's stashes: those have a kind, or a
 // spec that is no object.
-func readRevision(r *unstructured.Unstructured) revision.Usage {
+func readRevision(r *unstructured.Unstructured) reference.Usage {
 	data := object(r.Object, "data")
 	if _, whole := data["kind"]; whole {
-		return revision.Usage{}
+		return reference.Usage{}
 	}
 	references := append(pins(data, "/data"), pins(object(data, "virtualMachineTemplate"), "/data/virtualMachineTemplate")...)
 	for i := range references {
 		references[i].Fixed = true
 	}
-	return revision.Usage{References: references}
+	return reference.Usage{References: references}
 }
 
 // users are restores: between its first read of a snapshot's content and its end a restore
 // copies the snapshot's revisions, and compares them with the target's.
-func users() []revision.ReferrerType {
-	return []revision.ReferrerType{
+func users() []reference.Type {
+	return []reference.Type{
 		{
 			Resource: schema.GroupResource{Group: "snapshot.kubevirt.io", Resource: "virtualmachinerestores"},
 			Versions: []string{v1beta1, v1alpha1},
@@ -125,15 +125,15 @@ func users() []revision.ReferrerType {
 	}
 }
 
-func readRestore(restore *unstructured.Unstructured) revision.Usage {
+func readRestore(restore *unstructured.Unstructured) reference.Usage {
 	if truth(object(restore.Object, "status"), "complete") {
-		return revision.Usage{}
+		return reference.Usage{}
 	}
 	spec := object(restore.Object, "spec")
 	target := object(spec, "target")
-	return revision.Usage{
+	return reference.Usage{
 		NotReady: "it is not complete",
-		Reads: []revision.Owner{
+		Reads: []reference.Owner{
 			{Kind: "VirtualMachineSnapshot", Name: text(spec, "virtualMachineSnapshotName")},
 			{Kind: text(target, "kind"), Name: text(target, "name")},
 		},
@@ -161,15 +161,15 @@ var matchers = []matcher{
 }
 
 // pins are the revisions that the spec of a virtual machine names. vm is at path.
-func pins(vm map[string]any, path string) []revision.Reference {
-	var found []revision.Reference
+func pins(vm map[string]any, path string) []reference.Reference {
+	var found []reference.Reference
 	for _, m := range matchers {
 		in := object(vm, "spec", m.field)
 		if name := text(in, "revisionName"); name != "" {
-			found = append(found, revision.Reference{
+			found = append(found, reference.Reference{
 				Path:     path + m.pin,
 				Revision: name,
-				Expected: revision.ExpectedType{Kind: claimedKind(text(in, "kind"), m.preference), Name: text(in, "name")},
+				Expected: reference.ExpectedType{Kind: claimedKind(text(in, "kind"), m.preference), Name: text(in, "name")},
 			})
 		}
 	}
@@ -178,15 +178,15 @@ func pins(vm map[string]any, path string) []revision.Reference {
 
 // records are the revisions that the status of a virtual machine names. Where it
 // names no kind, the spec's is meant if the spec names the same object.
-func records(vm map[string]any, path, subresource string) []revision.Reference {
-	var found []revision.Reference
+func records(vm map[string]any, path, subresource string) []reference.Reference {
+	var found []reference.Reference
 	for _, m := range matchers {
 		record, in := object(vm, "status", m.record), object(vm, "spec", m.field)
 		name := text(object(record, "controllerRevisionRef"), "name")
 		if name == "" {
 			continue
 		}
-		claim := revision.ExpectedType{Kind: text(record, "kind"), Name: text(record, "name")}
+		claim := reference.ExpectedType{Kind: text(record, "kind"), Name: text(record, "name")}
 		if claim.Name == "" || claim.Name == text(in, "name") {
 			claim.Name = text(in, "name")
 			if claim.Kind == "" {
@@ -194,7 +194,7 @@ func records(vm map[string]any, path, subresource string) []revision.Reference {
 			}
 		}
 		claim.Kind = claimedKind(claim.Kind, m.preference)
-		found = append(found, revision.Reference{
+		found = append(found, reference.Reference{
 			Path:        path + m.recorded,
 			Subresource: subresource,
 			Revision:    name,

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 func TestReferences(t *testing.T) {
@@ -17,23 +17,23 @@ func TestReferences(t *testing.T) {
 		status = `{"instancetypeRef":{"name":"u1","kind":"VirtualMachineInstancetype","controllerRevisionRef":{"name":"new-it"}},` +
 			`"preferenceRef":{"name":"fedora","controllerRevisionRef":{"name":"new-p"}}}`
 	)
-	instancetypeClaim := revision.ExpectedType{Kind: instancetype, Name: "u1"}
-	preferenceClaim := revision.ExpectedType{Kind: "VirtualMachineClusterPreference", Name: "fedora"}
-	pinned := func(path string, fixed bool) []revision.Reference {
-		return []revision.Reference{
+	instancetypeClaim := reference.ExpectedType{Kind: instancetype, Name: "u1"}
+	preferenceClaim := reference.ExpectedType{Kind: "VirtualMachineClusterPreference", Name: "fedora"}
+	pinned := func(path string, fixed bool) []reference.Reference {
+		return []reference.Reference{
 			{Path: path + "/spec/instancetype/revisionName", Revision: "old-it", Expected: instancetypeClaim, Fixed: fixed},
 			{Path: path + "/spec/preference/revisionName", Revision: "old-p", Expected: preferenceClaim, Fixed: fixed},
 		}
 	}
-	recorded := func(path, subresource string) []revision.Reference {
-		return []revision.Reference{
+	recorded := func(path, subresource string) []reference.Reference {
+		return []reference.Reference{
 			{Path: path + "/status/instancetypeRef/controllerRevisionRef/name", Subresource: subresource, Revision: "new-it", Expected: instancetypeClaim},
 			{Path: path + "/status/preferenceRef/controllerRevisionRef/name", Subresource: subresource, Revision: "new-p", Expected: preferenceClaim},
 		}
 	}
-	restoredOnto := func(vm, snapshot string, references []revision.Reference) []revision.Reference {
+	restoredOnto := func(vm, snapshot string, references []reference.Reference) []reference.Reference {
 		for i := range references {
-			references[i].Counterpart = &revision.Counterpart{Resource: virtualMachines, Owner: vm, Part: snapshot}
+			references[i].Counterpart = &reference.Counterpart{Resource: virtualMachines, Owner: vm, Part: snapshot}
 		}
 		return references
 	}
@@ -41,68 +41,68 @@ func TestReferences(t *testing.T) {
 		reason   string
 		resource string
 		object   string
-		want     revision.Usage
+		want     reference.Usage
 	}{
 		"spec and status": {
 			reason: "they may name different revisions", resource: "virtualmachines", object: `{"spec":` + spec + `,"status":` + status + `}`,
-			want: revision.Usage{References: append(pinned("", false), recorded("", "status")...)},
+			want: reference.Usage{References: append(pinned("", false), recorded("", "status")...)},
 		},
 		"status alone": {
 			reason:   "a matcher without a revision is what KubeVirt leaves since v1.3; its kind is meant in status too",
 			resource: "virtualmachines",
 			object: `{"spec":{"instancetype":{"name":"u1","kind":"VirtualMachineInstancetype","revisionName":""}},` +
 				`"status":{"instancetypeRef":{"controllerRevisionRef":{"name":"new-it"}}}}`,
-			want: revision.Usage{References: recorded("", "status")[:1]},
+			want: reference.Usage{References: recorded("", "status")[:1]},
 		},
 		"status of another object": {
 			reason:   "the machine was switched, and KubeVirt has not recorded it yet",
 			resource: "virtualmachines",
 			object: `{"spec":{"preference":{"name":"windows","kind":"VirtualMachinePreference"}},` +
 				`"status":{"preferenceRef":{"name":"fedora","controllerRevisionRef":{"name":"new-p"}}}}`,
-			want: revision.Usage{References: recorded("", "status")[1:]},
+			want: reference.Usage{References: recorded("", "status")[1:]},
 		},
 		"a kind nobody knows": {
 			reason: "told as it is, for whoever reads the revision to refuse", resource: "virtualmachines",
 			object: `{"spec":{"preference":{"kind":"Pod","revisionName":"x"}}}`,
-			want: revision.Usage{References: []revision.Reference{
-				{Path: "/spec/preference/revisionName", Revision: "x", Expected: revision.ExpectedType{Kind: "Pod"}},
+			want: reference.Usage{References: []reference.Reference{
+				{Path: "/spec/preference/revisionName", Revision: "x", Expected: reference.ExpectedType{Kind: "Pod"}},
 			}},
 		},
 		"nothing": {
 			reason: "a matcher that waits for its revision, a record without one", resource: "virtualmachines",
 			object: `{"spec":{"instancetype":{"name":"u1"},"preference":null},"status":{"instancetypeRef":{"name":"u1"}}}`,
 		},
-		"created":      {resource: "virtualmachines", object: `{"status":{"created":true}}`, want: revision.Usage{Running: true}, reason: "an instance exists"},
-		"paused":       {resource: "virtualmachines", object: `{"status":{"printableStatus":"Paused"}}`, want: revision.Usage{Running: true}, reason: "it is printed"},
+		"created":      {resource: "virtualmachines", object: `{"status":{"created":true}}`, want: reference.Usage{Running: true}, reason: "an instance exists"},
+		"paused":       {resource: "virtualmachines", object: `{"status":{"printableStatus":"Paused"}}`, want: reference.Usage{Running: true}, reason: "it is printed"},
 		"stopped":      {resource: "virtualmachines", object: `{"status":{"printableStatus":"Stopped"}}`, reason: "what every new machine has"},
-		"snapshotting": {resource: "virtualmachines", object: `{"status":{"snapshotInProgress":"nightly"}}`, want: revision.Usage{NotReady: "VirtualMachineSnapshot nightly is being taken of it"}, reason: "a copy is being made"},
-		"restoring":    {resource: "virtualmachines", object: `{"status":{"restoreInProgress":"back"}}`, want: revision.Usage{NotReady: "VirtualMachineRestore back is under way"}, reason: "a copy is being read"},
+		"snapshotting": {resource: "virtualmachines", object: `{"status":{"snapshotInProgress":"nightly"}}`, want: reference.Usage{NotReady: "VirtualMachineSnapshot nightly is being taken of it"}, reason: "a copy is being made"},
+		"restoring":    {resource: "virtualmachines", object: `{"status":{"restoreInProgress":"back"}}`, want: reference.Usage{NotReady: "VirtualMachineRestore back is under way"}, reason: "a copy is being read"},
 		"snapshot": {
 			reason: "its copy of the status lies in a spec", resource: "virtualmachinesnapshotcontents",
 			object: `{"spec":{"source":{"virtualMachine":{"spec":` + spec + `,"status":` + status + `}}},"status":{"readyToUse":true}}`,
-			want:   revision.Usage{References: append(pinned("/spec/source/virtualMachine", false), recorded("/spec/source/virtualMachine", "")...)},
+			want:   reference.Usage{References: append(pinned("/spec/source/virtualMachine", false), recorded("/spec/source/virtualMachine", "")...)},
 		},
 		"snapshot of a machine": {
 			reason: "a restore looks each name up with the machine's name in it", resource: "virtualmachinesnapshotcontents",
 			object: `{"spec":{"virtualMachineSnapshotName":"nightly","source":{"virtualMachine":{"metadata":{"name":"web"},"spec":` + spec + `}}},"status":{"readyToUse":true}}`,
-			want:   revision.Usage{References: restoredOnto("web", "nightly", pinned("/spec/source/virtualMachine", false))},
+			want:   reference.Usage{References: restoredOnto("web", "nightly", pinned("/spec/source/virtualMachine", false))},
 		},
 		"snapshot under way": {
 			reason: "KubeVirt may still write to it", resource: "virtualmachinesnapshotcontents", object: `{"spec":{"source":{"persistentVolumeClaim":{}}}}`,
-			want: revision.Usage{NotReady: "the snapshot is not ready to use"},
+			want: reference.Usage{NotReady: "the snapshot is not ready to use"},
 		},
 		"pool": {
 			reason: "every machine of the pool gets it", resource: "virtualmachinepools",
 			object: `{"spec":{"virtualMachineTemplate":{"spec":` + spec + `}}}`,
-			want:   revision.Usage{References: pinned("/spec/virtualMachineTemplate", false)},
+			want:   reference.Usage{References: pinned("/spec/virtualMachineTemplate", false)},
 		},
 		"start revision": {
 			reason: "data can't be changed", resource: "controllerrevisions", object: `{"data":{"spec":` + spec + `}}`,
-			want: revision.Usage{References: pinned("/data", true)},
+			want: reference.Usage{References: pinned("/data", true)},
 		},
 		"pool revision": {
 			reason: "data can't be changed", resource: "controllerrevisions", object: `{"data":{"replicas":3,"virtualMachineTemplate":{"spec":` + spec + `}}}`,
-			want: revision.Usage{References: pinned("/data/virtualMachineTemplate", true)},
+			want: reference.Usage{References: pinned("/data/virtualMachineTemplate", true)},
 		},
 		"a stash":       {reason: "it refers to nothing", resource: "controllerrevisions", object: `{"data":` + whole("v1beta1", instancetype, spec) + `}`},
 		"a bare stash":  {reason: "its spec is text", resource: "controllerrevisions", object: `{"data":` + bare("", spec) + `}`},

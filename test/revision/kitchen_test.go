@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // kitchen is the smallest family there is: meals are cooked by stashed recipes and
@@ -29,7 +30,7 @@ func (kitchen) Describe() revision.Description {
 		Versions:  []string{"v1", "v2"},
 		Targets:   []string{"v2"},
 		Resources: []schema.GroupResource{{Group: kitchenGroup, Resource: "recipes"}, {Group: kitchenGroup, Resource: "sauces"}},
-		Referrers: []revision.ReferrerType{
+		Referrers: []reference.Type{
 			{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v1"}, Subresources: []string{"status"}, Read: readMeal},
 			{Resource: schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, Versions: []string{"v1"}, Read: readSnapshot},
 			{Resource: schema.GroupResource{Group: "not.installed.example.com", Resource: "feasts"}, Versions: []string{"v1"}, Read: readMeal},
@@ -41,8 +42,8 @@ func (kitchen) Describe() revision.Description {
 var kinds = map[string]string{"recipe": "Recipe", "sauce": "Sauce"}
 
 // readMeal finds the names in a meal's specification, and in its status.
-func readMeal(u *unstructured.Unstructured) revision.Usage {
-	var h revision.Usage
+func readMeal(u *unstructured.Unstructured) reference.Usage {
+	var h reference.Usage
 	for _, part := range []string{"spec", "status"} {
 		for _, key := range []string{"recipe", "sauce"} {
 			name, _, _ := unstructured.NestedString(u.Object, part, key, "revision")
@@ -53,8 +54,8 @@ func readMeal(u *unstructured.Unstructured) revision.Usage {
 			if part == "status" {
 				sub = "status"
 			}
-			h.References = append(h.References, revision.Reference{
-				Path: "/" + part + "/" + key + "/revision", Subresource: sub, Revision: name, Expected: revision.ExpectedType{Kind: kinds[key]},
+			h.References = append(h.References, reference.Reference{
+				Path: "/" + part + "/" + key + "/revision", Subresource: sub, Revision: name, Expected: reference.ExpectedType{Kind: kinds[key]},
 			})
 		}
 	}
@@ -63,17 +64,17 @@ func readMeal(u *unstructured.Unstructured) revision.Usage {
 }
 
 // readSnapshot finds what a meal that cooks was started with.
-func readSnapshot(u *unstructured.Unstructured) revision.Usage {
-	var h revision.Usage
+func readSnapshot(u *unstructured.Unstructured) reference.Usage {
+	var h reference.Usage
 	for _, key := range []string{"recipe", "sauce"} {
 		if name, _, _ := unstructured.NestedString(u.Object, "data", "started", key); name != "" {
-			h.References = append(h.References, revision.Reference{Path: "/data/started/" + key, Revision: name, Expected: revision.ExpectedType{Kind: kinds[key]}, Fixed: true})
+			h.References = append(h.References, reference.Reference{Path: "/data/started/" + key, Revision: name, Expected: reference.ExpectedType{Kind: kinds[key]}, Fixed: true})
 		}
 	}
 	return h
 }
 
-func (kitchen) Decode(r *appsv1.ControllerRevision, claim revision.ExpectedType) (revision.StoredObject, error) {
+func (kitchen) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (revision.StoredObject, error) {
 	var o map[string]any
 	if err := json.Unmarshal(r.Data.Raw, &o); err != nil {
 		return revision.StoredObject{}, err

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // laterKitchen is a kitchen of software that knows meals at another version alone.
@@ -14,7 +15,7 @@ type laterKitchen struct{ kitchen }
 
 func (k laterKitchen) Describe() revision.Description {
 	d := k.kitchen.Describe()
-	d.Referrers = []revision.ReferrerType{{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v9"}, Read: readMeal}}
+	d.Referrers = []reference.Type{{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v9"}, Read: readMeal}}
 	return d
 }
 

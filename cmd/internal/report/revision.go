@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // RevisionPlanList is what `revision plan` and `revision status` print.
@@ -29,7 +30,7 @@ type RevisionPlan struct {
 	Namespace  string                     `json:"namespace"`
 	Name       string                     `json:"name"`
 	UID        types.UID                  `json:"uid"`
-	Owner      revision.Owner             `json:"owner"`
+	Owner      reference.Owner            `json:"owner"`
 	Version    string                     `json:"version"`
 	Form       string                     `json:"form"`
 	Target     string                     `json:"target"`
@@ -61,14 +62,14 @@ type RevisionRunReport struct {
 
 // RevisionRun says what became of one revision.
 type RevisionRun struct {
-	Namespace     string         `json:"namespace"`
-	Name          string         `json:"name"`
-	Owner         revision.Owner `json:"owner"`
-	Phase         RevisionState  `json:"phase"`
-	Replacement   string         `json:"replacement"`
-	Reason        string         `json:"reason"`
-	Message       string         `json:"message"`
-	RetainedUntil *time.Time     `json:"retainedUntil"`
+	Namespace     string          `json:"namespace"`
+	Name          string          `json:"name"`
+	Owner         reference.Owner `json:"owner"`
+	Phase         RevisionState   `json:"phase"`
+	Replacement   string          `json:"replacement"`
+	Reason        string          `json:"reason"`
+	Message       string          `json:"message"`
+	RetainedUntil *time.Time      `json:"retainedUntil"`
 	// Item is for people: their remedy names objects.
 	Item revision.Item `json:"-"`
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 func TestRevisionText(t *testing.T) {
-	vm := revision.Owner{Kind: "VirtualMachine", Name: "web"}
+	vm := reference.Owner{Kind: "VirtualMachine", Name: "web"}
 	until := time.Date(2026, 1, 2, 3, 4, 5, 999, time.UTC)
 	items := []revision.Item{
 		{Namespace: "shop", Name: "a", Owner: vm, Version: "v2", Form: "Object", Target: "v2", Action: revision.UpToDate},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // revisionOrder is that of the table: what a user has to look at comes first.
@@ -124,8 +125,8 @@ func revisionSum(items []RevisionPlan) string {
 	return Count(int64(len(items)), "revision", "revisions") + ": " + strings.Join(parts, ", ")
 }
 
-func ownerText(o revision.Owner) string {
-	if o == (revision.Owner{}) {
+func ownerText(o reference.Owner) string {
+	if o == (reference.Owner{}) {
 		return "-"
 	}
 	return o.Kind + "/" + o.Name

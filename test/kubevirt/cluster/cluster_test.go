@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/stash"
@@ -46,7 +46,7 @@ func TestFixturesOnServer(t *testing.T) {
 	if _, err := typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	readers := map[string]func(*unstructured.Unstructured) revision.Usage{}
+	readers := map[string]func(*unstructured.Unstructured) reference.Usage{}
 	for _, referrer := range (kubevirt.Family{}).Describe().Referrers {
 		for _, version := range referrer.Versions {
 			readers[referrer.Resource.WithVersion(version).String()] = referrer.Read

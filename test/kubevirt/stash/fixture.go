@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 const group = "instancetype.kubevirt.io"
@@ -71,8 +71,8 @@ func Find(name string) Fixture {
 func (f Fixture) Preference() bool { return strings.HasSuffix(f.Kind, "Preference") }
 
 // Claim is what a reference to the fixture takes it for.
-func (f Fixture) Claim() revision.ExpectedType {
-	return revision.ExpectedType{Kind: f.Kind, Name: f.Object}
+func (f Fixture) Claim() reference.ExpectedType {
+	return reference.ExpectedType{Kind: f.Kind, Name: f.Object}
 }
 
 // RevisionName is what the revision is called that belongs to an owner: as KubeVirt

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/test/kubevirt/stash"
 )
 
@@ -250,7 +250,7 @@ func TestReferrers(t *testing.T) {
 	}
 }
 
-func checkHolding(t *testing.T, got revision.Usage, f stash.Fixture, name string, running bool) {
+func checkHolding(t *testing.T, got reference.Usage, f stash.Fixture, name string, running bool) {
 	t.Helper()
 	if len(got.References) != 2 || got.Running != running {
 		t.Fatalf("found %+v, want two references and running %t", got, running)

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 var controllerRevisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
@@ -44,7 +44,7 @@ type entry struct {
 	uid        types.UID
 	controller types.UID
 	running    bool
-	references []revision.Reference
+	references []reference.Reference
 }
 
 func newLedger(client dynamic.Interface, namespace string) *ledger {
@@ -52,8 +52,8 @@ func newLedger(client dynamic.Interface, namespace string) *ledger {
 }
 
 // readers of what refers to revisions, by resource.
-var readers = func() map[string]revision.ReferrerType {
-	all := map[string]revision.ReferrerType{}
+var readers = func() map[string]reference.Type {
+	all := map[string]reference.Type{}
 	for _, r := range (kubevirt.Family{}).Describe().Referrers {
 		all[r.Resource.Resource] = r
 	}
@@ -156,7 +156,7 @@ func (l *ledger) read(resource schema.GroupVersionResource, name string) {
 	l.entries[key] = e
 }
 
-func (l *ledger) check(key string, e entry, ref revision.Reference) {
+func (l *ledger) check(key string, e entry, ref reference.Reference) {
 	place := key + " " + ref.Path
 	delete(l.broken, place)
 	if ref.Fixed && !l.runs(e.controller) {
@@ -168,7 +168,7 @@ func (l *ledger) check(key string, e entry, ref revision.Reference) {
 }
 
 // checkRestored: what a restore onto a machine that exists would look up has to be there.
-func (l *ledger) checkRestored(key string, ref revision.Reference) {
+func (l *ledger) checkRestored(key string, ref reference.Reference) {
 	place := key + " " + ref.Path + ", restored"
 	delete(l.broken, place)
 	if _, exists := l.entries[ref.Counterpart.Resource.Resource+"/"+ref.Counterpart.Owner]; !exists {
@@ -189,7 +189,7 @@ func (l *ledger) runs(uid types.UID) bool {
 	return false
 }
 
-func (l *ledger) resolve(ref revision.Reference) error {
+func (l *ledger) resolve(ref reference.Reference) error {
 	o, err := l.client.Resource(controllerRevisions).Namespace(l.namespace).Get(context.Background(), ref.Revision, metav1.GetOptions{})
 	if err != nil {
 		return err

@@ -21,8 +21,8 @@ import (
 	"kubevirt.io/api/instancetype/v1beta1"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/test/kubevirt/stash"
 )
 
@@ -114,7 +114,7 @@ func shorten(path string) string {
 func (o theirs) ourVerdict(data []byte, form string) verdict {
 	var family kubevirt.Family
 	r := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}}
-	s, err := family.Decode(r, revision.ExpectedType{Kind: o.kind})
+	s, err := family.Decode(r, reference.ExpectedType{Kind: o.kind})
 	if err != nil {
 		return verdict{refused: err}
 	}

@@ -1,11 +1,9 @@
-package revision
+package refindex
 
 import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,18 +14,18 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// referrerSource is a type of referrers at the version that the cluster serves.
-type referrerSource struct {
-	ReferrerType
-	resource schema.GroupVersionResource
+// Source is a type of referrers at the version that the cluster serves.
+type Source struct {
+	reference.Type
+	Served schema.GroupVersionResource
 }
 
-// servedTypes are the types that the cluster serves. Discovery is asked about all of them at once.
-func servedTypes(ctx context.Context, c *cluster.Client, d Description) ([]referrerSource, error) {
-	known := slices.Concat(d.Referrers, d.Readers)
+// Served are the types that the cluster serves. Discovery is asked about all of them at once.
+func Served(ctx context.Context, c *cluster.Client, known []reference.Type) ([]Source, error) {
 	versions, errs := make([]string, len(known)), make([]error, len(known))
 	discovery := c.Discovery()
 	var all sync.WaitGroup
@@ -35,62 +33,62 @@ func servedTypes(ctx context.Context, c *cluster.Client, d Description) ([]refer
 		all.Go(func() { versions[i], errs[i] = discovery.Served(ctx, r.Resource, r.Versions) })
 	}
 	all.Wait()
-	var served []referrerSource
+	var served []Source
 	for i, r := range known {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
 		if versions[i] != "" {
-			served = append(served, referrerSource{ReferrerType: r, resource: r.Resource.WithVersion(versions[i])})
+			served = append(served, Source{Type: r, Served: r.Resource.WithVersion(versions[i])})
 		}
 	}
 	return served, nil
 }
 
-// read finds the references of an object.
-func (s referrerSource) read(u *unstructured.Unstructured) (*Referrer, []Reference) {
+// Find finds the references of an object.
+func (s Source) Find(u *unstructured.Unstructured) (*reference.Referrer, []reference.Reference) {
 	usage := s.Read(u)
-	r := &Referrer{
-		Resource: s.resource, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
+	r := &reference.Referrer{
+		Resource: s.Served, Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Running: usage.Running, NotReady: usage.NotReady,
 		Terminating: u.GetDeletionTimestamp() != nil,
-		reads:       usage.Reads,
+		Reads:       usage.Reads,
 	}
 	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
-		r.Controller, r.controllerResource = owner.UID, resourceOf(owner)
+		r.Controller, r.ControllerResource = owner.UID, resourceOf(owner)
 	}
 	return r, usage.References
 }
 
-// reread reads a referrer live; nil if it is gone, or another object has its name.
-func reread(ctx context.Context, c *cluster.Client, types []referrerSource, r *Referrer) (*Referrer, []Reference, error) {
+// Reread reads a referrer live; nil if it is gone, or another object has its name.
+func Reread(ctx context.Context, c *cluster.Client, types []Source, r *reference.Referrer) (*reference.Referrer, []reference.Reference, error) {
 	u, err := c.Get(ctx, r.Resource, r.Namespace, r.Name)
 	if err != nil || u == nil || u.GetUID() != r.UID {
 		return nil, nil, err
 	}
 	for _, s := range types {
-		if s.resource == r.Resource {
-			now, all := s.read(u)
+		if s.Served == r.Resource {
+			now, all := s.Find(u)
 			return now, all, nil
 		}
 	}
 	return nil, nil, nil
 }
 
-// scan is what to look at.
-type scan struct {
-	types     []referrerSource
-	namespace string          // empty: all
-	selector  labels.Selector // of the referrers in scope; nil: all
+// Scope is what to look at.
+type Scope struct {
+	Types     []Source
+	Namespace string          // empty: all
+	Selector  labels.Selector // of the referrers in scope; nil: all
 }
 
-// indexes scans a namespace, or all of them, and yields one index for each namespace that has
+// Scan scans a namespace, or all of them, and yields one index for each namespace that has
 // something in it. All lists are read side by side: each is in the order of the namespaces, so
 // that one namespace is in memory at a time, however many there are, and each list is read
 // once. Each revision is passed to see when all references of its namespace are known; only
 // see keeps its data.
-func indexes(ctx context.Context, c *cluster.Client, s scan, see func(*referenceIndex, *appsv1.ControllerRevision)) iter.Seq2[*referenceIndex, error] {
-	return func(yield func(*referenceIndex, error) bool) {
+func Scan(ctx context.Context, c *cluster.Client, s Scope, see func(*Index, *appsv1.ControllerRevision)) iter.Seq2[*Index, error] {
+	return func(yield func(*Index, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		streams := s.streams(ctx, c, see)
@@ -101,13 +99,13 @@ func indexes(ctx context.Context, c *cluster.Client, s scan, see func(*reference
 		}()
 		begin(streams)
 		scanned := map[schema.GroupResource]bool{}
-		for _, one := range s.types {
+		for _, one := range s.Types {
 			scanned[one.Resource] = true
 		}
 		for last := ""; ; {
 			next, found := earliest(streams)
-			index := newReferenceIndex(next)
-			index.filtered, index.scanned = s.selector != nil, scanned
+			index := New(next)
+			index.filtered, index.scanned = s.Selector != nil, scanned
 			for _, one := range streams {
 				if err := one.take(index); err != nil {
 					yield(nil, err)
@@ -129,36 +127,36 @@ func indexes(ctx context.Context, c *cluster.Client, s scan, see func(*reference
 }
 
 // streams end with the revisions, unless see is nil.
-func (s scan) streams(ctx context.Context, c *cluster.Client, see func(*referenceIndex, *appsv1.ControllerRevision)) []*stream {
+func (s Scope) streams(ctx context.Context, c *cluster.Client, see func(*Index, *appsv1.ControllerRevision)) []*stream {
 	var all []*stream
-	for _, one := range s.types {
-		if one.resource == cluster.Revisions {
-			all = append(all, newStream(c.RevisionPages(ctx, s.namespace), func(r *appsv1.ControllerRevision) (entry, error) {
+	for _, one := range s.Types {
+		if one.Served == cluster.Revisions {
+			all = append(all, newStream(c.RevisionPages(ctx, s.Namespace), func(r *appsv1.ControllerRevision) (entry, error) {
 				u, err := unstructuredRevision(r)
 				return s.entryOf(one, u), err
 			}))
 			continue
 		}
-		all = append(all, newStream(c.Pages(ctx, one.resource, s.namespace), func(content map[string]any) (entry, error) {
+		all = append(all, newStream(c.Pages(ctx, one.Served, s.Namespace), func(content map[string]any) (entry, error) {
 			return s.entryOf(one, &unstructured.Unstructured{Object: content}), nil
 		}))
 	}
 	if see == nil {
 		return all
 	}
-	return append(all, newStream(c.RevisionPages(ctx, s.namespace), func(r *appsv1.ControllerRevision) (entry, error) {
-		return entry{r.Namespace, func(x *referenceIndex) { see(x, r) }}, nil
+	return append(all, newStream(c.RevisionPages(ctx, s.Namespace), func(r *appsv1.ControllerRevision) (entry, error) {
+		return entry{r.Namespace, func(x *Index) { see(x, r) }}, nil
 	}))
 }
 
 // entryOf is what one object adds to an index.
-func (s scan) entryOf(t referrerSource, u *unstructured.Unstructured) entry {
+func (s Scope) entryOf(t Source, u *unstructured.Unstructured) entry {
 	if u == nil {
 		return entry{}
 	}
-	r, references := t.read(u)
-	r.Selected = s.selector == nil || s.selector.Matches(labels.Set(u.GetLabels()))
-	return entry{r.Namespace, func(x *referenceIndex) { x.add(r, references) }}
+	r, references := t.Find(u)
+	r.Selected = s.Selector == nil || s.Selector.Matches(labels.Set(u.GetLabels()))
+	return entry{r.Namespace, func(x *Index) { x.add(r, references) }}
 }
 
 // unstructuredRevision is a revision with its data decoded. What is nested as deep as JSON is
@@ -219,7 +217,7 @@ type stream struct {
 // entry is one object of a list: where it is, and what it adds to an index.
 type entry struct {
 	namespace string
-	add       func(*referenceIndex)
+	add       func(*Index)
 }
 
 func newStream[T any](pages walk.Source[T], read func(T) (entry, error)) *stream {
@@ -246,13 +244,10 @@ func (s *stream) advance() { s.head, s.err, s.ok = s.pull() }
 func (s *stream) namespace() (string, bool) { return s.head.namespace, s.ok && s.err == nil }
 
 // take adds each object of the index's namespace.
-func (s *stream) take(x *referenceIndex) error {
+func (s *stream) take(x *Index) error {
 	for s.ok && s.err == nil && s.head.namespace == x.Namespace {
 		s.head.add(x)
 		s.advance()
 	}
 	return s.err
 }
-
-// kindOf is for messages, where an object does not say its kind.
-func kindOf(resource string) string { return strings.TrimSuffix(resource, "s") }

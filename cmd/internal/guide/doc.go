@@ -1,9 +1,9 @@
-// Package guide runs the guides in docs/guides: every command in them, in the
+// Package guide runs the tutorials in docs/tutorials: every command in them, in the
 // order in which they are written, in one shell against a real control plane,
-// and compares what they print. There is no way for a guide to have a command
+// and compares what they print. There is no way for a tutorial to have a command
 // that is not run.
 //
-// A guide consists of prose and of three kinds of fenced blocks:
+// A tutorial consists of prose and of three kinds of fenced blocks:
 //
 //   - yaml, whose first line is a comment with a file name: the file is written
 //     when the guide gets there.
@@ -16,7 +16,10 @@
 //
 // What it expects of the machine besides the control plane is a POSIX shell.
 //
-// Read guide_test.go, then document_test.go for the form of a guide,
+// A guide in docs/guides is for the cluster of its reader. It is compared with the tutorials: it shows no command, no output and
+// no YAML that no tutorial shows.
+//
+// Read guide_test.go, then howto_test.go for the guides, document_test.go for the form of both,
 // shell_test.go for how commands are run, and cluster_test.go for the cluster
-// that the guides speak of; kubevirt_test.go gives it what a cluster with KubeVirt has.
+// that the tutorials use; kubevirt_test.go and thirdparty_test.go install the CRDs of other projects.
 package guide

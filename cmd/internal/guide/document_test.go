@@ -19,7 +19,7 @@ type step struct {
 func (s step) isCommand() bool { return s.file == "" && s.source == "" }
 
 var (
-	fence    = regexp.MustCompile("^```(.*)$")
+	fence    = regexp.MustCompile("^( *)```(.*)$") // a step of a numbered list indents it
 	goFile   = regexp.MustCompile(`^// ([a-z0-9_/-]+\.go)\n`)
 	fileName = regexp.MustCompile(`^# ([a-z0-9-]+\.yaml)\n`)
 	inline   = regexp.MustCompile("`((?:kubectl|godwit) [^`]+)`")
@@ -29,16 +29,16 @@ var (
 // leave a command out.
 func parse(guide string) ([]step, error) {
 	var steps []step
-	var language, block string
+	var indent, language, block string
 	opened := 0 // the line of the fence; 0 outside a block
 	for i, line := range strings.Split(guide, "\n") {
 		found := fence.FindStringSubmatch(line)
 		switch {
 		case found == nil && opened > 0:
-			block += line + "\n"
+			block += strings.TrimPrefix(line, indent) + "\n"
 		case found == nil:
 		case opened == 0:
-			opened, language, block = i+1, found[1], ""
+			opened, indent, language, block = i+1, found[1], found[2], ""
 		default:
 			more, err := parseBlock(language, block, opened+1)
 			if err != nil {
@@ -186,6 +186,14 @@ func TestMatches(t *testing.T) {
 		if got := matches(c.want, c.printed); got != c.matches {
 			t.Errorf("%s: %v, want %v", name, got, c.matches)
 		}
+	}
+}
+
+// TestParseInAList finds a block that is a part of a list.
+func TestParseInAList(t *testing.T) {
+	steps, err := parse("1. Look.\n\n   ```console\n   $ a \\\n     b\n   c\n   ```\n")
+	if err != nil || len(steps) != 1 || steps[0].text != "a \\\n  b" || steps[0].want != "c\n" {
+		t.Errorf("parsed as %+v, error %v", steps, err)
 	}
 }
 

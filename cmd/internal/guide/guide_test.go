@@ -8,17 +8,20 @@ import (
 	"testing"
 )
 
-const (
-	root   = "../../.."
-	guides = root + "/docs/guides"
-)
+const root = "../../.."
 
-func TestGuides(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(guides, "*.md"))
+// documents are the Markdown files of a folder below docs.
+func documents(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "docs", folder, "*.md"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%d guides in %s, want at least one: %v", len(files), guides, err)
+		t.Fatalf("%d documents in docs/%s, want at least one: %v", len(files), folder, err)
 	}
-	for _, file := range files {
+	return files
+}
+
+func TestTutorials(t *testing.T) {
+	for _, file := range documents(t, "tutorials") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) { run(t, file) })
 	}
 }
@@ -47,6 +50,9 @@ func run(t *testing.T, file string) {
 	}
 	if strings.Contains(string(text), stashedGroup+"/") {
 		c.installKubeVirt()
+	}
+	if strings.Contains(string(text), thirdPartyGroup) {
+		c.installThirdParties()
 	}
 	shell := startShell(t, c.dir, c.env)
 	for i, s := range steps {

@@ -1,0 +1,209 @@
+package guide_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// performed is what the tutorials show that a test runs.
+type performed struct {
+	commands []string            // on one line each
+	printed  []string            // lines of output
+	files    map[string][]string // lines of YAML, by file name
+}
+
+// placeholder is what the reader of a guide replaces: a word in capitals.
+var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(-[A-Z0-9]+)*\b`)
+
+// TestGuides compares the guides, and the README, with the tutorials. A guide is for the reader's own cluster, so a test cannot
+// run it. Instead, each of its commands, lines of output and lines of YAML must be one that a tutorial shows.
+func TestGuides(t *testing.T) {
+	shown := tutorials(t)
+	for _, file := range append(documents(t, "guides"), filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := parse(string(text))
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		checkSources(t, file, steps)
+		for _, s := range steps {
+			if err := shown.check(s); err != nil {
+				t.Errorf("%s:%d: %v", file, s.line, err)
+			}
+		}
+	}
+}
+
+func tutorials(t *testing.T) performed {
+	t.Helper()
+	shown := performed{files: map[string][]string{}}
+	for _, file := range documents(t, "tutorials") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := parse(string(text))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, s := range steps {
+			switch {
+			case s.isCommand():
+				shown.commands = append(shown.commands, oneLine(s.text))
+				shown.printed = append(shown.printed, lines(s.want)...)
+			case s.file != "":
+				shown.files[s.file] = append(shown.files[s.file], lines(s.text)...)
+			}
+		}
+	}
+	return shown
+}
+
+// check tells whether a tutorial shows a step of a guide.
+func (p performed) check(s step) error {
+	switch {
+	case s.source != "":
+		return nil
+	case s.file != "":
+		for _, line := range lines(s.text) {
+			if !slices.ContainsFunc(p.files[s.file], template(line).MatchString) {
+				return fmt.Errorf("no tutorial has this line in %s: %s", s.file, line)
+			}
+		}
+		return nil
+	}
+	if target, isMake := strings.CutPrefix(s.text, "make "); isMake {
+		return checkTarget(target)
+	}
+	if !slices.ContainsFunc(p.commands, template(oneLine(s.text)).MatchString) {
+		return fmt.Errorf("no tutorial runs `%s`", oneLine(s.text))
+	}
+	for _, line := range lines(s.want) {
+		if line != "..." && !slices.ContainsFunc(p.printed, template(line).MatchString) {
+			return fmt.Errorf("no command of a tutorial prints: %s", line)
+		}
+	}
+	return nil
+}
+
+// template finds a line in which something stands for each placeholder and for each "...".
+func template(line string) *regexp.Regexp {
+	quoted := strings.ReplaceAll(regexp.QuoteMeta(line), `\.\.\.`, `.*`)
+	return regexp.MustCompile(placeholder.ReplaceAllString(quoted, `\S+`))
+}
+
+func checkTarget(target string) error {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(makefile), "\n"+target+":") {
+		return fmt.Errorf("there is no target %s in the Makefile", target)
+	}
+	return nil
+}
+
+func oneLine(command string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(command, "\\\n", " ")), " ")
+}
+
+// lines are those that are not empty, with one space between words.
+func lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = oneLine(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+func TestCheckFindsWhatNoTutorialShows(t *testing.T) {
+	shown := performed{
+		commands: []string{"godwit crd run backups.example.com --yes --timeout=80s"},
+		printed:  []string{"backups.example.com ● Ready v2"},
+		files:    map[string][]string{"manager.yaml": {"- group: example.com"}},
+	}
+	for reason, c := range map[string]struct {
+		step  step
+		shown bool
+	}{
+		"a command":            {step{text: "godwit crd run NAME --yes"}, true},
+		"another command":      {step{text: "godwit crd run NAME --force"}, false},
+		"output":               {step{text: "godwit crd run NAME", want: "NAME ● Ready ...\n"}, true},
+		"other output":         {step{text: "godwit crd run NAME", want: "NAME ✗ Blocked\n"}, false},
+		"YAML":                 {step{file: "manager.yaml", text: "- group: GROUP\n"}, true},
+		"other YAML":           {step{file: "manager.yaml", text: "- label: GROUP\n"}, false},
+		"YAML of another file": {step{file: "values.yaml", text: "- group: GROUP\n"}, false},
+		"a target of make":     {step{text: "make test"}, true},
+		"no target of make":    {step{text: "make tests"}, false},
+	} {
+		if err := shown.check(c.step); (err == nil) != c.shown {
+			t.Errorf("%s: error %v, want one: %v", reason, err, !c.shown)
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	// unlinked are the characters that GitHub leaves out of an anchor.
+	unlinked = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// TestLinksLead follows the links of every document within the repository, anchors included.
+func TestLinksLead(t *testing.T) {
+	files := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "charts/godwit/README.md"}
+	more, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		files[i] = filepath.Join(root, files[i])
+	}
+	for _, file := range append(files, more...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(found[1], "://") {
+				continue
+			}
+			if err := follow(file, found[1]); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+func follow(from, to string) error {
+	path, anchor, _ := strings.Cut(to, "#")
+	target := from
+	if path != "" {
+		target = filepath.Join(filepath.Dir(from), filepath.FromSlash(path))
+	}
+	if anchor == "" {
+		_, err := os.Stat(target)
+		return err
+	}
+	text, err := os.ReadFile(target)
+	if err != nil {
+		return err
+	}
+	for _, found := range heading.FindAllStringSubmatch(string(text), -1) {
+		if strings.ReplaceAll(unlinked.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-") == anchor {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s has no heading for #%s", path, anchor)
+}

@@ -25,14 +25,21 @@ type IncompleteListError struct {
 	// Live is false for a list without a resourceVersion, as a cache makes it,
 	// and for one that is older than the last write.
 	Live bool
+	// Reader means that an embedder's reader made the list. Otherwise the API server's
+	// own answer arrived without some objects.
+	Reader bool
 }
 
 func (e *IncompleteListError) Error() string {
-	const remedy = "storedVersions stays as it is; let APIReader read all namespaces live, as mgr.GetAPIReader() does"
-	if !e.Live {
-		return fmt.Sprintf("%s: the list of %s is not live: it comes from a cache and may miss objects; %s", ReasonIncompleteList, e.Resource, remedy)
+	remedy := "let APIReader read all namespaces live, as mgr.GetAPIReader() does"
+	if !e.Reader {
+		remedy = "a proxy in front of the API server may lose objects: use the address of the API server itself"
 	}
-	return fmt.Sprintf("%s: the list of %s shows %d objects, the API server counts %d; %s", ReasonIncompleteList, e.Resource, e.Listed, e.Counted, remedy)
+	what := fmt.Sprintf("shows %d objects, the API server counts %d", e.Listed, e.Counted)
+	if !e.Live {
+		what = "is not live: it comes from a cache and may miss objects"
+	}
+	return fmt.Sprintf("%s: the list of %s %s; storedVersions stays as it is; %s", ReasonIncompleteList, e.Resource, what, remedy)
 }
 
 // coverage compares the objects that a pass lists with those that the API server
@@ -49,10 +56,6 @@ type coverage struct {
 	continued bool
 }
 
-// known means that the list promised every object that the API server counts.
-// Until then, a key says nothing about the keys before it.
-func (c coverage) known() bool { return c.counted >= 0 && c.promised == c.counted }
-
 // proof is what coverage amounts to.
 type proof int
 
@@ -68,7 +71,7 @@ const (
 // begun decides after the first page.
 func (c coverage) begun() proof {
 	switch {
-	case c.known():
+	case c.counted >= 0 && c.promised == c.counted:
 		return proven
 	case c.promised >= 0 && c.counted >= 0:
 		return refuted
@@ -76,13 +79,14 @@ func (c coverage) begun() proof {
 	return inconclusive
 }
 
-// ended decides after the last page, when a number of objects was listed. Objects
-// that were listed twice, since the list began again, prove no more than once.
+// ended decides after the last page, when a number of objects was listed. A list that
+// continued at a later resourceVersion may show fewer objects because other clients
+// deleted some, or because the reader drops some: its number proves nothing.
 func (c coverage) ended(listed int64) proof {
 	switch {
-	case c.counted < 0, c.continued && !c.known():
+	case c.counted < 0, c.continued:
 		return inconclusive
-	case !c.continued && listed < c.counted:
+	case listed < c.counted:
 		return refuted
 	}
 	return proven
@@ -92,7 +96,7 @@ func (c coverage) ended(listed int64) proof {
 func (r *run) cover(ctx context.Context, w walk.Report) error {
 	if r.borrowed && r.since != "" {
 		if stale, err := newer(r.since, w.ResourceVersion); err != nil || stale {
-			return errors.Join(err, &IncompleteListError{Resource: r.resource.GroupResource()})
+			return errors.Join(err, &IncompleteListError{Resource: r.resource.GroupResource(), Reader: true})
 		}
 	}
 	c := &r.coverage
@@ -112,13 +116,13 @@ func (r *run) cover(ctx context.Context, w walk.Report) error {
 		return fmt.Errorf("count %s: %w", r.resource.GroupResource(), err)
 	}
 	if c.begun() == refuted {
-		return r.incomplete(c.promised)
+		return r.incomplete(c.promised, r.borrowed)
 	}
 	return nil
 }
 
-func (r *run) incomplete(listed int64) error {
-	return &IncompleteListError{Resource: r.resource.GroupResource(), Listed: listed, Counted: r.coverage.counted, Live: true}
+func (r *run) incomplete(listed int64, reader bool) error {
+	return &IncompleteListError{Resource: r.resource.GroupResource(), Listed: listed, Counted: r.coverage.counted, Live: true, Reader: reader}
 }
 
 // passOverAll visits every object that the API server has. Where the numbers of
@@ -133,7 +137,7 @@ func (r *run) passOverAll(ctx context.Context) error {
 	switch proof := r.coverage.ended(listed); {
 	case proof == refuted:
 		r.checkpoint.Cursor = ""
-		return r.incomplete(listed)
+		return r.incomplete(listed, r.borrowed)
 	case proof == proven, !r.borrowed, !first.Counts.Settled():
 		return nil
 	}
@@ -145,7 +149,7 @@ func (r *run) passOverAll(ctx context.Context) error {
 	switch {
 	case second.Migrated > 0:
 		r.coverage.counted = second.Total()
-		return r.incomplete(listed)
+		return r.incomplete(listed, true)
 	case second.Settled():
 		r.storage = first
 	}

@@ -52,8 +52,8 @@ func TestCoverage(t *testing.T) {
 			coverage: coverage{promised: kube.UnknownCount, counted: 10, continued: true}, listed: 4, begun: inconclusive, ended: inconclusive,
 		},
 		"continued, less at the end": {
-			reason:   "other clients deleted objects between two resourceVersions",
-			coverage: coverage{promised: 10, counted: 10, continued: true}, listed: 7, begun: proven, ended: proven,
+			reason:   "other clients deleted objects between two resourceVersions, or the reader drops some",
+			coverage: coverage{promised: 10, counted: 10, continued: true}, listed: 7, begun: proven, ended: inconclusive,
 		},
 		"not counted": {
 			reason:   "the API server does not say how many there are",
@@ -79,13 +79,19 @@ func TestCoverage(t *testing.T) {
 func TestIncompleteListErrorNamesCauseAndRemedy(t *testing.T) {
 	t.Parallel()
 	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
-	for want, err := range map[string]error{
-		"shows 5 objects, the API server counts 10": &IncompleteListError{Resource: widgets, Listed: 5, Counted: 10, Live: true},
-		"comes from a cache":                        &IncompleteListError{Resource: widgets},
+	const reader, proxy = "mgr.GetAPIReader()", "use the address of the API server itself"
+	for name, test := range map[string]struct {
+		err           *IncompleteListError
+		cause, remedy string
+	}{
+		"a reader of one namespace": {&IncompleteListError{Resource: widgets, Listed: 5, Counted: 10, Live: true, Reader: true}, "shows 5 objects, the API server counts 10", reader},
+		"a cache":                   {&IncompleteListError{Resource: widgets, Reader: true}, "comes from a cache", reader},
+		"a page that is lost":       {&IncompleteListError{Resource: widgets, Listed: 3, Counted: 7, Live: true}, "shows 3 objects, the API server counts 7", proxy},
 	} {
-		for _, part := range []string{ReasonIncompleteList, "widgets.example.com", want, "mgr.GetAPIReader()"} {
+		err := error(test.err)
+		for _, part := range []string{ReasonIncompleteList, "widgets.example.com", test.cause, test.remedy} {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%q does not contain %q", err, part)
+				t.Errorf("%s: %q does not contain %q", name, err, part)
 			}
 		}
 		if _, again := retry(err); again || errors.Is(err, ErrChanged) {

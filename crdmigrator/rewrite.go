@@ -253,10 +253,11 @@ func (r *run) unlisted(err error) *UnlistedError {
 	return e
 }
 
-// moveCursor moves the checkpoint's cursor forward, unless objects before it may
-// not have been listed.
+// moveCursor moves the checkpoint's cursor forward. Only the API server's own list shows
+// every object before it: a list of an embedder's reader moves no cursor, and a run that
+// resumes skips what it has rewritten by resourceVersion.
 func (r *run) moveCursor(key string) {
-	if r.borrowed && !r.coverage.known() {
+	if r.borrowed {
 		return
 	}
 	r.checkpoint.Cursor = max(r.checkpoint.Cursor, key)
@@ -280,7 +281,7 @@ func (l lister) page(ctx context.Context, resource schema.GroupVersionResource, 
 	case err != nil:
 		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &listError{fmt.Errorf("list %s: %w", resource.GroupResource(), apierror.RetryForbidden(err))}
 	case list.ResourceVersion == "" || list.ResourceVersion == "0":
-		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &IncompleteListError{Resource: resource.GroupResource()}
+		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &IncompleteListError{Resource: resource.GroupResource(), Reader: true}
 	}
 	page := walk.Page[*metav1.PartialObjectMetadata]{
 		Items:           make([]*metav1.PartialObjectMetadata, len(list.Items)),

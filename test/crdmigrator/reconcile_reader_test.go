@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -105,6 +107,73 @@ func TestReaderThatShowsLessDoesNotTrim(t *testing.T) {
 			w.mustBeStored(test.reason, map[string]int{"v2": 10})
 		})
 	}
+}
+
+// dropping shows the first page as the API server lists it, and loses the objects of
+// namespace other on later pages, as a reader of one tenant may. Its later pages are of a
+// later resourceVersion, as those of a list are that outlives its continue token.
+type dropping struct {
+	client.Client
+	pages int // before it fails; 0: it lists all
+	asked int
+}
+
+func (d *dropping) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if d.asked++; d.pages > 0 && d.asked > d.pages {
+		return context.Canceled
+	}
+	if err := d.Client.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	if asked := (&client.ListOptions{}).ApplyOptions(opts); asked.Continue == "" {
+		return nil
+	}
+	version, err := strconv.Atoi(list.GetResourceVersion())
+	if err != nil {
+		return err
+	}
+	list.SetResourceVersion(strconv.Itoa(version + 1))
+	all, ok := list.(*metav1.PartialObjectMetadataList)
+	if !ok {
+		return fmt.Errorf("the list is a %T", list)
+	}
+	all.Items = slices.DeleteFunc(all.Items, func(o metav1.PartialObjectMetadata) bool { return strings.HasSuffix(o.Namespace, "-other") })
+	return nil
+}
+
+// TestContinuedListOfAReaderThatDropsObjects: the first page promises as many objects as
+// the API server counts, and the later pages can't be compared with any number.
+func TestContinuedListOfAReaderThatDropsObjects(t *testing.T) {
+	t.Parallel()
+	w := inTwoNamespaces(t)
+	w.flip()
+	c := w.embed(embedding{operator: func(o *operator) {
+		o.migrator.APIReader, o.migrator.PageSize = &dropping{Client: o.live()}, 2
+	}})
+	if _, err := c.mustFail(); !errors.As(err, new(*crdmigrator.IncompleteListError)) {
+		t.Errorf("the error is %v, want %s", err, crdmigrator.ReasonIncompleteList)
+	}
+	w.mustHaveStoredVersions("after a pass that missed objects", "v1,v2")
+}
+
+// TestCursorOfAReaderThatDropsObjectsIsNotTrusted: the pass ends in the middle, and the
+// next one, whose list is whole, skips no object that the first did not see.
+func TestCursorOfAReaderThatDropsObjectsIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	w := inTwoNamespaces(t)
+	w.namespace("zebra", 5) // after those that are dropped, in the order of a list
+	w.flip()
+	c := w.embed(embedding{operator: func(o *operator) {
+		o.migrator.APIReader, o.migrator.PageSize = &dropping{Client: o.live(), pages: 6}, 2
+	}})
+	_, _ = c.mustFail()
+	if stored := w.stored(); stored["v2"] < 6 || stored["v1"] < 5 {
+		t.Fatalf("etcd holds %v: the first pass did not end between namespace other and the end", stored)
+	}
+	if report := w.mustMigrate(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})); !report.Trimmed {
+		t.Errorf("the run that sees all objects: %+v", report)
+	}
+	w.mustBeStored("after the run that sees all objects", map[string]int{"v2": 15})
 }
 
 // TestCacheAsReaderDoesNotTrim: a cache may be filtered, and it may be behind.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,13 +23,22 @@ func listThrough(reader client.Reader, kinds meta.RESTMapper) lister {
 	return func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
 		kind, err := kinds.KindFor(r)
 		if err != nil {
-			return nil, err
+			return nil, notDiscovered(r, err)
 		}
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err = reader.List(ctx, list, client.Limit(limit), client.Continue(token))
-		return list, err
+		return list, notDiscovered(r, err)
 	}
+}
+
+// notDiscovered makes a 404 of the error of a client that did not find the resource in the
+// API server's discovery documents: the document of a new CRD comes later than its objects.
+func notDiscovered(r schema.GroupVersionResource, err error) error {
+	if !meta.IsNoMatchError(err) {
+		return err
+	}
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "list", r.GroupResource(), "", err.Error(), 0, true)
 }
 
 // cachedObjects lists objects as an embedder's cache has them, by their Go type:

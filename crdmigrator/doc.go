@@ -36,7 +36,7 @@
 // is decided as purely as a plan.
 //
 // Read plan.go, settle.go, checkpoint.go, rewrite.go, managedfields.go and
-// trim.go in this order; facts.go and client.go hold the I/O. scope.go, setup.go,
+// trim.go in this order, and next.go for what follows a pass; facts.go and client.go hold the I/O. scope.go, setup.go,
 // reconciler.go, candidates.go and recent.go embed them. admission.go says what a
 // rehearsal means and advice.go what to do about it, on what sample.go, trial.go
 // and hooks.go read. check.go and checkspec.go stand by themselves, on what

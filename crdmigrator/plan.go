@@ -154,6 +154,8 @@ type Plan struct {
 	Rehearsed *Rehearsed
 	// Resumes: an earlier run left a checkpoint that still holds.
 	Resumes bool
+	// SkipPhases are those that the policy skips.
+	SkipPhases []Phase
 }
 
 // PlanFor decides what is to be done. It is pure: equal facts and policy give
@@ -175,6 +177,7 @@ func PlanFor(f Facts, p Policy) Plan {
 		Trimmed:        clean(crd) && kube.StorageVersion(crd) != "",
 		Unlisted:       f.Unlisted,
 		ServersUnread:  f.ServersUnread,
+		SkipPhases:     slices.Clone(p.SkipPhases),
 	}
 	switch {
 	case f.Objects != nil && *f.Objects == 0:

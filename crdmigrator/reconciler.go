@@ -3,7 +3,6 @@ package crdmigrator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -36,24 +34,11 @@ const (
 	// EventWaiting is the reason of the event when an API server is silent: only a
 	// person knows whether it is gone for good.
 	EventWaiting = "StorageVersionMigrationWaiting"
-	// ReasonNotConverging: pass after pass met writes by others.
-	ReasonNotConverging = "NotConverging"
 
 	// Events that differ in nothing but their notes are folded into one, which
 	// keeps the first note: what must be read has an action of its own.
 	actionMigrate = "MigrateStorageVersion"
 	actionRetry   = "RetryStorageVersionMigration"
-
-	// retryConflicts lets the writers that were met come to rest, as ToolHive's
-	// migrator does, and waitForOthers is for another migrator to end.
-	retryConflicts = 30 * time.Second
-	waitForOthers  = 30 * time.Second
-
-	// waitForStart is for API servers to serve a new CRD.
-	waitForStart = time.Second
-
-	// notConverging is the number of passes in a row after which it is reported.
-	notConverging = 5
 
 	// reportAgain is how long an API server keeps events, by default.
 	reportAgain = time.Hour
@@ -118,11 +103,11 @@ type CRDMigrator struct {
 
 // memory is what one reconciliation of a definition leaves to the next.
 type memory struct {
-	plan       *Plan     // of a run that waits for the servers to settle
-	conflicted int       // passes in a row that met writes by others
-	reported   time.Time // when that was last reported
-	waiting    string    // what was last said about waiting
-	clean      change    // where nothing was found to do, and so no annotation was written
+	plan     *Plan // of a run that waits for the servers to settle
+	history  History
+	reported time.Time // when a lack of convergence was last reported
+	said     string    // what was last logged about why nothing happens
+	clean    change    // where nothing was found to do, and so no annotation was written
 }
 
 // Reconcile brings one definition a step further. Every decision is made on what
@@ -143,11 +128,18 @@ func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	case r.nothingLeft(p, crd):
 		return reconcile.Result{}, nil
 	}
-	report, err := r.migrate(ctx, p, crd)
-	if err != nil {
-		return r.interrupted(ctx, crd, err)
+	plan, report, err := r.migrate(ctx, p, crd)
+	if err != nil && ctx.Err() != nil {
+		return reconcile.Result{}, err
 	}
-	return r.concluded(ctx, p, crd, report)
+	return r.conclude(ctx, p, crd, pass{plan, report, err})
+}
+
+// pass is one attempt at a migration: the plan, and what became of it.
+type pass struct {
+	plan   Plan
+	report Report
+	err    error
 }
 
 // nothingLeft: the annotation alone does not tell. Whoever restores a definition
@@ -178,14 +170,13 @@ func (r *CRDMigrator) forget(crd string) {
 	}
 }
 
-// migrate plans and runs. A run that has to wait keeps its plan: to look at the
-// servers again takes two requests, a plan ten.
-func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) (Report, error) {
+// migrate plans and runs. A run that has to wait keeps its plan.
+func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) (Plan, Report, error) {
 	m := r.remember(crd.Name)
 	if m.plan == nil || m.plan.UID != crd.UID || m.plan.Generation != crd.Generation {
 		plan, err := p.migrator.Plan(ctx, crd.Name)
 		if err != nil {
-			return Report{}, err
+			return plan, Report{}, err
 		}
 		if plan.ServersUnread != "" && !r.leasesUnread.Swap(true) { // it is true of every definition, every time
 			log.FromContext(ctx).Info("The API servers can't be told apart, so time alone decides when to write", "why", plan.ServersUnread)
@@ -195,11 +186,7 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 	progress, stop := r.logProgress(ctx)
 	report, err := p.migrator.Run(ctx, *m.plan, progress)
 	stop()
-	if errors.As(err, new(*NotSettledError)) {
-		return report, err
-	}
-	m.plan = nil
-	return report, err
+	return *m.plan, report, err
 }
 
 // logProgress logs now and then how far a run is, also while it waits for its turn.
@@ -225,100 +212,85 @@ func (r *CRDMigrator) logProgress(ctx context.Context) (progress func(Report), s
 	return func(report Report) { latest.Store(&report) }, func() { cancel(); <-ended }
 }
 
-// interrupted says what follows a pass that did not reach its end.
-func (r *CRDMigrator) interrupted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) (reconcile.Result, error) {
-	var unsettled *NotSettledError
-	var blocked *BlockedError
-	var unlisted *UnlistedError
-	switch {
-	case errors.As(err, &unlisted) && unlisted.Starting:
-		r.sayOnce(ctx, crd, err)
-		return reconcile.Result{RequeueAfter: waitForStart}, nil
-	case errors.As(err, &unsettled):
-		if r.sayOnce(ctx, crd, err) && len(unsettled.Silent) > 0 {
-			r.event(crd, corev1.EventTypeWarning, EventWaiting, actionMigrate, fmt.Sprintf(
-				"%s; bring it back, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system %s", err, unsettled.Silent[0].Name))
-		}
-		return reconcile.Result{RequeueAfter: min(max(unsettled.Wait, time.Second), lookAgain)}, nil
-	case errors.As(err, &blocked) && onlyOthersAtWork(blocked):
-		r.sayOnce(ctx, crd, err)
-		return reconcile.Result{RequeueAfter: waitForOthers}, nil
-	}
-	r.remember(crd.Name).waiting = ""
-	switch {
-	case errors.Is(err, ErrChanged), errors.Is(err, ErrOutOfScope), errors.Is(err, ErrNotFound):
-		log.FromContext(ctx).Info("Stopped", "why", err.Error())
-		return reconcile.Result{RequeueAfter: time.Second}, nil // the next look says what became of it
-	case ctx.Err() == nil:
-		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, err.Error())
-	}
-	return reconcile.Result{}, err
-}
-
-func onlyOthersAtWork(e *BlockedError) bool {
-	return !slices.ContainsFunc(e.Blockers, func(b godwit.Blocker) bool { return b.Reason != ReasonMigrationInProgress })
-}
-
-// sayOnce logs why nothing happens, unless that is what was said last. It reports
-// whether it was news.
-func (r *CRDMigrator) sayOnce(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, why error) bool {
-	cause := fmt.Sprintf("%T", why) // the text changes every second
-	var unsettled *NotSettledError
-	if errors.As(why, &unsettled) {
-		cause += join(unsettled.Servers) + "/" + join(unsettled.Silent)
-	}
+// conclude renders what [Next] decides about a pass. A failure is an error: the
+// operator's own rate limiter says when to try again.
+func (r *CRDMigrator) conclude(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, now pass) (reconcile.Result, error) {
 	m := r.remember(crd.Name)
-	if m.waiting == cause {
-		return false
+	step := Next(now.plan, now.report, now.err, m.history)
+	m.history = step.History
+	if step.Action != ActionWait {
+		m.plan = nil
 	}
-	m.waiting = cause
-	log.FromContext(ctx).Info("Waiting", "why", why.Error())
-	return true
+	if step.History.Conflicts == 0 {
+		m.reported = time.Time{}
+	}
+	r.tellTrimmed(ctx, crd, now.report)
+	switch {
+	case step.Action == ActionDone:
+		return reconcile.Result{}, r.finish(ctx, p, crd, now.report)
+	case step.Err != nil:
+		m.said = ""
+		logFailures(ctx, 0, now.report)
+		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, step.Err.Error())
+		return reconcile.Result{}, step.Err
+	case now.err == nil:
+		r.tellConflicts(ctx, crd, step, now.report)
+	default:
+		r.tellWaiting(ctx, crd, step, now.err)
+	}
+	return reconcile.Result{RequeueAfter: step.After}, nil
 }
 
-// concluded says what follows a complete pass.
-func (r *CRDMigrator) concluded(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) (reconcile.Result, error) {
-	if report.Trimmed {
-		stored := report.Checkpoint.StorageVersion // crd may be older than the run
-		what := []any{"storageVersion", stored, "objects", report.Storage.Counts, "requests", report.Requests}
-		if report.Candidates.Counts.Total() > 0 { // all that the cache offered is Skipped among the objects
-			what = append(what, "candidates", report.Candidates.Counts)
-		}
-		log.FromContext(ctx).Info("Migrated", what...)
-		r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+stored)
+func (r *CRDMigrator) tellTrimmed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, report Report) {
+	if !report.Trimmed {
+		return
 	}
-	err := report.Err()
-	if errors.Is(err, ErrConflicts) {
-		r.conflicted(ctx, crd, report)
-		return reconcile.Result{RequeueAfter: retryConflicts}, nil
+	stored := report.Checkpoint.StorageVersion // crd may be older than the run
+	what := []any{"storageVersion", stored, "objects", report.Storage.Counts, "requests", report.Requests}
+	if report.Candidates.Counts.Total() > 0 { // all that the cache offered is Skipped among the objects
+		what = append(what, "candidates", report.Candidates.Counts)
 	}
-	*r.remember(crd.Name) = memory{}
-	if err != nil {
-		logFailures(ctx, 0, report)
-		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, err.Error())
-		return reconcile.Result{}, fmt.Errorf("migrate %s: %w", crd.Name, err)
-	}
-	if p == r.scope.selected && !report.wrote() { // it is left as it is, and GitOps has nothing to fight about
-		r.remember(crd.Name).clean = change{crd.UID, crd.Generation}
-		return reconcile.Result{}, nil
-	}
-	return reconcile.Result{}, r.markObserved(ctx, p, crd)
+	log.FromContext(ctx).Info("Migrated", what...)
+	r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+stored)
 }
 
-// conflicted reports conflicts that don't end, and again each hour: the event is
+// tellWaiting logs why nothing happens, unless that is what was logged last. Which
+// API server is gone for good only a user knows, who gets an event.
+func (r *CRDMigrator) tellWaiting(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step Step, why error) {
+	m := r.remember(crd.Name)
+	if m.said == step.Message {
+		return
+	}
+	m.said = step.Message
+	log.FromContext(ctx).Info("Waiting", "action", step.Action, "why", why.Error())
+	if step.Action == ActionWait && len(step.Blockers) > 0 {
+		r.event(crd, corev1.EventTypeWarning, EventWaiting, actionMigrate, why.Error()+"; "+step.Blockers[0].Remedy)
+	}
+}
+
+// tellConflicts reports conflicts that don't end, and again each hour: the event is
 // gone by then.
-func (r *CRDMigrator) conflicted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, report Report) {
-	m, err, now := r.remember(crd.Name), report.Err(), r.clock.Now()
-	m.conflicted++
-	if m.conflicted < notConverging || now.Sub(m.reported) < reportAgain {
-		log.FromContext(ctx).V(1).Info("Others wrote at the same moment", "passes", m.conflicted, "what", err.Error())
+func (r *CRDMigrator) tellConflicts(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step Step, report Report) {
+	m, now, passes, what := r.remember(crd.Name), r.clock.Now(), step.History.Conflicts, report.Err().Error()
+	if !step.Stalled() || now.Sub(m.reported) < reportAgain {
+		log.FromContext(ctx).V(1).Info("Other clients changed objects during the pass", "passes", passes, "what", what)
 		logFailures(ctx, 1, report)
 		return
 	}
 	m.reported = now
 	logFailures(ctx, 0, report)
-	log.FromContext(ctx).Info("Pass after pass meets writes by others", "reason", ReasonNotConverging, "passes", m.conflicted, "what", err.Error())
-	r.event(crd, corev1.EventTypeWarning, EventFailed, actionRetry, fmt.Sprintf("%s: %d passes in a row: %s", ReasonNotConverging, m.conflicted, err))
+	log.FromContext(ctx).Info("Other clients keep changing objects", "reason", step.Reason, "passes", passes, "what", what)
+	r.event(crd, corev1.EventTypeWarning, EventFailed, actionRetry, fmt.Sprintf("%s: %d passes in a row: %s", step.Reason, passes, what))
+}
+
+// finish remembers that this generation needs no more work.
+func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) error {
+	*r.remember(crd.Name) = memory{}
+	if p == r.scope.selected && !report.wrote() { // it is left as it is, and GitOps has nothing to fight about
+		r.remember(crd.Name).clean = change{crd.UID, crd.Generation}
+		return nil
+	}
+	return r.markObserved(ctx, p, crd)
 }
 
 // logFailures logs each object that the report names, of the rewrite and of the

@@ -63,7 +63,7 @@ func TestWaitingIsSaidOncePerCause(t *testing.T) {
 		&NotSettledError{Wait: 60 * time.Second},
 		others, others,
 	} {
-		if _, err := r.interrupted(ctx, crd, why); err != nil {
+		if _, err := r.conclude(ctx, &profile{}, crd, pass{err: why}); err != nil {
 			t.Errorf("%v is an error: %v", why, err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestMigratedTellsWhatTheCacheOffered(t *testing.T) {
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"}}
 		c := fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).WithObjects(crd).Build()
 		r := &CRDMigrator{Client: c, clock: clock.RealClock{}, memory: map[string]*memory{}}
-		if _, err := r.concluded(ctx, &profile{observed: ObservedGenerationAnnotation}, crd, test.report); err != nil {
+		if _, err := r.conclude(ctx, &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: test.report}); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}
 		if len(said) != 1 || strings.Contains(said[0], "candidates") != test.want {
@@ -112,7 +112,7 @@ func TestEventNamesTheVersionThatWasStored(t *testing.T) {
 		Recorder: recorder, clock: clock.RealClock{}, memory: map[string]*memory{},
 	}
 	report := Report{Trimmed: true, Checkpoint: Checkpoint{StorageVersion: "v3"}}
-	if _, err := r.concluded(t.Context(), &profile{observed: ObservedGenerationAnnotation}, crd, report); err != nil {
+	if _, err := r.conclude(t.Context(), &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: report}); err != nil {
 		t.Fatal(err)
 	}
 	if event := <-recorder.Events; !strings.Contains(event, "stored at v3") {
@@ -132,7 +132,7 @@ func TestEachFailureIsLogged(t *testing.T) {
 		ManagedFields: Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Reason: "too large"}}},
 	}
 	r := &CRDMigrator{clock: clock.RealClock{}, memory: map[string]*memory{}}
-	if _, err := r.concluded(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, report); err == nil {
+	if _, err := r.conclude(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err == nil {
 		t.Error("a pass with failures reports success")
 	}
 	for _, want := range []string{`"name"="goose" "why"="denied"`, `"name"="duck" "why"="invalid"`, `"name"="gull" "why"="too large"`} {
@@ -149,7 +149,7 @@ func TestNotConvergingIsReportedEachHour(t *testing.T) {
 	r := &CRDMigrator{Recorder: recorder, clock: now, memory: map[string]*memory{}}
 	report := Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}}}
 	for range 2*60 + notConverging { // two hours, with a pass each minute
-		if result, err := r.concluded(t.Context(), &profile{}, &apiextensionsv1.CustomResourceDefinition{}, report); err != nil || result.RequeueAfter == 0 {
+		if result, err := r.conclude(t.Context(), &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err != nil || result.RequeueAfter == 0 {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		now.SetTime(now.Now().Add(time.Minute))

@@ -21,9 +21,6 @@ const (
 	// silentAfter is one and a half of the 10 s at which API servers renew
 	// their identity leases.
 	silentAfter = 15 * time.Second
-
-	// lookAgain is short enough that no silence slips in between two looks.
-	lookAgain = 5 * time.Second
 )
 
 func (p Policy) settle() time.Duration {

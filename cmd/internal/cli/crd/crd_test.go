@@ -68,6 +68,7 @@ func TestPassageResult(t *testing.T) {
 		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, report.Partial},
 		"blocked":           {"refused before the first write", passage{err: &crdmigrator.BlockedError{}}, report.Blocked},
 		"blocked later":     {"something was written, so it was not refused", passage{err: &crdmigrator.BlockedError{}, wrote: true}, report.Partial},
+		"gone":              {"it was deleted since it was listed", passage{err: crdmigrator.ErrNotFound}, report.Terminating},
 		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, report.Unknown},
 		"not readable":      {"a user has to act before a run", passage{err: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonUnreadableObjects}}, report.Blocked},
 		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, report.Partial},
@@ -75,6 +76,7 @@ func TestPassageResult(t *testing.T) {
 		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, report.Partial},
 	}
 	for name, tc := range cases {
+		tc.end(tc.report, tc.err)
 		if got := tc.result(); got != tc.want {
 			t.Errorf("%s: result() = %s, want %s: %s", name, got, tc.want, tc.reason)
 		}

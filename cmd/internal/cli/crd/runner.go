@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,21 +13,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/walk"
-)
-
-const (
-	// maxReplans bounds how often one run follows a definition that changes
-	// under it. The library counts over an hour, and blocks.
-	maxReplans = 3
-
-	// pollServers is how often servers are looked at that have not adopted the
-	// storage version; they renew their leases every 10 s.
-	pollServers = 2 * time.Second
-
-	// lookAgain is how long the servers are left unwatched while only time is
-	// waited for; one is called silent after 15 s.
-	lookAgain = 5 * time.Second
 )
 
 // runner carries out plans.
@@ -48,12 +32,13 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 	p := passage{plan: f.plan, dryRun: r.dryRun != cli.DryRunNone}
 	switch refusals := f.plan.Refusals(); {
 	case len(refusals) > 0:
-		p.err = &crdmigrator.BlockedError{CRD: f.name, Blockers: refusals}
+		p.end(crdmigrator.Report{}, &crdmigrator.BlockedError{CRD: f.name, Blockers: refusals})
 	case ctx.Err() != nil:
-		p.err = context.Cause(ctx)
+		p.end(crdmigrator.Report{}, context.Cause(ctx))
 	case f.plan.State == crdmigrator.StateUnknown && (f.lacks != nil || r.dryRun == cli.DryRunClient):
-		p.err = f.plan.Unlisted
+		p.end(crdmigrator.Report{}, f.plan.Unlisted)
 	case r.dryRun == cli.DryRunClient:
+		p.end(crdmigrator.Report{}, nil)
 	default:
 		r.carryOut(kube.CountRequests(cli.About(ctx, f.name), f.requests), &p)
 	}
@@ -80,54 +65,6 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 	return item
 }
 
-// passage is how a plan was carried out: the report of the last pass over the
-// objects, and whether any pass settled some by a write.
-type passage struct {
-	plan   crdmigrator.Plan
-	dryRun bool
-	shown  bool // on the display; what is clean is not
-	report crdmigrator.Report
-	wrote  bool
-	err    error
-}
-
-// carryOut runs the plan until it is through or can't go on: it waits while the
-// servers have not settled, and plans again when the definition changed.
-func (r *runner) carryOut(ctx context.Context, p *passage) {
-	for replans := 0; ; {
-		if !p.shown && p.plan.State != crdmigrator.Clean {
-			p.shown = true
-			r.display.begin(p.plan)
-		}
-		var after crdmigrator.Report
-		after, p.err = r.Run(ctx, p.plan, func(now crdmigrator.Report) { r.moved(p, now) })
-		if after.Storage.Counts.Total() > 0 || after.Storage.Complete {
-			p.report = after
-		}
-		p.wrote = p.wrote || after.Storage.Counts.Migrated+after.Storage.Counts.Unchanged > 0
-		var unsettled *crdmigrator.NotSettledError
-		switch {
-		case errors.As(p.err, &unsettled):
-			r.display.settling(unsettled)
-			if cause := walk.Wait(ctx, settlePause(unsettled)); cause != nil {
-				p.err = cause
-				return
-			}
-		case errors.Is(p.err, crdmigrator.ErrChanged) && replans < maxReplans && ctx.Err() == nil:
-			replans++
-			r.display.note(fmt.Sprintf("%s: %s; planning again", p.plan.Name, cli.OneLine(p.err)))
-			plan, err := r.Plan(ctx, p.plan.Name)
-			if err != nil {
-				p.err = err
-				return
-			}
-			p.plan = plan
-		default:
-			return
-		}
-	}
-}
-
 // moved shows progress. What is clean shows up once its managedFields turn out
 // not to be.
 func (r *runner) moved(p *passage, now crdmigrator.Report) {
@@ -140,43 +77,6 @@ func (r *runner) moved(p *passage, now crdmigrator.Report) {
 	}
 }
 
-// settlePause is until the time is over, or until servers are to be looked at
-// again: one that falls silent is only noticed by looking.
-func settlePause(e *crdmigrator.NotSettledError) time.Duration {
-	if len(e.Servers) > 0 || e.Wait <= 0 {
-		return pollServers
-	}
-	return min(e.Wait, lookAgain)
-}
-
-// result says what the run amounts to. An error counts as what it leaves
-// behind: Partial if anything was migrated or found to be at the storage version
-// by writing it, Failed if nothing was. A dry run on the server predicts:
-// refusals make it Partial, as the run would be.
-func (p passage) result() report.Result {
-	var blocked *crdmigrator.BlockedError
-	unlisted := p.unlisted()
-	switch {
-	case terminating(p.err):
-		return report.Terminating
-	case p.err == nil && !(p.report.Storage.Counts.Settled() && p.report.ManagedFields.Counts.Settled()):
-		return report.Partial
-	case p.err == nil && p.report.Storage.Complete && !p.dryRun && p.plan.State != crdmigrator.Clean:
-		return report.Succeeded
-	case p.err == nil && (p.wrote || p.report.ManagedFields.Counts.Migrated > 0):
-		return report.Succeeded // somebody else trimmed, or only managedFields were left to clean
-	case p.err == nil:
-		return report.Nothing
-	case p.wrote:
-		return report.Partial
-	case errors.As(p.err, &blocked), unlisted != nil && unlisted.Blocks():
-		return report.Blocked
-	case unlisted != nil:
-		return report.Unknown
-	}
-	return report.Failed
-}
-
 // unlisted is why the objects could not be listed, if that ended the run.
 func (p passage) unlisted() *crdmigrator.UnlistedError {
 	var unlisted *crdmigrator.UnlistedError
@@ -184,20 +84,12 @@ func (p passage) unlisted() *crdmigrator.UnlistedError {
 	return unlisted
 }
 
-// terminating reports a CRD that is being deleted, or is gone since the run began.
-func terminating(err error) bool {
-	var blocked *crdmigrator.BlockedError
-	return errors.Is(err, crdmigrator.ErrNotFound) || errors.As(err, &blocked) &&
-		slices.ContainsFunc(blocked.Blockers, func(b godwit.Blocker) bool { return b.Reason == crdmigrator.ReasonTerminating })
-}
-
 // failures names what failed, the definition itself first.
 func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	var failures []godwit.Failure
-	var blocked *crdmigrator.BlockedError
 	switch {
-	case errors.As(p.err, &blocked):
-		for _, b := range blocked.Blockers {
+	case errors.As(p.err, new(*crdmigrator.BlockedError)):
+		for _, b := range p.step.Blockers {
 			failures = append(failures, whole(p.plan.Name, fmt.Sprintf("%s: %s; %s", b.Reason, b.Message, b.Remedy))...)
 		}
 	case p.err != nil && cli.Ended(ctx) != cli.OK:

@@ -54,7 +54,7 @@ func TestKstatusOfWhatIsNotSettled(t *testing.T) {
 	} {
 		m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 		describe(m, planAt(3))
-		succeeded(m.Spec, "v2").apply(m)
+		verdict{ready: true, reason: v1alpha1.ReasonSucceeded, message: "done"}.apply(m)
 		test.change(m)
 		if got := kstatusOf(t, m); got != test.want {
 			t.Errorf("%s: kstatus says %s, want %s", reason, got, test.want)

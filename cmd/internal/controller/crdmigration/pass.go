@@ -38,10 +38,9 @@ type work struct {
 	migrator   *crdmigrator.Migrator
 	status     *status
 
-	plan       *crdmigrator.Plan // of a run that waits for servers to settle
-	conflicted int               // passes in a row that met writes by others
-	reported   time.Time         // when they were last announced
-	unsettled  int               // passes in a row that left something behind
+	plan     *crdmigrator.Plan // of a run that waits for servers to settle
+	history  crdmigrator.History
+	reported time.Time // when a lack of convergence was last announced
 }
 
 func (w *work) newMigrator() (*crdmigrator.Migrator, error) {
@@ -96,10 +95,10 @@ func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, 
 	if w.plan == nil {
 		plan, err := PlanFor(ctx, w.migrator, w.name)
 		if err != nil {
-			return w.conclude(crdmigrator.Report{}, err)
+			return w.next(plan, crdmigrator.Report{}, err)
 		}
 		if w.done(m, plan) {
-			return succeeded(w.spec, plan.StorageVersion), 0
+			return w.next(plan, crdmigrator.Report{}, nil)
 		}
 		w.plan = &plan
 	}
@@ -109,16 +108,14 @@ func (w *work) advance(ctx context.Context, m *v1alpha1.CRDMigration) (verdict, 
 	progress, stop := w.status.follow(ctx, began)
 	report, err := w.migrator.Run(ctx, plan, w.Metrics.of(w.name, progress))
 	stop()
-	if errors.As(err, new(*crdmigrator.NotSettledError)) {
-		return w.conclude(report, err)
+	v, pause := w.next(plan, report, err)
+	if w.plan == nil {
+		ended := time.Now()
+		w.status.note(func(m *v1alpha1.CRDMigration) {
+			record(m, report, began, ended)
+			complete(m, report, v, ended)
+		})
 	}
-	w.plan = nil
-	v, pause := w.conclude(report, err)
-	ended := time.Now()
-	w.status.note(func(m *v1alpha1.CRDMigration) {
-		record(m, report, began, ended)
-		complete(m, report, v, ended)
-	})
 	return v, pause
 }
 
@@ -171,52 +168,25 @@ func complete(m *v1alpha1.CRDMigration, report crdmigrator.Report, v verdict, no
 	m.Status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
 }
 
-// conclude turns the end of a pass into a verdict and a time to look again.
-func (w *work) conclude(report crdmigrator.Report, err error) (verdict, time.Duration) {
-	if err == nil && errors.Is(report.Err(), crdmigrator.ErrConflicts) {
-		w.conflicted++
-	} else if err == nil {
-		w.conflicted = 0
-	}
-	v := judge(w.spec, report, err, w.conflicted)
-	if v.ready || v.reason == v1alpha1.ReasonSettling {
-		w.unsettled = 0
-	} else {
-		w.unsettled++
-	}
-	return v, w.pause(v, err)
-}
-
-// WaitForStart is for API servers to serve a new CRD.
-const WaitForStart = time.Second
-
-const (
-	lookAgain     = 5 * time.Second  // at servers that settle
-	waitForOthers = 30 * time.Second // writers, or another migrator
-	firstRetry    = 10 * time.Second
-	maxRetry      = 10 * time.Minute
-)
-
-// pause is until the next look; zero where only a change calls for one.
-func (w *work) pause(v verdict, err error) time.Duration {
-	var unsettled *crdmigrator.NotSettledError
-	var unlisted *crdmigrator.UnlistedError
+// next renders what crdmigrator decides about a pass: the verdict, and when to look
+// again. The plan is kept as long as nothing may be written.
+func (w *work) next(plan crdmigrator.Plan, report crdmigrator.Report, err error) (verdict, time.Duration) {
 	switch {
-	case errors.As(err, &unlisted) && unlisted.Starting:
-		return WaitForStart
-	case errors.As(err, &unsettled):
-		return min(max(unsettled.Wait, time.Second), lookAgain)
-	case v.ready, v.reason == v1alpha1.ReasonSuspended, v.reason == v1alpha1.ReasonCRDNotFound:
-		return 0
-	case errors.Is(err, crdmigrator.ErrChanged), errors.Is(err, errSpecChanged):
-		return w.backOff(time.Second, waitForOthers) // a definition that is being deleted may hang there for days
-	case v.reason == v1alpha1.ReasonRetrying, v.reason == v1alpha1.ReasonNotConverging, v.reason == v1alpha1.ReasonBlocked && v.working:
-		return waitForOthers
+	case errors.Is(err, errSuspended):
+		w.plan = nil
+		return suspended(), 0
+	case errors.Is(err, errSpecChanged), errors.Is(err, errLeftScope):
+		w.plan = nil
+		return verdict{working: true, reason: v1alpha1.ReasonRetrying, message: err.Error()}, afterWithdrawal
 	}
-	return w.backOff(firstRetry, maxRetry)
+	step := crdmigrator.Next(plan, report, err, w.history)
+	w.history = step.History
+	if step.Action != crdmigrator.ActionWait {
+		w.plan = nil
+	}
+	return verdictOf(step), step.After
 }
 
-// backOff doubles with each pass in a row that left something behind.
-func (w *work) backOff(first, most time.Duration) time.Duration {
-	return min(first<<min(max(w.unsettled-1, 0), 10), most)
-}
+// afterWithdrawal gives the watch time to bring what became of the CRDMigration: its
+// new spec, or its end.
+const afterWithdrawal = time.Second

@@ -17,25 +17,28 @@ type Sign struct {
 	EventType string // empty: there is no event
 }
 
-// Signs are of every reason, as judge decides them, for the reference to show what
+// Signs are of every reason, as crdmigrator decides them, for the reference to show what
 // is and not what somebody remembers. A reason with two faces is there twice.
 func Signs() []Sign {
 	counts := func(c godwit.Counts) crdmigrator.Report { return crdmigrator.Report{Storage: walk.Report{Counts: c}} }
 	blocked := func(reason string) error {
 		return &crdmigrator.BlockedError{Blockers: []godwit.Blocker{{Reason: reason}}}
 	}
-	failed := func(err error) verdict { return judge(v1alpha1.CRDMigrationSpec{}, crdmigrator.Report{}, err, 0) }
-	ended := func(r crdmigrator.Report, conflicted int) verdict {
-		return judge(v1alpha1.CRDMigrationSpec{}, r, nil, conflicted)
+	failed := func(err error) verdict {
+		return verdictOf(crdmigrator.Next(crdmigrator.Plan{}, crdmigrator.Report{}, err, crdmigrator.History{}))
 	}
+	ended := func(r crdmigrator.Report, conflicts int) verdict {
+		return verdictOf(crdmigrator.Next(crdmigrator.Plan{}, r, nil, crdmigrator.History{Conflicts: conflicts}))
+	}
+	const manyConflicts = 1000
 	var signs []Sign
 	for _, v := range []verdict{
-		succeeded(v1alpha1.CRDMigrationSpec{}, ""), succeeded(v1alpha1.CRDMigrationSpec{Trim: new(false)}, ""),
+		ended(crdmigrator.Report{Trimmed: true}, 0), ended(crdmigrator.Report{}, 0),
 		failed(&crdmigrator.NotSettledError{}), failed(&crdmigrator.NotSettledError{Silent: []crdmigrator.Server{{}}}),
-		migrating(), suspended(), failed(crdmigrator.ErrNotFound), failed(crdmigrator.ErrChanged), failed(errLeftScope),
+		migrating(), suspended(), failed(crdmigrator.ErrNotFound), failed(crdmigrator.ErrChanged),
 		failed(blocked(crdmigrator.ReasonForbidden)), failed(blocked(crdmigrator.ReasonMigrationInProgress)),
 		failed(errors.New("the API server does not answer")), failed(&crdmigrator.UnlistedError{Reason: crdmigrator.ReasonThrottled}),
-		ended(counts(godwit.Counts{Deferred: 1}), 1), ended(counts(godwit.Counts{Deferred: 1}), notConverging),
+		ended(counts(godwit.Counts{Deferred: 1}), 0), ended(counts(godwit.Counts{Deferred: 1}), manyConflicts),
 		ended(counts(godwit.Counts{Failed: 1}), 0),
 		ended(crdmigrator.Report{Trimmed: true, ManagedFields: crdmigrator.Tally{Counts: godwit.Counts{Failed: 1}}}, 0),
 	} {

@@ -76,7 +76,7 @@ func TestKilledPassForAnotherSpecIsNotDone(t *testing.T) {
 	m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	w := &work{}
 	describe(m, plan)
-	ready := succeeded(w.spec, "v2")
+	ready := verdict{ready: true, reason: v1alpha1.ReasonSucceeded, message: "done"}
 	complete(m, crdmigrator.Report{}, ready, time.Now())
 	ready.apply(m)
 	if !w.done(m, plan) {

@@ -5,7 +5,6 @@ package crdscope
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -119,12 +118,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	due, err := r.due(ctx, crd)
-	var unlisted *crdmigrator.UnlistedError
-	if errors.As(err, &unlisted) && unlisted.Starting {
-		return reconcile.Result{RequeueAfter: crdmigration.WaitForStart}, nil
+	if err != nil {
+		step := crdmigrator.Next(crdmigrator.Plan{}, crdmigrator.Report{}, err, crdmigrator.History{})
+		return reconcile.Result{RequeueAfter: step.After}, step.Err
 	}
-	if err != nil || !due {
-		return reconcile.Result{}, err
+	if !due {
+		return reconcile.Result{}, nil
 	}
 	if err := r.Client.Create(ctx, r.Maker.For(crd)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return reconcile.Result{}, fmt.Errorf("create crdmigration %s: %w", crd.Name, err)

@@ -1,0 +1,110 @@
+package crd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// maxReplans bounds how often one run follows a CRD that changes under it. The
+// library counts over an hour, and blocks.
+const maxReplans = 3
+
+// passage is how a plan was carried out: the report of the last pass over the objects,
+// what follows it, and whether any pass settled some objects by a write.
+type passage struct {
+	plan   crdmigrator.Plan
+	dryRun bool
+	shown  bool // on the display; what is clean is not
+	report crdmigrator.Report
+	wrote  bool
+	err    error
+	step   crdmigrator.Step
+}
+
+// end takes in the end of a pass, or the error that kept one from beginning.
+func (p *passage) end(after crdmigrator.Report, err error) {
+	if after.Storage.Counts.Total() > 0 || after.Storage.Complete {
+		p.report = after
+	}
+	p.wrote = p.wrote || after.Storage.Counts.Migrated+after.Storage.Counts.Unchanged > 0
+	p.err, p.step = err, crdmigrator.Next(p.plan, p.report, err, p.step.History)
+}
+
+// carryOut makes passes until one is the last: it waits while the API servers have
+// not settled, and plans again when the CRD changed. A command leaves every other
+// retry to its user.
+func (r *runner) carryOut(ctx context.Context, p *passage) {
+	for replans := 0; ; {
+		if !p.shown && p.plan.State != crdmigrator.Clean {
+			p.shown = true
+			r.display.begin(p.plan)
+		}
+		p.end(r.Run(ctx, p.plan, func(now crdmigrator.Report) { r.moved(p, now) }))
+		var unsettled *crdmigrator.NotSettledError
+		replan := p.step.Action == crdmigrator.ActionReplan
+		switch {
+		case ctx.Err() != nil || p.step.Action != crdmigrator.ActionWait && (!replan || replans == maxReplans):
+			return
+		case replan:
+			replans++
+			r.display.note(fmt.Sprintf("%s: %s; planning again", p.plan.Name, cli.OneLine(p.err)))
+		case errors.As(p.err, &unsettled):
+			r.display.settling(unsettled)
+		}
+		if cause := walk.Wait(ctx, p.step.After); cause != nil {
+			p.err = cause
+			return
+		}
+		if !replan {
+			continue
+		}
+		plan, err := r.Plan(ctx, p.plan.Name)
+		if err != nil {
+			p.end(crdmigrator.Report{}, err)
+			return
+		}
+		p.plan = plan
+	}
+}
+
+// result renders the last step. A pass that did not reach its end counts as what it
+// leaves behind: Partial if any object was written, Failed if none was. A dry run on
+// the server predicts: refusals make it Partial, as the run would be.
+func (p passage) result() report.Result {
+	switch {
+	case p.terminating():
+		return report.Terminating
+	case p.err == nil && p.step.Action == crdmigrator.ActionDone:
+		return p.finished()
+	case p.err == nil || p.wrote:
+		return report.Partial
+	case p.step.Action == crdmigrator.ActionUnknown:
+		return report.Unknown
+	case p.step.Reason == crdmigrator.ReasonBlocked:
+		return report.Blocked
+	}
+	return report.Failed
+}
+
+// finished tells work that was done from none that was to do.
+func (p passage) finished() report.Result {
+	trimmed := p.report.Storage.Complete && !p.dryRun && p.plan.State != crdmigrator.Clean // by this command or by another client
+	if trimmed || p.wrote || p.report.ManagedFields.Counts.Migrated > 0 {
+		return report.Succeeded
+	}
+	return report.Nothing
+}
+
+// terminating reports a CRD that is being deleted, or is gone since the run began.
+func (p passage) terminating() bool {
+	return p.step.Reason == crdmigrator.ReasonCRDNotFound ||
+		slices.ContainsFunc(p.step.Blockers, func(b godwit.Blocker) bool { return b.Reason == crdmigrator.ReasonTerminating })
+}

@@ -36,29 +36,38 @@ type Report struct {
 // maxFailures that a report names.
 const maxFailures = 20
 
-// namespacesAtOnce is how many namespaces Run upgrades side by side: while one of them is
-// scanned, others write. As many are in memory.
-const namespacesAtOnce = 4
+// revisionsAtOnce bounds the upgrades of the namespaces that Run takes side by side: while one
+// of them is scanned, others write. A namespace with more is taken alone, since it is in
+// memory as a whole, and its batches keep the API server busy.
+const revisionsAtOnce = 2 * batchSize
 
 // Run upgrades what can be upgraded now, and reports what was found and what became of it.
 // Each, if given, is called with every revision that was not at the target, a namespace after
 // the other. An error ends the run when the namespaces that it has begun with are done.
 func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report, error) {
 	var r runner
-	turns := make(chan struct{}, namespacesAtOnce)
+	turns := make(chan struct{}, revisionsAtOnce)
 	var all sync.WaitGroup
 	for found, err := range u.snapshots(ctx, s) {
 		if err != nil {
 			r.fail(err)
 			break
 		}
-		turns <- struct{}{}
+		requests := found.requests()
+		weight := min(max(len(requests), 1), revisionsAtOnce)
+		for range weight {
+			turns <- struct{}{}
+		}
 		if r.failed() {
 			break
 		}
 		all.Go(func() {
-			defer func() { <-turns }()
-			results, err := u.advance(ctx, found, found.requests())
+			defer func() {
+				for range weight {
+					<-turns
+				}
+			}()
+			results, err := u.advance(ctx, found, requests)
 			r.add(found.items, results, each)
 			r.fail(err)
 		})

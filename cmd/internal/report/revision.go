@@ -54,7 +54,7 @@ type RevisionRunReport struct {
 	Kind       string          `json:"kind"`
 	Counts     revision.Counts `json:"counts"`
 	// Items are the revisions that were not at the target.
-	Items []RevisionRun `json:"items"`
+	Items []*RevisionRun `json:"items"`
 	// DroppableVersions is null when not the whole cluster was looked at.
 	DroppableVersions []string `json:"droppableVersions"`
 	DurationSeconds   float64  `json:"durationSeconds"`
@@ -70,8 +70,29 @@ type RevisionRun struct {
 	Reason        string          `json:"reason"`
 	Message       string          `json:"message"`
 	RetainedUntil *time.Time      `json:"retainedUntil"`
-	// Item is for people: their remedy names objects.
-	Item revision.Item `json:"-"`
+	// Item has the objects that a remedy names; nil where there is nothing to remedy. A run
+	// over many revisions keeps as little of each as it prints.
+	Item *revision.Item `json:"-"`
+}
+
+// NewRevisionRun says what became of one revision.
+func NewRevisionRun(one revision.Result) RevisionRun {
+	r := RevisionRun{
+		Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
+		Reason: one.Reason, Message: one.Message,
+	}
+	if one.Phase == revision.Retained || one.Phase == revision.RolledBack { // otherwise it is gone, or was never given up
+		r.RetainedUntil = orNull(one.Until)
+	}
+	if r.remedied() {
+		r.Item = &one.Item
+	}
+	return r
+}
+
+// remedied reports whether a message, and what to do, is printed for a revision.
+func (r RevisionRun) remedied() bool {
+	return r.Message != "" && r.RetainedUntil == nil && r.Phase != StateRetained
 }
 
 // NewRevisionPlanList makes the list of what was found. Without a survey nothing is
@@ -92,18 +113,8 @@ func NewRevisionPlanList(items []revision.Item, survey *revision.Inventory) Revi
 }
 
 // NewRevisionRunReport makes the report of what was done.
-func NewRevisionRunReport(results []revision.Result) RevisionRunReport {
-	r := RevisionRunReport{APIVersion: APIVersion, Kind: "RevisionRunReport", Items: []RevisionRun{}}
-	for _, one := range results {
-		if one.Phase != revision.Retained && one.Phase != revision.RolledBack {
-			one.Until = time.Time{} // it is gone, or was never given up
-		}
-		r.Items = append(r.Items, RevisionRun{
-			Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
-			Reason: one.Reason, Message: one.Message, RetainedUntil: orNull(one.Until), Item: one.Item,
-		})
-	}
-	return r
+func NewRevisionRunReport(items []*RevisionRun) RevisionRunReport {
+	return RevisionRunReport{APIVersion: APIVersion, Kind: "RevisionRunReport", Items: present(items)}
 }
 
 // Names are those of the items, as kubectl writes and reads them.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestRevisionText(t *testing.T) {
 		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Deferred, Reason: "Running", Message: "it runs"},
 	}
 	survey := &revision.Inventory{Droppable: []string{"v0"}, InUse: []revision.VersionUse{{Version: "v1", UsedBy: []string{"controllerrevision shop/b"}, Count: 6}}}
-	ran := NewRevisionRunReport([]revision.Result{
+	ran := reportOf([]revision.Result{
 		{Item: items[4], Phase: revision.Retained},
 		{Item: items[3]},
 		{Item: revision.Item{Namespace: "shop", Name: "b", Owner: vm, Reason: revision.ReasonRefused, Message: "denied", Action: revision.Upgrade}, Phase: revision.Failed},
@@ -166,6 +167,32 @@ func TestRevisionState(t *testing.T) {
 	for name, tc := range cases {
 		if got := stateOf(tc.result); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func reportOf(results []revision.Result) RevisionRunReport {
+	var items []*RevisionRun
+	for _, one := range results {
+		item := NewRevisionRun(one)
+		items = append(items, &item)
+	}
+	return NewRevisionRunReport(items)
+}
+
+// TestReportIsEncodedItemByItem: the text is that of the whole document.
+func TestReportIsEncodedItemByItem(t *testing.T) {
+	t.Parallel()
+	for name, results := range map[string][]revision.Result{
+		"none": nil,
+		"one":  {{Item: revision.Item{Namespace: "shop", Name: "a", Message: `a "b" <c> & [] "items": []`}, Phase: revision.Held}},
+		"two":  {{Item: revision.Item{Namespace: "shop", Name: "a"}, Phase: revision.Succeeded}, {Item: revision.Item{Namespace: "shop", Name: "b"}, Phase: revision.Failed}},
+	} {
+		r := reportOf(results)
+		r.DroppableVersions, r.DurationSeconds = []string{"v1"}, 1.5
+		var got, want bytes.Buffer
+		if err := errors.Join(Encode(&got, r), encode(&want, "", r)); err != nil || got.String() != want.String() {
+			t.Errorf("%s: %v, got\n%s\nwant\n%s", name, err, got.String(), want.String())
 		}
 	}
 }

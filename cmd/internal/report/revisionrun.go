@@ -16,7 +16,7 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 	if s.Wide {
 		t.header = append(t.header, "UNTIL")
 	}
-	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one RevisionRun) bool { return !one.Phase.problem() && !s.Wide })
+	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one *RevisionRun) bool { return !one.Phase.problem() && !s.Wide })
 	for _, one := range shown {
 		row := []cell{
 			revisionStates[one.Phase], {text: one.Namespace}, {text: ownerText(one.Owner)}, {text: orDash(one.Reason)},
@@ -32,7 +32,7 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 	}
 	var text strings.Builder
 	for _, one := range shown {
-		if one.Message == "" || one.RetainedUntil != nil || one.Phase == StateRetained {
+		if !one.remedied() {
 			continue
 		}
 		mark, tone := "!", attention
@@ -40,7 +40,7 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 			mark, tone = "✗", bad
 		}
 		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.paint(tone, mark+" "+orDash(one.Reason)+":"), one.Message)
-		if what := remedy.For(one.Item, s.Flags).Command; what != "" {
+		if what := remedy.For(*one.Item, s.Flags).Command; what != "" {
 			fmt.Fprintf(&text, "    → %s\n", what)
 		}
 	}

@@ -25,14 +25,18 @@ func ask(ctx context.Context, a *cli.App, s *session, items []revision.Item) err
 func end(ctx context.Context, a *cli.App, f cli.Output, p *pass, began time.Time) error {
 	r := p.report()
 	r.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
-	err := cli.WriteDocument(a.Streams.Out, f, r, r.Names(), func(w io.Writer) error {
+	var names []string
+	if f.Value == "name" {
+		names = r.Names()
+	}
+	err := cli.WriteDocument(a.Streams.Out, f, r, names, func(w io.Writer) error {
 		return report.WriteRevisionRun(w, a.Style(a.Streams.Out, f), r)
 	})
 	if err != nil {
 		return err
 	}
 	sayRetained(a, p)
-	code := runCode(p.counts, p.results)
+	code := runCode(p.counts, p.rows)
 	switch end := cli.Ended(ctx); {
 	case p.err == nil:
 		return cli.Exit(code)
@@ -75,9 +79,9 @@ const maxRollbackHints = 5
 // namespaces are those in which something is retained, in order.
 func (p *pass) namespaces() []string {
 	var all []string
-	for _, r := range p.results {
-		if r.Phase == revision.Retained && !slices.Contains(all, r.Namespace) {
-			all = append(all, r.Namespace)
+	for _, one := range p.rows {
+		if one.phase == revision.Retained && !slices.Contains(all, one.printed.Namespace) {
+			all = append(all, one.printed.Namespace)
 		}
 	}
 	return all
@@ -86,13 +90,13 @@ func (p *pass) namespaces() []string {
 // runCode: what failed was not written to, so that a run that did nothing
 // else was refused. What is kept for good, as asked for, is not pending. A reference that
 // names what is gone never is the end of a run, whatever else was done.
-func runCode(c revision.Counts, results []revision.Result) cli.Code {
+func runCode(c revision.Counts, rows []*row) cli.Code {
 	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.Held > 0
 	pending := c.Pending+c.Deferred+c.Held > 0
 	partial := c.Blocked+c.Failed > 0 && done
-	for _, r := range results {
-		pending = pending || r.Phase == revision.Retained && !r.Until.IsZero()
-		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling}, r.Reason)
+	for _, one := range rows {
+		pending = pending || one.phase == revision.Retained && one.printed.RetainedUntil != nil
+		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling}, one.printed.Reason)
 	}
 	switch {
 	case partial:

@@ -202,26 +202,34 @@ func (s *session) checkDefinitions(definitions map[schema.GroupResource]revision
 // whole cluster, which versions can be dropped.
 func (s *session) look(ctx context.Context) ([]revision.Item, *revision.Inventory, error) {
 	var items []revision.Item
+	survey, err := s.lookEach(ctx, func(i revision.Item) { items = append(items, i) })
+	return items, survey, err
+}
+
+// lookEach is the same, and keeps no item.
+func (s *session) lookEach(ctx context.Context, each func(revision.Item)) (*revision.Inventory, error) {
 	if s.scope.whole() {
 		survey, err := s.InventoryEach(ctx, func(i revision.Item) error {
-			items = append(items, i)
+			each(i)
 			return nil
 		})
 		if err != nil {
-			return nil, nil, s.explain(ctx, err)
+			return nil, s.explain(ctx, err)
 		}
-		return items, &survey, nil
+		return &survey, nil
 	}
+	found := false
 	for i, err := range s.Plan(ctx, s.scope.scope()) {
 		if err != nil {
-			return nil, nil, s.explain(ctx, err)
+			return nil, s.explain(ctx, err)
 		}
-		items = append(items, i)
+		found = true
+		each(i)
 	}
-	if len(items) == 0 {
-		return nil, nil, s.nothing(ctx)
+	if !found {
+		return nil, s.nothing(ctx)
 	}
-	return items, nil, nil
+	return nil, nil
 }
 
 // nothing: a namespace or a selector with a typo must not pass as "nothing left to

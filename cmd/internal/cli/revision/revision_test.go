@@ -64,7 +64,11 @@ func TestRevisionRunCode(t *testing.T) {
 		"a permission is missing":     {revision.Counts{Pending: 1}, []revision.Result{forbidden}, cli.Partial},
 	}
 	for name, tc := range cases {
-		if got := runCode(tc.counts, tc.results); got != tc.want {
+		var rows []*row
+		for _, r := range tc.results {
+			rows = append(rows, (&pass{}).newRow(r))
+		}
+		if got := runCode(tc.counts, rows); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -93,7 +97,7 @@ func TestHintsCanBePasted(t *testing.T) {
 	*a.Cluster.Impersonate, *a.Cluster.Context, *a.Cluster.ImpersonateGroup = "alice", "the lab", []string{"a", "b"}
 	p := &pass{}
 	for _, namespace := range []string{"edge", "shop", "shop"} {
-		p.results = append(p.results, revision.Result{Phase: revision.Retained, Item: revision.Item{Namespace: namespace, Until: time.Unix(1, 0)}})
+		p.rows = append(p.rows, p.newRow(revision.Result{Phase: revision.Retained, Item: revision.Item{Namespace: namespace, Until: time.Unix(1, 0)}}))
 	}
 	sayRetained(a, p)
 	for _, want := range []string{

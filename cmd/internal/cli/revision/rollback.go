@@ -134,17 +134,19 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	p := &pass{session: s}
 	said := o.SayEnding(ctx)
 	steps.begin("rolling back", len(meant))
-	p.results, p.err = s.Advance(ctx, o.namespace, wishes)
+	var results []revision.Result
+	results, p.err = s.Advance(ctx, o.namespace, wishes)
 	steps.end()
 	said()
-	for _, r := range p.results {
+	for _, r := range results {
 		action := revision.Action("")
 		if report.Waits(r) {
 			action = revision.Deferred
 		}
 		p.counts.Add(action, r.Phase)
+		p.rows = append(p.rows, p.newRow(r))
 	}
-	if err := o.unknown(items, p.results); err != nil {
+	if err := o.unknown(items, results); err != nil {
 		return err
 	}
 	return end(ctx, o.App, o.output, p, began)

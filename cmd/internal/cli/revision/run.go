@@ -1,10 +1,8 @@
 package revision
 
 import (
-	"cmp"
 	"context"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -125,16 +123,22 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items, survey, err := s.look(ctx)
+	p := &pass{session: s}
+	var items []revision.Item // for a question, or in place of a run
+	p.survey, err = s.lookEach(ctx, func(i revision.Item) {
+		p.plan(i)
+		if !o.yes || !changes {
+			items = append(items, i)
+		}
+	})
 	if err != nil {
 		return err
 	}
-	todo := would(items)
 	if !changes {
-		return o.sayDryRun(items)
+		return o.sayDryRun(p, items)
 	}
-	if len(todo) > 0 {
-		if err := s.missing(ctx, todo[0].Namespace); err != nil {
+	if len(p.todo) > 0 {
+		if err := s.missing(ctx, p.todo[0]); err != nil {
 			return cli.Refuse(err)
 		}
 		if !o.yes {
@@ -143,9 +147,9 @@ func (o *runOptions) run(ctx context.Context) error {
 			}
 		}
 	}
-	p := &pass{session: s, before: items, survey: survey}
+	items = nil
 	said := o.SayEnding(ctx)
-	steps.begin("advancing", len(todo))
+	steps.begin("advancing", p.begins)
 	p.run(ctx)
 	steps.end()
 	if o.wait {
@@ -156,8 +160,7 @@ func (o *runOptions) run(ctx context.Context) error {
 }
 
 // sayDryRun prints what a run would report, of which nothing has happened.
-func (o *runOptions) sayDryRun(items []revision.Item) error {
-	p := &pass{before: items}
+func (o *runOptions) sayDryRun(p *pass, items []revision.Item) error {
 	p.tally()
 	r := p.report()
 	err := cli.WriteDocument(o.Streams.Out, o.output, r, r.Names(), func(w io.Writer) error {
@@ -167,110 +170,6 @@ func (o *runOptions) sayDryRun(items []revision.Item) error {
 		return err
 	}
 	return cli.Exit(planCode(items, nil))
-}
-
-// pass is a run over a scope, and what is known of it.
-type pass struct {
-	session *session
-	before  []revision.Item            // as planned
-	became  map[string]revision.Result // by namespace and name
-	counts  revision.Counts
-	results []revision.Result
-	survey  *revision.Inventory
-	err     error
-}
-
-// run does what can be done now.
-func (p *pass) run(ctx context.Context) {
-	p.became = map[string]revision.Result{}
-	var total revision.Report
-	total, p.err = p.session.Run(ctx, p.session.scope.scope(), func(r revision.Result) { p.became[r.Namespace+"/"+r.Name] = r })
-	p.tally()
-	if p.err == nil {
-		p.counts = total.Counts // of what it saw, which is later than the plan
-	}
-	if p.err == nil && p.session.scope.whole() {
-		var after revision.Inventory
-		if after, p.err = p.session.InventoryEach(ctx, p.dangling); p.err == nil {
-			p.survey = &after
-		}
-	}
-}
-
-// dangling adds references that came meanwhile to a revision that is gone, also to one that
-// this run has removed.
-func (p *pass) dangling(i revision.Item) error {
-	if i.Reason != revision.ReasonSourceGone {
-		return nil
-	}
-	now := revision.Result{Item: i}
-	at := slices.IndexFunc(p.results, func(r revision.Result) bool { return r.Namespace == i.Namespace && r.Name == i.Name })
-	switch {
-	case at < 0:
-		p.results = append(p.results, now)
-	case p.results[at].Phase == revision.Succeeded:
-		p.results[at] = now
-		p.counts.Succeeded, p.counts.Discovered = p.counts.Succeeded-1, p.counts.Discovered-1
-	default:
-		return nil
-	}
-	p.counts.Add(i.Action, now.Phase)
-	return nil
-}
-
-// tally says of each revision that is not at the target what became of it, or why
-// nothing did.
-func (p *pass) tally() {
-	p.results, p.counts = nil, revision.Counts{}
-	planned := map[string]bool{}
-	add := func(r revision.Result) {
-		p.counts.Add(r.Action, r.Phase)
-		if r.Action != revision.UpToDate && r.Action != revision.Unreferenced || r.Phase == revision.Retained {
-			p.results = append(p.results, r)
-		}
-	}
-	for _, i := range p.before {
-		key := i.Namespace + "/" + i.Name
-		planned[key] = true
-		r, tried := p.became[key]
-		if !tried {
-			r = revision.Result{Item: i}
-			if i.Reason == revision.ReasonRetained {
-				r.Phase = revision.Retained
-			}
-		}
-		add(r)
-	}
-	for key, r := range p.became { // what came since the plan
-		if !planned[key] {
-			add(r)
-		}
-	}
-	slices.SortStableFunc(p.results, func(a, b revision.Result) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-}
-
-func (p *pass) report() report.RevisionRunReport {
-	r := report.NewRevisionRunReport(p.results)
-	r.Counts = p.counts
-	if p.survey != nil {
-		r.DroppableVersions = p.survey.Droppable
-	}
-	return r
-}
-
-// kept are the revisions that a later run removes, and when it can remove the last: after
-// an upgrade the old ones, after a rollback the new ones.
-func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
-	for _, r := range p.results {
-		if r.Phase == phase && !r.Until.IsZero() {
-			if n++; r.Until.After(until) {
-				until = r.Until
-			}
-		}
-	}
-	return n, until
 }
 
 // waitOut waits until nothing is retained any more.

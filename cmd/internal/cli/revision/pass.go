@@ -1,0 +1,167 @@
+package revision
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// pass is a run over a scope, and what is known of it. Of each revision it keeps what the
+// report prints: a cluster has tens of thousands.
+type pass struct {
+	session *session
+	rows    []*row          // of revisions that are not at the target, in order
+	others  revision.Counts // of those that are
+	counts  revision.Counts
+	todo    []string // the namespaces in which revisions are to be upgraded
+	begins  int      // how many of them there are
+	survey  *revision.Inventory
+	err     error
+	texts   map[string]string // equal texts are kept once
+}
+
+// row is what is known of one revision.
+type row struct {
+	printed report.RevisionRun
+	action  revision.Action
+	phase   revision.Phase
+}
+
+func (p *pass) newRow(r revision.Result) *row {
+	one := &row{printed: report.NewRevisionRun(r), action: r.Action, phase: r.Phase}
+	one.printed.Namespace, one.printed.Message = p.text(one.printed.Namespace), p.text(one.printed.Message)
+	return one
+}
+
+func (p *pass) text(s string) string {
+	if known, ok := p.texts[s]; ok {
+		return known
+	}
+	if p.texts == nil {
+		p.texts = map[string]string{}
+	}
+	p.texts[s] = s
+	return s
+}
+
+// plan adds what a scan before the run found, in the order of namespaces and names.
+func (p *pass) plan(i revision.Item) {
+	r := revision.Result{Item: i}
+	if i.Reason == revision.ReasonRetained {
+		r.Phase = revision.Retained
+	}
+	if i.Action == revision.Upgrade || i.Action == revision.Relabel {
+		p.begins++
+		if n := len(p.todo); n == 0 || p.todo[n-1] != i.Namespace {
+			p.todo = append(p.todo, p.text(i.Namespace))
+		}
+	}
+	one := p.newRow(r)
+	if one.atTarget() {
+		p.others.Add(one.action, one.phase)
+		return
+	}
+	p.rows = append(p.rows, one)
+}
+
+// atTarget tells revisions that are counted, and have no row.
+func (one *row) atTarget() bool {
+	return (one.action == revision.UpToDate || one.action == revision.Unreferenced) && one.phase != revision.Retained
+}
+
+// run does what can be done now.
+func (p *pass) run(ctx context.Context) {
+	var total revision.Report
+	var late []*row // what came since the plan
+	total, p.err = p.session.Run(ctx, p.session.scope.scope(), func(r revision.Result) {
+		if at, planned := p.find(r.Namespace, r.Name); planned {
+			p.rows[at] = p.newRow(r)
+		} else {
+			late = append(late, p.newRow(r))
+		}
+	})
+	p.rows = append(p.rows, late...)
+	p.tally()
+	if p.err == nil {
+		p.counts = total.Counts // of what it saw, which is later than the plan
+	}
+	if p.err == nil && p.session.scope.whole() {
+		var after revision.Inventory
+		if after, p.err = p.session.InventoryEach(ctx, p.dangling); p.err == nil {
+			p.survey = &after
+		}
+	}
+}
+
+func (p *pass) find(namespace, name string) (int, bool) {
+	return slices.BinarySearchFunc(p.rows, report.RevisionRun{Namespace: namespace, Name: name}, func(one *row, by report.RevisionRun) int {
+		return cmp.Or(cmp.Compare(one.printed.Namespace, by.Namespace), cmp.Compare(one.printed.Name, by.Name))
+	})
+}
+
+// dangling adds references that came meanwhile to a revision that is gone, also to one that
+// this run has removed.
+func (p *pass) dangling(i revision.Item) error {
+	if i.Reason != revision.ReasonSourceGone {
+		return nil
+	}
+	now := p.newRow(revision.Result{Item: i})
+	switch at, found := p.find(i.Namespace, i.Name); {
+	case !found:
+		p.rows = slices.Insert(p.rows, at, now)
+	case p.rows[at].phase == revision.Succeeded:
+		p.rows[at] = now
+		p.counts.Succeeded, p.counts.Discovered = p.counts.Succeeded-1, p.counts.Discovered-1
+	default:
+		return nil
+	}
+	p.counts.Add(now.action, now.phase)
+	return nil
+}
+
+// tally counts all revisions, and leaves rows of those that are not at the target, in order.
+func (p *pass) tally() {
+	slices.SortStableFunc(p.rows, func(a, b *row) int {
+		return cmp.Or(cmp.Compare(a.printed.Namespace, b.printed.Namespace), cmp.Compare(a.printed.Name, b.printed.Name))
+	})
+	p.rows = slices.DeleteFunc(p.rows, func(one *row) bool {
+		if one.atTarget() {
+			p.others.Add(one.action, one.phase)
+		}
+		return one.atTarget()
+	})
+	p.counts = p.others
+	for _, one := range p.rows {
+		p.counts.Add(one.action, one.phase)
+	}
+}
+
+func (p *pass) report() report.RevisionRunReport {
+	items := make([]*report.RevisionRun, len(p.rows))
+	for i, one := range p.rows {
+		items[i] = &one.printed
+	}
+	r := report.NewRevisionRunReport(items)
+	r.Counts = p.counts
+	if p.survey != nil {
+		r.DroppableVersions = p.survey.Droppable
+	}
+	return r
+}
+
+// kept are the revisions that a later run removes, and when it can remove the last: after
+// an upgrade the old ones, after a rollback the new ones.
+func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
+	for _, one := range p.rows {
+		if one.phase == phase && one.printed.RetainedUntil != nil {
+			if n++; one.printed.RetainedUntil.After(until) {
+				until = *one.printed.RetainedUntil
+			}
+		}
+	}
+	return n, until
+}

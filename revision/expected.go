@@ -12,27 +12,27 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// expectedTypeOf is what all references take a revision for, and the contradiction if
+// expectedTypeOf is the type that all references expect of a revision, and the contradiction if
 // they don't agree.
 func expectedTypeOf(references []reference.Reference) (reference.ExpectedType, string) {
-	var claim reference.ExpectedType
+	var expected reference.ExpectedType
 	var by *reference.Referrer
 	for _, r := range references {
 		switch {
-		case r.Expected.Kind == "", r.ImpliedBy != "" && claim.Kind != "":
-		case claim.Kind == "":
-			claim, by = r.Expected, r.Referrer
-		case claim.Kind != r.Expected.Kind:
-			return claim, fmt.Sprintf("%s %s takes it for a %s, %s %s for a %s",
-				by.Kind, by.Name, claim.Kind, r.Referrer.Kind, r.Referrer.Name, r.Expected.Kind)
+		case r.Expected.Kind == "", r.ImpliedBy != "" && expected.Kind != "":
+		case expected.Kind == "":
+			expected, by = r.Expected, r.Referrer
+		case expected.Kind != r.Expected.Kind:
+			return expected, fmt.Sprintf("%s %s takes it for a %s, %s %s for a %s",
+				by.Kind, by.Name, expected.Kind, r.Referrer.Kind, r.Referrer.Name, r.Expected.Kind)
 		}
 	}
-	return claim, ""
+	return expected, ""
 }
 
-// controllerFor is who is to own the successor of a revision without a controller, as
-// backups bring them back: who refers to it, is called as its name begins, and is of a
-// kind that owns revisions.
+// controllerFor is the object to own the replacement of a revision without a controller, as
+// backups restore them: the one object that refers to it, whose name its name begins with, and
+// whose kind owns revisions.
 func controllerFor(r *appsv1.ControllerRevision, references []reference.Reference, owners []OwnerType) *reference.Referrer {
 	if metav1.GetControllerOfNoCopy(r) != nil {
 		return nil

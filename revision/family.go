@@ -42,22 +42,22 @@ func (e *ConversionError) Error() string {
 	return fmt.Sprintf("there is no conversion from %s to %s", e.From, e.To)
 }
 
-// Family is one kind of stashed objects: who refers to them, how their data is
-// read and converted, and how their revisions are called. It does no I/O and
+// Family is one kind of stored objects: which objects refer to them, how their data is
+// read and converted, and how their revisions are named. It does no I/O and
 // decides nothing about upgrades.
 type Family interface {
 	// Describe says what is known without looking at a cluster.
 	Describe() Description
-	// Decode reads a revision. Where its data does not say what it is, claim does,
-	// which is what a reference takes it for; it is empty for a revision that nobody
-	// refers to, and the object may be without a kind then. ErrForeign where it is
-	// none of the family's; any other error where it is, and can't be read.
-	Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (StoredObject, error)
-	// Convert carries a stash to a version, or is a ConversionError. What that version does not know is
-	// carried through and is among the losses, beside those of the stash that is
-	// given, which is not changed.
+	// Decode reads a revision. Where its data does not say its type, the type that a
+	// reference expects does; that is empty where no object refers to the revision, and the
+	// object may be without a kind then. It returns ErrNotInFamily where the revision is none of
+	// the family's; any other error where it is, and can't be read.
+	Decode(r *appsv1.ControllerRevision, expected reference.ExpectedType) (StoredObject, error)
+	// Convert converts an object to a version, or returns a ConversionError. Fields that the
+	// version does not know are kept and are among the losses, beside those of the given object,
+	// which is not changed.
 	Convert(s StoredObject, version string) (StoredObject, error)
-	// Compose is the revision that holds a stash in place of old: its name, labels
+	// Compose is the revision that stores an object in place of old: its name, labels
 	// and data as the software that the family belongs to writes them, and nothing
 	// else. Its name begins with the name of old's controller, as old's does.
 	Compose(old *appsv1.ControllerRevision, s StoredObject) (*appsv1.ControllerRevision, error)
@@ -67,11 +67,11 @@ type Family interface {
 type Description struct {
 	// Name is what specs and flags call it.
 	Name string
-	// Versions that a stash may speak, oldest first.
+	// Versions that objects may be stored at, oldest first.
 	Versions []string
-	// Targets are the versions that stashes at older ones can be converted to, oldest first.
+	// Targets are the versions that objects at older ones can be converted to, oldest first.
 	Targets []string
-	// Resources of the kinds that are stashed.
+	// Resources of the stored kinds.
 	Resources []schema.GroupResource
 	// Referrers are the resources whose objects refer to revisions, all of them: a
 	// reference that is not looked for can be lost.
@@ -98,7 +98,7 @@ func (d Description) allTypes() []reference.Type { return slices.Concat(d.Referr
 type StoredObject struct {
 	// Form is how the data is laid out, in the family's words.
 	Form string
-	// Version of the API that the object speaks, without its group.
+	// Version of the API that the object is stored at, without its group.
 	Version string
 	// Resource is the object's resource, whose storage version upgrades aim at.
 	Resource schema.GroupResource

@@ -17,11 +17,11 @@ type Fix struct {
 	Owners []metav1.OwnerReference
 	// Labels are to be given a value each.
 	Labels []string
-	// Targets are served, and stashes at older versions can be converted to them.
+	// Targets are served, and objects at older versions can be converted to them.
 	Targets []string
 }
 
-// owners are those who refer to a revision and may be its controller.
+// owners are the referrers of a revision that may be its controller.
 func (f facts) owners() []metav1.OwnerReference {
 	var all []metav1.OwnerReference
 	var seen []*reference.Referrer
@@ -39,7 +39,7 @@ func (f facts) owners() []metav1.OwnerReference {
 // maxNamed bounds how many referrers a message names.
 const maxNamed = 5
 
-// named says who refers to a revision.
+// named says which objects refer to a revision.
 func named(references []reference.Reference) string {
 	var all []string
 	for _, r := range references {
@@ -63,7 +63,7 @@ func (j decision) unowned(f facts) decision {
 	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
 }
 
-// unconvertible says why nothing can be made of a stash.
+// unconvertible says why an object can't be converted.
 func (j decision) unconvertible(f facts, s StoredObject, err error) decision {
 	var missing *MissingLabelsError
 	var none *ConversionError
@@ -75,7 +75,7 @@ func (j decision) unconvertible(f facts, s StoredObject, err error) decision {
 		j.Fix.Labels = missing.Labels
 		return j.with(Blocked, ReasonLabelsMissing, missing.Error())
 	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.policy.Target == ""):
-		return j.with(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the definition stores %s, and this release converts %s to %s",
+		return j.with(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the CRD stores %s, and this release converts %s to %s",
 			s.Version, f.crds[s.Resource].StorageVersion, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
 	case errors.As(err, &none):
 		j.Fix.Targets = f.crds[s.Resource].Reachable(known.Targets)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// VersionCount is how many stashes speak a version, in one form.
+// VersionCount is how many objects are stored at a version, in one form.
 type VersionCount struct {
 	Version string `json:"version"`
 	Form    string `json:"form"`
@@ -19,7 +19,7 @@ type VersionCount struct {
 
 // Inventory is at which versions anything is left in a whole cluster.
 type Inventory struct {
-	// VersionCounts counts every stash, also those that nobody refers to.
+	// VersionCounts counts every stored object, also those without a reference.
 	VersionCounts []VersionCount `json:"versionCounts"`
 	// Droppable are the versions of the family at which nothing is left, but for
 	// those that upgrades aim at.
@@ -30,12 +30,12 @@ type Inventory struct {
 	UnknownStorageVersions []string `json:"unknownStorageVersions,omitempty"`
 }
 
-// UnknownStorageVersions are the versions that definitions store and that a family does not know: the
-// software that it belongs to is newer than this release. Stashes are upgraded to the
+// UnknownStorageVersions are the versions that CRDs store and that a family does not know: the
+// software that it belongs to is newer than this release. Objects are upgraded to the
 // newest version that they can be converted to, if that software still serves it.
-func UnknownStorageVersions(d Description, definitions map[schema.GroupResource]CRD) []string {
+func UnknownStorageVersions(d Description, crds map[schema.GroupResource]CRD) []string {
 	found := map[string]bool{}
-	for _, one := range definitions {
+	for _, one := range crds {
 		if one.Found && !slices.Contains(d.Versions, one.StorageVersion) {
 			found[one.StorageVersion] = true
 		}
@@ -54,14 +54,14 @@ type VersionUse struct {
 // maxUsers that a held version names.
 const maxUsers = 5
 
-// Inventory reads all stashes of the cluster, and the definitions' storedVersions. A
-// list that the API server refuses is an error: a version that nobody could look
+// Inventory reads all stored objects of the cluster, and the CRDs' storedVersions. A
+// list that the API server refuses is an error: a version that no client could look
 // for is not droppable.
 func (u *Upgrader) Inventory(ctx context.Context) (Inventory, error) {
 	return u.InventoryEach(ctx, nil)
 }
 
-// InventoryEach is a survey that is a plan of the whole cluster as well: each, if given,
+// InventoryEach is an inventory that is a plan of the whole cluster as well: each, if given,
 // is called with every item, so that both come of one scan. Its first error ends the
 // scan.
 func (u *Upgrader) InventoryEach(ctx context.Context, each func(Item) error) (Inventory, error) {
@@ -80,14 +80,14 @@ func (u *Upgrader) InventoryEach(ctx context.Context, each func(Item) error) (In
 			}
 		}
 	}
-	definitions, err := u.CRDs(ctx)
+	crds, err := u.CRDs(ctx)
 	if err != nil {
 		return Inventory{}, err
 	}
-	s.crds(definitions)
-	survey := s.end()
-	survey.UnknownStorageVersions = UnknownStorageVersions(u.family.Describe(), definitions)
-	return survey, nil
+	s.crds(crds)
+	inventory := s.end()
+	inventory.UnknownStorageVersions = UnknownStorageVersions(u.family.Describe(), crds)
+	return inventory, nil
 }
 
 // inventoryBuilder counts.
@@ -95,7 +95,7 @@ type inventoryBuilder struct {
 	versions       []string
 	counts         map[VersionCount]int64
 	inUse          map[string]*VersionUse
-	targets        map[string]bool // that definitions store
+	targets        map[string]bool // that CRDs store
 	upgradeTargets map[string]bool // that upgrades aim at
 }
 
@@ -103,12 +103,12 @@ func newInventoryBuilder(versions []string) *inventoryBuilder {
 	return &inventoryBuilder{versions: versions, counts: map[VersionCount]int64{}, inUse: map[string]*VersionUse{}, targets: map[string]bool{}, upgradeTargets: map[string]bool{}}
 }
 
-// item counts a stash. One that nobody can read may speak any version.
+// item counts a stored object. One that can't be read may be at any version.
 func (s *inventoryBuilder) item(i Item) {
 	name := "controllerrevision " + i.Namespace + "/" + i.Name
 	if i.Version == "" {
 		if i.UID == "" {
-			return // nothing is stashed there
+			return // nothing is stored there
 		}
 		for _, v := range s.versions {
 			s.use(v, name+" (which can't be read)")
@@ -147,12 +147,12 @@ func (s *inventoryBuilder) use(version, by string) {
 }
 
 func (s *inventoryBuilder) end() Inventory {
-	survey := Inventory{Droppable: []string{}}
+	inventory := Inventory{Droppable: []string{}}
 	for key, n := range s.counts {
 		key.Count = n
-		survey.VersionCounts = append(survey.VersionCounts, key)
+		inventory.VersionCounts = append(inventory.VersionCounts, key)
 	}
-	slices.SortFunc(survey.VersionCounts, func(a, b VersionCount) int {
+	slices.SortFunc(inventory.VersionCounts, func(a, b VersionCount) int {
 		if by := strings.Compare(a.Version, b.Version); by != 0 {
 			return by
 		}
@@ -162,16 +162,16 @@ func (s *inventoryBuilder) end() Inventory {
 		switch h := s.inUse[v]; {
 		case s.targets[v], h == nil && s.upgradeTargets[v]:
 		case h == nil:
-			survey.Droppable = append(survey.Droppable, v)
+			inventory.Droppable = append(inventory.Droppable, v)
 		default:
-			survey.InUse = append(survey.InUse, *h)
+			inventory.InUse = append(inventory.InUse, *h)
 			delete(s.inUse, v)
 		}
 	}
 	for _, v := range slices.Sorted(maps.Keys(s.inUse)) {
 		if !s.targets[v] && !slices.Contains(s.versions, v) {
-			survey.InUse = append(survey.InUse, *s.inUse[v])
+			inventory.InUse = append(inventory.InUse, *s.inUse[v])
 		}
 	}
-	return survey
+	return inventory
 }

@@ -21,23 +21,23 @@ import (
 // Annotations are how an upgrade remembers itself: on the revisions, where every
 // process that goes on with it reads them, the manager and the command line alike.
 const (
-	// FromAnnotation and FromUIDAnnotation name, on a successor, its source.
+	// FromAnnotation and FromUIDAnnotation name, on a replacement, its source.
 	FromAnnotation    = "godwit.dev/upgraded-from"
 	FromUIDAnnotation = "godwit.dev/upgraded-from-uid"
-	// AlsoFromPrefix is that of annotations that name, on a successor of several, its
+	// AlsoFromPrefix is that of annotations that name, on a replacement of several, its
 	// other sources; the rest of the key is a source's UID.
 	AlsoFromPrefix = "also-upgraded-from.godwit.dev/"
-	// ToAnnotation names, on a source that nobody refers to any more, its successor.
+	// ToAnnotation names, on a source that no object refers to any more, its replacement.
 	ToAnnotation = "godwit.dev/upgraded-to"
-	// UnreferencedAnnotation is since when nobody does, in RFC 3339. After a rollback it is
-	// on the successor.
+	// UnreferencedAnnotation is since when no object does, in RFC 3339. After a rollback it is
+	// on the replacement.
 	UnreferencedAnnotation = "godwit.dev/unreferenced-since"
 	// RolledBackAnnotation is, on a source, when a rollback to it was asked for, in RFC
-	// 3339. ToAnnotation then names the revision that references were led away from.
+	// 3339. ToAnnotation then names the revision that references were repointed from.
 	RolledBackAnnotation = "godwit.dev/rolled-back-at"
 )
 
-// notedReplacement names the successor of a source that nobody refers to.
+// notedReplacement names the replacement of a source that no object refers to.
 func notedReplacement(r *appsv1.ControllerRevision) string { return r.Annotations[ToAnnotation] }
 
 // unreferencedSince is when the last reference was found gone; zero if that was
@@ -50,12 +50,12 @@ func unreferencedSince(r *appsv1.ControllerRevision) time.Time {
 	return t
 }
 
-// sourceOf is a successor's source.
+// sourceOf is a replacement's first source.
 func sourceOf(r *appsv1.ControllerRevision) (name string, uid types.UID) {
 	return r.Annotations[FromAnnotation], types.UID(r.Annotations[FromUIDAnnotation])
 }
 
-// sourcesOf are all sources of a successor.
+// sourcesOf are all sources of a replacement.
 func sourcesOf(r *appsv1.ControllerRevision) map[types.UID]string {
 	all := map[types.UID]string{}
 	if name, uid := sourceOf(r); name != "" {
@@ -87,8 +87,8 @@ func newReplacement(composed, from *appsv1.ControllerRevision, adopter *referenc
 	return r
 }
 
-// suffixed is the name to take where the name of a successor is taken. It follows
-// from what the successor holds, so that whoever comes again finds it.
+// suffixed is the name to take where the name of a replacement is taken. It follows
+// from what the replacement holds, so that the next pass finds it.
 func suffixed(want *appsv1.ControllerRevision) string {
 	digest := sha256.New()
 	digest.Write(want.Data.Raw)
@@ -120,7 +120,7 @@ func Hash(r *appsv1.ControllerRevision) string {
 	}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // which is Go's own way, and nobody else's
+	e.SetEscapeHTML(false) // which is Go's own way
 	if err := e.Encode(data); err != nil {
 		return ""
 	}

@@ -42,11 +42,11 @@ func (a absence) decide(i Item) (Item, bool) {
 func missing(namespace, name string, references []reference.Reference, replacements []replacementRef) Item {
 	i := Item{Namespace: namespace, Name: name, References: referenceStatuses(references, "")}
 	if len(replacements) == 1 {
-		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+replacements[0].name+" has taken its place"
+		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+replacements[0].name+" has replaced it"
 		return i
 	}
 	i.Action, i.Reason = Blocked, ReasonSourceGone
-	i.Message = "it is gone, and nothing says what it held: restore it from a backup, or have its holders refer to something else"
+	i.Message = "it is gone, and nothing says what it held: restore it from a backup, or change the references to it"
 	return i
 }
 
@@ -162,18 +162,18 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 		}
 		switch {
 		case replacement != nil && len(references) > 0 && s.OwnerGone(replacement):
-			u.setStatus(Failed, ReasonOwnerGone, "it is gone, and "+replacement.Name+", which has taken its place, goes with a controller that is gone, too")
+			u.setStatus(Failed, ReasonOwnerGone, "it is gone, and "+replacement.Name+", which has replaced it, has a controller that is gone, too")
 			return nil
 		case replacement != nil:
 			u.setReplacement(replacement)
 			return c.created(ctx, s, u)
 		}
 	case len(references) == 0 && u.request.UID == "": // no pass has ever seen it
-		u.setStatus(Failed, ReasonSourceGone, fmt.Sprintf("there is no controllerrevision %s/%s, and nobody refers to one: see kubectl get controllerrevisions -n %s",
+		u.setStatus(Failed, ReasonSourceGone, fmt.Sprintf("there is no controllerrevision %s/%s, and no object refers to one: see kubectl get controllerrevisions -n %s",
 			u.GetNamespace(), u.GetName(), u.GetNamespace()))
 		return nil
 	case len(references) == 0:
-		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
+		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object refers to it")
 		return nil
 	}
 	return c.absent(ctx, s, u, references)
@@ -189,7 +189,7 @@ func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references
 	i, more := a.decide(missing(u.GetNamespace(), u.GetName(), references, nil))
 	switch {
 	case !more:
-		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and nobody refers to it")
+		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object refers to it")
 	case i.Reason == ReasonTerminating:
 		u.setStatus(Skipped, i.Reason, i.Message)
 	case i.Action == Deferred:

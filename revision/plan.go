@@ -17,18 +17,18 @@ import (
 type Action string
 
 const (
-	// UpToDate: it is at the target version, and labelled so.
+	// UpToDate means that data and labels are at the target version.
 	UpToDate Action = "UpToDate"
-	// Relabel: its data is at the target version, its labels say something else.
+	// Relabel means that the data is at the target version, and the labels are not.
 	Relabel Action = "Relabel"
-	// Upgrade: a revision at the target version is to take its place, or has taken
-	// it and this one is kept for a while.
+	// Upgrade means that a revision at the target version is to replace it, or has replaced it
+	// and this one is retained.
 	Upgrade Action = "Upgrade"
-	// Deferred: not now; time or somebody's doing cures it.
+	// Deferred means that the upgrade waits for a referrer or for another client.
 	Deferred Action = "Deferred"
-	// Blocked: somebody has to decide or to repair something.
+	// Blocked means that user action is required.
 	Blocked Action = "Blocked"
-	// Unreferenced: nobody refers to it.
+	// Unreferenced means that no object refers to it.
 	Unreferenced Action = "Unreferenced"
 	// Unmanaged: it is none of the family.
 	Unmanaged Action = "Unmanaged"
@@ -36,11 +36,11 @@ const (
 
 // Reasons of items.
 const (
-	// ReasonRunning: something runs by it, and the policy is to wait.
+	// ReasonRunning means that a running object uses the revision, and that the policy is to wait.
 	ReasonRunning = "Running"
-	// ReasonReferrerNotReady: a holder is not to be touched yet, as a snapshot being taken.
+	// ReasonReferrerNotReady means that a referrer must not be written yet, such as a snapshot that is being taken.
 	ReasonReferrerNotReady = "ReferrerNotReady"
-	// ReasonConflictingTypes: holders take it for different kinds.
+	// ReasonConflictingTypes means that references expect different kinds of object in it.
 	ReasonConflictingTypes = "ConflictingTypes"
 	// ReasonUndecodable: the data can't be read.
 	ReasonUndecodable = "Undecodable"
@@ -49,7 +49,7 @@ const (
 	ReasonUnknownVersion = "UnknownVersion"
 	// ReasonLabelsMissing means that nothing says of which object the data is a copy.
 	ReasonLabelsMissing = "LabelsMissing"
-	// ReasonUnexpectedOwner means that the controller is of a kind that owns no stashes.
+	// ReasonUnexpectedOwner means that the controller is of a kind that owns no revisions of the family.
 	ReasonUnexpectedOwner = "UnexpectedOwner"
 	// ReasonUnconvertible: the data can be read, but not carried to the target.
 	ReasonUnconvertible = "Unconvertible"
@@ -58,33 +58,33 @@ const (
 	// ReasonTargetNotServed means that no data can be converted to the target version, or
 	// that the API server does not serve it.
 	ReasonTargetNotServed = "TargetNotServed"
-	// ReasonCRDNotFound: the stashed object's kind is not installed.
+	// ReasonCRDNotFound means that the CRD of the stored object is not installed.
 	ReasonCRDNotFound = "CRDNotFound"
-	// ReasonRetained: another has taken its place, and it is kept for a while.
+	// ReasonRetained means that another revision has replaced it, and that it is kept for the retention.
 	ReasonRetained = "Retained"
 	// ReasonTerminating: it is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonSourceGone: references name it, and there is no such revision.
 	ReasonSourceGone = "SourceGone"
-	// ReasonReplacementGone: what took its place is gone.
+	// ReasonReplacementGone means that the revision which replaced it is gone.
 	ReasonReplacementGone = "ReplacementGone"
 	// ReasonReplaced: another revision has its name now.
 	ReasonReplaced = "Replaced"
-	// ReasonNameTaken: a revision of the successor's name holds something else.
+	// ReasonNameTaken means that a revision of the replacement's name holds something else.
 	ReasonNameTaken = "NameTaken"
-	// ReasonChanged: something was written by somebody else in between.
+	// ReasonChanged means that another client wrote an object in between.
 	ReasonChanged = "Changed"
 	// ReasonDangling: a reference names a revision that is gone, and could not be
 	// repointed.
 	ReasonDangling = "DanglingReference"
-	// ReasonReferenced: somebody refers to the source.
+	// ReasonReferenced means that an object refers to the source.
 	ReasonReferenced = "Referenced"
 	// ReasonRefused means that the API server refuses a write, and would refuse it again:
 	// an admission policy or a webhook denies it, or a permission is missing.
 	ReasonRefused = "Refused"
 	// ReasonUnanswered: the API server could not be asked.
 	ReasonUnanswered = "Unanswered"
-	// ReasonForbidden: a right is missing without which nobody can say who refers to what.
+	// ReasonForbidden means that a permission to read is missing, so that references may be unknown.
 	ReasonForbidden = "Forbidden"
 	// ReasonKept: the policy is to keep sources.
 	ReasonKept = "Kept"
@@ -93,9 +93,9 @@ const (
 	// ReasonRolledBack: references were repointed to the revision by a rollback, and no
 	// trigger upgrades it again.
 	ReasonRolledBack = "RolledBack"
-	// ReasonNoController: nobody owns it, so that nobody would own its successor.
+	// ReasonNoController means that it has no controller, so that its replacement would have none.
 	ReasonNoController = "NoController"
-	// ReasonOwnerGone: its controller is gone, and takes it along, and its successor.
+	// ReasonOwnerGone means that its controller is deleted: both revisions will be garbage-collected.
 	ReasonOwnerGone = "OwnerGone"
 	// ReasonNotInFamily: it holds nothing of the family.
 	ReasonNotInFamily = "NotInFamily"
@@ -106,13 +106,13 @@ const (
 	ReasonRestoreConflict = "RestoreConflict"
 )
 
-// OnRunning says what becomes of a revision that something runs by.
+// OnRunning says what happens to a revision that a running object uses.
 type OnRunning string
 
 const (
-	// Defer leaves it as it is until nothing runs by it.
+	// Defer leaves it as it is until no running object uses it.
 	Defer OnRunning = "Defer"
-	// Hold upgrades it, and keeps the source until nothing runs by it.
+	// Hold upgrades it, and keeps the source until no running object uses it.
 	Hold OnRunning = "Hold"
 )
 
@@ -125,7 +125,7 @@ const DefaultRetention = time.Hour
 
 // Policy is what people decide about upgrades. The zero value works.
 type Policy struct {
-	// Target is a version; empty means the storage version of the definition.
+	// Target is a version; empty means the storage version of the CRD.
 	Target string
 	// OnRunning defaults to [Defer].
 	OnRunning OnRunning
@@ -146,7 +146,7 @@ func (p Policy) retention() time.Duration {
 	return max(p.Retention, MinRetention)
 }
 
-// CRD is what the API server says about a stashed object's resource.
+// CRD is what the API server says about the CRD of a stored object.
 type CRD struct {
 	Found          bool
 	StorageVersion string
@@ -155,19 +155,19 @@ type CRD struct {
 	StoredVersions []string
 }
 
-// ReferenceStatus is a reference, for people.
+// ReferenceStatus is a reference, as reports print it.
 type ReferenceStatus struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Path      string `json:"path"`
-	// State is New where the place names what it is to name: a revision at the target
+	// State is New where the field names what it is to name: a revision at the target
 	// version. Old where it does not yet, Fixed where it can't be written, Implied where
 	// it names another revision, for which a restore looks up this one.
 	State string `json:"state"`
 }
 
-// States of places.
+// States of references.
 const (
 	ReferenceOld     = "Old"
 	ReferenceNew     = "New"
@@ -189,13 +189,13 @@ type Item struct {
 	Losses     []string          `json:"losses,omitempty"`
 	Reason     string            `json:"reason,omitempty"`
 	Message    string            `json:"message,omitempty"`
-	// Replacement is the name of the revision that is to take its place, once there is
+	// Replacement is the name of the revision that replaces it, once there is
 	// one.
 	Replacement string `json:"replacement,omitempty"`
 	// Until is when a source that is retained may go; zero where it is not, or where
-	// nothing says since when nobody refers to it.
+	// nothing says since when no object refers to it.
 	Until time.Time `json:"until,omitzero"`
-	// Fix says of a revision that is Blocked what a user needs to know to repair it.
+	// Fix says of a revision that is Blocked what a user needs to know to fix it.
 	Fix Fix `json:"-"`
 	// RolledBack is when a rollback to it was asked for; zero if none was.
 	RolledBack time.Time `json:"rolledBack,omitzero"`
@@ -220,20 +220,20 @@ type decision struct {
 	Item
 	converted     StoredObject
 	replacement   *appsv1.ControllerRevision // as it is to be created, or as labels are to be
-	newController *reference.Referrer        // who is to own the successor of a revision that nobody owns
+	newController *reference.Referrer        // to own the replacement of a revision without a controller
 }
 
-// decide decides about one revision. It asks nobody and changes nothing.
+// decide decides about one revision. It sends nothing and changes nothing.
 func decide(f facts) decision {
 	r := f.revision
 	j := decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: referenceStatuses(f.references, ""), Replacement: f.replacement, RolledBack: rolledBack(r)}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = reference.Owner{Kind: owner.Kind, Name: owner.Name}
 	}
-	claim, contradiction := expectedTypeOf(f.references)
-	stash, err := f.family.Decode(r, claim)
-	var foreign *UnexpectedOwnerError
-	j.Version, j.Form, j.Losses = stash.Version, stash.Form, stash.Losses
+	expected, contradiction := expectedTypeOf(f.references)
+	stored, err := f.family.Decode(r, expected)
+	var unexpected *UnexpectedOwnerError
+	j.Version, j.Form, j.Losses = stored.Version, stored.Form, stored.Losses
 	switch {
 	case errors.Is(err, ErrNotInFamily) && len(reference.Explicit(f.references)) == 0:
 		return j.with(Unmanaged, ReasonNotInFamily, fmt.Sprintf("it holds nothing of the family %s: name one that does, as `godwit revision plan -n %s` shows them",
@@ -246,16 +246,16 @@ func decide(f facts) decision {
 		return j.with(Blocked, ReasonConflictingTypes, contradiction)
 	case err != nil && f.superseded(): // perhaps only a reference told what it is
 		return j.retained(f)
-	case errors.As(err, &foreign):
+	case errors.As(err, &unexpected):
 		j.Fix.Owners = f.owners()
-		return j.with(Blocked, ReasonUnexpectedOwner, foreign.Error()+"; "+named(f.references))
+		return j.with(Blocked, ReasonUnexpectedOwner, unexpected.Error()+"; "+named(f.references))
 	case err != nil:
 		return j.with(Blocked, ReasonUndecodable, err.Error())
 	}
-	if j = j.aim(f.crds[stash.Resource], stash, f); j.Action != "" {
+	if j = j.aim(f.crds[stored.Resource], stored, f); j.Action != "" {
 		return j
 	}
-	return j.convert(f, stash)
+	return j.convert(f, stored)
 }
 
 func (j decision) with(a Action, reason, message string) decision {
@@ -272,9 +272,9 @@ func (j decision) convert(f facts, s StoredObject) decision {
 	case f.superseded():
 		return j.retained(f)
 	case len(f.references) == 0 && !atTarget:
-		return j.with(Unreferenced, "", "nobody refers to it, so that nobody misses it, and yet it speaks "+s.Version+": delete it if nobody is to restore it")
+		return j.with(Unreferenced, "", "no object refers to it, and it is stored at "+s.Version+": delete it unless a backup restore needs it")
 	case len(f.references) == 0:
-		return j.with(Unreferenced, "", "nobody refers to it")
+		return j.with(Unreferenced, "", "no object refers to it")
 	case len(reference.Explicit(f.references)) == 0 && (f.ownerGone || j.Owner == reference.Owner{}):
 		// What a restore looks up besides is made of the copy, for an owner that is there.
 		return j.with(Unreferenced, "", "no object names it, and it has no owner: delete it if no backup needs it")
@@ -298,7 +298,7 @@ func (j decision) convert(f facts, s StoredObject) decision {
 	return j.allow(f)
 }
 
-// superseded: a successor has taken its place.
+// superseded reports whether a replacement has taken over all references.
 func (f facts) superseded() bool {
 	return len(f.references) == 0 && f.replacement != "" && rolledBack(f.revision).IsZero()
 }
@@ -313,10 +313,10 @@ func (j decision) retained(f facts) decision {
 	return j
 }
 
-// markSuperseded is what there is to say of a source that nobody refers to.
-func (i Item) markSuperseded(successor string) Item {
-	i.Action, i.Reason, i.Replacement = Upgrade, ReasonRetained, successor
-	i.Message = "nobody refers to it any more; " + successor + " has taken its place"
+// markSuperseded is the item of a source that no object refers to, since it was replaced.
+func (i Item) markSuperseded(replacement string) Item {
+	i.Action, i.Reason, i.Replacement = Upgrade, ReasonRetained, replacement
+	i.Message = "no object refers to it any more; " + replacement + " has replaced it"
 	return i
 }
 
@@ -342,7 +342,7 @@ func (j decision) allow(f facts) decision {
 	return j
 }
 
-// upgradeOrRedo is an upgrade, which somebody has to ask for again where it was rolled back.
+// upgradeOrRedo is an upgrade, which a user has to ask for again where it was rolled back.
 func (i Item) upgradeOrRedo() Item {
 	i.Action, i.Reason, i.Message = Upgrade, "", ""
 	if !i.RolledBack.IsZero() {

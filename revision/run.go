@@ -27,7 +27,7 @@ type Counts struct {
 // Report is what became of a scope.
 type Report struct {
 	Counts Counts
-	// Failures are the first that need somebody, with the reason.
+	// Failures are the first that need user action, with the reason.
 	Failures []godwit.Failure
 	// Complete: every revision of the scope was looked at.
 	Complete bool
@@ -148,7 +148,7 @@ func (c *Counts) Add(a Action, p Phase) {
 		c.Blocked++
 	case a == Unreferenced, p == Skipped:
 		c.Unreferenced++
-	case p == Held, p == Created: // the references are left to lead
+	case p == Held, p == Created: // references are left to repoint
 		c.Held++
 	case p == Retained, p == Repointed:
 		c.Retained++

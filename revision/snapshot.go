@@ -165,7 +165,7 @@ func (sc *scanner) missing() []Item {
 			references = reference.Explicit(references)
 			i := missing(s.Namespace, name, references, s.replacements[name])
 			if source := s.superseded[name]; source != "" && i.Action == Blocked {
-				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", whose place it had taken"
+				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", which it had replaced"
 			}
 			gone = append(gone, i)
 		}

@@ -36,8 +36,8 @@ func crdOf(crd *apiextensionsv1.CustomResourceDefinition) CRD {
 	return CRD{Found: true, StorageVersion: kube.StorageVersion(crd), ServedVersions: kube.ServedVersions(crd), StoredVersions: crd.Status.StoredVersions}
 }
 
-// target of a stash at a version: the one that is asked for, or else the storage version.
-// Where that is a later one than the family knows, a stash that is not at it goes to the
+// target of an object at a version: the one that is asked for, or else the storage version.
+// Where that is a later one than the family knows, an object that is not at it goes to the
 // newest version that is served and that it can be converted to.
 func (d CRD) target(asked, version string, known Description) string {
 	if asked != "" {
@@ -50,7 +50,7 @@ func (d CRD) target(asked, version string, known Description) string {
 	return d.StorageVersion
 }
 
-// Reachable are the versions that are served and that stashes can be converted to.
+// Reachable are the versions that are served and that objects can be converted to.
 func (d CRD) Reachable(targets []string) []string {
 	var all []string
 	for _, v := range targets {

@@ -28,7 +28,7 @@ type Options struct {
 	Progress func(Result)
 }
 
-// Upgrader upgrades the stashed objects of one family in one cluster.
+// Upgrader upgrades the stored objects of one family in one cluster.
 type Upgrader struct {
 	config  *rest.Config
 	family  Family
@@ -100,7 +100,7 @@ func (u *Upgrader) Plan(ctx context.Context, s Scope) iter.Seq2[Item, error] {
 	}
 }
 
-// CRDs of all kinds that are stashed, as the API server has them. Where none
+// CRDs of all stored kinds, as the API server has them. Where none
 // is found, the software that the family belongs to is not installed.
 func (u *Upgrader) CRDs(ctx context.Context) (map[schema.GroupResource]CRD, error) {
 	all := map[schema.GroupResource]CRD{}

@@ -84,7 +84,7 @@ func TestAskedForWhatIsNoStash(t *testing.T) {
 		message string
 	}{
 		"a name of nothing":   {revision.Request{Name: "nothing-is-called-so"}, revision.Failed, revision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
-		"what was there once": {revision.Request{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, revision.ReasonSourceGone, "nobody refers to it"},
+		"what was there once": {revision.Request{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, revision.ReasonSourceGone, "no object refers to it"},
 		"what is no stash":    {revision.Request{Name: start.Name}, revision.Failed, revision.ReasonNotInFamily, "godwit revision plan -n " + y.namespace},
 	} {
 		if r := y.advance(revision.Policy{}, test.wish); r.Phase != test.want || r.Reason != test.reason || !strings.Contains(r.Message, test.message) {

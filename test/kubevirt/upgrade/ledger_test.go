@@ -34,9 +34,16 @@ type ledger struct {
 	namespace string
 
 	mu      sync.Mutex
-	entries map[string]entry  // by resource and name
-	broken  map[string]string // why, by holder and place
-	wrong   []string          // what our own writes broke
+	entries map[string]entry   // by resource and name
+	stashed map[string]stashed // by name; a write to a revision removes it from here
+	broken  map[string]string  // why, by holder and place
+	wrong   []string           // what our own writes broke
+}
+
+// stashed is a revision as the server has it, or why it has not.
+type stashed struct {
+	revision *appsv1.ControllerRevision
+	err      error
 }
 
 // entry is an object that refers to revisions.
@@ -48,7 +55,7 @@ type entry struct {
 }
 
 func newLedger(client dynamic.Interface, namespace string) *ledger {
-	return &ledger{client: client, namespace: namespace, entries: map[string]entry{}, broken: map[string]string{}}
+	return &ledger{client: client, namespace: namespace, entries: map[string]entry{}, stashed: map[string]stashed{}, broken: map[string]string{}}
 }
 
 // readers of what refers to revisions, by resource.
@@ -80,10 +87,16 @@ func (l *ledger) others(req *http.Request) {
 	l.look(req)
 }
 
-// unresolved is what is broken now, in order.
+// unresolved is what is broken now, in order. It reads each revision anew.
 func (l *ledger) unresolved() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	clear(l.stashed)
+	for key, e := range l.entries {
+		for _, ref := range e.references {
+			l.check(key, e, ref)
+		}
+	}
 	var all []string
 	for place, why := range l.broken {
 		all = append(all, place+": "+why)
@@ -102,6 +115,12 @@ func (l *ledger) look(req *http.Request) {
 	name := createdName(req)
 	if len(parts) > 6 {
 		name = parts[6]
+	}
+	if resource.Resource == controllerRevisions.Resource {
+		delete(l.stashed, name)
+		if name == "" { // any number of them
+			clear(l.stashed)
+		}
 	}
 	if _, refers := readers[resource.Resource]; refers {
 		l.read(resource, name)
@@ -190,19 +209,31 @@ func (l *ledger) runs(uid types.UID) bool {
 }
 
 func (l *ledger) resolve(ref reference.Reference) error {
-	o, err := l.client.Resource(controllerRevisions).Namespace(l.namespace).Get(context.Background(), ref.Revision, metav1.GetOptions{})
+	there, known := l.stashed[ref.Revision]
+	if !known {
+		there.revision, there.err = l.readRevision(ref.Revision)
+		if there.err == nil || apierrors.IsNotFound(there.err) {
+			l.stashed[ref.Revision] = there
+		}
+	}
+	if there.err != nil {
+		return there.err
+	}
+	_, err := (kubevirt.Family{}).Decode(there.revision, ref.Expected)
+	return err
+}
+
+func (l *ledger) readRevision(name string) (*appsv1.ControllerRevision, error) {
+	o, err := l.client.Resource(controllerRevisions).Namespace(l.namespace).Get(context.Background(), name, metav1.GetOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &appsv1.ControllerRevision{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(without(o, "data").Object, r); err != nil {
-		return err
+		return nil, err
 	}
-	if r.Data.Raw, err = json.Marshal(o.Object["data"]); err != nil {
-		return err
-	}
-	_, err = (kubevirt.Family{}).Decode(r, ref.Expected)
-	return err
+	r.Data.Raw, err = json.Marshal(o.Object["data"])
+	return r, err
 }
 
 func without(o *unstructured.Unstructured, field string) *unstructured.Unstructured {

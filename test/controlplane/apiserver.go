@@ -84,11 +84,8 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 		return fmt.Errorf("start kube-apiserver: %w%s", err, cp.logs.tail(firstServer))
 	}
 	if cp.admin == nil {
-		admin, err := cp.AddUser("godwit-admin", "system:masters")
-		if err != nil {
-			return err
-		}
-		cp.admin = admin
+		cp.admin = cp.anonymous()
+		cp.admin.BearerToken = cp.adminToken
 	}
 	return poll(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return serverReady(ctx, cp.admin) })
 }
@@ -185,7 +182,8 @@ func (cp *ControlPlane) configureAPIServer() error {
 func (cp *ControlPlane) commonFlags() map[string][]string {
 	certDir := filepath.Join(cp.dir, firstServer)
 	return map[string][]string{
-		"client-ca-file": {cp.authority.certFile},
+		"client-ca-file":  {cp.authority.certFile},
+		"token-auth-file": {cp.tokenFile()},
 		// envtest would name the first server's address as the issuer.
 		"service-account-issuer":           {"https://kubernetes.default.svc"},
 		"service-account-key-file":         {filepath.Join(certDir, "sa-signer.crt")},

@@ -34,7 +34,7 @@ func dyingWithParent(dir, binary string) (string, error) {
 		return binary, nil
 	}
 	quoted := "'" + strings.ReplaceAll(binary, "'", `'\''`) + "'"
-	script := "#!/bin/sh\nexec setpriv --pdeathsig KILL " + quoted + ` "$@"` + "\n"
+	script := "#!/bin/sh\n" + serverGOGC + " exec setpriv --pdeathsig KILL " + quoted + ` "$@"` + "\n"
 	path := filepath.Join(dir, "start-"+filepath.Base(binary))
 	// A process forked meanwhile would hold the script open for writing, and executing it would fail with "text file busy".
 	syscall.ForkLock.RLock()

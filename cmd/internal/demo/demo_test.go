@@ -149,23 +149,13 @@ func (s *show) mustEndWith(line string) {
 	}
 }
 
-func TestStory(t *testing.T) {
+// TestStoryEndsByItself: nothing but --keep tells the two stories' ends apart, so the shorter story alone is told
+// without it, and TestKeep tells each story to its end.
+func TestStoryEndsByItself(t *testing.T) {
 	t.Parallel()
-	began := time.Now()
-	s := start(t)
-	s.mustEnd(0)
-	s.mustEndWith(lastLine)
-	t.Logf("told in %v:\n%s", time.Since(began).Round(time.Second), s.text())
-}
-
-// TestRevisionsStory is the other one.
-func TestRevisionsStory(t *testing.T) {
-	t.Parallel()
-	began := time.Now()
 	s := start(t, "revisions")
 	s.mustEnd(0)
 	s.mustEndWith(lastRevisionsLine)
-	t.Logf("told in %v:\n%s", time.Since(began).Round(time.Second), s.text())
 }
 
 // TestKeep uses the cluster that a story leaves, and ends it.
@@ -181,9 +171,10 @@ func TestKeep(t *testing.T) {
 	} {
 		t.Run(story, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join(t.TempDir(), "kubeconfig")
+			file, began := filepath.Join(t.TempDir(), "kubeconfig"), time.Now()
 			s := start(t, append(c.args, "--keep", "--write-kubeconfig="+file)...)
 			s.awaitText(c.last)
+			t.Logf("told in %v:\n%s", time.Since(began).Round(time.Second), s.text())
 			config, err := clientcmd.BuildConfigFromFlags("", file)
 			if err != nil {
 				t.Fatal(err)

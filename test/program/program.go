@@ -1,6 +1,5 @@
 // Package program compiles the programs that tests run as processes of their own,
-// with the go command of the machine and as `make build` does. Go keeps what it has
-// compiled, so that a second test of the same program waits for a link at most.
+// with the go command of the machine and as `make build` does.
 package program
 
 import (
@@ -11,22 +10,48 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
-// Godwit compiles the command into a folder, as it is now.
+// Godwit compiles the command as it is now, and copies it into a folder. What it
+// compiles is bin/godwit, so that it links nothing where `make build` or another test
+// has done so already.
 func Godwit(ctx context.Context, folder string) (path string, err error) {
+	root, err := workspace(ctx)
+	if err != nil {
+		return "", err
+	}
+	built := filepath.Join(root, "bin", "godwit")
+	if _, err := run(ctx, "", "build", "-o", built, "github.com/godwit-dev/godwit/cmd/godwit"); err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(built)
+	if err != nil {
+		return "", fmt.Errorf("read the program that was compiled: %w", err)
+	}
 	path = filepath.Join(folder, "godwit")
-	_, err = run(ctx, "", "build", "-o", path, "github.com/godwit-dev/godwit/cmd/godwit")
-	return path, err
+	// A process forked meanwhile would hold the program open for writing, and executing it would fail with "text file busy".
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, content, 0o700); err != nil { //nolint:gosec // it is to be executed
+		return "", fmt.Errorf("copy the program that was compiled: %w", err)
+	}
+	return path, nil
 }
 
 // Helm compiles Helm, at the version that tools/helm names.
 func Helm(ctx context.Context) (path string, err error) {
-	workspace, err := run(ctx, "", "env", "GOWORK")
+	root, err := workspace(ctx)
 	if err != nil {
 		return "", err
 	}
-	return run(ctx, filepath.Dir(workspace), "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
+	return run(ctx, root, "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
+}
+
+// workspace is the folder of go.work.
+func workspace(ctx context.Context) (string, error) {
+	file, err := run(ctx, "", "env", "GOWORK")
+	return filepath.Dir(file), err
 }
 
 // run is a command of go, without cgo and without the flags of the test that asks.

@@ -18,13 +18,31 @@ TEST_FLAGS ?=
 LINT_FLAGS ?=
 
 # Programs are static, and everything is compiled once: but for tests under the race detector, which needs a C compiler. A
-# fresh machine may lack one; go says so itself.
-GO_TEST := $(if $(filter 1,$(shell go env CGO_ENABLED)),CGO_ENABLED=1 go test -race,go test)
+# fresh machine may lack one; go says so itself. A make within make is told, since it finds CGO_ENABLED=0.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),CGO_ENABLED=1 go test -race,go test)
 export CGO_ENABLED := 0
 
-# The packages that start a control plane, here or in their tests, and the others. Go calls all modules of go.work `work`.
-with_servers    = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' work | awk '/godwit\/test\/controlplane/ {print $$1}'
-without_servers = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' work | awk '!/godwit\/test\/controlplane/ {print $$1}'
+# Where goroutines of ours meet, which the race detector watches at several times the CPU time:
+#   walk                     workers, their pace and their tally
+#   crdmigrator, revision    what feeds walk, and what its workers call; internal is under both
+#   cmd/internal/cli         progress and signals beside a run
+#   cmd/internal/controller  work queues of the manager; cmd/internal/operator starts whole managers
+#   test/crdmigrator, test/revision  the libraries at work on an API server
+# Tests of other packages run programs, which are compiled without it, or one goroutine of ours at a time.
+RACED := walk crdmigrator revision internal cmd/internal/cli cmd/internal/controller cmd/internal/operator test/crdmigrator test/revision
+
+# The packages that start a control plane, here or in their tests, the one that compiles operators of its own, and the
+# others. Go calls all modules of go.work `work`.
+imports = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}'
+slow    = awk '/godwit\/test\/controlplane/ || $$1 ~ /godwit\/test\/embed$$/ {print $$1}'
+quick   = awk '!/godwit\/test\/controlplane/ && $$1 !~ /godwit\/test\/embed$$/ {print $$1}'
+raced   = go list $(RACED:%=./%/...)
+
+# What a server decides is not cached: go test does not watch the binaries in bin. Vet is left to make verify.
+UNITS   := -vet=off $(TEST_FLAGS)
+SERVERS := -vet=off -count=1 -timeout 30m -p 2 $(TEST_FLAGS)
+# Those that last longest begin first.
+LONGEST := ./test/kubevirt/upgrade ./cmd/internal/guide
 
 .DEFAULT_GOAL := help
 
@@ -54,18 +72,38 @@ controlplane: ## Compile etcd, kube-apiserver and kube-controller-manager: minut
 
 ##@ Change
 
-# What a server decides is not cached: go test does not watch the binaries in bin.
+.PHONY: test-fast
+test-fast: ## Test what needs no server, without the race detector: the inner loop.
+	@packages=$$($(imports) work | $(quick)) && go test $(TEST_FLAGS) $$packages
+
 .PHONY: test
-test: controlplane build ## Test everything, with the race detector where there is a C compiler.
-	@[[ "$(GO_TEST)" == *-race ]] || echo "test: no C compiler, so without the race detector"
+test: controlplane build ## Test everything, with the race detector where goroutines of ours meet and there is a C compiler.
+	@[[ "$(RACE)" == *-race ]] || echo "test: no C compiler, so without the race detector"
 	@echo "test: module 1 alone, at its floor"
-	@GOWORK=off $(GO_TEST) $(TEST_FLAGS) ./...
+	@GOWORK=off go test $(UNITS) ./...
 	@echo "test: the workspace, what needs no control plane"
-	@packages=$$($(without_servers)) && $(GO_TEST) $(TEST_FLAGS) $$packages
+	@all=$$($(imports) work | $(quick)) && raced=$$($(raced)) && \
+		$(RACE) $(UNITS) $$(grep -Fxf <(echo "$$raced") <<<"$$all") && go test $(UNITS) $$(grep -vFxf <(echo "$$raced") <<<"$$all")
 	@echo "test: helm, which renders the chart (compiled first, if it is not yet)"
 	@GOWORK=off go tool -modfile=tools/helm/go.mod -n helm >/dev/null
-	@echo "test: the workspace, against real control planes, one package at a time"
-	@packages=$$($(with_servers)) && $(GO_TEST) -count=1 -timeout 30m $(TEST_FLAGS) -p 1 $$packages
+	@echo "test: the workspace, against real control planes"
+	@$(MAKE) --no-print-directory -j2 RACE="$(RACE)" test-raced-servers test-servers
+
+# The two halves of what needs servers stand side by side, since tests wait more than they work.
+.PHONY: test-raced-servers test-servers
+test-raced-servers:
+	@packages=$$($(imports) $$($(raced)) | $(slow)) && $(RACE) $(SERVERS) $$packages
+
+test-servers:
+	@packages=$$($(imports) work | $(slow) | grep -vFxf <($(raced))) && go test $(SERVERS) $(LONGEST) $$packages
+
+.PHONY: test-times
+test-times: ## Run make test, and end with a table of how long each package took.
+	@time $(MAKE) --no-print-directory RACE="$(RACE)" test TEST_FLAGS="-json $(TEST_FLAGS)" | go run ./test/times
+
+.PHONY: soak
+soak: controlplane ## Test outages of two minutes, of which make test has half a minute each.
+	@GODWIT_SOAK=1 $(RACE) $(SERVERS) -v -run '^Test(APIServer|Etcd)Away$$' ./cmd/internal/operator
 
 .PHONY: lint
 lint: ## Lint every module of the workspace; LINT_FLAGS=--fix repairs what it can.
@@ -90,7 +128,7 @@ generate: ## Run every generator (go:generate) of the workspace.
 	@go generate work
 
 .PHONY: verify
-verify: ## Check what a change must keep: generated and tidy files, lint, the floor, the one-line embedder, a clean tree.
+verify: ## Check what a change must keep: generated and tidy files, lint, the floor, a clean tree.
 	@tools/verify.sh
 
 .PHONY: fuzz

@@ -75,11 +75,6 @@ floor() {
 	GOWORK=off go vet ./...
 }
 
-# The test's verdict hangs on go.mod files that go test's cache does not watch.
-embedded() {
-	go test -count=1 ./test/embed
-}
-
 clean() {
 	[[ -z $(git status --porcelain) ]] && return
 	git --no-pager diff HEAD
@@ -95,6 +90,5 @@ stage "one thing has one word" worded
 stage "golangci-lint" linted
 stage "go vet" vetted
 stage "module 1 builds alone, at its floor" floor
-stage "an operator embeds Godwit for one line" embedded
 stage "the tree is clean" clean
 echo "verify: all is well"

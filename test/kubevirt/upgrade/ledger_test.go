@@ -33,15 +33,15 @@ type ledger struct {
 	client    dynamic.Interface
 	namespace string
 
-	mu      sync.Mutex
-	entries map[string]entry   // by resource and name
-	stashed map[string]stashed // by name; a write to a revision removes it from here
-	broken  map[string]string  // why, by holder and place
-	wrong   []string           // what our own writes broke
+	mu        sync.Mutex
+	entries   map[string]entry  // by resource and name
+	revisions map[string]answer // by name; a write to a revision removes it from here
+	broken    map[string]string // why, by holder and place
+	wrong     []string          // what our own writes broke
 }
 
-// stashed is a revision as the server has it, or why it has not.
-type stashed struct {
+// answer is the server's for one revision.
+type answer struct {
 	revision *appsv1.ControllerRevision
 	err      error
 }
@@ -55,7 +55,7 @@ type entry struct {
 }
 
 func newLedger(client dynamic.Interface, namespace string) *ledger {
-	return &ledger{client: client, namespace: namespace, entries: map[string]entry{}, stashed: map[string]stashed{}, broken: map[string]string{}}
+	return &ledger{client: client, namespace: namespace, entries: map[string]entry{}, revisions: map[string]answer{}, broken: map[string]string{}}
 }
 
 // readers of what refers to revisions, by resource.
@@ -91,7 +91,7 @@ func (l *ledger) others(req *http.Request) {
 func (l *ledger) unresolved() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	clear(l.stashed)
+	clear(l.revisions)
 	for key, e := range l.entries {
 		for _, ref := range e.references {
 			l.check(key, e, ref)
@@ -117,9 +117,9 @@ func (l *ledger) look(req *http.Request) {
 		name = parts[6]
 	}
 	if resource.Resource == controllerRevisions.Resource {
-		delete(l.stashed, name)
+		delete(l.revisions, name)
 		if name == "" { // any number of them
-			clear(l.stashed)
+			clear(l.revisions)
 		}
 	}
 	if _, refers := readers[resource.Resource]; refers {
@@ -209,11 +209,11 @@ func (l *ledger) runs(uid types.UID) bool {
 }
 
 func (l *ledger) resolve(ref reference.Reference) error {
-	there, known := l.stashed[ref.Revision]
+	there, known := l.revisions[ref.Revision]
 	if !known {
 		there.revision, there.err = l.readRevision(ref.Revision)
 		if there.err == nil || apierrors.IsNotFound(there.err) {
-			l.stashed[ref.Revision] = there
+			l.revisions[ref.Revision] = there
 		}
 	}
 	if there.err != nil {

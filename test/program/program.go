@@ -33,7 +33,7 @@ func Godwit(ctx context.Context, folder string) (path string, err error) {
 	// A process forked meanwhile would hold the program open for writing, and executing it would fail with "text file busy".
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, content, 0o700); err != nil { //nolint:gosec // it is to be executed
+	if err := os.WriteFile(path, content, 0o700); err != nil {
 		return "", fmt.Errorf("copy the program that was compiled: %w", err)
 	}
 	return path, nil

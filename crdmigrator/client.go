@@ -68,7 +68,7 @@ func (c *apiClient) crdNames(ctx context.Context, selector string) ([]string, er
 // is to stop still saves its checkpoint.
 func (c *apiClient) patchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
 	r := c.Patch(patchType).AbsPath(kube.CRDPath(name, subresource...)...).
-		Param("kube.FieldManager", kube.FieldManager).
+		Param("fieldManager", kube.FieldManager).
 		Body(body)
 	if !c.limiter.CountsBytes() {
 		return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata)).Error()
@@ -93,7 +93,7 @@ func (c *apiClient) rehearse(ctx context.Context, crd *apiextensionsv1.CustomRes
 	}
 	return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata).
 		SetHeader("Content-Type", runtime.ContentTypeJSON).
-		Param("kube.FieldManager", kube.FieldManager).
+		Param("fieldManager", kube.FieldManager).
 		Param("dryRun", metav1.DryRunAll).
 		Body(body)).Error()
 }
@@ -153,7 +153,7 @@ func (c *apiClient) patchRequest(r schema.GroupVersionResource, o walk.Object, p
 	if p.subresource != "" {
 		path = append(path, p.subresource)
 	}
-	return c.Patch(p.kind).AbsPath(path...).Body(p.body).Param("kube.FieldManager", p.manager)
+	return c.Patch(p.kind).AbsPath(path...).Body(p.body).Param("fieldManager", p.manager)
 }
 
 // update reads an object and puts back the very bytes, so that no field is lost
@@ -169,7 +169,7 @@ func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o
 
 func (c *apiClient) putRequest(r schema.GroupVersionResource, o walk.Object, body []byte) *rest.Request {
 	return c.Put().AbsPath(kube.ObjectPath(r, o)...).SetHeader("Content-Type", runtime.ContentTypeJSON).
-		Body(body).Param("kube.FieldManager", kube.FieldManager)
+		Body(body).Param("fieldManager", kube.FieldManager)
 }
 
 // setManagedFields replaces the managedFields of an object as it was read. The

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 const (
@@ -74,6 +75,19 @@ func (c Checkpoint) resume(crd *apiextensionsv1.CustomResourceDefinition) (Check
 func (c Checkpoint) holds(crd *apiextensionsv1.CustomResourceDefinition, p Policy) bool {
 	_, ok := c.resume(crd)
 	return ok && c.Settled.Duration >= p.settle() && (p.AcceptSilentServers || !c.AcceptedSilent)
+}
+
+// done reports whether a run that resumes from the checkpoint would not write the
+// object. An object whose resourceVersion can't be compared is not done.
+func (c Checkpoint) done(crd *apiextensionsv1.CustomResourceDefinition, p Policy, o *metav1.PartialObjectMetadata) bool {
+	if !c.holds(crd, p) {
+		return false
+	}
+	if c.Cursor != "" && walk.Key(o) <= c.Cursor {
+		return true
+	}
+	done, err := newer(o.ResourceVersion, c.ResourceVersion)
+	return done && err == nil
 }
 
 // begin is the checkpoint of a run that starts from nothing: what is left of

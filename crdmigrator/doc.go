@@ -20,9 +20,9 @@
 //   - It trims, in one patch that tests the definition's UID, generation and
 //     storedVersions, and only after a complete pass without a failure.
 //
-// A plan for people is rehearsed ([Options].Rehearse): the write is sent as a dry
-// run for one object of each namespace, and the plan says who denies it, what
-// changes the object on its way, and what goes past them ([Admission]).
+// A plan for users has a preflight ([Options].Preflight): package preflight sends the
+// write as a dry run for one object of each namespace, and the plan says which webhook or
+// policy denies it or changes the object, and how to get past it.
 //
 // What it refuses to do: to write through any version but the storage version,
 // to take a 404 for a deletion without looking, to trim after a pass that left
@@ -36,10 +36,9 @@
 // is decided as purely as a plan.
 //
 // Read plan.go, settle.go, checkpoint.go, rewrite.go, managedfields.go and
-// trim.go in this order, and next.go for what follows a pass; facts.go and client.go hold the I/O. scope.go, setup.go,
-// reconciler.go, candidates.go and recent.go embed them. admission.go says what a
-// rehearsal means and advice.go what to do about it, on what sample.go, trial.go
-// and hooks.go read. check.go and checkspec.go stand by themselves, on what
+// trim.go in this order, and next.go for what follows a pass; facts.go, unlisted.go,
+// preflight.go and client.go hold the I/O. scope.go, setup.go, reconciler.go, candidates.go
+// and recent.go embed them. check.go and checkspec.go stand by themselves, on what
 // checkfacts.go reads. Package
 // etcdverify proves the result from etcd's side.
 package crdmigrator

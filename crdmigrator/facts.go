@@ -46,8 +46,8 @@ type Facts struct {
 	Migrations []string
 	// Checkpoint is where an earlier run stopped.
 	Checkpoint Checkpoint
-	// Admission is what a rehearsal of the write has met; nil without one.
-	Admission *Admission
+	// Preflight is what a preflight of the write has found; nil without one.
+	Preflight *PreflightReport
 }
 
 // Server is an API server as its identity lease shows it.
@@ -82,7 +82,7 @@ func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error)
 
 // Observe reads the facts about one definition, with about ten small requests;
 // with four where its storedVersions show that there is nothing to do, and with
-// some for each namespace if it rehearses. It changes nothing.
+// some for each namespace with a [Preflight]. It changes nothing.
 func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	var f Facts
 	var err error
@@ -117,15 +117,10 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 			return f, err
 		}
 	}
-	if m.options.Rehearse && f.Unlisted == nil {
-		if f.Admission, err = m.rehearseWrite(ctx, f); err != nil {
-			return f, fmt.Errorf("rehearse the write %s of %s: %w", m.options.Write.orDefault(), crd, err)
-		}
-	}
-	if len(f.Denied) > 0 || f.Admission.troubled() {
+	if len(f.Denied) > 0 {
 		f.User = kube.UserName(ctx, m.client)
 	}
-	return f, nil
+	return f, m.preflight(ctx, &f)
 }
 
 // readObjectsOf counts the objects and, if asked for, scans them. A list that the
@@ -145,7 +140,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 	case err != nil:
 	case m.options.Scan:
 		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
-	case !clean(f.CRD) && !m.options.Rehearse: // the run that follows lists them all
+	case !clean(f.CRD) && m.options.Preflight == nil: // the run that follows lists them all
 	case f.Objects == nil || *f.Objects > 1:
 		err = m.readsAll(ctx, kube.ResourceOf(f.CRD))
 	}

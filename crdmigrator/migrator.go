@@ -30,10 +30,11 @@ type Options struct {
 	// Scan makes Observe read the objects' metadata until it finds stale
 	// managedFields, to the last object where there are none.
 	Scan bool
-	// Rehearse makes Observe send the policy's write as a dry run, for one object
-	// of each namespace, so that a plan says what admission would make of a run.
-	// It is for those who look at plans: what it blocks, somebody has to cure.
-	Rehearse bool
+	// Preflight makes Observe try the policy's write, so that a plan says what
+	// admission would make of a run; nil means that nothing is tried. Run of package
+	// preflight sends a dry run for one object of each namespace. It is for plans that
+	// a user reads: what it finds takes a user's action.
+	Preflight Preflight
 	// NoTrim leaves status.storedVersions as it is.
 	NoTrim bool
 	// DryRun sends every write as a server-side dry run: it tells which

@@ -1,7 +1,6 @@
 package crdmigrator
 
 import (
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,7 +14,7 @@ func RequiredPermissions(objects schema.GroupResource, o Options) []Grant {
 	needed := []Grant{{Verb: "list", Resource: objects}}
 	write := o.Write.orDefault()
 	written := objects
-	if sub := write.subresource(); sub != "" {
+	if sub := write.Subresource(); sub != "" {
 		written.Resource += "/" + sub
 	}
 	for _, verb := range write.verbs() {
@@ -54,13 +53,6 @@ func OptionalPermissions(objects schema.GroupResource, o Options) []Grant {
 	}
 	if !o.skips(CleanupManagedFieldsPhase) && !o.DryRun && !o.Write.orDefault().patchesObject() {
 		helpful = append(helpful, cleanupGrant(objects))
-	}
-	if !o.Rehearse {
-		return helpful
-	}
-	helpful = append(helpful, Grant{Verb: "list", Resource: schema.GroupResource{Resource: "namespaces"}})
-	for _, k := range hookKinds {
-		helpful = append(helpful, Grant{Verb: "list", Resource: schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: k.resource}})
 	}
 	return helpful
 }

@@ -70,7 +70,7 @@ const (
 	// the storage version changed and may still write the old one.
 	ReasonServerSilent = "ServerSilent"
 	// ReasonAdmissionDenied: a webhook or a policy refuses the policy's write of
-	// some object, as a rehearsal has shown.
+	// some object, as a preflight has shown.
 	ReasonAdmissionDenied = "AdmissionDenied"
 	// ReasonWebhookUnavailable: a webhook without which the API server writes or
 	// reads no object does not answer it.
@@ -93,9 +93,9 @@ const (
 	// ReasonCleanupForbidden: the write goes to /status or is an update, and the
 	// right to patch objects is missing, which the cleanup of managedFields needs.
 	ReasonCleanupForbidden = "CleanupForbidden"
-	// ReasonRehearsalIncomplete: what admission makes of the write is not known
-	// of every namespace.
-	ReasonRehearsalIncomplete = "RehearsalIncomplete"
+	// ReasonPreflightIncomplete means that what admission makes of the write is not
+	// known for every namespace.
+	ReasonPreflightIncomplete = "PreflightIncomplete"
 )
 
 // Policy is what the user decides. The zero value is the safe default.
@@ -117,7 +117,7 @@ type Policy struct {
 	SkipPhases []Phase
 	// AcceptSilentServers goes on without the servers that are silent.
 	AcceptSilentServers bool
-	// AcceptDenials goes on although a rehearsal has shown that the API server
+	// AcceptDenials goes on although a preflight has shown that the API server
 	// refuses to write some object: a run leaves such objects at the old version,
 	// and then does not trim. A run that resumes goes on in any case.
 	AcceptDenials bool
@@ -150,8 +150,8 @@ type Plan struct {
 	Blockers      []godwit.Blocker
 	// Warnings do not keep a run from starting.
 	Warnings []godwit.Warning
-	// Rehearsed says what was tried for them; nil without a rehearsal.
-	Rehearsed *Rehearsed
+	// Preflight counts what a preflight has tried; nil without one.
+	Preflight *PreflightSummary
 	// Resumes: an earlier run left a checkpoint that still holds.
 	Resumes bool
 	// SkipPhases are those that the policy skips.
@@ -185,7 +185,10 @@ func PlanFor(f Facts, p Policy) Plan {
 	case f.ManagedFields == "":
 		plan.ManagedFields = ManagedFieldsUnknown
 	}
-	plan.Warnings, plan.Rehearsed = warnings(f, p), f.Admission.rehearsed()
+	plan.Warnings = warnings(f, p)
+	if f.Preflight != nil {
+		plan.Preflight = f.Preflight.Summary
+	}
 	switch {
 	case plan.Trimmed:
 		plan.Blockers = trimmedChecks(f, p)
@@ -237,7 +240,7 @@ func (plan Plan) Refusals() []godwit.Blocker {
 
 // checks run in the order in which a person would mend what they find.
 var checks = []func(Facts, Policy) []godwit.Blocker{
-	checkServing, checkVersions, checkObjectsRead, checkRights, checkAdmission, checkOthers, checkChanges, checkServers,
+	checkServing, checkVersions, checkObjectsRead, checkRights, checkPreflight, checkOthers, checkChanges, checkServers,
 }
 
 func checkServing(f Facts, _ Policy) []godwit.Blocker {
@@ -280,7 +283,7 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 	if !kube.Serves(crd, version) {
 		blockers = append(blockers, storageNotServed(crd))
 	}
-	if w := p.Write.orDefault(); w.subresource() != "" && !kube.HasStatus(crd) {
+	if w := p.Write.orDefault(); w.Subresource() != "" && !kube.HasStatus(crd) {
 		blockers = append(blockers, godwit.Blocker{
 			Reason:  ReasonStatusSubresourceMissing,
 			Message: fmt.Sprintf("the write %s goes to /status, which version %s of %s does not have", w, version, crd.Name),
@@ -346,6 +349,15 @@ func forbidden(user string, g Grant) godwit.Blocker {
 	}
 }
 
+// checkPreflight: what the API server refused of one object it will refuse of
+// that object in a run.
+func checkPreflight(f Facts, p Policy) []godwit.Blocker {
+	if f.Preflight == nil || f.DenialsAccepted(p) {
+		return nil
+	}
+	return f.Preflight.Denials
+}
+
 func checkOthers(f Facts, _ Policy) []godwit.Blocker {
 	if len(f.Migrations) == 0 {
 		return nil
@@ -396,4 +408,58 @@ func orElse(s, otherwise string) string {
 		return otherwise
 	}
 	return s
+}
+
+// warnings are what a user should know and what does not keep a run from
+// starting.
+func warnings(f Facts, p Policy) []godwit.Warning {
+	var list []godwit.Warning
+	if trimmedInVain(f.CRD) >= 0 {
+		list = append(list, godwit.Warning{
+			Reason:  ReasonStoredVersionsDoubtful,
+			Message: fmt.Sprintf("a StorageVersionMigration of %s failed, and status.storedVersions was trimmed all the same: objects may be stored at any version", f.CRD.Name),
+			Remedy:  "migrate them, which also removes that doubt: godwit crd run " + f.CRD.Name,
+		})
+	}
+	if g := f.CleanupDenied; g != nil {
+		list = append(list, godwit.Warning{
+			Reason:  ReasonCleanupForbidden,
+			Message: fmt.Sprintf("%s may not %s, without which stale managedFields stay", orElse(f.User, "the current user"), g),
+			Remedy:  g.Command(f.User),
+		})
+	}
+	if f.Preflight == nil {
+		return list
+	}
+	if f.DenialsAccepted(p) {
+		for _, b := range f.Preflight.Denials {
+			list = append(list, godwit.Warning(b))
+		}
+	}
+	return append(list, f.Preflight.Warnings...)
+}
+
+// afterBlockers puts what has to be done first in front of the remedies that a
+// blocker stands in the way of: a run that tries every object is refused as any
+// other. What admission refuses is not asked for then.
+func afterBlockers(list []godwit.Warning, blockers []godwit.Blocker) []godwit.Warning {
+	var first []string
+	for _, b := range blockers {
+		switch b.Reason {
+		case ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid, ReasonServerSilent:
+		default:
+			first = append(first, b.Reason)
+		}
+	}
+	if len(first) == 0 {
+		return list
+	}
+	slices.Sort(first)
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i].Reason == ReasonPreflightIncomplete {
+			list[i].Remedy = fmt.Sprintf("first do what %s asks for, then %s", strings.Join(slices.Compact(first), " and "), list[i].Remedy)
+		}
+	}
+	return list
 }

@@ -73,8 +73,8 @@ func checkState(t *testing.T, f Facts, p Plan, accepted bool) {
 		t.Errorf("Ready, but denied %v", f.Denied)
 	case len(f.Migrations) > 0:
 		t.Errorf("Ready, but migrated by %v", f.Migrations)
-	case p.Rehearsed != nil && p.Rehearsed.Refused > 0 && !accepted && !p.Resumes:
-		t.Errorf("Ready, but refused in a rehearsal: %+v", p.Rehearsed)
+	case f.Preflight != nil && len(f.Preflight.Denials) > 0 && !accepted && !p.Resumes:
+		t.Errorf("Ready, but denied in a preflight: %+v", f.Preflight.Denials)
 	case p.Resource.Version != p.StorageVersion:
 		t.Errorf("Ready to write through %s at storage version %s", p.Resource.Version, p.StorageVersion)
 	}
@@ -149,32 +149,23 @@ func (d *dice) facts() Facts {
 		Settled: metav1.Duration{Duration: pick(d, 0, DefaultSettle)}, AcceptedSilent: d.roll(2) == 1,
 		Restarts: several(d, 5, func(d *dice) metav1.Time { return metav1.NewTime(d.time()) }),
 	}
-	f.Admission = d.admission()
+	f.Preflight = d.preflight(f.CRD.Name)
 	return f
 }
 
-func (d *dice) admission() *Admission {
+func (d *dice) preflight(crd string) *PreflightReport {
 	if d.roll(2) == 0 {
 		return nil
 	}
-	trial := func(d *dice) Trial {
-		return Trial{
-			Namespace: pick(d, "", "prod", "test"), Name: pick(d, "a", "b"), Code: pick[int32](d, 0, 403, 422, 500),
-			Refusal: pick(d, "", webhookSays, webhookDown, "spec.color: Required value", "policy 'p' denied request: ",
-				`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`, "conversion webhook for a, Kind=B failed: no"),
-			Untold:  pick(d, "", "", "no answer"),
-			Changed: several(d, 7, func(d *dice) string { return pick(d, "spec.color", "metadata.labels[a/b]") }),
-			More:    d.roll(2),
-		}
+	denial := func(d *dice) godwit.Blocker {
+		return godwit.Blocker{Reason: pick(d, ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid), Message: crd + " is denied", Remedy: "exempt the user"}
 	}
-	return &Admission{
-		Write: pick(d, Writes...), Trials: several(d, 4, trial), StatusTrials: several(d, 2, trial),
-		Namespaces: d.roll(30), AllSeen: d.roll(2) == 1, TimedOut: d.roll(2) == 1,
-		Unlisted:    pick(d, "", "", "no answer", "conversion webhook for a, Kind=B failed: no"),
-		HooksUnread: pick(d, "", "forbidden"),
-		Hooks: several(d, 3, func(d *dice) Hook {
-			return pick(d, painter, Hook{"ValidatingWebhookConfiguration", "checks", "x.example.com"}, Hook{"MutatingAdmissionPolicy", "p", "p"})
-		}),
+	warning := func(d *dice) godwit.Warning {
+		return godwit.Warning{Reason: pick(d, ReasonAdmissionMutates, ReasonPreflightIncomplete), Message: crd + " is changed", Remedy: "try every object"}
+	}
+	return &PreflightReport{
+		Denials: several(d, 3, denial), Warnings: several(d, 3, warning),
+		Summary: &PreflightSummary{Write: pick(d, Writes...), Tried: d.roll(4), AllSeen: d.roll(2) == 1},
 	}
 }
 
@@ -225,10 +216,10 @@ func (d *dice) policy() Policy {
 
 func copyFacts(f Facts) Facts {
 	f.CRD = f.CRD.DeepCopy()
-	if f.Admission != nil {
-		a := *f.Admission
-		a.Trials, a.StatusTrials, a.Hooks = cloneTrials(a.Trials), cloneTrials(a.StatusTrials), slices.Clone(a.Hooks)
-		f.Admission = &a
+	if f.Preflight != nil {
+		r := *f.Preflight
+		r.Denials, r.Warnings = slices.Clone(r.Denials), slices.Clone(r.Warnings)
+		f.Preflight = &r
 	}
 	f.Servers = slices.Clone(f.Servers)
 	f.Denied = slices.Clone(f.Denied)
@@ -238,12 +229,4 @@ func copyFacts(f Facts) Facts {
 		f.Objects = new(*f.Objects)
 	}
 	return f
-}
-
-func cloneTrials(trials []Trial) []Trial {
-	trials = slices.Clone(trials)
-	for i := range trials {
-		trials[i].Changed = slices.Clone(trials[i].Changed)
-	}
-	return trials
 }

@@ -11,7 +11,7 @@ import (
 // while something stands in its way, unless that is what the dry run is about.
 func TestRemediesOfABlockedPlan(t *testing.T) {
 	const try = "try every object: godwit crd run a.example.com --dry-run=server"
-	incomplete := []godwit.Warning{{Reason: ReasonRehearsalIncomplete, Remedy: try}, {Reason: ReasonAdmissionMutates, Remedy: "go on"}}
+	incomplete := []godwit.Warning{{Reason: ReasonPreflightIncomplete, Remedy: try}, {Reason: ReasonAdmissionMutates, Remedy: "go on"}}
 	cases := map[string]struct {
 		blockers []string
 		want     string

@@ -370,7 +370,7 @@ func (r *run) recheck(ctx context.Context) error {
 	if !kube.Serves(crd, r.resource.Version) {
 		return fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, r.name, r.resource.Version)
 	}
-	if r.options.Write.subresource() != "" && !kube.HasStatus(crd) {
+	if r.options.Write.Subresource() != "" && !kube.HasStatus(crd) {
 		return fmt.Errorf("%w: %s no longer has /status at its storage version %s", ErrChanged, r.name, r.resource.Version)
 	}
 	r.adopt(crd)

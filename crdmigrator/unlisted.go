@@ -234,6 +234,19 @@ func putBack(crd *apiextensionsv1.CustomResourceDefinition, stored string) strin
 		`-p '[{"op": "replace", "path": "/status/storedVersions", "value": ["%[1]s", "%[3]s"]}]' && godwit crd run %[2]s`, stored, crd.Name, kube.StorageVersion(crd))
 }
 
+// BringBack is the command that adds versions to spec.versions which objects are
+// stored at, so that the API server can read these objects again. No version is
+// served, and each keeps every field. A webhook that converts must know the
+// versions, too.
+func BringBack(crd string, versions ...string) string {
+	steps := make([]string, len(versions))
+	for i, v := range versions {
+		steps[i] = fmt.Sprintf(`{"op": "add", "path": "/spec/versions/-", "value": {"name": %q, "served": false, "storage": false, `+
+			`"schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}`, v)
+	}
+	return fmt.Sprintf("kubectl patch crd %s --type=json -p '[%s]'", crd, strings.Join(steps, ", "))
+}
+
 // converter is where a CRD's conversion webhook is configured to be.
 type converter apiextensionsv1.WebhookClientConfig
 
@@ -309,7 +322,7 @@ func retryList(ctx context.Context, list func(context.Context) error) error {
 // attemptList makes one attempt within the limit. It returns errListOver for one that
 // the API server did not answer in time.
 func attemptList(ctx context.Context, list func(context.Context) error) error {
-	limited, cancel := within(ctx, listLimit+listGrace, errListOver)
+	limited, cancel := kube.WithLimit(ctx, listLimit+listGrace, errListOver)
 	defer cancel()
 	err := list(limited)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {

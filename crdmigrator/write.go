@@ -52,8 +52,8 @@ func (w Write) orDefault() Write {
 	return w
 }
 
-// subresource is what is written to; empty for the object itself.
-func (w Write) subresource() string {
+// Subresource is what is written to; empty for the object itself.
+func (w Write) Subresource() string {
 	if w == WriteStatusPatch || w == WriteStatusApply {
 		return "status"
 	}
@@ -81,7 +81,7 @@ func (w Write) verbs() []string {
 
 // patchesObject: the write needs the very right that a cleanup needs.
 func (w Write) patchesObject() bool {
-	return w.subresource() == "" && slices.Equal(w.verbs(), []string{"patch"})
+	return w.Subresource() == "" && slices.Equal(w.verbs(), []string{"patch"})
 }
 
 // write sends the write that the policy names and returns the object after it.
@@ -101,7 +101,7 @@ func (r *run) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*meta
 // patch is what a write that is one sends for an object.
 func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (objectPatch, error) {
 	if w != WriteApply && w != WriteStatusApply {
-		return objectPatch{kind: types.MergePatchType, body: []byte("{}"), subresource: w.subresource(), manager: kube.FieldManager}, nil
+		return objectPatch{kind: types.MergePatchType, body: []byte("{}"), subresource: w.Subresource(), manager: kube.FieldManager}, nil
 	}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": kind.GroupVersion().String(),
@@ -110,7 +110,7 @@ func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (objectPatch
 			"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID(), "resourceVersion": o.GetResourceVersion(),
 		},
 	})
-	return objectPatch{kind: types.ApplyPatchType, body: body, subresource: w.subresource(), manager: applyManager}, err
+	return objectPatch{kind: types.ApplyPatchType, body: body, subresource: w.Subresource(), manager: applyManager}, err
 }
 
 // conflict decides what a 409 means. To an empty patch, which carries no

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -183,4 +184,12 @@ func Remaining(list *metav1.PartialObjectMetadataList) int64 {
 		return UnknownCount
 	}
 	return 0
+}
+
+// WithLimit is a timeout that does not look to a [walk.Limiter] like a server that does not
+// answer, as a deadline of the context does.
+func WithLimit(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() { cancel(cause) })
+	return ctx, func() { timer.Stop(); cancel(nil) }
 }

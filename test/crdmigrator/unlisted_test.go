@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/test/fault"
 )
 
@@ -146,7 +147,7 @@ func TestHangingConverterIsNamed(t *testing.T) {
 			t.Parallel()
 			w, c := newConverted(t, shared, appliedObjects+1)
 			w.setStoredVersions(storedVersions...)
-			m := w.quickMigrator(crdmigrator.Options{Rehearse: true})
+			m := w.quickMigrator(crdmigrator.Options{Preflight: preflight.Run})
 			c.delay.Store(int64(15 * time.Second)) // longer than a plan waits
 			asked := c.asked.Load()
 			w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 )
 
 var crds = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
@@ -49,7 +50,7 @@ func (s Scope) crdPlan() []Permission {
 }
 
 func (s Scope) crdRun() []Permission {
-	o := crdmigrator.Options{Policy: crdmigrator.Policy{Write: s.Write}, Rehearse: true}
+	o := crdmigrator.Options{Policy: crdmigrator.Policy{Write: s.Write}}
 	all := s.readCRDs()
 	for _, r := range s.objects() {
 		all = append(all, OfGrants(crdmigrator.RequiredPermissions(r, o), Required)...)
@@ -57,7 +58,7 @@ func (s Scope) crdRun() []Permission {
 	for _, r := range s.objects() {
 		all = append(all, OfGrants(crdmigrator.OptionalPermissions(r, o), Optional)...)
 	}
-	return all
+	return append(all, OfGrants(preflight.OptionalPermissions(), Optional)...)
 }
 
 // crdCheck has the API server try the next release by a dry run, which takes the

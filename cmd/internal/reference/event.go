@@ -47,9 +47,9 @@ var listRemedies = map[string]string{
 	crdmigrator.ReasonListRefused: "See which server refuses the list: `kubectl get --raw` with `-v=8`.",
 }
 
-// rehearsed are found by a plan that tries a write, which the manager does not do:
+// preflighted are found by a plan that tries a write, which the manager does not do:
 // there, the objects that are refused are among the failures.
-var rehearsed = []string{crdmigrator.ReasonAdmissionDenied, crdmigrator.ReasonObjectInvalid}
+var preflighted = []string{crdmigrator.ReasonAdmissionDenied, crdmigrator.ReasonObjectInvalid}
 
 func eventPage() (string, error) {
 	var page strings.Builder
@@ -189,7 +189,7 @@ func blockerTable() (*table, error) {
 	}
 	t := newTable("reason", "meaning", "what to do")
 	for _, r := range reasons {
-		if slices.Contains(rehearsed, r.value) {
+		if slices.Contains(preflighted, r.value) {
 			continue
 		}
 		remedy, ok := remedies[r.value]

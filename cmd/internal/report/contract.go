@@ -47,8 +47,8 @@ type CRDPlan struct {
 	Blockers      []godwit.Blocker `json:"blockers"`
 	// Warnings do not keep a run from starting.
 	Warnings []godwit.Warning `json:"warnings"`
-	// Rehearsed is null when no write was tried.
-	Rehearsed *crdmigrator.Rehearsed `json:"rehearsed"`
+	// Preflight is null when no write was tried.
+	Preflight *crdmigrator.PreflightSummary `json:"preflight"`
 }
 
 // Unlisted says why the API server did not list the objects, as a

@@ -27,14 +27,14 @@ func TestArraysAreNeverNull(t *testing.T) {
 			reason: "objects may be null, since 0 would be a claim, and so may what was not met or not tried",
 			list:   PlanList([]CRDPlan{{}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"","storageVersion":"",` +
-				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":null,"managedFields":"","blockers":[],"warnings":[],"rehearsed":null}]}`,
+				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":null,"managedFields":"","blockers":[],"warnings":[],"preflight":null}]}`,
 		},
 		"a plan without a list": {
 			reason: "a program reads the reason, and whether it is worth another try",
 			list:   PlanList([]CRDPlan{{State: "Unknown", Unlisted: &Unlisted{Reason: "Throttled", Message: "m", Remedy: "r", Transient: true}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"Unknown","storageVersion":"",` +
 				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":{"reason":"Throttled","message":"m","remedy":"r","transient":true},` +
-				`"managedFields":"","blockers":[],"warnings":[],"rehearsed":null}]}`,
+				`"managedFields":"","blockers":[],"warnings":[],"preflight":null}]}`,
 		},
 		"no runs": {
 			reason: "a command that failed early prints a list, too",

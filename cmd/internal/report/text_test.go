@@ -28,7 +28,7 @@ func TestText(t *testing.T) {
 					{Name: "c.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}},
 					{
 						Name: "d.example.com", State: "Blocked", Blockers: []godwit.Blocker{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}},
-						Warnings: []godwit.Warning{{Reason: "RehearsalIncomplete", Message: "one of two", Remedy: "try both"}},
+						Warnings: []godwit.Warning{{Reason: "PreflightIncomplete", Message: "one of two", Remedy: "try both"}},
 					},
 					{
 						Name: "f.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
@@ -53,7 +53,7 @@ e.example.com   ✓ Clean     v1        -        ?
 d.example.com
   ✗ NoStorageVersion: none
     → set one
-  ! RehearsalIncomplete: one of two
+  ! PreflightIncomplete: one of two
     → try both
 
 f.example.com

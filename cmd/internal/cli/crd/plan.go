@@ -10,15 +10,16 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 )
 
 type planOptions struct {
 	*cli.App
 	Selection
-	scan     bool
-	rehearse bool
-	write    WriteFlag
-	output   cli.Output
+	scan      bool
+	preflight bool
+	write     WriteFlag
+	output    cli.Output
 }
 
 func planCommand(a *cli.App) *cobra.Command {
@@ -53,14 +54,18 @@ func planCommand(a *cli.App) *cobra.Command {
 	cli.ListOnFlagError(a, c, report.PlanList(nil))
 	o.AddTo(c)
 	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, to tell whether managedFields name versions that are not served")
-	c.Flags().BoolVar(&o.rehearse, "rehearse", true, "try the write on one object of each namespace, as a dry run")
+	c.Flags().BoolVar(&o.preflight, "preflight", true, "try the write on one object of each namespace, as a dry run")
 	o.write.AddTo(c)
 	o.output.AddTo(c)
 	return c
 }
 
 func (o *planOptions) migratorOptions() crdmigrator.Options {
-	return crdmigrator.Options{Policy: crdmigrator.Policy{Write: o.write.Write()}, Scan: o.scan, Rehearse: o.rehearse}
+	options := crdmigrator.Options{Policy: crdmigrator.Policy{Write: o.write.Write()}, Scan: o.scan}
+	if o.preflight {
+		options.Preflight = preflight.Run
+	}
+	return options
 }
 
 func (o *planOptions) run(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -88,15 +89,18 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 func (o *runOptions) migratorOptions() crdmigrator.Options {
 	policy := o.policy.policy()
 	policy.Write = o.write.Write()
-	return crdmigrator.Options{
+	options := crdmigrator.Options{
 		Policy: policy,
 		Limiter: walk.NewLimiter(walk.Limits{
 			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate), MaxBytesPerFiveMinutes: int64(o.maxBytes),
 		}),
-		NoTrim:   o.noTrim,
-		DryRun:   o.dryRun.Value == cli.DryRunServer,
-		Rehearse: o.dryRun.Value != cli.DryRunServer, // which tries every object
+		NoTrim: o.noTrim,
+		DryRun: o.dryRun.Value == cli.DryRunServer,
 	}
+	if !options.DryRun { // which tries every object
+		options.Preflight = preflight.Run
+	}
+	return options
 }
 
 func (o *runOptions) changes() bool { return o.dryRun.Value == cli.DryRunNone }

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -58,7 +59,7 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 		r.display.end(item)
 	}
 	if item.Result == report.Partial && p.report.Storage.Counts.Failed > 0 {
-		if passes, err := r.StatusPasses(ctx, p.plan, p.report.Storage.Failures); err == nil && passes {
+		if passes, err := preflight.StatusPatchPasses(ctx, r.Migrator, p.plan, p.report.Storage.Failures); err == nil && passes {
 			r.past = append(r.past, f.name)
 		}
 	}

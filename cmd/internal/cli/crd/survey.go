@@ -114,6 +114,6 @@ func (f finding) item() report.CRDPlan {
 		ManagedFields:  string(f.plan.ManagedFields),
 		Blockers:       f.plan.Blockers,
 		Warnings:       f.plan.Warnings,
-		Rehearsed:      f.plan.Rehearsed,
+		Preflight:      f.plan.Preflight,
 	}
 }

@@ -1,4 +1,4 @@
-package crdmigrator
+package preflight
 
 import (
 	"context"
@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// hookKinds are what may change an object or refuse it and be named by the
-// server without saying where it is configured. A ValidatingAdmissionPolicy
+// configKinds are the kinds of objects that configure what may change an object or refuse
+// it, and whose name the API server does not tell. A ValidatingAdmissionPolicy
 // changes nothing, and is configured by the object whose name is given.
-var hookKinds = []struct {
+var configKinds = []struct {
 	kind, resource string
 	versions       []string // by which an API server may know it
 }{
@@ -28,9 +29,9 @@ var hookKinds = []struct {
 	{"ValidatingWebhookConfiguration", "validatingwebhookconfigurations", []string{"v1"}},
 }
 
-// hookConfiguration is the part of all of them that says what they are asked
+// configuration is the part of all of them that says what they are asked
 // about.
-type hookConfiguration struct {
+type configuration struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Webhooks []struct {
 		Name        string                                       `json:"name"`
@@ -42,22 +43,22 @@ type hookConfiguration struct {
 	} `json:"spec"`
 }
 
-// hooks lists whose rules cover a write. They only make advice better: who can't
-// read them gets none, and the reason.
-func (m *Migrator) hooks(ctx context.Context, r schema.GroupVersionResource, w Write) (hooks []Hook, unread string) {
-	for _, k := range hookKinds {
-		configurations, err := m.client.hookConfigurations(ctx, k.resource, k.versions)
+// admissionConfigs lists whose rules cover a write. They only make advice better: a caller
+// who can't read them gets none, and the reason.
+func admissionConfigs(ctx context.Context, c *kube.Client, r schema.GroupVersionResource, w crdmigrator.Write) (configs []admissionConfig, unread string) {
+	for _, k := range configKinds {
+		found, err := configurations(ctx, c, k.resource, k.versions)
 		if err != nil {
 			return nil, err.Error()
 		}
-		for _, c := range configurations {
-			hooks = append(hooks, c.covering(k.kind, r, w)...)
+		for _, f := range found {
+			configs = append(configs, f.covering(k.kind, r, w)...)
 		}
 	}
-	return hooks, ""
+	return configs, ""
 }
 
-func (c *apiClient) hookConfigurations(ctx context.Context, resource string, versions []string) ([]hookConfiguration, error) {
+func configurations(ctx context.Context, c *kube.Client, resource string, versions []string) ([]configuration, error) {
 	for _, version := range versions {
 		text, err := kube.Body(kube.Do(ctx, c.Get().AbsPath("apis", admissionregistrationv1.GroupName, version, resource).
 			SetHeader("Accept", runtime.ContentTypeJSON)))
@@ -68,7 +69,7 @@ func (c *apiClient) hookConfigurations(ctx context.Context, resource string, ver
 			return nil, err
 		}
 		var list struct {
-			Items []hookConfiguration `json:"items"`
+			Items []configuration `json:"items"`
 		}
 		if err := json.Unmarshal(text, &list); err != nil {
 			return nil, fmt.Errorf("read %s: %w", resource, err)
@@ -78,12 +79,12 @@ func (c *apiClient) hookConfigurations(ctx context.Context, resource string, ver
 	return nil, nil
 }
 
-func (c hookConfiguration) covering(kind string, r schema.GroupVersionResource, w Write) []Hook {
-	var hooks []Hook
+func (c configuration) covering(kind string, r schema.GroupVersionResource, w crdmigrator.Write) []admissionConfig {
+	var configs []admissionConfig
 	for _, h := range c.Webhooks {
 		exact := h.MatchPolicy != nil && *h.MatchPolicy == admissionregistrationv1.Exact
 		if cover(h.Rules, r, w, exact) {
-			hooks = append(hooks, Hook{Kind: kind, Configuration: c.Metadata.Name, Name: h.Name})
+			configs = append(configs, admissionConfig{kind: kind, object: c.Metadata.Name, name: h.Name})
 		}
 	}
 	if match := c.Spec.MatchConstraints; match != nil {
@@ -93,17 +94,17 @@ func (c hookConfiguration) covering(kind string, r schema.GroupVersionResource, 
 		}
 		exact := match.MatchPolicy != nil && *match.MatchPolicy == admissionregistrationv1.Exact
 		if cover(rules, r, w, exact) {
-			hooks = append(hooks, Hook{Kind: kind, Configuration: c.Metadata.Name, Name: c.Metadata.Name})
+			configs = append(configs, admissionConfig{kind: kind, object: c.Metadata.Name, name: c.Metadata.Name})
 		}
 	}
-	return hooks
+	return configs
 }
 
 // cover: one of the rules is about updates of the resource. Unless they are
 // exact, rules on one version are about every other as well.
-func cover(rules []admissionregistrationv1.RuleWithOperations, r schema.GroupVersionResource, w Write, exact bool) bool {
+func cover(rules []admissionregistrationv1.RuleWithOperations, r schema.GroupVersionResource, w crdmigrator.Write, exact bool) bool {
 	written := r.Resource
-	if sub := w.subresource(); sub != "" {
+	if sub := w.Subresource(); sub != "" {
 		written += "/" + sub
 	}
 	return slices.ContainsFunc(rules, func(rule admissionregistrationv1.RuleWithOperations) bool {

@@ -23,13 +23,14 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// rehearsing are the options of somebody who looks at plans.
-func rehearsing(p crdmigrator.Policy) crdmigrator.Options {
+// withPreflight are the options of a user who reads plans.
+func withPreflight(p crdmigrator.Policy) crdmigrator.Options {
 	p.Settle = -1
-	return crdmigrator.Options{Policy: p, Rehearse: true}
+	return crdmigrator.Options{Policy: p, Preflight: preflight.Run}
 }
 
 func (w *widgets) mustPlan(config *rest.Config, o crdmigrator.Options) crdmigrator.Plan {
@@ -163,18 +164,18 @@ func TestPlanTellsWhoDeniesAndWhatGoesPast(t *testing.T) {
 	policy := w.policy(fmt.Sprintf("object.metadata.namespace != %q", audited))
 	await(t, "the policy to be in force", func() bool { _, err := w.tryUpdate(audited, "w-0"); return err != nil })
 
-	plan := w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
 	mustSay(t, plan.Blockers[0].Message, "ValidatingAdmissionPolicy "+policy, audited+"/w-0 (1 of 3 objects tried)", "the audit is not over")
 	mustSay(t, plan.Blockers[0].Remedy, "which was tried and passes: godwit crd run "+w.name+" --write=status-patch",
 		"--accept-denials", "kubectl edit validatingadmissionpolicy "+policy, `request.userInfo.username != "`)
-	want := &crdmigrator.Rehearsed{Write: crdmigrator.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
-	if diff := cmp.Diff(want, plan.Rehearsed); diff != "" {
-		t.Errorf("rehearsed (-want +got):\n%s", diff)
+	want := &crdmigrator.PreflightSummary{Write: crdmigrator.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
+	if diff := cmp.Diff(want, plan.Preflight); diff != "" {
+		t.Errorf("preflight (-want +got):\n%s", diff)
 	}
-	w.mustHaveBeenWritten("a rehearsal writes nothing", 7, 1)
+	w.mustHaveBeenWritten("a preflight writes nothing", 7, 1)
 
-	accepting := rehearsing(crdmigrator.Policy{AcceptDenials: true})
+	accepting := withPreflight(crdmigrator.Policy{AcceptDenials: true})
 	plan = w.mustPlan(w.config, accepting)
 	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonAdmissionDenied {
 		t.Errorf("with the denial accepted: %s, warnings %+v, want Ready and the denial as a warning", plan.State, plan.Warnings)
@@ -184,10 +185,10 @@ func TestPlanTellsWhoDeniesAndWhatGoesPast(t *testing.T) {
 		t.Errorf("with the denial accepted: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
 	}
 
-	past := rehearsing(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
-	if plan = w.mustPlan(w.config, past); plan.State != crdmigrator.Ready || len(plan.Warnings) > 0 || plan.Rehearsed.Tried != 1 {
-		t.Errorf("past the policy: %s, warnings %+v, rehearsed %+v, want Ready after trying the one namespace that is left",
-			plan.State, plan.Warnings, plan.Rehearsed)
+	past := withPreflight(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
+	if plan = w.mustPlan(w.config, past); plan.State != crdmigrator.Ready || len(plan.Warnings) > 0 || plan.Preflight.Tried != 1 {
+		t.Errorf("past the policy: %s, warnings %+v, preflight %+v, want Ready after trying the one namespace that is left",
+			plan.State, plan.Warnings, plan.Preflight)
 	}
 	if report = w.mustMigrate(newMigrator(t, w.config, past)); report.Storage.Counts.Migrated != 3 || !report.Trimmed {
 		t.Errorf("past the policy: %+v, trimmed %v, want 3 migrated and trimmed", report.Storage.Counts, report.Trimmed)
@@ -209,7 +210,7 @@ func TestExemptionLetsTheMigrationThrough(t *testing.T) {
 	w.awaitRefused("w-0000", apierrors.IsInvalid)
 	user, config := w.user(w.migrationRights()...)
 
-	plan := w.mustPlan(config, rehearsing(crdmigrator.Policy{}))
+	plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
 	if remedy := plan.Blockers[0].Remedy; strings.Contains(remedy, "status-patch") {
 		t.Errorf("%q offers to write a status that v2 does not have", remedy)
@@ -231,7 +232,7 @@ func TestExemptionLetsTheMigrationThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the exemption to be in force", func() bool {
-		return w.mustPlan(config, rehearsing(crdmigrator.Policy{})).State == crdmigrator.Ready
+		return w.mustPlan(config, withPreflight(crdmigrator.Policy{})).State == crdmigrator.Ready
 	})
 	if _, err := w.tryUpdate(metav1.NamespaceDefault, "w-0000"); err == nil {
 		t.Error("the exemption is for everybody")
@@ -251,7 +252,7 @@ func TestPlanTellsWhatAWebhookWouldChange(t *testing.T) {
 		return err == nil && o["spec"].(map[string]any)["color"] == "red"
 	})
 
-	plan := w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
 	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 {
 		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
 	}
@@ -263,27 +264,27 @@ func TestPlanTellsWhatAWebhookWouldChange(t *testing.T) {
 		"by webhook "+webhook+" of MutatingWebhookConfiguration painters-of-"+w.group)
 	mustSay(t, warning.Remedy, "tried and passes: godwit crd run "+w.name+" --write=status-patch",
 		"kubectl edit mutatingwebhookconfiguration painters-of-"+w.group)
-	w.mustHaveBeenWritten("a rehearsal writes nothing", 3, 1)
+	w.mustHaveBeenWritten("a preflight writes nothing", 3, 1)
 
 	// Who may not see webhooks, nor write the status, is told as much.
 	_, config := w.user(w.migrationRights()...)
-	plan = w.mustPlan(config, rehearsing(crdmigrator.Policy{}))
+	plan = w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
 	if len(plan.Warnings) != 1 {
 		t.Fatalf("warnings %+v, want one", plan.Warnings)
 	}
-	mustSay(t, plan.Warnings[0].Message, "spec.color", "who does it can't be told: ", "mutatingwebhookconfigurations")
-	mustSay(t, plan.Warnings[0].Remedy, "with the right to patch widgets."+w.group+"/status")
+	mustSay(t, plan.Warnings[0].Message, "spec.color", "the origin is unknown: ", "mutatingwebhookconfigurations")
+	mustSay(t, plan.Warnings[0].Remedy, "with the permission to patch widgets."+w.group+"/status")
 
-	past := rehearsing(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
+	past := withPreflight(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
 	if plan = w.mustPlan(w.config, past); plan.State != crdmigrator.Ready || len(plan.Warnings) > 0 {
 		t.Errorf("past the webhook: %s, warnings %+v, want Ready without", plan.State, plan.Warnings)
 	}
 }
 
-// TestEveryWriteIsRehearsedAsItIs: the trial of a write is that write, and what
+// TestEveryWriteIsTriedAsItIs: the trial of a write is that write, and what
 // conversion, pruning and defaults alone do to an object is not taken for
 // somebody's change.
-func TestEveryWriteIsRehearsedAsItIs(t *testing.T) {
+func TestEveryWriteIsTriedAsItIs(t *testing.T) {
 	t.Parallel()
 	for _, write := range crdmigrator.Writes {
 		t.Run(string(write), func(t *testing.T) {
@@ -301,15 +302,15 @@ func TestEveryWriteIsRehearsedAsItIs(t *testing.T) {
 			w.awaitStoring("v2")
 			_, config := w.user(w.rightsOf(write)...)
 			config, wire := tap(config)
-			plan := w.mustPlan(config, rehearsing(crdmigrator.Policy{Write: write}))
-			want := &crdmigrator.Rehearsed{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
-			if diff := cmp.Diff(want, plan.Rehearsed); diff != "" || plan.State != crdmigrator.Ready {
-				t.Errorf("%s, rehearsed (-want +got):\n%s\n%+v", plan.State, diff, plan.Warnings)
+			plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{Write: write}))
+			want := &crdmigrator.PreflightSummary{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
+			if diff := cmp.Diff(want, plan.Preflight); diff != "" || plan.State != crdmigrator.Ready {
+				t.Errorf("%s, preflight (-want +got):\n%s\n%+v", plan.State, diff, plan.Warnings)
 			}
 			if n := wire.writesTo(w.group); n != 1 {
 				t.Errorf("%d dry runs, want 1", n)
 			}
-			w.mustHaveBeenWritten("a rehearsal writes nothing", 2, 1)
+			w.mustHaveBeenWritten("a preflight writes nothing", 2, 1)
 		})
 	}
 }
@@ -328,17 +329,17 @@ func TestPlanTellsOfAWebhookThatIsDown(t *testing.T) {
 	h.down()
 	w.awaitRefused("w-0000", apierrors.IsInternalError)
 
-	plan := w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
 	mustSay(t, plan.Blockers[0].Message, "webhook "+h.name, "connection refused")
 	mustSay(t, plan.Blockers[0].Remedy, "kubectl get validatingwebhookconfiguration "+h.name, "tried and passes", "--accept-denials")
-	if plan.Rehearsed.Tried >= 9 || plan.Rehearsed.Tried+plan.Rehearsed.NamespacesLeftOut != 9 || len(plan.Warnings) > 0 {
-		t.Errorf("rehearsed %+v, warnings %+v, want fewer than 9 namespaces tried and no warning about that", plan.Rehearsed, plan.Warnings)
+	if plan.Preflight.Tried >= 9 || plan.Preflight.Tried+plan.Preflight.NamespacesLeftOut != 9 || len(plan.Warnings) > 0 {
+		t.Errorf("preflight %+v, warnings %+v, want fewer than 9 namespaces tried and no warning about that", plan.Preflight, plan.Warnings)
 	}
 
 	h.up(t)
-	if plan = w.mustPlan(w.config, rehearsing(crdmigrator.Policy{})); plan.State != crdmigrator.Ready || plan.Rehearsed.Accepted != 9 {
-		t.Errorf("with the webhook up: %s, rehearsed %+v, want Ready and 9 accepted", plan.State, plan.Rehearsed)
+	if plan = w.mustPlan(w.config, withPreflight(crdmigrator.Policy{})); plan.State != crdmigrator.Ready || plan.Preflight.Accepted != 9 {
+		t.Errorf("with the webhook up: %s, preflight %+v, want Ready and 9 accepted", plan.State, plan.Preflight)
 	}
 }
 
@@ -363,15 +364,15 @@ func TestPlanTellsOfAConversionWebhookThatIsDown(t *testing.T) {
 	}
 	var plan crdmigrator.Plan
 	await(t, "the conversion to be asked for", func() bool {
-		plan = w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
+		plan = w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
 		return plan.Objects == nil
 	})
 	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
 	mustSay(t, plan.Blockers[0].Message, "the conversion webhook of "+w.name, "connection refused")
 }
 
-// TestRehearsalIsBoundedInTime: a webhook that takes longer than anybody waits.
-func TestRehearsalIsBoundedInTime(t *testing.T) {
+// TestPreflightIsBoundedInTime: a webhook that takes longer than anybody waits.
+func TestPreflightIsBoundedInTime(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 1)
@@ -383,9 +384,9 @@ func TestRehearsalIsBoundedInTime(t *testing.T) {
 	h.decide(func(string) string { <-over; return "" })
 
 	// The API server's own end, after 30 s, would be told as an unavailable webhook.
-	plan := w.mustPlan(w.config, rehearsing(crdmigrator.Policy{}))
-	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonRehearsalIncomplete {
-		t.Fatalf("plan: %s, warnings %+v, want Ready and %s", plan.State, plan.Warnings, crdmigrator.ReasonRehearsalIncomplete)
+	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
+	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonPreflightIncomplete {
+		t.Fatalf("plan: %s, warnings %+v, want Ready and %s", plan.State, plan.Warnings, crdmigrator.ReasonPreflightIncomplete)
 	}
 	mustSay(t, plan.Warnings[0].Message, "no answer within 12s")
 }
@@ -399,22 +400,17 @@ func TestNamespacesBehindABigOne(t *testing.T) {
 	w.fill("v1", 30) // in default, which comes before the test's own
 	late := []string{w.namespace("late", 1), w.namespace("later", 1)}
 	w.flip()
-	o := rehearsing(crdmigrator.Policy{})
+	o := withPreflight(crdmigrator.Policy{})
 	o.PageObjects = 5
 
-	facts, err := newMigrator(t, w.config, o).Observe(t.Context(), w.name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tried []string
-	for _, trial := range facts.Admission.Trials {
-		tried = append(tried, trial.Namespace)
-	}
-	if want := append([]string{metav1.NamespaceDefault}, late...); !slices.Equal(tried, want) || !facts.Admission.AllSeen {
-		t.Errorf("tried %v, all seen %v, want %v and all", tried, facts.Admission.AllSeen, want)
+	config, wire := tap(w.config)
+	plan := w.mustPlan(config, o)
+	tried := wire.namespacesWritten(w.group)
+	if want := append([]string{metav1.NamespaceDefault}, late...); !slices.Equal(tried, want) || !plan.Preflight.AllSeen {
+		t.Errorf("tried %v, all seen %v, want %v and all", tried, plan.Preflight.AllSeen, want)
 	}
 
-	plan := w.mustPlan(w.withoutLeases(), o)
+	plan = w.mustPlan(w.withoutLeases(), o)
 	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 {
 		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
 	}
@@ -422,18 +418,34 @@ func TestNamespacesBehindABigOne(t *testing.T) {
 	mustSay(t, plan.Warnings[0].Remedy, "godwit crd run "+w.name+" --dry-run=server")
 }
 
-// TestNothingIsRehearsedWithoutTheRight: whoever may not write objects may not
+// TestNothingIsTriedWithoutTheRight: whoever may not write objects may not
 // dry-run a write, either; the plan says so already.
-func TestNothingIsRehearsedWithoutTheRight(t *testing.T) {
+func TestNothingIsTriedWithoutTheRight(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 2)
 	w.flip()
 	_, config := w.user(readDefinition, right{"list", w.group, w.plural})
 	config, wire := tap(config)
-	plan := w.mustPlan(config, rehearsing(crdmigrator.Policy{}))
+	plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonForbidden, 3)
-	if n := wire.writesTo(w.group); n != 0 || plan.Rehearsed != nil {
-		t.Errorf("%d writes tried, rehearsed %+v, want none", n, plan.Rehearsed)
+	if n := wire.writesTo(w.group); n != 0 || plan.Preflight != nil {
+		t.Errorf("%d writes tried, preflight %+v, want none", n, plan.Preflight)
 	}
+}
+
+// namespacesWritten names the namespaces of the objects of a group that were written, sorted.
+func (w *wire) namespacesWritten(group string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var names []string
+	for _, e := range w.exchanges {
+		_, path, ok := strings.Cut(e.path, "/namespaces/")
+		if ok && e.method != http.MethodGet && strings.HasPrefix(e.path, "/apis/"+group+"/") {
+			namespace, _, _ := strings.Cut(path, "/")
+			names = append(names, namespace)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -1,10 +1,12 @@
-package crdmigrator
+package preflight
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
 
 func TestChangedPaths(t *testing.T) {
@@ -68,7 +70,7 @@ func TestChangedPaths(t *testing.T) {
 func TestFillDefaults(t *testing.T) {
 	value := func(text string) *apiextensionsv1.JSON { return &apiextensionsv1.JSON{Raw: []byte(text)} }
 	sized := apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"size": {Default: value("3")}}}
-	crd := widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
+	crd := kubetest.Widgets(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions[1].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 			Properties: map[string]apiextensionsv1.JSONSchemaProps{
 				"spec": {Default: value("{}"), Properties: map[string]apiextensionsv1.JSONSchemaProps{

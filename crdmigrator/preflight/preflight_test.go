@@ -1,133 +1,141 @@
-package crdmigrator
+package preflight
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
 
-func refused(code int32, words string) Trial {
-	return Trial{Namespace: "prod", Name: "a", Code: code, Refusal: words}
+func refused(code int32, words string) attempt {
+	return attempt{namespace: "prod", name: "a", code: code, refusal: words}
 }
 
-func TestJudge(t *testing.T) {
+func TestOutcomeOfAnAttempt(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		trial  Trial
-		want   ruling
+		reason  string
+		attempt attempt
+		want    outcome
 	}{
 		"accepted": {
 			reason: "as it went in",
-			want:   ruling{effect: passes},
+			want:   outcome{effect: passes},
 		},
 		"changed": {
-			reason: "accepted is not the same as unchanged",
-			trial:  Trial{Changed: []string{"spec.color"}},
-			want:   ruling{effect: changes},
+			reason:  "accepted is not the same as unchanged",
+			attempt: attempt{changed: []string{"spec.color"}},
+			want:    outcome{effect: changes},
 		},
 		"webhook denies": {
-			reason: "with the words of its owner",
-			trial:  refused(403, `admission webhook "x.example.com" denied the request: not on a Friday`),
-			want:   ruling{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "not on a Friday"},
+			reason:  "with the words of its owner",
+			attempt: refused(403, `admission webhook "x.example.com" denied the request: not on a Friday`),
+			want:    outcome{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "not on a Friday"},
 		},
 		"webhook denies without a word": {
-			reason: "the server says so itself",
-			trial:  refused(400, `admission webhook "x.example.com" denied the request without explanation`),
-			want:   ruling{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, " without explanation"},
+			reason:  "the server says so itself",
+			attempt: refused(400, `admission webhook "x.example.com" denied the request without explanation`),
+			want:    outcome{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, " without explanation"},
 		},
 		"webhook denies with a code of its own": {
-			reason: "a webhook chooses its code: 429 and 500 are denials, too",
-			trial:  refused(500, `admission webhook "x.example.com" denied the request: my database is down`),
-			want:   ruling{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "my database is down"},
+			reason:  "a webhook chooses its code: 429 and 500 are denials, too",
+			attempt: refused(500, `admission webhook "x.example.com" denied the request: my database is down`),
+			want:    outcome{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "my database is down"},
 		},
 		"policy denies": {
-			reason: "a binding makes it apply",
-			trial:  refused(422, `widgets.example.com "a" is forbidden: ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen`),
-			want:   ruling{denies, apierror.Origin{Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "prod"}, "frozen"},
+			reason:  "a binding makes it apply",
+			attempt: refused(422, `widgets.example.com "a" is forbidden: ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen`),
+			want:    outcome{denies, apierror.Origin{Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "prod"}, "frozen"},
 		},
 		"mutating policy denies": {
-			reason: "its words are others",
-			trial:  refused(422, `widgets.example.com "a" is forbidden: policy 'paint' with binding 'all' denied request: no such key`),
-			want:   ruling{denies, apierror.Origin{Kind: "MutatingAdmissionPolicy", Name: "paint", Binding: "all"}, "no such key"},
+			reason:  "its words are others",
+			attempt: refused(422, `widgets.example.com "a" is forbidden: policy 'paint' with binding 'all' denied request: no such key`),
+			want:    outcome{denies, apierror.Origin{Kind: "MutatingAdmissionPolicy", Name: "paint", Binding: "all"}, "no such key"},
 		},
 		"webhook is down": {
-			reason: "a 500 that names who is needed",
-			trial:  refused(500, `Internal error occurred: failed calling webhook "x.example.com": failed to call webhook: Post "https://x": connection refused`),
-			want:   ruling{unreachable, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, `failed to call webhook: Post "https://x": connection refused`},
+			reason:  "a 500 that names who is needed",
+			attempt: refused(500, `Internal error occurred: failed calling webhook "x.example.com": failed to call webhook: Post "https://x": connection refused`),
+			want:    outcome{unreachable, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, `failed to call webhook: Post "https://x": connection refused`},
 		},
 		"conversion is down": {
-			reason: "no object can be read, let alone written",
-			trial:  refused(500, `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": connection refused`),
-			want:   ruling{unreachable, apierror.Origin{Kind: "conversion", Name: "example.com/v1, Kind=Widget"}, `Post "https://x": connection refused`},
+			reason:  "no object can be read, let alone written",
+			attempt: refused(500, `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": connection refused`),
+			want:    outcome{unreachable, apierror.Origin{Kind: "conversion", Name: "example.com/v1, Kind=Widget"}, `Post "https://x": connection refused`},
 		},
 		"webhook with side effects": {
-			reason: "the server does not ask it in a dry run, so nothing is known",
-			trial:  refused(400, `admission webhook "x.example.com" does not support dry run`),
-			want:   ruling{untold, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "it does not support dry runs"},
+			reason:  "the server does not ask it in a dry run, so nothing is known",
+			attempt: refused(400, `admission webhook "x.example.com" does not support dry run`),
+			want:    outcome{inconclusive, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "it does not support dry runs"},
 		},
 		"invalid": {
-			reason: "the schema, not admission",
-			trial:  refused(422, `Widget.example.com "a" is invalid: spec.color: Required value`),
-			want:   ruling{effect: invalid, words: `Widget.example.com "a" is invalid: spec.color: Required value`},
+			reason:  "the schema, not admission",
+			attempt: refused(422, `Widget.example.com "a" is invalid: spec.color: Required value`),
+			want:    outcome{effect: invalid, words: `Widget.example.com "a" is invalid: spec.color: Required value`},
 		},
 		"not authorized": {
-			reason: "a server that has just started says so to everybody; the plan names missing rights elsewhere",
-			trial:  refused(403, `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`),
-			want:   ruling{effect: untold, words: `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`},
+			reason:  "a server that has just started says so to everybody; the plan names missing rights elsewhere",
+			attempt: refused(403, `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`),
+			want:    outcome{effect: inconclusive, words: `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`},
 		},
 		"too many requests": {
-			reason: "the server's load is not the object's fault",
-			trial:  refused(429, "too many requests"),
-			want:   ruling{effect: untold, words: "too many requests"},
+			reason:  "the server's load is not the object's fault",
+			attempt: refused(429, "too many requests"),
+			want:    outcome{effect: inconclusive, words: "too many requests"},
 		},
 		"server error": {
-			reason: "nor is its trouble",
-			trial:  refused(504, "timeout"),
-			want:   ruling{effect: untold, words: "timeout"},
+			reason:  "nor is its trouble",
+			attempt: refused(504, "timeout"),
+			want:    outcome{effect: inconclusive, words: "timeout"},
 		},
 		"no answer": {
-			reason: "silence is no refusal",
-			trial:  Trial{Untold: "no answer within 12s"},
-			want:   ruling{effect: untold, words: "no answer within 12s"},
+			reason:  "silence is no refusal",
+			attempt: attempt{inconclusive: "no answer within 12s"},
+			want:    outcome{effect: inconclusive, words: "no answer within 12s"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.trial.judge(), cmp.AllowUnexported(ruling{})); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.attempt.outcome(), cmp.AllowUnexported(outcome{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// met are facts about widgets whose rehearsal met these trials, one per namespace.
-func met(trials ...Trial) Facts {
-	return Facts{
-		CRD: widgetCRD(withStatus), Now: later, User: "alice",
-		Admission: &Admission{Write: WritePatch, Trials: trials, Namespaces: len(trials), AllSeen: true},
-	}
+// met is what attempts on widgets meant, one attempt per namespace.
+func met(attempts ...attempt) observed {
+	return observed{facts: crdmigrator.Facts{CRD: kubetest.Widgets(kubetest.WithStatus), Now: kubetest.Flip.Add(time.Hour)},
+		result: &result{write: crdmigrator.WritePatch, attempts: attempts, namespaces: len(attempts), allSeen: true}, user: "alice"}
 }
 
-func withStatus(crd *apiextensionsv1.CustomResourceDefinition) {
-	crd.Spec.Versions[1].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+// observed is all that a preflight decides on.
+type observed struct {
+	facts  crdmigrator.Facts
+	result *result
+	user   string
 }
 
-func in(namespace string, t Trial) Trial {
-	t.Namespace = namespace
-	return t
+func (o observed) plan(p crdmigrator.Policy) crdmigrator.Plan {
+	o.facts.Preflight = reportFor(o.result, o.facts, p, o.user)
+	return crdmigrator.PlanFor(o.facts, p)
 }
 
-func with(f Facts, edit func(*Admission)) Facts {
-	edit(f.Admission)
-	return f
+func in(namespace string, a attempt) attempt {
+	a.namespace = namespace
+	return a
+}
+
+func with(o observed, edit func(*result)) observed {
+	edit(o.result)
+	return o
 }
 
 const (
@@ -135,7 +143,7 @@ const (
 	webhookDown = `Internal error occurred: failed calling webhook "x.example.com": connection refused`
 )
 
-var painter = Hook{Kind: "MutatingWebhookConfiguration", Configuration: "painters", Name: "paint.example.com"}
+var painter = admissionConfig{kind: "MutatingWebhookConfiguration", object: "painters", name: "paint.example.com"}
 
 func TestPlanForRefusals(t *testing.T) {
 	exemption := "for the time of the run, exempt its user by an entry of matchConditions of webhook x.example.com, " +
@@ -143,19 +151,19 @@ func TestPlanForRefusals(t *testing.T) {
 	leave := "migrate what is not refused, without the trim: godwit crd run widgets.example.com --accept-denials"
 	cases := map[string]struct {
 		reason string
-		facts  Facts
+		facts  observed
 		want   []godwit.Blocker
 	}{
 		"all pass": {
 			reason: "nothing in the way",
-			facts:  met(Trial{Name: "a"}),
+			facts:  met(attempt{name: "a"}),
 		},
 		"denied alike": {
 			reason: "what denies several objects is named once",
-			facts: met(in("dev", Trial{}), in("p1", refused(403, webhookSays)), in("p2", refused(403, webhookSays)),
+			facts: met(in("dev", attempt{}), in("p1", refused(403, webhookSays)), in("p2", refused(403, webhookSays)),
 				in("p3", refused(403, webhookSays)), in("p4", refused(403, webhookSays+" 13th"))),
 			want: []godwit.Blocker{{
-				Reason: ReasonAdmissionDenied,
+				Reason: crdmigrator.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write patch of widgets.example.com, on p1/a, p2/a, p3/a and 1 more " +
 					"(4 of 5 objects tried): not on a Friday",
 				Remedy: exemption + "find its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide; or " + leave,
@@ -163,12 +171,12 @@ func TestPlanForRefusals(t *testing.T) {
 		},
 		"denied, and known where": {
 			reason: "the configuration is named if it could be read, and the status only where it is known to pass",
-			facts: with(met(refused(403, webhookSays)), func(a *Admission) {
-				a.Hooks = []Hook{painter, {"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
-				a.StatusTrials = []Trial{{Namespace: "prod", Name: "a"}}
+			facts: with(met(refused(403, webhookSays)), func(r *result) {
+				r.configs = []admissionConfig{painter, {"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
+				r.statusAttempts = []attempt{{namespace: "prod", name: "a"}}
 			}),
 			want: []godwit.Blocker{{
-				Reason:  ReasonAdmissionDenied,
+				Reason:  crdmigrator.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
 				Remedy: "write the status alone, which was tried and passes: godwit crd run widgets.example.com --write=status-patch; or " +
 					exemption + "kubectl edit validatingwebhookconfiguration checks; or " + leave,
@@ -176,22 +184,22 @@ func TestPlanForRefusals(t *testing.T) {
 		},
 		"denied on the status as well": {
 			reason: "what was tried and does not pass is not offered",
-			facts: with(met(refused(403, webhookSays)), func(a *Admission) {
-				a.StatusTrials = []Trial{refused(403, webhookSays)}
+			facts: with(met(refused(403, webhookSays)), func(r *result) {
+				r.statusAttempts = []attempt{refused(403, webhookSays)}
 			}),
 			want: []godwit.Blocker{{
-				Reason:  ReasonAdmissionDenied,
+				Reason:  crdmigrator.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
 				Remedy:  exemption + "find its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide; or " + leave,
 			}},
 		},
 		"down": {
 			reason: "whoever is down has an address",
-			facts: with(met(refused(500, webhookDown)), func(a *Admission) {
-				a.Hooks = []Hook{{"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
+			facts: with(met(refused(500, webhookDown)), func(r *result) {
+				r.configs = []admissionConfig{{"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
 			}),
 			want: []godwit.Blocker{{
-				Reason: ReasonWebhookUnavailable,
+				Reason: crdmigrator.ReasonWebhookUnavailable,
 				Message: "webhook x.example.com does not answer, without which the write patch of widgets.example.com is refused, " +
 					"on prod/a (1 of 1 object tried): connection refused",
 				Remedy: "bring it up; where it is: kubectl get validatingwebhookconfiguration checks -o yaml; or " + leave,
@@ -199,11 +207,11 @@ func TestPlanForRefusals(t *testing.T) {
 		},
 		"conversion is down": {
 			reason: "it shows when objects are listed; leaving all of them behind is no way out",
-			facts: with(met(), func(a *Admission) {
-				a.Unlisted = "conversion webhook for example.com/v1, Kind=Widget failed: connection refused"
+			facts: with(met(), func(r *result) {
+				r.unlisted = "conversion webhook for example.com/v1, Kind=Widget failed: connection refused"
 			}),
 			want: []godwit.Blocker{{
-				Reason: ReasonWebhookUnavailable,
+				Reason: crdmigrator.ReasonWebhookUnavailable,
 				Message: "the conversion webhook of widgets.example.com fails, without which no object of example.com/v1, Kind=Widget can be read: " +
 					"connection refused",
 				Remedy: "bring it up; where it is: kubectl get crd widgets.example.com -o jsonpath='{.spec.conversion.webhook.clientConfig}'",
@@ -213,23 +221,23 @@ func TestPlanForRefusals(t *testing.T) {
 			reason: "there is nobody to be exempted from",
 			facts:  met(refused(422, "spec.color: Required value")),
 			want: []godwit.Blocker{{
-				Reason:  ReasonObjectInvalid,
+				Reason:  crdmigrator.ReasonObjectInvalid,
 				Message: "the API server refuses the write patch of widgets.example.com, on prod/a (1 of 1 object tried): spec.color: Required value",
-				Remedy:  "mend the object: kubectl edit widgets.example.com a -n prod; or " + leave,
+				Remedy:  "fix the object: kubectl edit widgets.example.com a -n prod; or " + leave,
 			}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plan := PlanFor(tc.facts, Policy{})
+			plan := tc.facts.plan(crdmigrator.Policy{})
 			if diff := cmp.Diff(tc.want, plan.Blockers); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if len(plan.Refusals()) != len(tc.want) || len(plan.Warnings) > 0 {
 				t.Errorf("%d refusals of a run, warnings %+v, want %d and none", len(plan.Refusals()), plan.Warnings, len(tc.want))
 			}
-			accepting := PlanFor(tc.facts, Policy{AcceptDenials: true})
-			if accepting.State != Ready || len(accepting.Warnings) != len(tc.want) {
+			accepting := tc.facts.plan(crdmigrator.Policy{AcceptDenials: true})
+			if accepting.State != crdmigrator.Ready || len(accepting.Warnings) != len(tc.want) {
 				t.Errorf("with denials accepted: %s, warnings %+v, want Ready and what was a blocker", accepting.State, accepting.Warnings)
 			}
 			for _, w := range accepting.Warnings {
@@ -242,21 +250,21 @@ func TestPlanForRefusals(t *testing.T) {
 }
 
 func TestPlanForWarnings(t *testing.T) {
-	painted := Trial{Namespace: "prod", Name: "a", Changed: []string{"metadata.labels", "spec.color"}, More: 1}
+	painted := attempt{namespace: "prod", name: "a", changed: []string{"metadata.labels", "spec.color"}, more: 1}
 	welcome := "if any update may do so, go on: the run stores these changes"
 	tryEvery := "try every object: godwit crd run widgets.example.com --dry-run=server"
 	cases := map[string]struct {
 		reason string
-		facts  Facts
+		facts  observed
 		want   []godwit.Warning
 	}{
 		"changed by one": {
 			reason: "one suspect can be exempted; the paths of several objects are one list",
-			facts: with(met(painted, in("test", Trial{Name: "b", Changed: []string{"spec.color", "spec.size"}})), func(a *Admission) {
-				a.Hooks = []Hook{painter, {"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
+			facts: with(met(painted, in("test", attempt{name: "b", changed: []string{"spec.color", "spec.size"}})), func(r *result) {
+				r.configs = []admissionConfig{painter, {"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
 			}),
 			want: []godwit.Warning{{
-				Reason: ReasonAdmissionMutates,
+				Reason: crdmigrator.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color, spec.size and 1 more " +
 					"on prod/a, test/b (2 of 2 objects tried); by webhook paint.example.com of MutatingWebhookConfiguration painters",
 				Remedy: "for the time of the run, exempt its user by an entry of matchConditions of webhook paint.example.com, " +
@@ -265,12 +273,12 @@ func TestPlanForWarnings(t *testing.T) {
 		},
 		"changed by one of two": {
 			reason: "who of them can't be told, so none is to be exempted",
-			facts: with(met(painted), func(a *Admission) {
-				a.Hooks = []Hook{painter, {"MutatingAdmissionPolicy", "label", "label"}}
-				a.StatusTrials = []Trial{{Namespace: "prod", Name: "a"}}
+			facts: with(met(painted), func(r *result) {
+				r.configs = []admissionConfig{painter, {"MutatingAdmissionPolicy", "label", "label"}}
+				r.statusAttempts = []attempt{{namespace: "prod", name: "a"}}
 			}),
 			want: []godwit.Warning{{
-				Reason: ReasonAdmissionMutates,
+				Reason: crdmigrator.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); by one or more of webhook paint.example.com of MutatingWebhookConfiguration painters, MutatingAdmissionPolicy label",
 				Remedy: "write the status alone, which was tried and passes: godwit crd run widgets.example.com --write=status-patch; or " + welcome,
@@ -280,7 +288,7 @@ func TestPlanForWarnings(t *testing.T) {
 			reason: "a conversion that is not stable looks like that",
 			facts:  met(painted),
 			want: []godwit.Warning{{
-				Reason: ReasonAdmissionMutates,
+				Reason: crdmigrator.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?",
 				Remedy: welcome,
@@ -288,27 +296,27 @@ func TestPlanForWarnings(t *testing.T) {
 		},
 		"namespaces left out": {
 			reason: "what was not tried is said",
-			facts:  with(met(Trial{Name: "a"}), func(a *Admission) { a.Namespaces = 34 }),
+			facts:  with(met(attempt{name: "a"}), func(r *result) { r.namespaces = 34 }),
 			want: []godwit.Warning{{
-				Reason:  ReasonRehearsalIncomplete,
-				Message: "the rehearsal of widgets.example.com is not complete: one object was tried in 1 of 34 namespaces",
+				Reason:  crdmigrator.ReasonPreflightIncomplete,
+				Message: "the preflight of widgets.example.com is not complete: one object was tried in 1 of 34 namespaces",
 				Remedy:  tryEvery,
 			}},
 		},
 		"namespaces unseen": {
 			reason: "a number that is not known is not made up",
-			facts:  with(met(Trial{Name: "a"}), func(a *Admission) { a.Namespaces, a.AllSeen, a.TimedOut = 34, false, true }),
+			facts:  with(met(attempt{name: "a"}), func(r *result) { r.namespaces, r.allSeen, r.timedOut = 34, false, true }),
 			want: []godwit.Warning{{
-				Reason:  ReasonRehearsalIncomplete,
-				Message: "the rehearsal of widgets.example.com is not complete: one object was tried in 1 of at least 34 namespaces; its 20s were over",
+				Reason:  crdmigrator.ReasonPreflightIncomplete,
+				Message: "the preflight of widgets.example.com is not complete: one object was tried in 1 of at least 34 namespaces; its 20s were over",
 				Remedy:  tryEvery,
 			}},
 		},
 		"no answer": {
 			reason: "time that was over is no refusal",
-			facts:  met(Trial{Namespace: "prod", Name: "a", Untold: "no answer within 12s"}),
+			facts:  met(attempt{namespace: "prod", name: "a", inconclusive: "no answer within 12s"}),
 			want: []godwit.Warning{{
-				Reason:  ReasonRehearsalIncomplete,
+				Reason:  crdmigrator.ReasonPreflightIncomplete,
 				Message: "what admission makes of the write patch of widgets.example.com is not known on prod/a (1 of 1 object tried): no answer within 12s",
 				Remedy:  "plan again, or " + tryEvery,
 			}},
@@ -317,7 +325,7 @@ func TestPlanForWarnings(t *testing.T) {
 			reason: "no other dry run would tell more",
 			facts:  met(refused(400, `admission webhook "x.example.com" does not support dry run`)),
 			want: []godwit.Warning{{
-				Reason: ReasonRehearsalIncomplete,
+				Reason: crdmigrator.ReasonPreflightIncomplete,
 				Message: "what admission makes of the write patch of widgets.example.com is not known on prod/a (1 of 1 object tried): " +
 					"webhook x.example.com: it does not support dry runs",
 				Remedy: "a run shows it; if the webhook has no side effects, its configuration should say so: sideEffects: None",
@@ -326,8 +334,8 @@ func TestPlanForWarnings(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plan := PlanFor(tc.facts, Policy{})
-			if diff := cmp.Diff(tc.want, plan.Warnings); diff != "" || plan.State != Ready {
+			plan := tc.facts.plan(crdmigrator.Policy{})
+			if diff := cmp.Diff(tc.want, plan.Warnings); diff != "" || plan.State != crdmigrator.Ready {
 				t.Errorf("%s: %s (-want +got):\n%s", tc.reason, plan.State, diff)
 			}
 		})
@@ -338,25 +346,25 @@ func TestPlanForWarnings(t *testing.T) {
 // interrupted run has left, and the same command must resume it.
 func TestDenialsDoNotStopARunHalfWay(t *testing.T) {
 	f := met(refused(403, webhookSays))
-	f.Checkpoint = Checkpoint{
-		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
+	f.facts.Checkpoint = crdmigrator.Checkpoint{
+		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: crdmigrator.DefaultSettle},
 	}
-	plan := PlanFor(f, Policy{})
-	if plan.State != Ready || !plan.Resumes || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != ReasonAdmissionDenied {
+	plan := f.plan(crdmigrator.Policy{})
+	if plan.State != crdmigrator.Ready || !plan.Resumes || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonAdmissionDenied {
 		t.Errorf("%s, resumes %v, warnings %+v, want Ready with the denial as a warning", plan.State, plan.Resumes, plan.Warnings)
 	}
-	f.Checkpoint.StorageVersion = "v1"
-	if plan = PlanFor(f, Policy{}); plan.State != Blocked || len(plan.Warnings) > 0 {
+	f.facts.Checkpoint.StorageVersion = "v1"
+	if plan = f.plan(crdmigrator.Policy{}); plan.State != crdmigrator.Blocked || len(plan.Warnings) > 0 {
 		t.Errorf("%s, warnings %+v with a checkpoint that is void, want Blocked without", plan.State, plan.Warnings)
 	}
 }
 
-// TestTroublesOfTwoKindsAreTwo: also where the server names nobody for either.
-func TestTroublesOfTwoKindsAreTwo(t *testing.T) {
-	plan := PlanFor(met(Trial{Name: "a", Changed: []string{"spec.color"}}, refused(422, "spec.color: Required value")), Policy{})
-	want := &Rehearsed{Write: WritePatch, Tried: 2, Changed: 1, Refused: 1, AllSeen: true}
-	if diff := cmp.Diff(want, plan.Rehearsed); diff != "" || len(plan.Blockers) != 1 || len(plan.Warnings) != 1 {
-		t.Errorf("blockers %+v, warnings %+v, want one of each; rehearsed (-want +got):\n%s", plan.Blockers, plan.Warnings, diff)
+// TestProblemsOfTwoKindsAreTwo also where the API server names no origin of either.
+func TestProblemsOfTwoKindsAreTwo(t *testing.T) {
+	plan := met(attempt{name: "a", changed: []string{"spec.color"}}, refused(422, "spec.color: Required value")).plan(crdmigrator.Policy{})
+	want := &crdmigrator.PreflightSummary{Write: crdmigrator.WritePatch, Tried: 2, Changed: 1, Refused: 1, AllSeen: true}
+	if diff := cmp.Diff(want, plan.Preflight); diff != "" || len(plan.Blockers) != 1 || len(plan.Warnings) != 1 {
+		t.Errorf("blockers %+v, warnings %+v, want one of each; preflight (-want +got):\n%s", plan.Blockers, plan.Warnings, diff)
 	}
 }
 
@@ -370,7 +378,7 @@ func TestRulesThatCoverAWrite(t *testing.T) {
 	}
 	cases := map[string]struct {
 		rule   admissionregistrationv1.RuleWithOperations
-		write  Write
+		write  crdmigrator.Write
 		exact  bool
 		covers bool
 	}{
@@ -384,10 +392,10 @@ func TestRulesThatCoverAWrite(t *testing.T) {
 		"another group":                   {rule: rule("UPDATE", "example.org", "v2", "widgets")},
 		"another resource":                {rule: rule("UPDATE", "example.com", "v2", "gadgets")},
 		"the status, not the object":      {rule: rule("UPDATE", "example.com", "v2", "widgets/status")},
-		"the status":                      {rule: rule("UPDATE", "example.com", "v2", "widgets/status"), write: WriteStatusPatch, covers: true},
-		"the status of all":               {rule: rule("UPDATE", "example.com", "v2", "*/status"), write: WriteStatusApply, covers: true},
-		"the object, not the status":      {rule: rule("UPDATE", "example.com", "v2", "widgets"), write: WriteStatusPatch},
-		"all resources, not their status": {rule: rule("UPDATE", "*", "*", "*"), write: WriteStatusPatch},
+		"the status":                      {rule: rule("UPDATE", "example.com", "v2", "widgets/status"), write: crdmigrator.WriteStatusPatch, covers: true},
+		"the status of all":               {rule: rule("UPDATE", "example.com", "v2", "*/status"), write: crdmigrator.WriteStatusApply, covers: true},
+		"the object, not the status":      {rule: rule("UPDATE", "example.com", "v2", "widgets"), write: crdmigrator.WriteStatusPatch},
+		"all resources, not their status": {rule: rule("UPDATE", "*", "*", "*"), write: crdmigrator.WriteStatusPatch},
 	}
 	for name, tc := range cases {
 		if got := cover([]admissionregistrationv1.RuleWithOperations{tc.rule}, resource, tc.write, tc.exact); got != tc.covers {
@@ -399,14 +407,14 @@ func TestRulesThatCoverAWrite(t *testing.T) {
 // TestSamplesAreWhatARunWouldWrite: the first object of a namespace that is not
 // done, of as many namespaces as are tried; the others are counted.
 func TestSamplesAreWhatARunWouldWrite(t *testing.T) {
-	f := Facts{CRD: widgetCRD(), Checkpoint: Checkpoint{
-		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
+	f := crdmigrator.Facts{CRD: kubetest.Widgets(), Checkpoint: crdmigrator.Checkpoint{
+		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: crdmigrator.DefaultSettle},
 	}}
 	s := &samples{seen: map[string]bool{}}
 	see := func(namespace, name, resourceVersion string) {
 		t.Helper()
 		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: resourceVersion}}
-		s.see(f, Policy{}, o)
+		s.see(f, crdmigrator.Policy{}, o)
 	}
 	see("done", "a", "101")
 	see("half", "a", "101")

@@ -1,4 +1,4 @@
-package crdmigrator
+package preflight
 
 import (
 	"maps"

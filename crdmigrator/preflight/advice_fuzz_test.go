@@ -1,0 +1,64 @@
+package preflight
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+)
+
+// FuzzReportFor checks what must hold of every report: what was refused is a denial, and each
+// finding names the CRD and says what to do.
+func FuzzReportFor(f *testing.F) {
+	for _, words := range []string{webhookSays, webhookDown, "spec.color: Required value", "policy 'p' denied request: ",
+		"ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", "conversion webhook for a, Kind=B failed: no", "", "%!d(x)"} {
+		f.Add(words, "", int32(500), uint8(1), uint8(30), true)
+		f.Add(words, "no answer", int32(0), uint8(0), uint8(0), false)
+		f.Add(words, "", int32(422), uint8(7), uint8(2), true)
+	}
+	f.Fuzz(func(t *testing.T, words, silent string, code int32, changed, namespaces uint8, more bool) {
+		a := attempt{namespace: "prod", name: "a", code: code, refusal: words}
+		b := attempt{name: "b", inconclusive: silent}
+		for i := range changed % 8 {
+			b.changed = append(b.changed, fmt.Sprintf("spec.f%d", i))
+		}
+		r := &result{
+			write: crdmigrator.Writes[int(changed)%len(crdmigrator.Writes)], attempts: []attempt{a, b}, statusAttempts: []attempt{a},
+			namespaces: int(namespaces), allSeen: more, timedOut: !more, unlisted: silent, configs: []admissionConfig{painter},
+		}
+		facts := crdmigrator.Facts{CRD: kubetest.Widgets(kubetest.WithStatus)}
+		report := reportFor(r, facts, crdmigrator.Policy{AcceptDenials: more}, "jane")
+		if again := reportFor(r, facts, crdmigrator.Policy{AcceptDenials: more}, "jane"); !reflect.DeepEqual(report, again) {
+			t.Error("one result has two reports")
+		}
+		s := report.Summary
+		if s.Refused > 0 && len(report.Denials) == 0 || s.Changed+s.Inconclusive > 0 && len(report.Warnings) == 0 {
+			t.Errorf("a problem is not reported: %+v", report)
+		}
+		if s.Tried != s.Accepted+s.Changed+s.Refused+s.Inconclusive {
+			t.Errorf("%+v does not add up", s)
+		}
+		for _, d := range report.Denials {
+			checkFinding(t, d.Reason, d.Message, d.Remedy, more)
+		}
+		for _, w := range report.Warnings {
+			checkFinding(t, w.Reason, w.Message, w.Remedy, more)
+		}
+	})
+}
+
+func checkFinding(t *testing.T, reason, message, remedy string, accepted bool) {
+	t.Helper()
+	if reason == "" || !strings.Contains(message, "widgets.example.com") || strings.Contains(message, "\n") {
+		t.Errorf("%s: %q is not one line that names the CRD", reason, message)
+	}
+	if accepted && strings.Contains(remedy, "--accept-denials") {
+		t.Errorf("%s: the remedy %q is in force already", reason, remedy)
+	}
+	if remedy == "" && !accepted {
+		t.Errorf("%s: no remedy", reason)
+	}
+}

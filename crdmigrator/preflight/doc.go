@@ -1,0 +1,12 @@
+// Package preflight tries the write of a migration before a run, as a server-side dry run of
+// one object in each namespace, and says what admission makes of it: who denies the write,
+// what changes the objects on their way, and how to get past both.
+//
+// It changes nothing, and it asks every webhook that a run would ask. What it did not try, it
+// says: the limits are constants, and a warning names what they left out.
+//
+// Read preflight.go, which runs it; sample.go, which chooses the objects; attempt.go, which
+// tries one, with defaults.go and changes.go to compare it; admissionconfig.go, which reads
+// the configuration of webhooks and policies; result.go, which says what an answer means; and
+// advice.go, which says what to do. Each file uses only files after it, and result.go.
+package preflight

@@ -17,16 +17,16 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// Compose is the revision that KubeVirt ≥ 1.3 would make of the stash for the owner
+// Compose is the revision that KubeVirt ≥ 1.3 would make of the object for the owner
 // of old: <owner>-<object>-<version>-<uid>-<generation>, with five labels. A name of
 // more than 253 characters and a label of more than 63, which no API server takes, end
 // in a hash instead of the rest. Data that old has already is used as it is there.
 //
 // It fails where it can't be known whose object it is: a SpecRevision whose name is
-// not one of KubeVirt's, and that nobody has labelled.
+// not one of KubeVirt's, and that has no labels.
 func (Family) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (*appsv1.ControllerRevision, error) {
 	fail := func(err error) (*appsv1.ControllerRevision, error) {
-		return nil, fmt.Errorf("name the successor of ControllerRevision %s/%s: %w", old.Namespace, old.Name, err)
+		return nil, fmt.Errorf("name the replacement of ControllerRevision %s/%s: %w", old.Namespace, old.Name, err)
 	}
 	of, err := identityOf(old, s)
 	if err != nil {
@@ -80,7 +80,7 @@ func identityOf(old *appsv1.ControllerRevision, s revision.StoredObject) (identi
 	return of, nil
 }
 
-// ownerPrefix is the controller's name. An orphan keeps what its name begins with.
+// ownerPrefix is the controller's name. A revision without one keeps what its name begins with.
 func ownerPrefix(old *appsv1.ControllerRevision, object string) (string, error) {
 	if owner := ownerName(old); owner != "" {
 		return owner, nil
@@ -97,7 +97,7 @@ func ownerPrefix(old *appsv1.ControllerRevision, object string) (string, error) 
 	return "", revision.ErrNoOwner
 }
 
-// dataFor is the stash as JSON with sorted keys, or the very bytes of old when they
+// dataFor is the object as JSON with sorted keys, or the very bytes of old when they
 // say the same.
 func dataFor(old *appsv1.ControllerRevision, s revision.StoredObject) ([]byte, error) {
 	if same, err := parse(old.Data.Raw); err == nil && reflect.DeepEqual(same, s.Object) {
@@ -105,7 +105,7 @@ func dataFor(old *appsv1.ControllerRevision, s revision.StoredObject) ([]byte, e
 	}
 	data, err := json.Marshal(s.Object)
 	if err != nil {
-		return nil, fmt.Errorf("encode the stash: %w", err)
+		return nil, fmt.Errorf("encode the object: %w", err)
 	}
 	return data, nil
 }

@@ -28,53 +28,53 @@ func TestCompose(t *testing.T) {
 	const plain = "db-0-u1.medium-v1beta1-6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11-2"
 	long := strings.Repeat("a", 200)
 	tests := map[string]struct {
-		reason string
-		of     *appsv1.ControllerRevision
-		claim  reference.ExpectedType
-		name   string
-		labels map[string]string
+		reason   string
+		of       *appsv1.ControllerRevision
+		expected reference.ExpectedType
+		name     string
+		labels   map[string]string
 	}{
 		"object": {
 			reason: "KubeVirt's own name",
-			of:     stashed(named("u1.medium")), name: plain, labels: labels("u1.medium", preference),
+			of:     storing(named("u1.medium")), name: plain, labels: labels("u1.medium", preference),
 		},
 		"object, labels lie": {
 			reason: "data first",
-			of:     labelled(stashed(named("u1.medium")), "name", "other", "uid", "other", "generation", "7", "kind", instancetype, "version", "v1"),
+			of:     labelled(storing(named("u1.medium")), "name", "other", "uid", "other", "generation", "7", "kind", instancetype, "version", "v1"),
 			name:   plain, labels: labels("u1.medium", preference),
 		},
 		"spec": {
 			reason: "all from the old name",
-			of:     stashed(bare("", `{}`)), claim: reference.ExpectedType{Kind: preference, Name: "since-renamed"}, name: plain, labels: labels("u1.medium", preference),
+			of:     storing(bare("", `{}`)), expected: reference.ExpectedType{Kind: preference, Name: "since-renamed"}, name: plain, labels: labels("u1.medium", preference),
 		},
 		"spec of a snapshot": {
-			reason: "snapshots put their own name in place of the machine's",
-			of:     ownedBy(called(stashed(bare("", `{}`)), "nightly-u1.medium-"+aUID+"-2"), "snapshot.kubevirt.io/v1beta1", "VirtualMachineSnapshot", "nightly"),
-			claim:  reference.ExpectedType{Kind: instancetype, Name: "u1.medium"},
-			name:   "nightly-u1.medium-v1beta1-6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11-2", labels: labels("u1.medium", instancetype),
+			reason:   "snapshots put their own name in place of the machine's",
+			of:       ownedBy(called(storing(bare("", `{}`)), "nightly-u1.medium-"+aUID+"-2"), "snapshot.kubevirt.io/v1beta1", "VirtualMachineSnapshot", "nightly"),
+			expected: reference.ExpectedType{Kind: instancetype, Name: "u1.medium"},
+			name:     "nightly-u1.medium-v1beta1-6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11-2", labels: labels("u1.medium", instancetype),
 		},
 		"spec under another name": {
-			reason: "labels say what the name does not",
-			of:     labelled(called(stashed(bare("", `{}`)), "restored"), "uid", aUID, "generation", "2"),
-			claim:  reference.ExpectedType{Kind: instancetype, Name: "u1.medium"},
-			name:   plain, labels: labels("u1.medium", instancetype),
+			reason:   "labels say what the name does not",
+			of:       labelled(called(storing(bare("", `{}`)), "restored"), "uid", aUID, "generation", "2"),
+			expected: reference.ExpectedType{Kind: instancetype, Name: "u1.medium"},
+			name:     plain, labels: labels("u1.medium", instancetype),
 		},
 		"long name": {
 			reason: "a label takes 63 characters, and two objects must stay two",
-			of:     stashed(named(strings.Repeat("n", 70))),
+			of:     storing(named(strings.Repeat("n", 70))),
 			name:   "db-0-" + strings.Repeat("n", 70) + "-v1beta1-6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11-2",
 			labels: labels(strings.Repeat("n", 54)+"-85069ddf", preference),
 		},
 		"too long a name": {
 			reason: "253 characters, and the owner in front",
-			of:     ownedBy(stashed(named("u1.medium")), "kubevirt.io/v1", "VirtualMachine", long),
+			of:     ownedBy(storing(named("u1.medium")), "kubevirt.io/v1", "VirtualMachine", long),
 			name:   long + "-u1.medium-v1beta1-6fc1a5c4-2b8e-4b8a-9a57-0-10a30939", labels: labels("u1.medium", preference),
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := decodeAndConvert(t, test.of, test.claim)
+			s := decodeAndConvert(t, test.of, test.expected)
 			got, err := Family{}.Compose(test.of, s)
 			if err != nil {
 				t.Fatalf("%s: %v", test.reason, err)
@@ -93,9 +93,9 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-func decodeAndConvert(t *testing.T, r *appsv1.ControllerRevision, claim reference.ExpectedType) revision.StoredObject {
+func decodeAndConvert(t *testing.T, r *appsv1.ControllerRevision, expected reference.ExpectedType) revision.StoredObject {
 	t.Helper()
-	s, err := Family{}.Decode(r, claim)
+	s, err := Family{}.Decode(r, expected)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func decodeAndConvert(t *testing.T, r *appsv1.ControllerRevision, claim referenc
 func TestComposeKeepsBytes(t *testing.T) {
 	t.Parallel()
 	data := strings.Replace(whole("v1beta1", preference, `{"preferredArchitecture":"arm64","x":1.50}`), ":", ": ", 3)
-	old := stashed(data)
+	old := storing(data)
 	got, err := Family{}.Compose(old, decodeAndConvert(t, old, reference.ExpectedType{}))
 	if err != nil || string(got.Data.Raw) != data {
 		t.Errorf("data is now %s: %v, want %s", got.Data.Raw, err, data)
@@ -118,23 +118,23 @@ func TestComposeKeepsBytes(t *testing.T) {
 
 func TestComposeRefuses(t *testing.T) {
 	t.Parallel()
-	claim := reference.ExpectedType{Kind: preference, Name: "u1.medium"}
+	expected := reference.ExpectedType{Kind: preference, Name: "u1.medium"}
 	for name, test := range map[string]struct {
-		of    *appsv1.ControllerRevision
-		claim reference.ExpectedType
-		want  string
+		of       *appsv1.ControllerRevision
+		expected reference.ExpectedType
+		want     string
 	}{
-		"no UID":        {of: called(stashed(bare("", `{}`)), "restored"), claim: claim, want: "object-uid, instancetype.kubevirt.io/object-generation"},
-		"no name":       {of: nobodysOwn(called(stashed(bare("", `{}`)), "restored")), claim: reference.ExpectedType{Kind: preference}, want: "object-name, instancetype.kubevirt.io/object-uid, instancetype.kubevirt.io/object-generation"},
-		"no generation": {of: labelled(called(stashed(bare("", `{}`)), "restored"), "uid", aUID), claim: claim, want: "it needs the labels instancetype.kubevirt.io/object-generation"},
-		"no owner":      {of: nobodysOwn(called(stashed(whole("v1alpha2", preference, `{}`)), "restored")), want: "no controller"},
+		"no UID":        {of: called(storing(bare("", `{}`)), "restored"), expected: expected, want: "object-uid, instancetype.kubevirt.io/object-generation"},
+		"no name":       {of: withoutOwner(called(storing(bare("", `{}`)), "restored")), expected: reference.ExpectedType{Kind: preference}, want: "object-name, instancetype.kubevirt.io/object-uid, instancetype.kubevirt.io/object-generation"},
+		"no generation": {of: labelled(called(storing(bare("", `{}`)), "restored"), "uid", aUID), expected: expected, want: "it needs the labels instancetype.kubevirt.io/object-generation"},
+		"no owner":      {of: withoutOwner(called(storing(whole("v1alpha2", preference, `{}`)), "restored")), want: "no controller"},
 		"hostile name": {
-			of: stashed(strings.Replace(whole("v1alpha2", preference, `{}`), "u1.medium", "../etc", 1)), want: "subdomain",
+			of: storing(strings.Replace(whole("v1alpha2", preference, `{}`), "u1.medium", "../etc", 1)), want: "subdomain",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Family{}.Compose(test.of, decodeAndConvert(t, test.of, test.claim))
+			got, err := Family{}.Compose(test.of, decodeAndConvert(t, test.of, test.expected))
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "prod/"+test.of.Name) {
 				t.Errorf("got %v, %v, want an error with %q that names the revision", got, err, test.want)
 			}
@@ -146,12 +146,12 @@ func TestComposeRefuses(t *testing.T) {
 func TestComposeOrphan(t *testing.T) {
 	t.Parallel()
 	for name, old := range map[string]*appsv1.ControllerRevision{
-		"before v1.3": stashed(whole("v1alpha2", preference, `{}`)),
-		"since v1.3":  labelled(called(stashed(whole("v1alpha2", preference, `{}`)), "db-0-u1.medium-v1alpha2-"+aUID+"-2"), "version", "v1alpha2"),
+		"before v1.3": storing(whole("v1alpha2", preference, `{}`)),
+		"since v1.3":  labelled(called(storing(whole("v1alpha2", preference, `{}`)), "db-0-u1.medium-v1alpha2-"+aUID+"-2"), "version", "v1alpha2"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			old := nobodysOwn(old)
+			old := withoutOwner(old)
 			got, err := Family{}.Compose(old, decodeAndConvert(t, old, reference.ExpectedType{}))
 			if want := "db-0-u1.medium-v1beta1-" + aUID + "-2"; err != nil || got.Name != want {
 				t.Errorf("it is called %v: %v, want %s", got, err, want)

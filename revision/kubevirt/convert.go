@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// Convert carries a stash from v1alpha1 or v1alpha2 to v1beta1, as KubeVirt v1.6.3
-// does. A stash that is already at the version comes back as it is. A field that the
+// Convert converts an object from v1alpha1 or v1alpha2 to v1beta1, as KubeVirt v1.6.3
+// does. An object that is already at the version is returned as it is. A field that the
 // old version does not know but v1beta1 does is left out, and among the losses: it
 // never had an effect, and must not get one now.
 func (Family) Convert(s revision.StoredObject, version string) (revision.StoredObject, error) {
@@ -23,7 +23,7 @@ func (Family) Convert(s revision.StoredObject, version string) (revision.StoredO
 	name, _ := s.Object["kind"].(string)
 	k, known := kindOf(name)
 	if !known {
-		return revision.StoredObject{}, fmt.Errorf("convert from %s to %s: the stash is of no kind of this family, %q", s.Version, version, name)
+		return revision.StoredObject{}, fmt.Errorf("convert from %s to %s: the object is of no kind of this family, %q", s.Version, version, name)
 	}
 	object := runtime.DeepCopyJSON(s.Object)
 	from, to := shapes().Kinds[s.Version][k.name], shapes().Kinds[version][k.name]

@@ -65,7 +65,7 @@ func TestConvert(t *testing.T) {
 			if test.version == "" {
 				test.version = v1alpha1
 			}
-			before, err := Family{}.Decode(stashed(whole(test.version, test.kind, test.spec)), reference.ExpectedType{})
+			before, err := Family{}.Decode(storing(whole(test.version, test.kind, test.spec)), reference.ExpectedType{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestConvertRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Family{}.Decode(stashed(whole(test.from, preference, `{}`)), reference.ExpectedType{})
+			s, err := Family{}.Decode(storing(whole(test.from, preference, `{}`)), reference.ExpectedType{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -46,13 +46,13 @@ func (Family) Describe() revision.Description {
 }
 
 // Decode reads a revision. The data decides what it is, whatever labels say; where it
-// does not say, as a SpecRevision does not, the claim does.
+// does not say its type, as a SpecRevision does not, the expected type does.
 //
 // Losses are the fields that the object's version does not know. At v1beta1 there are
 // none: KubeVirt has added fields to it in one release after the other, and data at
 // v1beta1 is never converted. An object at a version that this release does not know
 // is returned without a look into it.
-func (Family) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (revision.StoredObject, error) {
+func (Family) Decode(r *appsv1.ControllerRevision, expected reference.ExpectedType) (revision.StoredObject, error) {
 	fail := func(s revision.StoredObject, err error) (revision.StoredObject, error) {
 		if errors.Is(err, revision.ErrNotInFamily) {
 			return revision.StoredObject{}, err
@@ -60,18 +60,18 @@ func (Family) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType)
 		return s, fmt.Errorf("read the data of ControllerRevision %s/%s: %w", r.Namespace, r.Name, err)
 	}
 	owner := belongs(r)
-	asked := claim.Kind != "" || isLabelled(r)
+	asked := expected.Kind != "" || isLabelled(r)
 	if owner == others && !asked {
 		return fail(revision.StoredObject{}, revision.ErrNotInFamily)
 	}
 	object, err := parseData(r.Data.Raw)
 	if err != nil {
 		if owner != ours && !asked {
-			err = revision.ErrNotInFamily // who knows what was to be in it
+			err = revision.ErrNotInFamily // what it was to hold is unknown
 		}
 		return fail(revision.StoredObject{}, err)
 	}
-	form, version, err := formOf(object, owner == ours || asked || owner == nobodys && nameTail.MatchString(r.Name))
+	form, version, err := formOf(object, owner == ours || asked || owner == unowned && nameTail.MatchString(r.Name))
 	if err != nil {
 		return fail(revision.StoredObject{}, err)
 	}
@@ -80,26 +80,26 @@ func (Family) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType)
 		return fail(s, &revision.UnexpectedOwnerError{Kind: by.Kind, Name: by.Name})
 	}
 	if form == FormSpecRevision {
-		object, err = unwrapSpec(r, object, claim)
+		object, err = unwrapSpec(r, object, expected)
 		if err != nil {
 			return fail(s, err)
 		}
 	}
-	decoded, err := stashOf(s, object, claim)
+	decoded, err := storedObject(s, object, expected)
 	if err != nil {
 		return fail(s, err)
 	}
 	return decoded, nil
 }
 
-// belonging is what the owner says of a revision that nobody refers to, and that has
+// belonging is what the owner says of a revision that no object refers to, and that has
 // no labels of ours.
 type belonging int
 
 const (
-	// nobodys may be ours: its owner may be gone.
-	nobodys belonging = iota
-	// ours belong to a virtual machine or a snapshot of one.
+	// unowned may be ours: its owner may be gone.
+	unowned belonging = iota
+	// ours belong to a VirtualMachine or a snapshot of one.
 	ours
 	// others are not even read: a StatefulSet's, and what a machine was started with.
 	others
@@ -111,7 +111,7 @@ func belongs(r *appsv1.ControllerRevision) belonging {
 	case strings.HasPrefix(r.Name, startRevisionPrefix):
 		return others
 	case owner == nil:
-		return nobodys
+		return unowned
 	}
 	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
 	if slices.ContainsFunc(owners, func(o revision.OwnerType) bool { return o.GroupKind() == kind }) {
@@ -135,7 +135,7 @@ func parseData(data []byte) (map[string]any, error) {
 // formOf tells ours from others by the data alone. A SpecRevision has a spec that is a
 // string. Start revisions, pools' revisions and patches of StatefulSets have no kind
 // either, but no string there. One without an apiVersion is ours only if something else
-// says so: its owner, who refers to it, or its name.
+// says so: its owner, a reference to it, or its name.
 func formOf(object map[string]any, likely bool) (form, version string, err error) {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
@@ -162,14 +162,14 @@ func formOf(object map[string]any, likely bool) (form, version string, err error
 	return FormObject, version, nil
 }
 
-// stashOf fills a stash with an object, if that is what it says it is.
-func stashOf(s revision.StoredObject, object map[string]any, claim reference.ExpectedType) (revision.StoredObject, error) {
+// storedObject adds the decoded object, if that is what it says it is.
+func storedObject(s revision.StoredObject, object map[string]any, expected reference.ExpectedType) (revision.StoredObject, error) {
 	name, _ := object["kind"].(string)
 	k, known := kindOf(name)
 	if !known || k.name != name {
 		return revision.StoredObject{}, fmt.Errorf("kind %.100q of %s is neither an instance type nor a preference", name, Group)
 	}
-	if err := checkClaim(k, claim); err != nil {
+	if err := checkExpected(k, expected); err != nil {
 		return revision.StoredObject{}, err
 	}
 	if shapes().Kinds[s.Version] != nil {
@@ -185,24 +185,24 @@ func stashOf(s revision.StoredObject, object map[string]any, claim reference.Exp
 	return s, nil
 }
 
-// checkClaim holds what data say against what a reference takes it for. KubeVirt does
+// checkExpected holds what data say against what a reference takes it for. KubeVirt does
 // not mind whether the kind is the cluster-wide one, only the role.
-func checkClaim(k kind, claim reference.ExpectedType) error {
-	if claim.Kind == "" {
+func checkExpected(k kind, expected reference.ExpectedType) error {
+	if expected.Kind == "" {
 		return nil
 	}
-	claimed, known := kindOf(claim.Kind)
+	want, known := kindOf(expected.Kind)
 	if !known {
-		return fmt.Errorf("a reference takes it for a %.100q, which is neither an instance type nor a preference", claim.Kind)
+		return fmt.Errorf("a reference takes it for a %.100q, which is neither an instance type nor a preference", expected.Kind)
 	}
-	if claimed.preference != k.preference {
-		return fmt.Errorf("a reference takes it for a %s, and it holds a %s: correct the reference", claimed.name, k.name)
+	if want.preference != k.preference {
+		return fmt.Errorf("a reference takes it for a %s, and it holds a %s: correct the reference", want.name, k.name)
 	}
 	return nil
 }
 
 // unwrapSpec makes an object of a spec by itself.
-func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim reference.ExpectedType) (map[string]any, error) {
+func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, expected reference.ExpectedType) (map[string]any, error) {
 	text, _ := data["spec"].(string)
 	encoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -215,14 +215,14 @@ func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim referen
 	if spec == nil {
 		spec = map[string]any{}
 	}
-	k, err := kindOfSpec(r, spec, claim)
+	k, err := kindOfSpec(r, spec, expected)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{
 		"apiVersion": Group + "/" + v1alpha1,
 		"kind":       k.name,
-		"metadata":   identify(r, claim.Name).metadata(),
+		"metadata":   identify(r, expected.Name).metadata(),
 		"spec":       spec,
 	}, nil
 }
@@ -230,8 +230,8 @@ func unwrapSpec(r *appsv1.ControllerRevision, data map[string]any, claim referen
 // kindOfSpec is what a spec is of which nothing says so but a reference. Both roles
 // have specs that read as the other; one that reads as the other alone belies its
 // reference.
-func kindOfSpec(r *appsv1.ControllerRevision, spec any, claim reference.ExpectedType) (kind, error) {
-	spelled := claim.Kind
+func kindOfSpec(r *appsv1.ControllerRevision, spec any, expected reference.ExpectedType) (kind, error) {
+	spelled := expected.Kind
 	if spelled == "" {
 		spelled = r.Labels[labelKind]
 	}
@@ -240,14 +240,14 @@ func kindOfSpec(r *appsv1.ControllerRevision, spec any, claim reference.Expected
 		return kind{}, fmt.Errorf("it is taken for a %.100q, which is neither an instance type nor a preference", spelled)
 	}
 	if !known {
-		return kind{}, errors.New("it holds a spec without a kind, and nobody refers to it who would know: remove it if no backup needs it")
+		return kind{}, errors.New("it holds a spec without a kind, and no object refers to it that would tell: delete it unless a backup restore needs it")
 	}
 	other := kinds["virtualmachinepreference"]
 	if k.preference {
 		other = kinds["virtualmachineinstancetype"]
 	}
 	if !checkSpec(v1alpha1, k, spec).clean() && checkSpec(v1alpha1, other, spec).clean() {
-		return kind{}, fmt.Errorf("it is taken for a %s, and it holds the spec of %s: correct who refers to it", k.name, other.role())
+		return kind{}, fmt.Errorf("it is taken for a %s, and it holds the spec of %s: correct the reference to it", k.name, other.role())
 	}
 	return k, nil
 }

@@ -26,7 +26,7 @@ const (
 
 // stashed is a revision of virtual machine db-0, called as KubeVirt before v1.3
 // called it.
-func stashed(data string) *appsv1.ControllerRevision {
+func storing(data string) *appsv1.ControllerRevision {
 	yes := true
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
@@ -43,7 +43,7 @@ func ownedBy(r *appsv1.ControllerRevision, apiVersion, kind, name string) *appsv
 	return r
 }
 
-func nobodysOwn(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+func withoutOwner(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	r.OwnerReferences = nil
 	return r
 }
@@ -72,17 +72,17 @@ func whole(version, kind, spec string) string {
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	claim := func(kind string) reference.ExpectedType { return reference.ExpectedType{Kind: kind, Name: "u1.medium"} }
+	expected := func(kind string) reference.ExpectedType { return reference.ExpectedType{Kind: kind, Name: "u1.medium"} }
 	tests := map[string]struct {
-		reason string
-		of     *appsv1.ControllerRevision
-		claim  reference.ExpectedType
-		want   revision.StoredObject
+		reason   string
+		of       *appsv1.ControllerRevision
+		expected reference.ExpectedType
+		want     revision.StoredObject
 	}{
 		"a spec, empty apiVersion": {
-			reason: "KubeVirt v0.56 wrote it so, the kind is in nothing but the reference",
-			of:     stashed(bare("", `{"cpu":{"guest":2},"memory":{"guest":"4Gi"}}`)),
-			claim:  claim("VirtualMachineClusterInstancetype"),
+			reason:   "KubeVirt v0.56 wrote it so, the kind is in nothing but the reference",
+			of:       storing(bare("", `{"cpu":{"guest":2},"memory":{"guest":"4Gi"}}`)),
+			expected: expected("VirtualMachineClusterInstancetype"),
 			want: revision.StoredObject{
 				Form: FormSpecRevision, Version: "v1alpha1", Resource: definition("virtualmachineclusterinstancetypes"),
 				Object: map[string]any{
@@ -94,7 +94,7 @@ func TestDecode(t *testing.T) {
 		},
 		"a spec, labelled": {
 			reason: "nobody refers to it, but the label names the kind",
-			of:     labelled(stashed(bare(Group+"/v1alpha1", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), "kind", preference),
+			of:     labelled(storing(bare(Group+"/v1alpha1", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), "kind", preference),
 			want: revision.StoredObject{
 				Form: FormSpecRevision, Version: "v1alpha1", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{
@@ -106,7 +106,7 @@ func TestDecode(t *testing.T) {
 		},
 		"a whole object": {
 			reason: "what it does not know is a loss, and stays in it, with its number as it was written",
-			of:     stashed(whole("v1alpha2", preference, `{"volumes":{"size":1e30},"devices":{"preferredDiskBus":"virtio"},"nodeSelector":{}}`)),
+			of:     storing(whole("v1alpha2", preference, `{"volumes":{"size":1e30},"devices":{"preferredDiskBus":"virtio"},"nodeSelector":{}}`)),
 			want: revision.StoredObject{
 				Form: FormObject, Version: "v1alpha2", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{
@@ -120,9 +120,9 @@ func TestDecode(t *testing.T) {
 			},
 		},
 		"v1beta1 of a later release": {
-			reason: "v1beta1 grew, and what it grew is no loss",
-			of:     stashed(whole("v1beta1", preference, `{"preferredArchitecture":"arm64"}`)),
-			claim:  claim("VirtualMachineClusterPreference"), // another scope is no other role
+			reason:   "v1beta1 grew, and what it grew is no loss",
+			of:       storing(whole("v1beta1", preference, `{"preferredArchitecture":"arm64"}`)),
+			expected: expected("VirtualMachineClusterPreference"), // another scope is no other role
 			want: revision.StoredObject{
 				Form: FormObject, Version: "v1beta1", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{
@@ -134,7 +134,7 @@ func TestDecode(t *testing.T) {
 		},
 		"nobody's": {
 			reason: "its owner is gone, and it may be restored",
-			of:     nobodysOwn(stashed(`{"apiVersion":"instancetype.kubevirt.io/v1alpha2","kind":"VirtualMachinePreference"}`)),
+			of:     withoutOwner(storing(`{"apiVersion":"instancetype.kubevirt.io/v1alpha2","kind":"VirtualMachinePreference"}`)),
 			want: revision.StoredObject{
 				Form: FormObject, Version: "v1alpha2", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference},
@@ -142,7 +142,7 @@ func TestDecode(t *testing.T) {
 		},
 		"v1": {
 			reason: "a version of the future is recognised, not looked into; labels may lie",
-			of:     labelled(stashed(`{"apiVersion":"instancetype.kubevirt.io/v1","kind":"VirtualMachinePreference","spec":7}`), "version", "v1beta1"),
+			of:     labelled(storing(`{"apiVersion":"instancetype.kubevirt.io/v1","kind":"VirtualMachinePreference","spec":7}`), "version", "v1beta1"),
 			want: revision.StoredObject{
 				Form: FormObject, Version: "v1", Resource: definition("virtualmachinepreferences"),
 				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1", "kind": preference, "spec": int64(7)},
@@ -152,7 +152,7 @@ func TestDecode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Family{}.Decode(test.of, test.claim)
+			got, err := Family{}.Decode(test.of, test.expected)
 			if err != nil {
 				t.Fatalf("%s: %v", test.reason, err)
 			}
@@ -172,7 +172,7 @@ func TestDecodeWhatReadsAsBoth(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{`{}`, `{"cpu":{}}`, `null`} {
 		for _, kind := range []string{instancetype, preference, "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"} {
-			s, err := Family{}.Decode(stashed(bare("", spec)), reference.ExpectedType{Kind: kind})
+			s, err := Family{}.Decode(storing(bare("", spec)), reference.ExpectedType{Kind: kind})
 			if err != nil || s.Object["kind"] != kind {
 				t.Errorf("%s taken for a %s is a %v: %v", spec, kind, s.Object["kind"], err)
 			}
@@ -186,36 +186,36 @@ func TestDecodeForeign(t *testing.T) {
 	start := startRevisionPrefix + aUID + "-4"
 	asked := reference.ExpectedType{Kind: instancetype}
 	tests := map[string]struct {
-		reason string
-		of     *appsv1.ControllerRevision
-		claim  reference.ExpectedType
+		reason   string
+		of       *appsv1.ControllerRevision
+		expected reference.ExpectedType
 	}{
-		"start revision":            {of: called(stashed(`{"spec":`+vmSpec+`}`), start), reason: "its owner is a virtual machine as well"},
-		"start revision, renamed":   {of: stashed(`{"spec":` + vmSpec + `}`), reason: "the data decides"},
-		"start revision, patch":     {of: called(stashed(`{"spec":{"$patch":"replace","template":{}}}`), start), reason: "older releases"},
-		"start revision, corrupt":   {of: called(stashed(`{"spec":`), start), reason: "by its name it is not ours"},
-		"start revision, asked for": {of: called(stashed(`{"spec":`+vmSpec+`}`), start), claim: asked, reason: "a reference does not make it ours"},
-		"start revision, labelled":  {of: labelled(stashed(`{"spec":`+vmSpec+`}`), "version", "v1alpha1"), reason: "labels lie"},
+		"start revision":            {of: called(storing(`{"spec":`+vmSpec+`}`), start), reason: "its owner is a VirtualMachine as well"},
+		"start revision, renamed":   {of: storing(`{"spec":` + vmSpec + `}`), reason: "the data decides"},
+		"start revision, patch":     {of: called(storing(`{"spec":{"$patch":"replace","template":{}}}`), start), reason: "older releases"},
+		"start revision, corrupt":   {of: called(storing(`{"spec":`), start), reason: "by its name it is not ours"},
+		"start revision, asked for": {of: called(storing(`{"spec":`+vmSpec+`}`), start), expected: asked, reason: "a reference does not make it ours"},
+		"start revision, labelled":  {of: labelled(storing(`{"spec":`+vmSpec+`}`), "version", "v1alpha1"), reason: "labels lie"},
 		"pool revision": {
-			of:     ownedBy(stashed(`{"replicas":3,"virtualMachineTemplate":{"spec":`+vmSpec+`}}`), "pool.kubevirt.io/v1beta1", "VirtualMachinePool", "db"),
+			of:     ownedBy(storing(`{"replicas":3,"virtualMachineTemplate":{"spec":`+vmSpec+`}}`), "pool.kubevirt.io/v1beta1", "VirtualMachinePool", "db"),
 			reason: "it holds the pool's spec",
 		},
 		"StatefulSet": {
-			of:     ownedBy(stashed(`{"spec":{"template":{"$patch":"replace"}}}`), "apps/v1", "StatefulSet", "web"),
+			of:     ownedBy(storing(`{"spec":{"template":{"$patch":"replace"}}}`), "apps/v1", "StatefulSet", "web"),
 			reason: "a patch without a version",
 		},
-		"StatefulSet, corrupt":  {of: ownedBy(stashed(`{`), "apps/v1", "StatefulSet", "web"), reason: "not even read"},
-		"DaemonSet, enormous":   {of: ownedBy(stashed(strings.Repeat(" ", 1<<20)), "apps/v1", "DaemonSet", "web"), reason: "not even read"},
-		"another group":         {of: stashed(`{"apiVersion":"example.com/v1","kind":"VirtualMachinePreference"}`), claim: asked, reason: "the group decides"},
-		"a string, other group": {of: stashed(`{"apiVersion":"example.com/v1","spec":"e30="}`), reason: "spec is a string elsewhere too"},
-		"nothing":               {of: stashed(`{}`), reason: "no spec"},
-		"nobody's, corrupt":     {of: nobodysOwn(stashed(`{`)), reason: "nothing says that it is ours"},
-		"nobody's string":       {of: called(nobodysOwn(stashed(bare("", `{}`))), "settings-2"), reason: "spec is a string elsewhere too"},
+		"StatefulSet, corrupt":  {of: ownedBy(storing(`{`), "apps/v1", "StatefulSet", "web"), reason: "not even read"},
+		"DaemonSet, enormous":   {of: ownedBy(storing(strings.Repeat(" ", 1<<20)), "apps/v1", "DaemonSet", "web"), reason: "not even read"},
+		"another group":         {of: storing(`{"apiVersion":"example.com/v1","kind":"VirtualMachinePreference"}`), expected: asked, reason: "the group decides"},
+		"a string, other group": {of: storing(`{"apiVersion":"example.com/v1","spec":"e30="}`), reason: "spec is a string elsewhere too"},
+		"nothing":               {of: storing(`{}`), reason: "no spec"},
+		"nobody's, corrupt":     {of: withoutOwner(storing(`{`)), reason: "nothing says that it is ours"},
+		"nobody's string":       {of: called(withoutOwner(storing(bare("", `{}`))), "settings-2"), reason: "spec is a string elsewhere too"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if s, err := (Family{}).Decode(test.of, test.claim); !errors.Is(err, revision.ErrNotInFamily) {
+			if s, err := (Family{}).Decode(test.of, test.expected); !errors.Is(err, revision.ErrNotInFamily) {
 				t.Errorf("%s: got %v, %v, want ErrForeign", test.reason, s, err)
 			}
 		})
@@ -226,65 +226,65 @@ func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
 	asked := reference.ExpectedType{Kind: instancetype}
 	deep := strings.Repeat(`{"a":`, maxDepth+1) + `1` + strings.Repeat(`}`, maxDepth+1)
-	v1beta1Spec := func(spec string) *appsv1.ControllerRevision { return stashed(whole("v1beta1", instancetype, spec)) }
+	v1beta1Spec := func(spec string) *appsv1.ControllerRevision { return storing(whole("v1beta1", instancetype, spec)) }
 	tests := map[string]struct {
-		reason string
-		of     *appsv1.ControllerRevision
-		claim  reference.ExpectedType
-		form   string
-		want   string
+		reason   string
+		of       *appsv1.ControllerRevision
+		expected reference.ExpectedType
+		form     string
+		want     string
 	}{
-		"a mebibyte":           {of: stashed(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`), want: "1048584 bytes", reason: "more than any instance type has"},
-		"deep":                 {of: stashed(deep), want: "64 levels", reason: "who recurses might fall"},
-		"as deep as can be":    {of: stashed(strings.Repeat(`[`, 200_000)), want: "no JSON", reason: "the decoder has a limit of its own"},
-		"cut":                  {of: stashed(`{"apiVersion":"instancetype.kub`), want: "no JSON", reason: "the data is corrupt"},
-		"more behind":          {of: stashed(`{} {}`), want: "no JSON", reason: "which of them is it"},
-		"invalid UTF-8":        {of: stashed("{\"apiVersion\":\"\xff\"}"), want: "UTF-8", reason: "would be replaced silently"},
+		"a mebibyte":           {of: storing(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`), want: "1048584 bytes", reason: "more than any instance type has"},
+		"deep":                 {of: storing(deep), want: "64 levels", reason: "who recurses might fall"},
+		"as deep as can be":    {of: storing(strings.Repeat(`[`, 200_000)), want: "no JSON", reason: "the decoder has a limit of its own"},
+		"cut":                  {of: storing(`{"apiVersion":"instancetype.kub`), want: "no JSON", reason: "the data is corrupt"},
+		"more behind":          {of: storing(`{} {}`), want: "no JSON", reason: "which of them is it"},
+		"invalid UTF-8":        {of: storing("{\"apiVersion\":\"\xff\"}"), want: "UTF-8", reason: "would be replaced silently"},
 		"a key twice":          {of: v1beta1Spec(`{"cpu":{"guest":1,"guest":2}}`), want: `"spec.cpu.guest" is there twice`, reason: "which of them is it"},
-		"a kind twice":         {of: stashed(`{"kind":"A","kind":"B"}`), want: `"kind" is there twice`, reason: "which of them is it"},
+		"a kind twice":         {of: storing(`{"kind":"A","kind":"B"}`), want: `"kind" is there twice`, reason: "which of them is it"},
 		"wrong type":           {of: v1beta1Spec(`{"gpus":[{"name":"a"},{"name":1}]}`), form: FormObject, want: `"spec.gpus[1].name" is 1`, reason: "KubeVirt could not read it"},
 		"a fraction":           {of: v1beta1Spec(`{"cpu":{"guest":1.5}}`), form: FormObject, want: `"spec.cpu.guest" is 1.5`, reason: "KubeVirt could not read it"},
 		"a huge number":        {of: v1beta1Spec(`{"cpu":{"guest":4294967296}}`), form: FormObject, want: `"spec.cpu.guest"`, reason: "32 bits"},
 		"a number of megabits": {of: v1beta1Spec(`{"cpu":{"guest":` + strings.Repeat("9", 300_000) + `}}`), form: FormObject, want: `"spec.cpu.guest" is a number`, reason: "64 bits and more"},
 		"no quantity":          {of: v1beta1Spec(`{"memory":{"guest":"much"}}`), form: FormObject, want: `"spec.memory.guest" is "much"`, reason: "KubeVirt could not read it"},
 		"a spec in a list":     {of: v1beta1Spec(`[]`), form: FormObject, want: `"spec" is a list`, reason: "KubeVirt could not read it"},
-		"no kind":              {of: stashed(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","spec":{}}`), want: "has no kind", reason: "ours by its group"},
-		"no version":           {of: stashed(`{"apiVersion":"instancetype.kubevirt.io","kind":"VirtualMachinePreference"}`), want: "without a version", reason: "ours by its group"},
-		"a list of ours":       {of: stashed(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"VirtualMachinePreferenceList"}`), form: FormObject, want: "neither", reason: "one of our kinds, not one that is stashed"},
+		"no kind":              {of: storing(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","spec":{}}`), want: "has no kind", reason: "ours by its group"},
+		"no version":           {of: storing(`{"apiVersion":"instancetype.kubevirt.io","kind":"VirtualMachinePreference"}`), want: "without a version", reason: "ours by its group"},
+		"a list of ours":       {of: storing(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"VirtualMachinePreferenceList"}`), form: FormObject, want: "neither", reason: "one of our kinds, not one that is stashed"},
 		"kind in small letters": {
-			of: stashed(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"virtualmachinepreference"}`), form: FormObject, want: "neither",
+			of: storing(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"virtualmachinepreference"}`), form: FormObject, want: "neither",
 			reason: "references may spell it as they like, objects may not",
 		},
-		"no data":              {of: stashed(""), want: "no JSON", reason: "a virtual machine's own"},
-		"no object":            {of: stashed(`[]`), want: "no object", reason: "a virtual machine's own"},
-		"no object, asked for": {of: nobodysOwn(stashed(`"text"`)), claim: asked, want: "no object", reason: "somebody relies on it"},
+		"no data":              {of: storing(""), want: "no JSON", reason: "a VirtualMachine's own"},
+		"no object":            {of: storing(`[]`), want: "no object", reason: "a VirtualMachine's own"},
+		"no object, asked for": {of: withoutOwner(storing(`"text"`)), expected: asked, want: "no object", reason: "somebody relies on it"},
 		"a StatefulSet's, asked for": {
-			of: ownedBy(stashed(whole("v1alpha2", preference, `{}`)), "apps/v1", "StatefulSet", "web"), claim: asked, form: FormObject, want: "controller is StatefulSet web", reason: "somebody relies on it, and its owner may remove it",
+			of: ownedBy(storing(whole("v1alpha2", preference, `{}`)), "apps/v1", "StatefulSet", "web"), expected: asked, form: FormObject, want: "controller is StatefulSet web", reason: "somebody relies on it, and its owner may remove it",
 		},
-		"not in base64":        {of: stashed(`{"apiVersion":"","spec":"{}"}`), claim: asked, form: FormSpecRevision, want: "base64", reason: "corrupt"},
-		"cut inside":           {of: stashed(bare("", `{"cpu":`)), claim: asked, form: FormSpecRevision, want: "in its spec: it is no JSON", reason: "corrupt"},
-		"twice inside":         {of: stashed(bare("", `{"cpu":{},"cpu":{}}`)), claim: asked, form: FormSpecRevision, want: `in its spec: "cpu" is there twice`, reason: "which of them is it"},
-		"wrong type inside":    {of: stashed(bare("", `{"cpu":{"guest":"2"}}`)), claim: asked, form: FormSpecRevision, want: `"spec.cpu.guest" is "2"`, reason: "KubeVirt could not read it"},
-		"a spec of v1beta1":    {of: stashed(bare(Group+"/v1beta1", `{}`)), claim: asked, want: "is of v1alpha1", reason: "nobody has written that"},
-		"more beside the spec": {of: stashed(`{"apiVersion":"","spec":"e30=","status":{}}`), claim: asked, want: "status", reason: "nobody has written that"},
-		"called as ours are":   {of: nobodysOwn(stashed(bare("", `{}`))), form: FormSpecRevision, want: "nobody refers to it", reason: "a backup brings revisions back before machines"},
-		"nobody knows":         {of: stashed(bare("", `{}`)), form: FormSpecRevision, want: "nobody refers to it", reason: "an orphan without a kind"},
+		"not in base64":        {of: storing(`{"apiVersion":"","spec":"{}"}`), expected: asked, form: FormSpecRevision, want: "base64", reason: "corrupt"},
+		"cut inside":           {of: storing(bare("", `{"cpu":`)), expected: asked, form: FormSpecRevision, want: "in its spec: it is no JSON", reason: "corrupt"},
+		"twice inside":         {of: storing(bare("", `{"cpu":{},"cpu":{}}`)), expected: asked, form: FormSpecRevision, want: `in its spec: "cpu" is there twice`, reason: "which of them is it"},
+		"wrong type inside":    {of: storing(bare("", `{"cpu":{"guest":"2"}}`)), expected: asked, form: FormSpecRevision, want: `"spec.cpu.guest" is "2"`, reason: "KubeVirt could not read it"},
+		"a spec of v1beta1":    {of: storing(bare(Group+"/v1beta1", `{}`)), expected: asked, want: "is of v1alpha1", reason: "nobody has written that"},
+		"more beside the spec": {of: storing(`{"apiVersion":"","spec":"e30=","status":{}}`), expected: asked, want: "status", reason: "nobody has written that"},
+		"called as ours are":   {of: withoutOwner(storing(bare("", `{}`))), form: FormSpecRevision, want: "no object refers to it", reason: "a backup brings revisions back before machines"},
+		"nobody knows":         {of: storing(bare("", `{}`)), form: FormSpecRevision, want: "no object refers to it", reason: "an orphan without a kind"},
 		"belied by its spec": {
-			of: stashed(bare("", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), claim: asked, form: FormSpecRevision,
+			of: storing(bare("", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), expected: asked, form: FormSpecRevision,
 			want: "holds the spec of a preference", reason: "the reference is wrong",
 		},
 		"belied by its kind": {
-			of: stashed(whole("v1beta1", preference, `{}`)), claim: asked, form: FormObject,
+			of: storing(whole("v1beta1", preference, `{}`)), expected: asked, form: FormObject,
 			want: "takes it for a VirtualMachineInstancetype", reason: "the reference is wrong",
 		},
 		"taken for something else": {
-			of: stashed(whole("v1beta1", preference, `{}`)), claim: reference.ExpectedType{Kind: "Pod"}, form: FormObject, want: `"Pod"`, reason: "the reference is wrong",
+			of: storing(whole("v1beta1", preference, `{}`)), expected: reference.ExpectedType{Kind: "Pod"}, form: FormObject, want: `"Pod"`, reason: "the reference is wrong",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Family{}.Decode(test.of, test.claim)
+			s, err := Family{}.Decode(test.of, test.expected)
 			if err == nil || errors.Is(err, revision.ErrNotInFamily) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: error %v, want one with %q", test.reason, err, test.want)
 			}
@@ -309,7 +309,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(strings.Repeat(`{"spec":`, 100)), instancetype)
 	f.Add([]byte(`{"apiVersion":"instancetype.kubevirt.io/v1alpha1","apiVersion":"","spec":"AA=="}`), preference)
 	f.Fuzz(func(t *testing.T, data []byte, kind string) {
-		r := stashed("")
+		r := storing("")
 		r.Data.Raw = data
 		s, err := Family{}.Decode(r, reference.ExpectedType{Kind: kind})
 		if err != nil {

@@ -1,7 +1,7 @@
 // Package kubevirt is the family of KubeVirt's instance types and preferences, a
-// copy of which KubeVirt stashes in ControllerRevisions for each VirtualMachine.
+// copy of which KubeVirt stores in ControllerRevisions for each VirtualMachine.
 //
-// It reads what KubeVirt has ever stashed, with nothing of KubeVirt's own: since
+// It reads what KubeVirt has ever stored, with nothing of KubeVirt's own: since
 // v1.7, KubeVirt can no longer read v1alpha1 and v1alpha2, and the Go types are gone
 // from its module. What it makes of v1alpha1 and v1alpha2 is what the conversions of
 // KubeVirt v1.6.3 made, and its revisions are called as KubeVirt ≥ 1.3 calls them.
@@ -11,6 +11,6 @@
 // error. It has no conversion to v1, which KubeVirt has not released.
 //
 // Read decode.go (what is in a revision), convert.go, compose.go (the revision that
-// takes its place) and references.go (who refers to it). parse.go reads JSON that may
+// replaces it) and references.go (which objects refer to it). parse.go reads JSON that may
 // be hostile; shapes.go checks it against shapes.json, the fields of KubeVirt's types.
 package kubevirt

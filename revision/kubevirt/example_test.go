@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// KubeVirt v0.56 stashed a spec and nothing else. What it is the virtual machine
+// KubeVirt v0.56 stashed a spec and nothing else. What it is the VirtualMachine
 // knows, whose object it was the revision's name tells.
 func ExampleFamily() {
 	controller := true

@@ -33,22 +33,22 @@ func isLabelled(r *appsv1.ControllerRevision) bool {
 // KubeVirt writes the version since v1.3.
 var nameTail = regexp.MustCompile(`^(.+)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-([0-9]+)$`)
 
-// An identity is which object was stashed. What is not known is empty.
+// An identity is which object is stored. What is not known is empty.
 type identity struct {
 	name, uid, generation string
 }
 
 // identify tells by a revision's name which object it was made of, and where the
-// name does not say, by its labels. claimed is the object's name in a reference: it
+// name does not say, by its labels. expectedName is the object's name in a reference: it
 // may have been changed since, so that the revision's name comes first.
-func identify(r *appsv1.ControllerRevision, claimed string) identity {
+func identify(r *appsv1.ControllerRevision, expectedName string) identity {
 	var named identity
 	if part := nameTail.FindStringSubmatch(r.Name); part != nil {
 		named.uid, named.generation = part[2], part[3]
-		named.name = objectName(part[1], ownerName(r), claimed)
+		named.name = objectName(part[1], ownerName(r), expectedName)
 	}
 	return identity{
-		name:       cmp.Or(named.name, claimed, r.Labels[labelName]),
+		name:       cmp.Or(named.name, expectedName, r.Labels[labelName]),
 		uid:        cmp.Or(named.uid, r.Labels[labelUID]),
 		generation: cmp.Or(named.generation, r.Labels[labelGeneration]),
 	}
@@ -56,12 +56,12 @@ func identify(r *appsv1.ControllerRevision, claimed string) identity {
 
 // objectName cuts the owner's name off <owner>-<object>. Without an owner, what a
 // reference says must be how it ends.
-func objectName(head, owner, claimed string) string {
+func objectName(head, owner, expectedName string) string {
 	if name, ok := strings.CutPrefix(head, owner+"-"); ok && owner != "" {
 		return name
 	}
-	if claimed != "" && strings.HasSuffix(head, "-"+claimed) {
-		return claimed
+	if expectedName != "" && strings.HasSuffix(head, "-"+expectedName) {
+		return expectedName
 	}
 	return ""
 }

@@ -18,10 +18,10 @@ const (
 	v1beta1  = "v1beta1"
 )
 
-// A kind is one of the four that KubeVirt stashes.
+// A kind is one of the four that KubeVirt stores.
 type kind struct {
 	name string
-	// preference, or else instance type: what a virtual machine takes it for.
+	// preference, or else instance type: what a VirtualMachine expects.
 	preference bool
 }
 
@@ -33,14 +33,14 @@ var kinds = map[string]kind{
 	"virtualmachineclusterpreference":   {name: "VirtualMachineClusterPreference", preference: true},
 }
 
-// kindOf reads a kind as a virtual machine may spell it: in any case, and by the
+// kindOf reads a kind as a VirtualMachine may spell it: in any case, and by the
 // plural as well.
 func kindOf(spelled string) (kind, bool) {
 	k, known := kinds[strings.TrimSuffix(strings.ToLower(spelled), "s")]
 	return k, known
 }
 
-// role is what a virtual machine takes the kind for.
+// role is what a VirtualMachine uses the kind as.
 func (k kind) role() string {
 	if k.preference {
 		return "a preference"
@@ -48,15 +48,15 @@ func (k kind) role() string {
 	return "an instance type"
 }
 
-// resource is the definition of the kind.
+// resource is the resource of the kind.
 func (k kind) resource() schema.GroupResource {
 	return schema.GroupResource{Group: Group, Resource: strings.ToLower(k.name) + "s"}
 }
 
-// claimedKind is the canonical name of the kind that a reference names. None is the
+// canonicalKind is the canonical name of the kind that a reference names. None is the
 // cluster-wide one of the reference's role. A kind that KubeVirt does not know stays
-// as it is, to be refused by whoever reads the revision.
-func claimedKind(spelled string, preference bool) string {
+// as it is, to be refused when the revision is read.
+func canonicalKind(spelled string, preference bool) string {
 	if k, known := kindOf(spelled); known {
 		return k.name
 	}

@@ -7,17 +7,17 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// startRevisionPrefix begins the name of what a virtual machine was started with,
+// startRevisionPrefix begins the name of what a VirtualMachine was started with,
 // followed by the machine's UID and generation.
 const startRevisionPrefix = "revision-start-vm-"
 
 var virtualMachines = schema.GroupResource{Group: "kubevirt.io", Resource: "virtualmachines"}
 
-// referrers are virtual machines, the copies of them in snapshots' contents, and the
+// referrers are VirtualMachines, the copies of them in snapshots' contents, and the
 // templates of pools; and the ControllerRevisions that KubeVirt keeps of machines
 // that were started and of pools, whose references are fixed.
 //
-// What runs is told by the virtual machine, which is told to run while there is an
+// What runs is told by the VirtualMachine, which is told to run while there is an
 // instance of it. A revision of a machine that was started does not say whether it
 // runs still. While a machine is snapshotted or restored its references are being
 // copied, and the content of a snapshot is not complete before the snapshot is ready.
@@ -73,8 +73,8 @@ func isRunning(status map[string]any) bool {
 	return truth(status, "created")
 }
 
-// readSnapshotContent finds what a copy of a virtual machine names. A restore onto the
-// machine looks each name up with the machine's name in the place of the snapshot's.
+// readSnapshotContent finds what a copy of a VirtualMachine names. A restore onto the
+// machine looks each name up with the VirtualMachine's name in place of the snapshot's.
 func readSnapshotContent(content *unstructured.Unstructured) reference.Usage {
 	const path = "/spec/source/virtualMachine"
 	vm := object(content.Object, "spec", "source", "virtualMachine")
@@ -99,7 +99,7 @@ func readPool(pool *unstructured.Unstructured) reference.Usage {
 	return reference.Usage{References: pins(object(pool.Object, "spec", "virtualMachineTemplate"), "/spec/virtualMachineTemplate")}
 }
 
-// readRevision reads what is none of this family's stashes: those have a kind, or a
+// readRevision reads what is no object of this family: those have a kind, or a
 // spec that is no object.
 func readRevision(r *unstructured.Unstructured) reference.Usage {
 	data := object(r.Object, "data")
@@ -140,7 +140,7 @@ func readRestore(restore *unstructured.Unstructured) reference.Usage {
 	}
 }
 
-// A matcher is one of the two places in which a virtual machine says what it is made
+// A matcher is one of the two fields in which a VirtualMachine says what it is made
 // by, and what its status recorded of it.
 type matcher struct {
 	field, record string
@@ -160,7 +160,7 @@ var matchers = []matcher{
 	},
 }
 
-// pins are the revisions that the spec of a virtual machine names. vm is at path.
+// pins are the revisions that the spec of a VirtualMachine names. vm is at path.
 func pins(vm map[string]any, path string) []reference.Reference {
 	var found []reference.Reference
 	for _, m := range matchers {
@@ -169,14 +169,14 @@ func pins(vm map[string]any, path string) []reference.Reference {
 			found = append(found, reference.Reference{
 				Path:     path + m.pin,
 				Revision: name,
-				Expected: reference.ExpectedType{Kind: claimedKind(text(in, "kind"), m.preference), Name: text(in, "name")},
+				Expected: reference.ExpectedType{Kind: canonicalKind(text(in, "kind"), m.preference), Name: text(in, "name")},
 			})
 		}
 	}
 	return found
 }
 
-// records are the revisions that the status of a virtual machine names. Where it
+// records are the revisions that the status of a VirtualMachine names. Where it
 // names no kind, the spec's is meant if the spec names the same object.
 func records(vm map[string]any, path, subresource string) []reference.Reference {
 	var found []reference.Reference
@@ -186,19 +186,19 @@ func records(vm map[string]any, path, subresource string) []reference.Reference 
 		if name == "" {
 			continue
 		}
-		claim := reference.ExpectedType{Kind: text(record, "kind"), Name: text(record, "name")}
-		if claim.Name == "" || claim.Name == text(in, "name") {
-			claim.Name = text(in, "name")
-			if claim.Kind == "" {
-				claim.Kind = text(in, "kind")
+		expected := reference.ExpectedType{Kind: text(record, "kind"), Name: text(record, "name")}
+		if expected.Name == "" || expected.Name == text(in, "name") {
+			expected.Name = text(in, "name")
+			if expected.Kind == "" {
+				expected.Kind = text(in, "kind")
 			}
 		}
-		claim.Kind = claimedKind(claim.Kind, m.preference)
+		expected.Kind = canonicalKind(expected.Kind, m.preference)
 		found = append(found, reference.Reference{
 			Path:        path + m.recorded,
 			Subresource: subresource,
 			Revision:    name,
-			Expected:    claim,
+			Expected:    expected,
 		})
 	}
 	return found

@@ -137,7 +137,7 @@ func isScalar(of string, value any) bool {
 	case "uint32", "uint64":
 		_, err = strconv.ParseUint(digits, 10, bits(of))
 	default:
-		panic("shapes.json has a type that nobody checks: " + of)
+		panic("shapes.json has a type without a check: " + of)
 	}
 	return err == nil
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// both refers to one recipe in specification and status.
+// both refers to one preset in specification and status.
 func both(name string) map[string]string {
-	return map[string]string{"spec.recipe": name, "status.recipe": name}
+	return map[string]string{"spec.preset": name, "status.preset": name}
 }
 
-func (c *corner) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason string) {
+func (c *testNamespace) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason string) {
 	c.t.Helper()
 	r, ok := results[name]
 	if !ok {
@@ -31,7 +31,7 @@ func (c *corner) mustBe(results map[string]revision.Result, name string, want re
 	}
 }
 
-func (c *corner) mustPlan(p revision.Policy, name string, want revision.Action, reason string) revision.Item {
+func (c *testNamespace) mustPlan(p revision.Policy, name string, want revision.Action, reason string) revision.Item {
 	c.t.Helper()
 	i, ok := c.plan(p)[name]
 	if !ok {
@@ -43,30 +43,30 @@ func (c *corner) mustPlan(p revision.Policy, name string, want revision.Action, 
 	return i
 }
 
-func (c *corner) mustRefer(meal string, want map[string]string) {
+func (c *testNamespace) mustRefer(workload string, want map[string]string) {
 	c.t.Helper()
-	got := c.refers(meal)
+	got := c.refers(workload)
 	for path, name := range want {
 		if key := "/" + strings.ReplaceAll(path, ".", "/") + "/revision"; got[key] != name {
-			c.t.Errorf("%s of %s is %q, want %q", key, meal, got[key], name)
+			c.t.Errorf("%s of %s is %q, want %q", key, workload, got[key], name)
 		}
 	}
 	if len(got) != len(want) {
-		c.t.Errorf("%s refers to %v, want %v", meal, got, want)
+		c.t.Errorf("%s refers to %v, want %v", workload, got, want)
 	}
 }
 
-func (c *corner) later(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
+func (c *testNamespace) later(d time.Duration) { c.clock.SetTime(c.clock.Now().Add(d)) }
 
 func TestStatusAloneIsWritten(t *testing.T) {
-	c := newCorner(t)
-	only := map[string]string{"status.recipe": "soup-recipe"}
-	m := c.meal("soup", only)
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c := newNamespace(t)
+	only := map[string]string{"status.preset": "app-preset"}
+	m := c.workload("app", only)
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	generation := m.GetGeneration()
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
-	c.mustRefer("soup", map[string]string{"status.recipe": "soup-recipe-v2"})
-	m, err := c.dynamic.Resource(meals).Namespace(c.namespace).Get(t.Context(), "soup", metav1.GetOptions{})
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.mustRefer("app", map[string]string{"status.preset": "app-preset-v2"})
+	m, err := c.dynamic.Resource(workloads).Namespace(c.namespace).Get(t.Context(), "app", metav1.GetOptions{})
 	c.must(m, err)
 	if m.GetGeneration() != generation {
 		t.Error("a specification was written that says nothing")
@@ -76,21 +76,21 @@ func TestStatusAloneIsWritten(t *testing.T) {
 // TestResultTellsWhatItWasMadeOf: whoever has a backup can prove that what was stashed
 // is what was converted. What is gone is not told of again.
 func TestResultTellsWhatItWasMadeOf(t *testing.T) {
-	c := newCorner(t)
-	source := c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
-	const old = "c2bd2007939d70f6f431bb06d0b291e8e2893ccd4f31367c2e4f12f65585ed84" // by jq and sha256sum
-	r := c.run(revision.Policy{})["soup-recipe"]
+	c := newNamespace(t)
+	source := c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
+	const old = "2a27cc1847947d9fb560ffb7bafea5eb5e1858cc52d39991945a206a530d69f1" // by jq and sha256sum
+	r := c.run(revision.Policy{})["app-preset"]
 	if r.UID != source.UID || r.ResourceVersion != source.ResourceVersion || r.Hash != old {
 		t.Errorf("the source is %s at %s, hash %s", r.UID, r.ResourceVersion, r.Hash)
 	}
-	successor, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "soup-recipe-v2", metav1.GetOptions{})
+	successor, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "app-preset-v2", metav1.GetOptions{})
 	c.must(successor, err)
 	if r.ReplacementUID != successor.UID || r.ReplacementHash != revision.Hash(successor) || r.ReplacementHash == r.Hash {
 		t.Errorf("the successor is %s, hash %s", r.ReplacementUID, r.ReplacementHash)
 	}
 	c.later(revision.DefaultRetention)
 	c.run(revision.Policy{})
-	r = c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "soup-recipe", UID: source.UID})
+	r = c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-preset", UID: source.UID})
 	if r.Phase != revision.Succeeded || r.ResourceVersion != "" || r.Hash != "" || r.ReplacementUID != successor.UID {
 		t.Errorf("it is gone: %+v", r)
 	}
@@ -99,22 +99,22 @@ func TestResultTellsWhatItWasMadeOf(t *testing.T) {
 // TestSuccessorWithOtherLabelsIsTheSame: somebody changed them, and a second successor of
 // one source would leave nobody knowing which is meant.
 func TestSuccessorWithOtherLabelsIsTheSame(t *testing.T) {
-	c := newCorner(t)
-	c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+	c := newNamespace(t)
+	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	c.run(revision.Policy{})
-	c.mislabel("soup-recipe-v2")
-	c.started(c.cook("soup", true), "soup-recipe")
+	c.mislabel("app-preset-v2")
+	c.started(c.setRunning("app", true), "app-preset")
 	before := c.revisions()
-	r := c.pass(shared.Config(), 0, revision.Policy{OnRunning: revision.Hold}, revision.Request{Name: "soup-recipe"})
-	if after := c.revisions(); !slices.Equal(after, before) || r.Replacement != "soup-recipe-v2" {
+	r := c.pass(shared.Config(), 0, revision.Policy{OnRunning: revision.Hold}, revision.Request{Name: "app-preset"})
+	if after := c.revisions(); !slices.Equal(after, before) || r.Replacement != "app-preset-v2" {
 		t.Errorf("it leads to %q, and there are %v, where before there were %v", r.Replacement, after, before)
 	}
 }
 
 // TestPlacesSayWhereTheyLead: to what is old, or to what is at the target.
 func TestPlacesSayWhereTheyLead(t *testing.T) {
-	c := newCorner(t)
-	c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+	c := newNamespace(t)
+	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	must := func(when string, places []revision.ReferenceStatus, want ...string) {
 		t.Helper()
 		var got []string
@@ -125,127 +125,127 @@ func TestPlacesSayWhereTheyLead(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
-	spec, status := " /spec/recipe/revision", " /status/recipe/revision"
-	must("before", c.plan(revision.Policy{})["soup-recipe"].References, "Old"+spec, "Old"+status)
-	must("led", c.run(revision.Policy{})["soup-recipe"].References, "New"+spec, "New"+status)
-	must("of the successor", c.plan(revision.Policy{})["soup-recipe-v2"].References, "New"+spec, "New"+status)
-	c.mislabel("soup-recipe-v2")
-	must("with other labels", c.plan(revision.Policy{})["soup-recipe-v2"].References, "New"+spec, "New"+status)
-	c.started(c.cook("soup", true), "soup-recipe")
-	must("held", c.run(revision.Policy{OnRunning: revision.Hold})["soup-recipe"].References, "Fixed /data/started/recipe", "New"+spec, "New"+status)
-	c.cook("soup", false)
-	back := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "soup-recipe", Rollback: true})
+	spec, status := " /spec/preset/revision", " /status/preset/revision"
+	must("before", c.plan(revision.Policy{})["app-preset"].References, "Old"+spec, "Old"+status)
+	must("led", c.run(revision.Policy{})["app-preset"].References, "New"+spec, "New"+status)
+	must("of the successor", c.plan(revision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
+	c.mislabel("app-preset-v2")
+	must("with other labels", c.plan(revision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
+	c.started(c.setRunning("app", true), "app-preset")
+	must("held", c.run(revision.Policy{OnRunning: revision.Hold})["app-preset"].References, "Fixed /data/started/preset", "New"+spec, "New"+status)
+	c.setRunning("app", false)
+	back := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-preset", Rollback: true})
 	must("rolled back", back.References, "Old"+spec, "Old"+status)
 }
 
 func TestSharedRevisionIsLeftByBoth(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.meal("stew", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
-	c.mustRefer("soup", both("soup-recipe-v2"))
-	c.mustRefer("stew", both("soup-recipe-v2"))
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.workload("db", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.mustRefer("app", both("app-preset-v2"))
+	c.mustRefer("db", both("app-preset-v2"))
 }
 
 func TestRunningHolderIsLeftAlone(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	c.cook("soup", true)
-	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Deferred, revision.ReasonRunning)
-	if !strings.Contains(i.Message, "Meal soup") {
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
+	c.setRunning("app", true)
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Deferred, revision.ReasonRunning)
+	if !strings.Contains(i.Message, "Workload app") {
 		t.Errorf("%q does not say what runs", i.Message)
 	}
 	if results := c.run(revision.Policy{}); len(results) != 0 || len(c.revisions()) != 1 {
 		t.Errorf("%v, revisions %v", results, c.revisions())
 	}
-	c.cook("soup", false)
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	c.setRunning("app", false)
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
 }
 
-func (c *corner) cook(meal string, cooking bool) *unstructured.Unstructured {
+func (c *testNamespace) setRunning(workload string, running bool) *unstructured.Unstructured {
 	c.t.Helper()
-	return c.change(meal, "status", func(o map[string]any) { c.must(nil, unstructured.SetNestedField(o, cooking, "status", "cooking")) })
+	return c.change(workload, "status", func(o map[string]any) { c.must(nil, unstructured.SetNestedField(o, running, "status", "running")) })
 }
 
-// started is what a meal that cooks was started with: a revision that says so in
+// started is what a workload that runs was started with: a revision that says so in
 // data that nobody can change.
-func (c *corner) started(meal *unstructured.Unstructured, recipe string) {
+func (c *testNamespace) started(workload *unstructured.Unstructured, preset string) {
 	c.t.Helper()
-	r := c.stash("start-"+meal.GetName(), "Foreign", meal, `{}`)
+	r := c.store("start-"+workload.GetName(), "Foreign", workload, `{}`)
 	c.must(nil, c.core.AppsV1().ControllerRevisions(c.namespace).Delete(c.t.Context(), r.Name, metav1.DeleteOptions{}))
 	r.ResourceVersion, r.UID = "", ""
-	r.Data.Raw = []byte(`{"started":{"recipe":"` + recipe + `"}}`)
+	r.Data.Raw = []byte(`{"started":{"preset":"` + preset + `"}}`)
 	c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Create(c.t.Context(), r, metav1.CreateOptions{}))
 }
 
-// TestHoldKeepsTheSourceUntilNothingRuns: what a running meal was started with
+// TestHoldKeepsTheSourceUntilNothingRuns: what a running workload was started with
 // can't be written, and goes with its end.
 func TestHoldKeepsTheSourceUntilNothingRuns(t *testing.T) {
-	c := newCorner(t)
+	c := newNamespace(t)
 	hold := revision.Policy{OnRunning: revision.Hold}
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	c.cook("soup", true)
-	c.started(m, "soup-recipe")
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
+	c.setRunning("app", true)
+	c.started(m, "app-preset")
 	results := c.run(hold)
-	c.mustBe(results, "soup-recipe", revision.Held, revision.ReasonReferenced)
-	if !strings.Contains(results["soup-recipe"].Message, "start-soup") {
-		t.Errorf("%q does not say what holds it", results["soup-recipe"].Message)
+	c.mustBe(results, "app-preset", revision.Held, revision.ReasonReferenced)
+	if !strings.Contains(results["app-preset"].Message, "start-app") {
+		t.Errorf("%q does not say what holds it", results["app-preset"].Message)
 	}
-	c.mustRefer("soup", both("soup-recipe-v2"))
+	c.mustRefer("app", both("app-preset-v2"))
 	c.later(2 * revision.DefaultRetention)
-	c.mustBe(c.run(hold), "soup-recipe", revision.Held, revision.ReasonReferenced)
-	c.cook("soup", false)
-	c.mustBe(c.run(hold), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	c.mustBe(c.run(hold), "app-preset", revision.Held, revision.ReasonReferenced)
+	c.setRunning("app", false)
+	c.mustBe(c.run(hold), "app-preset", revision.Retained, revision.ReasonRetained)
 	c.later(2 * revision.DefaultRetention)
-	c.mustBe(c.run(hold), "soup-recipe", revision.Succeeded, "")
-	if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe-v2", "start-soup"}) {
+	c.mustBe(c.run(hold), "app-preset", revision.Succeeded, "")
+	if got := c.revisions(); !slices.Equal(got, []string{"app-preset-v2", "start-app"}) {
 		t.Errorf("revisions %v", got)
 	}
 }
 
 // TestRevertedReferenceKeepsTheSource, and the time it is kept begins anew.
 func TestRevertedReferenceKeepsTheSource(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
 	c.later(2 * revision.DefaultRetention)
-	c.change("soup", "", func(o map[string]any) {
-		c.must(nil, unstructured.SetNestedField(o, "soup-recipe", "spec", "recipe", "revision"))
+	c.change("app", "", func(o map[string]any) {
+		c.must(nil, unstructured.SetNestedField(o, "app-preset", "spec", "preset", "revision"))
 	})
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained) // led again, and counted from now
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained) // led again, and counted from now
 	c.later(revision.DefaultRetention - time.Second)
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
 	if len(c.revisions()) != 2 {
 		t.Errorf("revisions %v", c.revisions())
 	}
 }
 
 func TestRollback(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	source := c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	source := c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
 	back := func() revision.Result {
-		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "soup-recipe", UID: source.UID, Rollback: true}})
+		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset", UID: source.UID, Rollback: true}})
 		c.must(results, err)
 		return results[0]
 	}
 	if r := back(); r.Phase != revision.RolledBack {
 		t.Errorf("%s: %s", r.Phase, r.Message)
 	}
-	c.mustRefer("soup", both("soup-recipe"))
+	c.mustRefer("app", both("app-preset"))
 	c.later(revision.DefaultRetention)
 	if r := back(); r.Phase != revision.RolledBack {
 		t.Errorf("%s: %s", r.Phase, r.Message)
 	}
-	if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe"}) {
+	if got := c.revisions(); !slices.Equal(got, []string{"app-preset"}) {
 		t.Errorf("revisions %v", got)
 	}
-	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, revision.ReasonRolledBack)
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRolledBack)
 	unknown := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "nobody-knows", Rollback: true})
 	if unknown.Phase != revision.Failed || unknown.Reason != revision.ReasonSourceGone || len(c.revisions()) != 1 {
 		t.Errorf("a name of nothing: %s (%s: %s), revisions %v", unknown.Phase, unknown.Reason, unknown.Message, c.revisions())
@@ -262,40 +262,40 @@ func TestRollback(t *testing.T) {
 
 // TestLossesAreRefused unless they are allowed; then they are carried along.
 func TestLossesAreRefused(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1,"wine":"red"}`)
-	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Blocked, revision.ReasonLossy)
-	if !slices.Equal(i.Losses, []string{"spec.wine"}) {
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1,"color":"red"}`)
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Blocked, revision.ReasonLossy)
+	if !slices.Equal(i.Losses, []string{"spec.color"}) {
 		t.Errorf("losses %v", i.Losses)
 	}
 	if c.run(revision.Policy{}); len(c.revisions()) != 1 {
 		t.Errorf("revisions %v", c.revisions())
 	}
-	c.mustBe(c.run(revision.Policy{AllowLosses: true}), "soup-recipe", revision.Retained, revision.ReasonRetained)
-	if spec := c.data("soup-recipe-v2")["spec"].(map[string]any); spec["wine"] != "red" {
+	c.mustBe(c.run(revision.Policy{AllowLosses: true}), "app-preset", revision.Retained, revision.ReasonRetained)
+	if spec := c.data("app-preset-v2")["spec"].(map[string]any); spec["color"] != "red" {
 		t.Errorf("carried along: %v", spec)
 	}
 }
 
 // TestWhatCanNotBeUpgradedIsLeftAlone, and its sibling is upgraded.
 func TestWhatCanNotBeUpgradedIsLeftAlone(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", map[string]string{"spec.recipe": "soup-recipe", "spec.sauce": "soup-sauce"})
-	c.stash("soup-recipe", "Recipe", m, `"no object"`)
-	c.stash("soup-sauce", "Sauce", m, `{"minutes":1}`)
-	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Blocked, revision.ReasonUndecodable)
-	c.mustBe(c.run(revision.Policy{}), "soup-sauce", revision.Retained, revision.ReasonRetained)
-	c.mustRefer("soup", map[string]string{"spec.recipe": "soup-recipe", "spec.sauce": "soup-sauce-v2"})
+	c := newNamespace(t)
+	m := c.workload("app", map[string]string{"spec.preset": "app-preset", "spec.profile": "app-profile"})
+	c.store("app-preset", "Preset", m, `"no object"`)
+	c.store("app-profile", "Profile", m, `{"minutes":1}`)
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Blocked, revision.ReasonUndecodable)
+	c.mustBe(c.run(revision.Policy{}), "app-profile", revision.Retained, revision.ReasonRetained)
+	c.mustRefer("app", map[string]string{"spec.preset": "app-preset", "spec.profile": "app-profile-v2"})
 }
 
 func TestConflictingClaims(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", map[string]string{"spec.recipe": "soup-recipe"})
-	c.meal("stew", map[string]string{"spec.sauce": "soup-recipe"})
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Blocked, revision.ReasonConflictingTypes)
-	for _, word := range []string{"soup", "stew", "Recipe", "Sauce"} {
+	c := newNamespace(t)
+	m := c.workload("app", map[string]string{"spec.preset": "app-preset"})
+	c.workload("db", map[string]string{"spec.profile": "app-preset"})
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Blocked, revision.ReasonConflictingTypes)
+	for _, word := range []string{"app", "db", "Preset", "Profile"} {
 		if !strings.Contains(i.Message, word) {
 			t.Errorf("%q does not say %s", i.Message, word)
 		}
@@ -303,27 +303,27 @@ func TestConflictingClaims(t *testing.T) {
 }
 
 func TestTargetThatIsNotServed(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	c.mustPlan(revision.Policy{Target: "v3"}, "soup-recipe", revision.Blocked, revision.ReasonTargetNotServed)
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
+	c.mustPlan(revision.Policy{Target: "v3"}, "app-preset", revision.Blocked, revision.ReasonTargetNotServed)
 }
 
 func TestOrphanIsReported(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", nil)
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Unreferenced, "")
+	c := newNamespace(t)
+	m := c.workload("app", nil)
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Unreferenced, "")
 	if c.run(revision.Policy{}); len(c.revisions()) != 1 {
 		t.Errorf("revisions %v", c.revisions())
 	}
 }
 
 func TestRevisionWithoutController(t *testing.T) {
-	c := newCorner(t)
-	c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", nil, `{"minutes":1}`)
-	if i := c.plan(revision.Policy{})["soup-recipe"]; i.Action != revision.Blocked {
+	c := newNamespace(t)
+	c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", nil, `{"minutes":1}`)
+	if i := c.plan(revision.Policy{})["app-preset"]; i.Action != revision.Blocked {
 		t.Errorf("%+v", i)
 	}
 }
@@ -331,18 +331,18 @@ func TestRevisionWithoutController(t *testing.T) {
 // TestReferenceToNothing is told, and led on where something says that it comes
 // from what was there: a restore that brings back an old name.
 func TestReferenceToNothing(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
 	c.later(2 * revision.DefaultRetention)
 	c.run(revision.Policy{})
-	c.meal("restored", both("soup-recipe"))
-	c.meal("lost", both("nobody-knows"))
-	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, revision.ReasonSourceGone)
+	c.workload("restored", both("app-preset"))
+	c.workload("lost", both("nobody-knows"))
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonSourceGone)
 	c.mustPlan(revision.Policy{}, "nobody-knows", revision.Blocked, revision.ReasonSourceGone)
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Succeeded, "")
-	c.mustRefer("restored", both("soup-recipe-v2"))
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, "")
+	c.mustRefer("restored", both("app-preset-v2"))
 	c.mustRefer("lost", both("nobody-knows"))
 }
 
@@ -353,23 +353,23 @@ func TestNameIsTaken(t *testing.T) {
 		spec string
 		want func(name string) bool
 	}{
-		"by something else": {`{"duration":"99m"}`, func(name string) bool { return strings.HasPrefix(name, "soup-recipe-v2-") }},
-		"by the same":       {`{"duration":"1m"}`, func(name string) bool { return name == "soup-recipe-v2" }},
+		"by something else": {`{"duration":"99m"}`, func(name string) bool { return strings.HasPrefix(name, "app-preset-v2-") }},
+		"by the same":       {`{"duration":"1m"}`, func(name string) bool { return name == "app-preset-v2" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCorner(t)
-			m := c.meal("soup", both("soup-recipe"))
-			source := c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+			c := newNamespace(t)
+			m := c.workload("app", both("app-preset"))
+			source := c.store("app-preset", "Preset", m, `{"minutes":1}`)
 			taken := &appsv1.ControllerRevision{
-				ObjectMeta: metav1.ObjectMeta{Name: "soup-recipe-v2", Labels: map[string]string{versionLabel: "v2"}, OwnerReferences: source.OwnerReferences},
+				ObjectMeta: metav1.ObjectMeta{Name: "app-preset-v2", Labels: map[string]string{versionLabel: "v2"}, OwnerReferences: source.OwnerReferences},
 			}
-			taken.Data.Raw = []byte(`{"apiVersion":"kitchen.example.com/v2","kind":"Recipe","metadata":{"name":"recipe"},"spec":` + test.spec + `}`)
+			taken.Data.Raw = []byte(`{"apiVersion":"presets.example.com/v2","kind":"Preset","metadata":{"name":"preset"},"spec":` + test.spec + `}`)
 			c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Create(t.Context(), taken, metav1.CreateOptions{}))
-			r := c.run(revision.Policy{})["soup-recipe"]
+			r := c.run(revision.Policy{})["app-preset"]
 			if r.Phase != revision.Retained || !test.want(r.Replacement) {
 				t.Errorf("%s, successor %s", r.Phase, r.Replacement)
 			}
-			c.mustRefer("soup", both(r.Replacement))
+			c.mustRefer("app", both(r.Replacement))
 			if spec := c.data(r.Replacement)["spec"].(map[string]any); spec["duration"] != "1m" {
 				t.Errorf("the successor says %v", spec)
 			}
@@ -378,28 +378,28 @@ func TestNameIsTaken(t *testing.T) {
 }
 
 func TestLabelsThatLie(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
-	c.mislabel("soup-recipe-v2")
-	c.mustPlan(revision.Policy{}, "soup-recipe-v2", revision.Relabel, "")
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe-v2", revision.Succeeded, "")
-	c.mustPlan(revision.Policy{}, "soup-recipe-v2", revision.UpToDate, "")
+	c.mislabel("app-preset-v2")
+	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.Relabel, "")
+	c.mustBe(c.run(revision.Policy{}), "app-preset-v2", revision.Succeeded, "")
+	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.UpToDate, "")
 }
 
 // mislabel has a revision say that it is at v1.
-func (c *corner) mislabel(name string) {
+func (c *testNamespace) mislabel(name string) {
 	c.t.Helper()
 	c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Patch(c.t.Context(), name, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"`+versionLabel+`":"v1"}}}`), metav1.PatchOptions{}))
 }
 
 func TestRevisionMadeAgainIsAnother(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
-	results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "soup-recipe", UID: "another"}})
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
+	results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset", UID: "another"}})
 	c.must(results, err)
 	if r := results[0]; r.Phase != revision.Skipped || r.Reason != revision.ReasonReplaced {
 		t.Errorf("%s (%s)", r.Phase, r.Reason)
@@ -407,19 +407,19 @@ func TestRevisionMadeAgainIsAnother(t *testing.T) {
 }
 
 func TestKeptForGood(t *testing.T) {
-	c := newCorner(t)
+	c := newNamespace(t)
 	keep := revision.Policy{Retain: true}
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.run(keep)
 	c.later(1000 * revision.DefaultRetention)
-	c.mustBe(c.run(keep), "soup-recipe", revision.Retained, revision.ReasonKept)
+	c.mustBe(c.run(keep), "app-preset", revision.Retained, revision.ReasonKept)
 }
 
 func TestSurveySaysWhatCanBeDropped(t *testing.T) {
-	c := newCorner(t)
-	m := c.meal("soup", both("soup-recipe"))
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":1}`)
+	c := newNamespace(t)
+	m := c.workload("app", both("app-preset"))
+	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	u := c.upgrader(shared.Config(), revision.Policy{})
 	s, err := u.Inventory(t.Context())
 	c.must(s, err)

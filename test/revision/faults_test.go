@@ -20,8 +20,8 @@ func TestEveryWriteMayGoWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at := 0; ; at++ {
-				c := newCorner(t)
-				c.soup()
+				c := newNamespace(t)
+				c.app()
 				var wrong error
 				w := &fault.Transport{At: at, Fault: one, After: func(req *http.Request) {
 					if err := c.unresolved(); err != nil && wrong == nil {
@@ -41,7 +41,7 @@ func TestEveryWriteMayGoWrong(t *testing.T) {
 				if wrong != nil {
 					t.Errorf("write %d: %v", at, wrong)
 				}
-				if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe-v2", "soup-sauce-v2"}) {
+				if got := c.revisions(); !slices.Equal(got, []string{"app-preset-v2", "app-profile-v2"}) {
 					t.Errorf("write %d of %q: revisions %v in the end", at, w.Writes(), got)
 				}
 				if at >= len(w.Writes()) {

@@ -21,16 +21,16 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(controlplane.Main(m, &shared, func(ctx context.Context, cp *controlplane.ControlPlane) error {
 		return controlplane.InstallCRDs(ctx, cp.Config(),
-			define("recipes", "Recipe", "v2", "v1"), define("sauces", "Sauce", "v2", "v1"), define("meals", "Meal", "v1"))
+			define("presets", "Preset", "v2", "v1"), define("profiles", "Profile", "v2", "v1"), define("workloads", "Workload", "v1"))
 	}))
 }
 
 // define is a definition that stores the first version.
 func define(plural, kind string, versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kitchenGroup},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + testGroup},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: kitchenGroup, Scope: apiextensionsv1.NamespaceScoped,
+			Group: testGroup, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
 		},
 	}

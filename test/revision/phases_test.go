@@ -25,16 +25,16 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// phaseCase is one pass over a recipe, and where it ends.
+// phaseCase is one pass over a preset, and where it ends.
 type phaseCase struct {
-	reason string
-	before func(*corner) // what has happened to the recipe of the meal soup
-	may    []string      // what the pass may do with revisions; nil: everything
-	killed int           // before this write; 0: it is not
-	policy revision.Policy
-	wish   revision.Request
-	want   revision.Phase
-	why    string
+	reason  string
+	before  func(*testNamespace) // what has happened to the preset of the workload app
+	may     []string             // what the pass may do with revisions; nil: everything
+	killed  int                  // before this write; 0: it is not
+	policy  revision.Policy
+	request revision.Request
+	want    revision.Phase
+	why     string
 }
 
 var phaseCases = map[string]phaseCase{
@@ -44,7 +44,7 @@ var phaseCases = map[string]phaseCase{
 	},
 	"a holder runs": {
 		reason: "whoever waits for it to stop wants to know that the rest is in order",
-		before: func(c *corner) { c.cook("soup", true) },
+		before: func(c *testNamespace) { c.setRunning("app", true) },
 		want:   revision.Converted, why: revision.ReasonRunning,
 	},
 	"no right to create": {
@@ -57,15 +57,15 @@ var phaseCases = map[string]phaseCase{
 	},
 	"a holder runs by now": {
 		reason: "what was made stays, and waits with those who refer to the source",
-		before: func(c *corner) {
-			c.pass(shared.Config(), 1, revision.Policy{}, revision.Request{Name: "soup-recipe"})
-			c.cook("soup", true)
+		before: func(c *testNamespace) {
+			c.pass(shared.Config(), 1, revision.Policy{}, revision.Request{Name: "app-preset"})
+			c.setRunning("app", true)
 		},
 		want: revision.Held, why: revision.ReasonRunning,
 	},
 	"what runs was started with it": {
 		reason: "a place that can't be written names the source",
-		before: func(c *corner) { c.started(c.cook("soup", true), "soup-recipe") },
+		before: func(c *testNamespace) { c.started(c.setRunning("app", true), "app-preset") },
 		policy: revision.Policy{OnRunning: revision.Hold}, want: revision.Held, why: revision.ReasonReferenced,
 	},
 	"no right to note it": {
@@ -82,17 +82,17 @@ var phaseCases = map[string]phaseCase{
 	},
 	"no right to remove it": {
 		reason: "the retention is over, and it is there",
-		before: func(c *corner) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
+		before: func(c *testNamespace) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
 		may:    []string{"get", "list", "create", "update"}, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"removed": {
 		reason: "nothing is left to do",
-		before: func(c *corner) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
+		before: func(c *testNamespace) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
 		want:   revision.Succeeded,
 	},
 	"nobody refers to it, and nobody did": {
 		reason: "there is nothing to upgrade, and nobody has to do anything",
-		before: func(c *corner) { c.serve("soup") },
+		before: func(c *testNamespace) { c.removeReferences("app") },
 		want:   revision.Skipped,
 	},
 	"a target that is not served": {
@@ -101,28 +101,28 @@ var phaseCases = map[string]phaseCase{
 	},
 	"labels that can't be written": {
 		reason: "its data is at the target, so that there is nothing to convert",
-		before: func(c *corner) { c.run(revision.Policy{}); c.mislabel("soup-recipe-v2") },
-		may:    []string{"get", "list"}, wish: revision.Request{Name: "soup-recipe-v2"}, want: revision.Failed, why: revision.ReasonRefused,
+		before: func(c *testNamespace) { c.run(revision.Policy{}); c.mislabel("app-preset-v2") },
+		may:    []string{"get", "list"}, request: revision.Request{Name: "app-preset-v2"}, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"rolled back while a holder runs": {
-		reason: "as an upgrade does, a rollback leaves it alone",
-		before: func(c *corner) { c.run(revision.Policy{}); c.cook("soup", true) },
-		wish:   revision.Request{Name: "soup-recipe", Rollback: true}, want: revision.Pending, why: revision.ReasonRunning,
+		reason:  "as an upgrade does, a rollback leaves it alone",
+		before:  func(c *testNamespace) { c.run(revision.Policy{}); c.setRunning("app", true) },
+		request: revision.Request{Name: "app-preset", Rollback: true}, want: revision.Pending, why: revision.ReasonRunning,
 	},
 	"rolled back, and no right to remove the successor": {
 		reason: "everybody is back, and the successor is there though its retention is over",
-		before: func(c *corner) {
+		before: func(c *testNamespace) {
 			c.run(revision.Policy{})
 			c.pass(shared.Config(), 0, revision.Policy{}, back)
 			c.later(revision.DefaultRetention)
 		},
-		may:  []string{"get", "list", "create", "update"},
-		wish: back, want: revision.Failed, why: revision.ReasonRefused,
+		may:     []string{"get", "list", "create", "update"},
+		request: back, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"rolled back": {
-		reason: "everybody is back, and the successor is kept for the retention",
-		before: func(c *corner) { c.run(revision.Policy{}) },
-		wish:   back, want: revision.RolledBack, why: revision.ReasonRetained,
+		reason:  "everybody is back, and the successor is kept for the retention",
+		before:  func(c *testNamespace) { c.run(revision.Policy{}) },
+		request: back, want: revision.RolledBack, why: revision.ReasonRetained,
 	},
 }
 
@@ -131,19 +131,19 @@ var phaseCases = map[string]phaseCase{
 func TestPhases(t *testing.T) {
 	for name, test := range phaseCases {
 		t.Run(name, func(t *testing.T) {
-			c := newCorner(t)
-			c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+			c := newNamespace(t)
+			c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 			if test.before != nil {
 				test.before(c)
 			}
-			if test.wish.Name == "" {
-				test.wish.Name = "soup-recipe"
+			if test.request.Name == "" {
+				test.request.Name = "app-preset"
 			}
 			cfg := shared.Config()
 			if test.may != nil {
 				cfg = c.as(test.may)
 			}
-			r := c.pass(cfg, test.killed, test.policy, test.wish)
+			r := c.pass(cfg, test.killed, test.policy, test.request)
 			if r.Phase != test.want || r.Reason != test.why {
 				t.Errorf("%s (%s: %s), want %s (%s): %s", r.Phase, r.Reason, r.Message, test.want, test.why, test.reason)
 			}
@@ -153,21 +153,21 @@ func TestPhases(t *testing.T) {
 
 // TestWhatAPassDidNotComeTo is as it was, and nothing is said of it that nobody looked at.
 func TestWhatAPassDidNotComeTo(t *testing.T) {
-	c := newCorner(t)
-	c.soup()
-	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "soup-sauce"}) // so that there is one thing to write
+	c := newNamespace(t)
+	c.app()
+	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-profile"}) // so that there is one thing to write
 	life := &fault.Transport{Fault: fault.All()["killed before the write"]}
-	u, err := revision.New(life.Config(shared.Config()), kitchen{}, revision.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
+	u, err := revision.New(life.Config(shared.Config()), testFamily{}, revision.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
 	c.must(u, err)
 	life.Run(t.Context(), func(ctx context.Context) {
-		results, err := u.Advance(ctx, c.namespace, []revision.Request{{Name: "soup-recipe"}, {Name: "soup-sauce"}})
+		results, err := u.Advance(ctx, c.namespace, []revision.Request{{Name: "app-preset"}, {Name: "app-profile"}})
 		if err == nil || len(results) != 2 {
 			t.Fatalf("killed, and %v: %+v", err, results)
 		}
 		if r := results[0]; r.Phase != revision.Converted || r.ResourceVersion == "" {
 			t.Errorf("begun with: %+v", r)
 		}
-		if r := results[1]; r.Phase != revision.Pending || r.ResourceVersion != "" || r.Reason != "" || r.Owner.Name != "soup" {
+		if r := results[1]; r.Phase != revision.Pending || r.ResourceVersion != "" || r.Reason != "" || r.Owner.Name != "app" {
 			t.Errorf("not come to: %+v", r)
 		}
 	})
@@ -201,9 +201,9 @@ func TestEveryPhaseIsReached(t *testing.T) {
 	}
 }
 
-// pass takes one recipe further, as the user says. It is killed before a write, if
+// pass takes one preset further, as the user says. It is killed before a write, if
 // kill is the number of one; the first, which is 0, makes the successor.
-func (c *corner) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.Request) revision.Result {
+func (c *testNamespace) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.Request) revision.Result {
 	c.t.Helper()
 	life := &fault.Transport{At: kill}
 	if kill > 0 {
@@ -221,14 +221,14 @@ func (c *corner) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.
 }
 
 // as is a user who may do all that it takes, but for what is not said of revisions.
-func (c *corner) as(verbs []string) *rest.Config {
+func (c *testNamespace) as(verbs []string) *rest.Config {
 	c.t.Helper()
 	user, err := shared.AddUser(c.namespace)
 	c.must(user, err)
 	meta := metav1.ObjectMeta{Name: c.namespace}
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get"}},
-		{APIGroups: []string{kitchenGroup}, Resources: []string{"meals", "meals/status"}, Verbs: []string{"get", "list", "patch"}},
+		{APIGroups: []string{testGroup}, Resources: []string{"workloads", "workloads/status"}, Verbs: []string{"get", "list", "patch"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"controllerrevisions"}, Verbs: verbs},
 	}
 	rbac := c.core.RbacV1()
@@ -243,7 +243,7 @@ func (c *corner) as(verbs []string) *rest.Config {
 }
 
 // awaitRight waits until the authorizer, which follows by a watch, has the binding.
-func (c *corner) awaitRight(user *rest.Config) {
+func (c *testNamespace) awaitRight(user *rest.Config) {
 	c.t.Helper()
 	clients := kubernetes.NewForConfigOrDie(user)
 	ask := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -255,13 +255,13 @@ func (c *corner) awaitRight(user *rest.Config) {
 	}))
 }
 
-// serve has a meal name no revision.
-func (c *corner) serve(meal string) {
+// removeReferences has a workload name no revision.
+func (c *testNamespace) removeReferences(workload string) {
 	c.t.Helper()
 	for _, part := range []string{"", "status"} {
-		c.change(meal, part, func(o map[string]any) {
-			unstructured.RemoveNestedField(o, "spec", "recipe")
-			unstructured.RemoveNestedField(o, "status", "recipe")
+		c.change(workload, part, func(o map[string]any) {
+			unstructured.RemoveNestedField(o, "spec", "preset")
+			unstructured.RemoveNestedField(o, "status", "preset")
 		})
 	}
 }

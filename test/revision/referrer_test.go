@@ -10,12 +10,12 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// laterKitchen is a kitchen of software that knows meals at another version alone.
-type laterKitchen struct{ kitchen }
+// laterFamily is a testFamily of software that knows workloads at another version alone.
+type laterFamily struct{ testFamily }
 
-func (k laterKitchen) Describe() revision.Description {
-	d := k.kitchen.Describe()
-	d.Referrers = []reference.Type{{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v9"}, Read: readMeal}}
+func (k laterFamily) Describe() revision.Description {
+	d := k.testFamily.Describe()
+	d.Referrers = []reference.Type{{Resource: schema.GroupResource{Group: testGroup, Resource: "workloads"}, Versions: []string{"v9"}, Read: readWorkload}}
 	return d
 }
 
@@ -23,12 +23,12 @@ func (k laterKitchen) Describe() revision.Description {
 // and to leave it out would remove what it refers to.
 func TestReferrerAtAnUnknownVersion(t *testing.T) {
 	t.Parallel()
-	u, err := revision.New(shared.Config(), laterKitchen{}, revision.Options{})
+	u, err := revision.New(shared.Config(), laterFamily{}, revision.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = u.Inventory(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "meals."+kitchenGroup) || !strings.Contains(err.Error(), "[v9]") {
+	if err == nil || !strings.Contains(err.Error(), "workloads."+testGroup) || !strings.Contains(err.Error(), "[v9]") {
 		t.Errorf("the survey ends with %v, want an error that names the resource and what is known of it", err)
 	}
 }

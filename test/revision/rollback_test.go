@@ -17,18 +17,18 @@ import (
 	"github.com/godwit-dev/godwit/test/fault"
 )
 
-var back = revision.Request{Name: "soup-recipe", Rollback: true}
+var back = revision.Request{Name: "app-preset", Rollback: true}
 
-// upgraded is a namespace with one meal, whose recipe is upgraded and retained.
-func upgraded(t *testing.T) *corner {
+// upgraded is a namespace with one workload, whose preset is upgraded and retained.
+func upgraded(t *testing.T) *testNamespace {
 	t.Helper()
-	c := newCorner(t)
-	c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+	c := newNamespace(t)
+	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	c.run(revision.Policy{})
 	return c
 }
 
-func (c *corner) mustEnd(w revision.Request, want revision.Phase, reason string) revision.Result {
+func (c *testNamespace) mustEnd(w revision.Request, want revision.Phase, reason string) revision.Result {
 	c.t.Helper()
 	r := c.pass(shared.Config(), 0, revision.Policy{}, w)
 	if r.Phase != want || r.Reason != reason {
@@ -37,18 +37,18 @@ func (c *corner) mustEnd(w revision.Request, want revision.Phase, reason string)
 	return r
 }
 
-func (c *corner) mustHave(want ...string) {
+func (c *testNamespace) mustHave(want ...string) {
 	c.t.Helper()
 	if got := c.revisions(); !slices.Equal(got, want) {
 		c.t.Errorf("revisions %v, want %v", got, want)
 	}
 }
 
-// names has a meal's specification name a revision.
-func (c *corner) names(meal, revision string) {
+// names has a workload's specification name a revision.
+func (c *testNamespace) names(workload, revision string) {
 	c.t.Helper()
-	c.change(meal, "", func(o map[string]any) {
-		c.must(nil, unstructured.SetNestedField(o, revision, "spec", "recipe", "revision"))
+	c.change(workload, "", func(o map[string]any) {
+		c.must(nil, unstructured.SetNestedField(o, revision, "spec", "preset", "revision"))
 	})
 }
 
@@ -56,26 +56,26 @@ func (c *corner) names(meal, revision string) {
 // one that comes after an interrupted rollback does not happen.
 func TestRollbackWritesTheSourceFirst(t *testing.T) {
 	c := upgraded(t)
-	before, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "soup-recipe", metav1.GetOptions{})
+	before, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "app-preset", metav1.GetOptions{})
 	c.must(before, err)
 	w := &fault.Transport{At: 1, Fault: fault.All()["killed before the write"]}
 	w.Run(t.Context(), func(ctx context.Context) {
 		_, _ = c.upgrader(w.Config(shared.Config()), revision.Policy{}).Advance(ctx, c.namespace, []revision.Request{back})
 	})
-	if first := w.Writes()[0]; !strings.HasSuffix(first, "/controllerrevisions/soup-recipe") {
+	if first := w.Writes()[0]; !strings.HasSuffix(first, "/controllerrevisions/app-preset") {
 		t.Errorf("the first write is %s", first)
 	}
-	err = c.core.AppsV1().ControllerRevisions(c.namespace).Delete(t.Context(), "soup-recipe", metav1.DeleteOptions{
+	err = c.core.AppsV1().ControllerRevisions(c.namespace).Delete(t.Context(), "app-preset", metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &before.UID, ResourceVersion: &before.ResourceVersion},
 	})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("a removal that was under way: %v", err)
 	}
 	c.later(2 * revision.DefaultRetention)
-	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "soup-recipe"}) // as a trigger does
-	c.mustHave("soup-recipe", "soup-recipe-v2")
+	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-preset"}) // as a trigger does
+	c.mustHave("app-preset", "app-preset-v2")
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
-	c.mustRefer("soup", both("soup-recipe"))
+	c.mustRefer("app", both("app-preset"))
 }
 
 // TestRollbackIsBeatenByTheRemoval: the removal was faster, and there is nothing
@@ -84,7 +84,7 @@ func TestRollbackIsBeatenByTheRemoval(t *testing.T) {
 	c := upgraded(t)
 	w := &fault.Transport{Before: func(n int) {
 		if n == 0 {
-			c.must(nil, c.core.AppsV1().ControllerRevisions(c.namespace).Delete(t.Context(), "soup-recipe", metav1.DeleteOptions{}))
+			c.must(nil, c.core.AppsV1().ControllerRevisions(c.namespace).Delete(t.Context(), "app-preset", metav1.DeleteOptions{}))
 		}
 	}}
 	results, err := c.upgrader(w.Config(shared.Config()), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{back})
@@ -92,7 +92,7 @@ func TestRollbackIsBeatenByTheRemoval(t *testing.T) {
 	if r := results[0]; r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
-	c.mustRefer("soup", both("soup-recipe-v2"))
+	c.mustRefer("app", both("app-preset-v2"))
 	c.must(nil, c.unresolved())
 }
 
@@ -104,45 +104,45 @@ func TestRollbackKeepsTheNewRevision(t *testing.T) {
 	if want := c.clock.Now().Add(revision.DefaultRetention); !r.Until.Equal(want) {
 		t.Errorf("it is kept until %s, want %s", r.Until, want)
 	}
-	c.mustRefer("soup", both("soup-recipe"))
-	c.mustHave("soup-recipe", "soup-recipe-v2")
+	c.mustRefer("app", both("app-preset"))
+	c.mustHave("app-preset", "app-preset-v2")
 
 	c.later(revision.DefaultRetention)
-	c.names("soup", "soup-recipe-v2")
+	c.names("app", "app-preset-v2")
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained) // led back again, and counted from now
-	c.mustRefer("soup", both("soup-recipe"))
+	c.mustRefer("app", both("app-preset"))
 	c.later(revision.DefaultRetention - time.Second)
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
-	c.mustHave("soup-recipe", "soup-recipe-v2")
+	c.mustHave("app-preset", "app-preset-v2")
 
 	c.later(time.Second)
 	c.mustEnd(back, revision.RolledBack, "")
-	c.mustHave("soup-recipe")
-	c.names("soup", "soup-recipe-v2")
-	c.mustPlan(revision.Policy{}, "soup-recipe-v2", revision.Upgrade, revision.ReasonSourceGone)
-	c.mustEnd(revision.Request{Name: "soup-recipe-v2"}, revision.Succeeded, "")
-	c.mustRefer("soup", both("soup-recipe"))
+	c.mustHave("app-preset")
+	c.names("app", "app-preset-v2")
+	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.Upgrade, revision.ReasonSourceGone)
+	c.mustEnd(revision.Request{Name: "app-preset-v2"}, revision.Succeeded, "")
+	c.mustRefer("app", both("app-preset"))
 	c.mustEnd(back, revision.RolledBack, "")
-	c.mustHave("soup-recipe")
+	c.mustHave("app-preset")
 }
 
 // TestRolledBackStaysSo until somebody asks for it again, as by a run.
 func TestRolledBackStaysSo(t *testing.T) {
 	c := upgraded(t)
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
-	r := c.mustEnd(revision.Request{Name: "soup-recipe"}, revision.RolledBack, "RolledBack")
+	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.RolledBack, "RolledBack")
 	if !strings.Contains(r.Message, c.clock.Now().Format(time.RFC3339)) {
 		t.Errorf("%q does not say since when", r.Message)
 	}
-	c.mustRefer("soup", both("soup-recipe"))
-	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, "RolledBack")
-	if i.Replacement != "soup-recipe-v2" {
+	c.mustRefer("app", both("app-preset"))
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RolledBack")
+	if i.Replacement != "app-preset-v2" {
 		t.Errorf("the plan does not know what it is rolled back from: %+v", i)
 	}
 	c.later(revision.DefaultRetention / 2)
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
-	c.mustRefer("soup", both("soup-recipe-v2"))
-	c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, revision.ReasonRetained)
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.mustRefer("app", both("app-preset-v2"))
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRetained)
 	r = c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
 	if want := c.clock.Now().Add(revision.DefaultRetention); !r.Until.Equal(want) {
 		t.Errorf("the second rollback keeps it until %s, want %s: what the first has noted is over", r.Until, want)
@@ -154,33 +154,33 @@ func TestRolledBackStaysSo(t *testing.T) {
 func TestInterruptedRollbackIsEndedByARun(t *testing.T) {
 	c := upgraded(t)
 	c.pass(shared.Config(), 1, revision.Policy{}, back)
-	i := c.mustPlan(revision.Policy{}, "soup-recipe", revision.Upgrade, "RolledBack")
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RolledBack")
 	if !strings.Contains(i.Message, "rolled back") {
 		t.Errorf("%q", i.Message)
 	}
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Retained, revision.ReasonRetained)
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
 	c.later(revision.DefaultRetention)
-	c.mustBe(c.run(revision.Policy{}), "soup-recipe", revision.Succeeded, "")
-	c.mustHave("soup-recipe-v2")
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, "")
+	c.mustHave("app-preset-v2")
 }
 
 // sharedSuccessor is a namespace in which two sources, named in spec and in status, have one new
 // revision.
-func sharedSuccessor(t *testing.T) *corner {
+func sharedSuccessor(t *testing.T) *testNamespace {
 	t.Helper()
-	c := newCorner(t)
-	m := c.meal("soup", map[string]string{"spec.recipe": "soup-first", "status.recipe": "soup-second"})
-	c.stash("soup-first", "Recipe", m, `{"minutes":1}`)
-	c.stash("soup-second", "Recipe", m, `{"minutes":1}`)
+	c := newNamespace(t)
+	m := c.workload("app", map[string]string{"spec.preset": "app-first", "status.preset": "app-second"})
+	c.store("app-first", "Preset", m, `{"minutes":1}`)
+	c.store("app-second", "Preset", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
-	c.mustHave("soup-first", "soup-recipe-v2", "soup-second")
+	c.mustHave("app-first", "app-preset-v2", "app-second")
 	return c
 }
 
 // TestTwoRollbacksShareANewRevision: both end, in one pass, and it goes when both are over.
 func TestTwoRollbacksShareANewRevision(t *testing.T) {
 	c := sharedSuccessor(t)
-	both := []revision.Request{{Name: "soup-first", Rollback: true}, {Name: "soup-second", Rollback: true}}
+	both := []revision.Request{{Name: "app-first", Rollback: true}, {Name: "app-second", Rollback: true}}
 	rollback := func(reason string) {
 		t.Helper()
 		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, both)
@@ -193,32 +193,32 @@ func TestTwoRollbacksShareANewRevision(t *testing.T) {
 		c.must(nil, c.unresolved())
 	}
 	rollback(revision.ReasonRetained)
-	c.mustHave("soup-first", "soup-recipe-v2", "soup-second")
-	for path, to := range c.refers("soup") {
-		if to == "soup-recipe-v2" {
+	c.mustHave("app-first", "app-preset-v2", "app-second")
+	for path, to := range c.refers("app") {
+		if to == "app-preset-v2" {
 			t.Errorf("%s still names the new revision", path)
 		}
 	}
 	c.later(revision.DefaultRetention)
 	rollback("")
-	c.mustHave("soup-first", "soup-second")
+	c.mustHave("app-first", "app-second")
 }
 
 // TestRollbackLeavesWhatTheOtherSourceNeeds: where one of two sources is rolled back, the
 // new revision is kept for late references to the other.
 func TestRollbackLeavesWhatTheOtherSourceNeeds(t *testing.T) {
 	c := sharedSuccessor(t)
-	first := revision.Request{Name: "soup-first", Rollback: true}
+	first := revision.Request{Name: "app-first", Rollback: true}
 	r := c.mustEnd(first, revision.RolledBack, revision.ReasonKept)
-	if !strings.Contains(r.Message, "soup-second") {
+	if !strings.Contains(r.Message, "app-second") {
 		t.Errorf("%q does not say what needs it", r.Message)
 	}
 	c.later(2 * revision.DefaultRetention)
-	c.mustEnd(revision.Request{Name: "soup-second"}, revision.Succeeded, "")
+	c.mustEnd(revision.Request{Name: "app-second"}, revision.Succeeded, "")
 	c.mustEnd(first, revision.RolledBack, revision.ReasonKept)
-	c.mustHave("soup-first", "soup-recipe-v2")
-	c.status("soup", map[string]string{"status.recipe": "soup-second"}) // as a restore brings it back
-	c.mustEnd(revision.Request{Name: "soup-second"}, revision.Succeeded, "")
+	c.mustHave("app-first", "app-preset-v2")
+	c.status("app", map[string]string{"status.preset": "app-second"}) // as a restore brings it back
+	c.mustEnd(revision.Request{Name: "app-second"}, revision.Succeeded, "")
 	c.must(nil, c.unresolved())
 }
 
@@ -230,8 +230,8 @@ func TestEveryWriteOfARollbackMayGoWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at := 0; ; at++ {
-				c := newCorner(t)
-				c.soup()
+				c := newNamespace(t)
+				c.app()
 				c.run(revision.Policy{})
 				var wrong error
 				w := &fault.Transport{At: at, Fault: one, After: func(req *http.Request) {
@@ -239,7 +239,7 @@ func TestEveryWriteOfARollbackMayGoWrong(t *testing.T) {
 						wrong = fmt.Errorf("after %s %s: %w", req.Method, req.URL.Path, err)
 					}
 				}}
-				both := []revision.Request{{Name: "soup-recipe", Rollback: true}, {Name: "soup-sauce", Rollback: true}}
+				both := []revision.Request{{Name: "app-preset", Rollback: true}, {Name: "app-profile", Rollback: true}}
 				pass := func(w *fault.Transport) {
 					u := c.upgrader(w.Config(shared.Config()), revision.Policy{})
 					w.Run(t.Context(), func(ctx context.Context) { _, _ = u.Advance(ctx, c.namespace, both) })
@@ -253,10 +253,10 @@ func TestEveryWriteOfARollbackMayGoWrong(t *testing.T) {
 				if wrong != nil {
 					t.Errorf("write %d: %v", at, wrong)
 				}
-				if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe", "soup-sauce"}) {
+				if got := c.revisions(); !slices.Equal(got, []string{"app-preset", "app-profile"}) {
 					t.Errorf("write %d of %q: revisions %v in the end", at, w.Writes(), got)
 				}
-				c.mustRefer("soup", map[string]string{"spec.recipe": "soup-recipe", "spec.sauce": "soup-sauce", "status.recipe": "soup-recipe", "status.sauce": "soup-sauce"})
+				c.mustRefer("app", map[string]string{"spec.preset": "app-preset", "spec.profile": "app-profile", "status.preset": "app-preset", "status.profile": "app-profile"})
 				if at >= len(w.Writes()) {
 					t.Logf("%d writes: %q", at, w.Writes())
 					return

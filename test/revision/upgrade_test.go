@@ -13,21 +13,21 @@ import (
 // TestUpgradeLeadsEveryReference to a successor, keeps the source for the
 // retention, and removes it then.
 func TestUpgradeLeadsEveryReference(t *testing.T) {
-	c := newCorner(t)
-	c.soup()
+	c := newNamespace(t)
+	c.app()
 	for name, r := range c.run(revision.Policy{}) {
 		if r.Phase != revision.Retained {
 			t.Errorf("%s is %s: %s", name, r.Phase, r.Message)
 		}
 	}
 	want := map[string]string{
-		"/spec/recipe/revision": "soup-recipe-v2", "/spec/sauce/revision": "soup-sauce-v2",
-		"/status/recipe/revision": "soup-recipe-v2", "/status/sauce/revision": "soup-sauce-v2",
+		"/spec/preset/revision": "app-preset-v2", "/spec/profile/revision": "app-profile-v2",
+		"/status/preset/revision": "app-preset-v2", "/status/profile/revision": "app-profile-v2",
 	}
-	if diff := cmp.Diff(want, c.refers("soup")); diff != "" {
+	if diff := cmp.Diff(want, c.refers("app")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]any{"duration": "30m"}, c.data("soup-recipe-v2")["spec"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"duration": "30m"}, c.data("app-preset-v2")["spec"]); diff != "" {
 		t.Error(diff)
 	}
 	if got := c.revisions(); len(got) != 4 {
@@ -50,7 +50,7 @@ func TestUpgradeLeadsEveryReference(t *testing.T) {
 			t.Errorf("%s is %s: %s", name, r.Phase, r.Message)
 		}
 	}
-	if got := c.revisions(); !slices.Equal(got, []string{"soup-recipe-v2", "soup-sauce-v2"}) {
+	if got := c.revisions(); !slices.Equal(got, []string{"app-preset-v2", "app-profile-v2"}) {
 		t.Errorf("revisions %v in the end", got)
 	}
 	if err := c.unresolved(); err != nil {

@@ -17,7 +17,7 @@ import (
 
 // deny has the API server refuse updates of the namespace's machines for which an
 // expression is false, and returns what takes that back.
-func (y *yard) deny(expression string) (allow func()) {
+func (y *testNamespace) deny(expression string) (allow func()) {
 	y.t.Helper()
 	admission := y.core.AdmissionregistrationV1()
 	policy := &admissionv1.ValidatingAdmissionPolicy{
@@ -52,7 +52,7 @@ func (y *yard) deny(expression string) (allow func()) {
 
 // await asks the server, without writing anything, until the policy is in force, or no
 // longer is.
-func (y *yard) await(inForce bool) {
+func (y *testNamespace) await(inForce bool) {
 	y.t.Helper()
 	y.must(nil, wait.PollUntilContextTimeout(y.t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := y.dynamic.Resource(machines).Namespace(y.namespace).Patch(ctx, "web", types.MergePatchType,
@@ -69,7 +69,7 @@ func (y *yard) await(inForce bool) {
 // it goes through.
 func TestRefusedUntilBothAreUpgraded(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype, preference)
 	y.deny(`object.spec.instancetype.revisionName.contains("v1beta1") == object.spec.preference.revisionName.contains("v1beta1")`)
 	source := instancetype.RevisionName("web")
@@ -89,7 +89,7 @@ func TestRefusedUntilBothAreUpgraded(t *testing.T) {
 // status does not run ahead of the spec. When the refusal ends, it goes on.
 func TestRefusedForGood(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	allow := y.deny(`object.spec == oldObject.spec`)
 	source := instancetype.RevisionName("web")

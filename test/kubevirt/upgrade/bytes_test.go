@@ -36,7 +36,7 @@ func spaced(t *testing.T, data string) string {
 
 // createAsWritten creates a revision with the very bytes of its data. Clients that
 // encode JSON would compact them.
-func (y *yard) createAsWritten(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+func (y *testNamespace) createAsWritten(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	y.t.Helper()
 	data := r.Data.Raw
 	r.Data.Raw = []byte(`"DATA"`)
@@ -53,7 +53,7 @@ func (y *yard) createAsWritten(r *appsv1.ControllerRevision) *appsv1.ControllerR
 }
 
 // mustStore compares the bytes of a revision's data in etcd.
-func (y *yard) mustStore(name, data string) {
+func (y *testNamespace) mustStore(name, data string) {
 	y.t.Helper()
 	stored, err := shared.Etcd().Get(y.t.Context(), "/registry/controllerrevisions/"+y.namespace+"/"+name)
 	y.must(stored, err)
@@ -65,8 +65,8 @@ func (y *yard) mustStore(name, data string) {
 // TestDataAsOthersWriteThem: each write of a revision leaves the bytes of its data as
 // they are, so that the API server, which compares bytes, takes it.
 func TestDataAsOthersWriteThem(t *testing.T) {
-	for name, test := range map[string]func(*yard){
-		"relabel": func(y *yard) {
+	for name, test := range map[string]func(*testNamespace){
+		"relabel": func(y *testNamespace) {
 			f := asWritten(t, stash.Find("F3/VirtualMachineClusterInstancetype/unlabelled"))
 			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
 			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Succeeded, "")
@@ -75,7 +75,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 			}
 			y.mustStore(r.Name, f.Data)
 		},
-		"upgrade, pinned again, removed": func(y *yard) {
+		"upgrade, pinned again, removed": func(y *testNamespace) {
 			f := asWritten(t, instancetype)
 			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
 			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
@@ -86,7 +86,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 			y.retire()
 			y.mustHave("web" + instancetypeTail)
 		},
-		"rollback": func(y *yard) {
+		"rollback": func(y *testNamespace) {
 			f := asWritten(t, instancetype)
 			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
 			y.run(revision.Policy{})
@@ -95,7 +95,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 			y.mustRefer(machines, "web", map[string]string{inSpec: r.Name, inStatus: r.Name})
 			y.mustStore(r.Name, f.Data)
 		},
-		"a replacement that another client made": func(y *yard) {
+		"a replacement that another client made": func(y *testNamespace) {
 			f := asWritten(t, instancetype)
 			vm := y.create(stash.VirtualMachine(y.namespace, "web", both, f))
 			r := y.createAsWritten(f.Revision(vm))
@@ -113,7 +113,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			y := newYard(t)
+			y := newNamespace(t)
 			test(y)
 			y.mustResolve()
 		})

@@ -23,7 +23,7 @@ func TestEveryWriteMayGoWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at := 0; ; at++ {
-				y := newYard(t)
+				y := newNamespace(t)
 				w := y.disturb(at, one)
 				y.mustResolve()
 				want := []string{"nightly" + preferenceTail, "nightly" + instancetypeTail, "web" + preferenceTail, "web" + instancetypeTail}
@@ -40,7 +40,7 @@ func TestEveryWriteMayGoWrong(t *testing.T) {
 
 // disturb upgrades a machine and its snapshot, past the retention, while a fault
 // befalls the write of a number.
-func (y *yard) disturb(at int, one fault.Fault) *fault.Transport {
+func (y *testNamespace) disturb(at int, one fault.Fault) *fault.Transport {
 	y.machine("web", both, instancetype, preference)
 	virtController{y}.snapshot("web", "nightly")
 	w := &fault.Transport{At: at, Fault: one}
@@ -64,7 +64,7 @@ func TestNameIsTakenByAnother(t *testing.T) {
 	other := fault.Occupied(func(body []byte) []byte {
 		return bytes.Replace(body, []byte(`"guest":"4Gi"`), []byte(`"guest":"9Gi"`), 1)
 	})
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	source := instancetype.RevisionName("web")
 	result := y.pass(y.disturbed(&fault.Transport{Fault: other}, revision.Policy{}))[source]
@@ -80,7 +80,7 @@ func TestNameIsTakenByAnother(t *testing.T) {
 // TestBothNamesAreTaken by revisions that hold something else.
 func TestBothNamesAreTaken(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.machine("web", both, instancetype)
 	source := instancetype.RevisionName("web")
 	suffixed := y.dryName(vm.GetName())
@@ -97,7 +97,7 @@ func TestBothNamesAreTaken(t *testing.T) {
 
 // dryName is the name that an upgrade takes when the first is taken: it is upgraded
 // so, and rolled back for good.
-func (y *yard) dryName(vm string) string {
+func (y *testNamespace) dryName(vm string) string {
 	y.t.Helper()
 	first := preference.Revision(y.read(machines, vm))
 	first.Name = vm + instancetypeTail

@@ -59,7 +59,7 @@ func readsARevision(req *http.Request) bool {
 func writes(req *http.Request) bool { return req.Method != http.MethodGet }
 
 // collect deletes a machine and, as the garbage collector does, what it owns.
-func (y *yard) collect(vm string) {
+func (y *testNamespace) collect(vm string) {
 	y.t.Helper()
 	owner := y.read(machines, vm).GetUID()
 	y.remove(machines, vm)
@@ -78,7 +78,7 @@ func TestMachineDeletedDuringARun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for nth := 1; ; nth++ {
-				y := newYard(t)
+				y := newNamespace(t)
 				y.machine("web", both, instancetype, preference)
 				s := &seen{pick: pick, nth: nth, act: func() { y.collect("web") }}
 				u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
@@ -109,7 +109,7 @@ func TestMachineDeletedDuringARun(t *testing.T) {
 func TestMachineDeletedDuringAPlan(t *testing.T) {
 	t.Parallel()
 	for nth := 1; nth <= 2; nth++ {
-		y := newYard(t)
+		y := newNamespace(t)
 		vm := y.machine("web", both, instancetype, preference)
 		y.createRevision(stash.StartRevision(vm))
 		s := &seen{pick: listsRevisions, nth: nth, act: func() { y.collect("web") }}
@@ -125,7 +125,7 @@ func TestMachineDeletedDuringAPlan(t *testing.T) {
 // TestMachineIsDeletedAfterItsRevisions, as foreground deletion and a finalizer have it.
 func TestMachineIsDeletedAfterItsRevisions(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := stash.VirtualMachine(y.namespace, "web", both, instancetype)
 	vm.SetFinalizers([]string{"example.com/keep"})
 	vm = y.create(vm)
@@ -148,7 +148,7 @@ func TestMachineIsDeletedAfterItsRevisions(t *testing.T) {
 // TestStartRevisionOfAMachineThatIsGone refers to nothing any more.
 func TestStartRevisionOfAMachineThatIsGone(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.create(stash.Running(stash.VirtualMachine(y.namespace, "web", both, instancetype)))
 	y.createRevision(stash.StartRevision(vm))
 	y.remove(machines, "web")
@@ -160,7 +160,7 @@ func TestStartRevisionOfAMachineThatIsGone(t *testing.T) {
 // TestNamespaceIsBeingDeleted: nothing can be made in it, and what is gone went first.
 func TestNamespaceIsBeingDeleted(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	y.machine("db", both, preference)
 	y.must(nil, y.core.CoreV1().Namespaces().Delete(t.Context(), y.namespace, metav1.DeleteOptions{}))
@@ -187,7 +187,7 @@ func TestNamespaceIsBeingDeleted(t *testing.T) {
 // labels and annotations too, whichever revisions they name.
 func TestPoolOfARunningMachine(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	pinned := "/spec/virtualMachineTemplate/spec/instancetype/revisionName"
 	source := instancetype.RevisionName("golden")
 	pool := y.create(stash.Pool(y.machine("golden", both, instancetype), "fleet"))
@@ -215,7 +215,7 @@ func TestPoolOfARunningMachine(t *testing.T) {
 // TestPoolOfARunningMachineWithHold is written: the user has asked for it.
 func TestPoolOfARunningMachineWithHold(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	pool := y.create(stash.Pool(y.machine("golden", both, instancetype), "fleet"))
 	vm := stash.Running(stash.VirtualMachine(y.namespace, "fleet-0", both, preference))
 	vm.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())})

@@ -43,7 +43,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			y := newYard(t)
+			y := newNamespace(t)
 			vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype))
 			r := instancetype.Revision(vm)
 			if test.spoil != nil {
@@ -74,7 +74,7 @@ func TestBadInput(t *testing.T) {
 // where to look. What was there once needs nobody any more.
 func TestAskedForWhatIsNoStash(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.create(stash.VirtualMachine(y.namespace, "web", both))
 	start := y.createRevision(stash.StartRevision(vm))
 	for name, test := range map[string]struct {
@@ -98,7 +98,7 @@ func TestAskedForWhatIsNoStash(t *testing.T) {
 // preference. It can't be both, even where its spec would read as either.
 func TestOneNameForBothRoles(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	bare := stash.Find("F0/VirtualMachineClusterInstancetype/empty")
 	bare.Data = `{"apiVersion":"","spec":"e30="}`
 	y.machine("web", stash.InSpec, bare)
@@ -120,7 +120,7 @@ func TestOneNameForBothRoles(t *testing.T) {
 // TestLabelsLie: the data decides, and the labels are corrected.
 func TestLabelsLie(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype))
 	r := instancetype.Revision(vm)
 	r.Labels["instancetype.kubevirt.io/object-version"] = "v1beta1"
@@ -134,7 +134,7 @@ func TestLabelsLie(t *testing.T) {
 // TestSiblingThatCanNotBeUpgraded does not keep the other one from it.
 func TestSiblingThatCanNotBeUpgraded(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype, preference))
 	y.stash(vm, instancetype)
 	broken := preference.Revision(vm)
@@ -152,7 +152,7 @@ func TestSiblingThatCanNotBeUpgraded(t *testing.T) {
 // TestOrphanIsReportedAndKept.
 func TestOrphanIsReportedAndKept(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.stash(y.create(stash.VirtualMachine(y.namespace, "web", both)), instancetype)
 	i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Unreferenced, "")
 	if !strings.Contains(i.Message, "v1alpha2") {
@@ -166,7 +166,7 @@ func TestOrphanIsReportedAndKept(t *testing.T) {
 // is in the same list.
 func TestHostileRevisionDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.machine("web", both, instancetype)
 	hostile := preference.Revision(vm)
 	for depth := 9999; ; depth-- {

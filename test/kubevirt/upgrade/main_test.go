@@ -2,7 +2,7 @@
 // has KubeVirt's definitions. After every single write each reference must lead to a
 // revision that can be read.
 //
-// Read yard_test.go (a test's namespace) and ledger_test.go (who refers to what, and
+// Read namespace_test.go (a test's namespace) and ledger_test.go (who refers to what, and
 // whether it resolves), then matrix_test.go (each fixture, referred to in each way) and
 // virtcontroller_test.go (what KubeVirt's controllers do meanwhile).
 package upgrade_test

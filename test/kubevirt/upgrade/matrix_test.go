@@ -54,17 +54,23 @@ var successors = map[string]struct {
 
 // ways in which a fixture may be referred to: each makes a virtual machine and
 // returns the owners of revisions of the fixture, among them always the machine.
-var ways = map[string]func(*yard, stash.Fixture) (owners []string){
-	"spec":   func(y *yard, f stash.Fixture) []string { y.machine(f.VM, stash.InSpec, f); return []string{f.VM} },
-	"status": func(y *yard, f stash.Fixture) []string { y.machine(f.VM, stash.InStatus, f); return []string{f.VM} },
-	"both":   func(y *yard, f stash.Fixture) []string { y.machine(f.VM, both, f); return []string{f.VM} },
-	"snapshot": func(y *yard, f stash.Fixture) []string {
+var ways = map[string]func(*testNamespace, stash.Fixture) (owners []string){
+	"spec": func(y *testNamespace, f stash.Fixture) []string {
+		y.machine(f.VM, stash.InSpec, f)
+		return []string{f.VM}
+	},
+	"status": func(y *testNamespace, f stash.Fixture) []string {
+		y.machine(f.VM, stash.InStatus, f)
+		return []string{f.VM}
+	},
+	"both": func(y *testNamespace, f stash.Fixture) []string { y.machine(f.VM, both, f); return []string{f.VM} },
+	"snapshot": func(y *testNamespace, f stash.Fixture) []string {
 		snapshot := y.create(stash.Snapshot(y.machine(f.VM, both, f), f.VM+"-nightly"))
 		y.stash(snapshot, f)
 		y.create(stash.SnapshotContent(y.read(machines, f.VM), snapshot.GetName(), stash.InSpec, f))
 		return []string{f.VM, snapshot.GetName()}
 	},
-	"shared": func(y *yard, f stash.Fixture) []string {
+	"shared": func(y *testNamespace, f stash.Fixture) []string {
 		vm := y.machine(f.VM, both, f)
 		other := vm.DeepCopy()
 		other.SetName("other-" + f.VM)
@@ -73,7 +79,7 @@ var ways = map[string]func(*yard, stash.Fixture) (owners []string){
 		y.create(other)
 		return []string{f.VM}
 	},
-	"running": func(y *yard, f stash.Fixture) []string {
+	"running": func(y *testNamespace, f stash.Fixture) []string {
 		vm := y.create(stash.Running(stash.VirtualMachine(y.namespace, f.VM, both, f)))
 		y.stash(vm, f)
 		y.createRevision(stash.StartRevision(vm))
@@ -87,7 +93,7 @@ func TestEveryFixtureReferredToInEveryWay(t *testing.T) {
 	for way, build := range ways {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			y := newYard(t)
+			y := newNamespace(t)
 			var all []move
 			for _, f := range stash.All() {
 				for _, owner := range build(y, f) {
@@ -125,7 +131,7 @@ func TestEveryFixtureReferredToInEveryWay(t *testing.T) {
 
 // staysWhileRunning: nothing is written by default, and with Hold every source is
 // kept, however long, since machines were started with it. Then they are stopped.
-func (y *yard) staysWhileRunning(all []move, before map[string]*appsv1.ControllerRevision) {
+func (y *testNamespace) staysWhileRunning(all []move, before map[string]*appsv1.ControllerRevision) {
 	y.t.Helper()
 	for _, m := range all {
 		if m.upgraded() {
@@ -178,7 +184,7 @@ func (m move) successor() string {
 }
 
 // led: all that is asked of one revision, when nobody refers to its source any more.
-func (m move) led(t *testing.T, y *yard, before map[string]*appsv1.ControllerRevision, result revision.Result) {
+func (m move) led(t *testing.T, y *testNamespace, before map[string]*appsv1.ControllerRevision, result revision.Result) {
 	revisions := y.revisions()
 	source, successor := before[m.source()], revisions[m.successor()]
 	if successor == nil {

@@ -25,7 +25,7 @@ import (
 // objects: the lists of machines and of revisions end theirs at different machines.
 func TestCensusOfManyPages(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	sizes := map[string]int{"census": 500, "census-a": 499, "census0": 501, "census-b": 250, "censusa": 250}
 	var work []*fleet
 	for namespace, n := range sizes {
@@ -59,7 +59,7 @@ func TestCensusOfManyPages(t *testing.T) {
 type fleet struct{ namespace, vm string }
 
 // build makes machines and their revisions, some at once.
-func (y *yard) build(all []*fleet) {
+func (y *testNamespace) build(all []*fleet) {
 	y.t.Helper()
 	next := make(chan *fleet)
 	failed := make(chan error, 1)
@@ -88,7 +88,7 @@ func (y *yard) build(all []*fleet) {
 	}
 }
 
-func (y *yard) buildOne(ctx context.Context, f *fleet) error {
+func (y *testNamespace) buildOne(ctx context.Context, f *fleet) error {
 	vm := stash.VirtualMachine(f.namespace, f.vm, stash.InSpec, instancetype, preference)
 	delete(vm.Object, "status")
 	vm.SetLabels(map[string]string{"census": "yes"})

@@ -27,7 +27,7 @@ func TestRaceWithKubeVirt(t *testing.T) {
 				for second := first; second <= ourWrites; second++ {
 					for third := second; third <= ourWrites; third++ {
 						t.Run(fmt.Sprintf("%d-%d-%d", first, second, third), func(t *testing.T) {
-							newYard(t).race(at, []int{first, second, third})
+							newNamespace(t).race(at, []int{first, second, third})
 						})
 					}
 				}
@@ -37,7 +37,7 @@ func TestRaceWithKubeVirt(t *testing.T) {
 }
 
 // race has KubeVirt take each of its steps before our write of that number.
-func (y *yard) race(at stash.Place, before []int) {
+func (y *testNamespace) race(at stash.Place, before []int) {
 	y.machine("web", at, instancetype)
 	steps, taken := virtController{y}.upgrade("web", instancetype), 0
 	y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
@@ -66,7 +66,7 @@ func (y *yard) race(at stash.Place, before []int) {
 // and the plan says so instead of guessing. What the status says is not touched.
 func TestKubeVirtDeletedWhatAPinNames(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	for _, step := range (virtController{y}).upgrade("web", instancetype) {
 		step()
@@ -83,7 +83,7 @@ func TestKubeVirtDeletedWhatAPinNames(t *testing.T) {
 // TestStatusFollowsSpec: KubeVirt mirrors the spec before each of our writes.
 func TestStatusFollowsSpec(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", stash.InSpec, instancetype)
 	y.pass(y.disturbed(&fault.Transport{Before: func(int) { virtController{y}.mirror("web") }}, revision.Policy{}))
 	virtController{y}.mirror("web")
@@ -99,12 +99,12 @@ func TestMachineChangesMidway(t *testing.T) {
 	newer := stash.Find("F3/VirtualMachineInstancetype/labelled")
 	for name, test := range map[string]struct {
 		reason string
-		change func(*yard)
+		change func(*testNamespace)
 		want   map[string]string
 	}{
 		"expanded": {
 			reason: "the Expand policy removes the matchers, and there is nothing left to lead",
-			change: func(y *yard) {
+			change: func(y *testNamespace) {
 				y.change(machines, "web", "", set(nil, "spec", "instancetype"))
 				y.change(machines, "web", "status", set(nil, "status", "instancetypeRef"))
 			},
@@ -112,7 +112,7 @@ func TestMachineChangesMidway(t *testing.T) {
 		},
 		"another instance type": {
 			reason: "a user chooses another one, which KubeVirt captures",
-			change: func(y *yard) {
+			change: func(y *testNamespace) {
 				y.change(machines, "web", "", set(map[string]any{"name": newer.Object, "kind": newer.Kind}, "spec", "instancetype"))
 				virtController{y}.capture("web", newer)
 			},
@@ -120,7 +120,7 @@ func TestMachineChangesMidway(t *testing.T) {
 		},
 		"another pin": {
 			reason: "a user pins another revision",
-			change: func(y *yard) {
+			change: func(y *testNamespace) {
 				vm := y.read(machines, "web")
 				y.stash(vm, newer)
 				matcher := map[string]any{"name": newer.Object, "kind": newer.Kind, "revisionName": newer.RevisionName("web")}
@@ -131,14 +131,14 @@ func TestMachineChangesMidway(t *testing.T) {
 		},
 		"labelled": {
 			reason: "a change that has nothing to do with it only costs another try",
-			change: func(y *yard) { y.change(machines, "web", "", set("a", "metadata", "labels", "zone")) },
+			change: func(y *testNamespace) { y.change(machines, "web", "", set("a", "metadata", "labels", "zone")) },
 			want:   map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at := range 4 {
-				y := newYard(t)
+				y := newNamespace(t)
 				y.machine("web", both, instancetype)
 				y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
 					if n == at {
@@ -160,7 +160,7 @@ func TestMachineChangesMidway(t *testing.T) {
 // and each time it is counted from the beginning.
 func TestGitOpsRevertsAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	source := instancetype.RevisionName("web")
 	revert := func() {
@@ -192,7 +192,7 @@ func TestGitOpsRevertsAgainAndAgain(t *testing.T) {
 // TestTwoUpgradersAtOnce: the manager and the command line.
 func TestTwoUpgradersAtOnce(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype, preference)
 	y.pass(y.disturbed(&fault.Transport{Before: func(int) { y.run(revision.Policy{}) }}, revision.Policy{}))
 	y.retire()
@@ -205,7 +205,7 @@ func TestTwoUpgradersAtOnce(t *testing.T) {
 func TestSnapshotTakenMidway(t *testing.T) {
 	t.Parallel()
 	for at := range 4 {
-		y := newYard(t)
+		y := newNamespace(t)
 		y.machine("web", both, instancetype)
 		y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
 			if n == at {
@@ -228,7 +228,7 @@ func TestSnapshotTakenMidway(t *testing.T) {
 func TestMachineDeletedMidway(t *testing.T) {
 	t.Parallel()
 	for at := range 4 {
-		y := newYard(t)
+		y := newNamespace(t)
 		old := y.machine("web", both, instancetype)
 		y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
 			if n == at {
@@ -255,7 +255,7 @@ func TestMachineDeletedMidway(t *testing.T) {
 func TestMachineIsCopiedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{"snapshotInProgress", "restoreInProgress"} {
-		y := newYard(t)
+		y := newNamespace(t)
 		y.machine("web", both, instancetype)
 		source := instancetype.RevisionName("web")
 		y.change(machines, "web", "status", set("nightly", "status", field))
@@ -276,7 +276,7 @@ func TestMachineIsCopiedMeanwhile(t *testing.T) {
 // TestEmptyPinIsNone: KubeVirt ≥ 1.4 leaves the spec's revisionName empty.
 func TestEmptyPinIsNone(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", stash.InStatus, instancetype)
 	vm := y.change(machines, "web", "", set("", "spec", "instancetype", "revisionName"))
 	y.run(revision.Policy{})

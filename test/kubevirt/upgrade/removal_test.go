@@ -15,11 +15,11 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// due is a yard in which the retention of so many sources is over, one for each of the
+// due is a testNamespace in which the retention of so many sources is over, one for each of the
 // machines vm-0, vm-1, and so on.
-func due(t *testing.T, n int) *yard {
+func due(t *testing.T, n int) *testNamespace {
 	t.Helper()
-	y := newYard(t)
+	y := newNamespace(t)
 	for i := range n {
 		y.machine(fmt.Sprintf("vm-%d", i), stash.InSpec, instancetype)
 	}
@@ -29,7 +29,7 @@ func due(t *testing.T, n int) *yard {
 }
 
 // paced is an upgrader that is slow, and before whose first write something happens.
-func (y *yard) paced(l walk.Limits, w *fault.Transport, first func()) *revision.Upgrader {
+func (y *testNamespace) paced(l walk.Limits, w *fault.Transport, first func()) *revision.Upgrader {
 	y.t.Helper()
 	var once sync.Once
 	w.Before = func(int) { once.Do(first) }
@@ -42,7 +42,7 @@ func (y *yard) paced(l walk.Limits, w *fault.Transport, first func()) *revision.
 }
 
 // names has a new machine name a revision.
-func (y *yard) names(vm, name string, running bool) {
+func (y *testNamespace) names(vm, name string, running bool) {
 	y.t.Helper()
 	late := stash.VirtualMachine(y.namespace, vm, stash.InSpec, instancetype)
 	set(name, "spec", "instancetype", "revisionName")(late.Object)
@@ -140,7 +140,7 @@ func TestOwnerIsReadBeforeARemoval(t *testing.T) {
 // owns and the target shares.
 func TestRestoreKeepsWhatItMayRead(t *testing.T) {
 	t.Parallel()
-	restore := func(y *yard, snapshot, vm string) *unstructured.Unstructured {
+	restore := func(y *testNamespace, snapshot, vm string) *unstructured.Unstructured {
 		return y.create(&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "snapshot.kubevirt.io/v1beta1", "kind": "VirtualMachineRestore",
 			"metadata": map[string]any{"namespace": y.namespace, "name": "back"},
@@ -152,28 +152,30 @@ func TestRestoreKeepsWhatItMayRead(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		reason string
-		begin  func(*yard)
-		end    func(*yard)
+		begin  func(*testNamespace)
+		end    func(*testNamespace)
 		kept   string
 	}{
 		"of the snapshot": {
 			reason: "the restore copies the snapshot's revisions to a machine that is not there yet",
-			begin:  func(y *yard) { restore(y, "nightly", "another") },
-			end:    func(y *yard) { y.change(restores, "back", "status", set(true, "status", "complete")) },
+			begin:  func(y *testNamespace) { restore(y, "nightly", "another") },
+			end:    func(y *testNamespace) { y.change(restores, "back", "status", set(true, "status", "complete")) },
 			kept:   instancetype.RevisionName("nightly"),
 		},
 		"of the target": {
 			reason: "the restore compares the target's revisions with the snapshot's",
-			begin:  func(y *yard) { restore(y, "unknown", "web") },
-			end:    func(y *yard) { y.remove(restores, "back") },
+			begin:  func(y *testNamespace) { restore(y, "unknown", "web") },
+			end:    func(y *testNamespace) { y.remove(restores, "back") },
 			kept:   instancetype.RevisionName("web"),
 		},
 		"of a machine that shares it": {
 			reason: "its owner stands, and the other machine that named it is being restored",
-			begin: func(y *yard) {
+			begin: func(y *testNamespace) {
 				y.change(machines, "shares", "status", set("back", "status", "restoreInProgress"))
 			},
-			end:  func(y *yard) { y.change(machines, "shares", "status", set(nil, "status", "restoreInProgress")) },
+			end: func(y *testNamespace) {
+				y.change(machines, "shares", "status", set(nil, "status", "restoreInProgress"))
+			},
 			kept: instancetype.RevisionName("web"),
 		},
 	} {

@@ -31,9 +31,9 @@ func TestSnapshotFromBeforeRestoredAfter(t *testing.T) {
 	y.mustHave("web"+instancetypeTail, "nightly"+instancetypeTail)
 }
 
-// snapshotted is a yard with a machine and a snapshot of it, both at v1alpha2.
-func snapshotted(t *testing.T) (*yard, virtController) {
-	y := newYard(t)
+// snapshotted is a testNamespace with a machine and a snapshot of it, both at v1alpha2.
+func snapshotted(t *testing.T) (*testNamespace, virtController) {
+	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	kubeVirt := virtController{y}
 	kubeVirt.snapshot("web", "nightly")
@@ -77,7 +77,7 @@ func TestSnapshotFromBeforeThatWasNotUpgraded(t *testing.T) {
 // revision like anybody else: it is led along.
 func TestSnapshotThatNamesTheMachinesRevision(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.machine("web", both, instancetype)
 	y.create(stash.Snapshot(vm, "nightly"))
 	content := stash.SnapshotContent(vm, "nightly", stash.InSpec)
@@ -99,7 +99,7 @@ func TestSnapshotThatNamesTheMachinesRevision(t *testing.T) {
 // the source does.
 func TestMachineThatRefersToASnapshotsRevision(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
 	snapshot := y.create(stash.Snapshot(vm, "nightly"))
 	y.stash(snapshot, instancetype)
@@ -117,7 +117,7 @@ func TestMachineThatRefersToASnapshotsRevision(t *testing.T) {
 // the machine that refers to it and whose name it begins with.
 func TestLateRestoreFromABackup(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	y.retire()
 	y.remove(machines, "web")
@@ -143,7 +143,7 @@ func TestLateRestoreFromABackup(t *testing.T) {
 // after, has no owner to give to a successor.
 func TestRevisionThatNobodyOwns(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
 	r := instancetype.Revision(vm)
 	r.OwnerReferences, r.Name = nil, "other-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"
@@ -158,7 +158,7 @@ func TestRevisionThatNobodyOwns(t *testing.T) {
 // what it comes from, and the machine is led there.
 func TestMachineThatComesBackWithAnOldName(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	y.retire()
 	source := instancetype.RevisionName("web")
@@ -174,7 +174,7 @@ func TestMachineThatComesBackWithAnOldName(t *testing.T) {
 func TestSuccessorIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, f := range []stash.Fixture{instancetype, stash.Find("F0/VirtualMachineClusterInstancetype/empty")} {
-		y := newYard(t)
+		y := newNamespace(t)
 		y.machine("web", both, f)
 		y.run(revision.Policy{})
 		y.later(2 * revision.DefaultRetention)
@@ -193,7 +193,7 @@ func TestSuccessorIsDeleted(t *testing.T) {
 func TestTwoSourcesOfOneSuccessor(t *testing.T) {
 	t.Parallel()
 	for at := 0; ; at++ {
-		y := newYard(t)
+		y := newNamespace(t)
 		vm := y.machine("web", both, instancetype)
 		second := instancetype.Revision(vm)
 		second.Name = "web-u1.medium-v1alpha2-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"
@@ -221,7 +221,7 @@ func TestTwoSourcesOfOneSuccessor(t *testing.T) {
 // own past does not hold a source.
 func TestPool(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := y.machine("web", both, instancetype)
 	pool := y.create(stash.Pool(vm, "fleet"))
 	past := stash.StartRevision(vm)
@@ -238,7 +238,7 @@ func TestPool(t *testing.T) {
 // in the revision's name, and the instance type's is too long for a label.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	machine, object := strings.Repeat("m", 125)+".web", strings.Repeat("o", 74)
 	vm := stash.VirtualMachine(y.namespace, machine, stash.InStatus)
 	name := machine + "-" + object + "-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-12345678"
@@ -288,7 +288,7 @@ func TestRollback(t *testing.T) {
 // removed all the same.
 func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	bare := stash.Find("F0/VirtualMachineClusterInstancetype/empty")
 	y.machine("web", both, bare)
 	source, successor := bare.RevisionName("web"), "web"+instancetypeTail
@@ -323,7 +323,7 @@ func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 // TestMachineAlreadyTerminating keeps what it refers to until it is gone.
 func TestMachineAlreadyTerminating(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newNamespace(t)
 	vm := stash.VirtualMachine(y.namespace, "web", both, instancetype)
 	vm.SetFinalizers([]string{"example.com/keep"})
 	vm = y.create(vm)

@@ -19,7 +19,7 @@ import (
 
 // mustRestore has KubeVirt restore a snapshot onto a machine, which is to refer to one
 // revision then.
-func (y *yard) mustRestore(snapshot, vm, want string) {
+func (y *testNamespace) mustRestore(snapshot, vm, want string) {
 	y.t.Helper()
 	if err := (virtController{y}).restore(snapshot, vm); err != nil {
 		y.t.Fatalf("KubeVirt can't restore %s onto %s: %v", snapshot, vm, err)
@@ -29,7 +29,7 @@ func (y *yard) mustRestore(snapshot, vm, want string) {
 }
 
 // stop ends the instance of a machine.
-func (y *yard) stop(vm string) {
+func (y *testNamespace) stop(vm string) {
 	y.t.Helper()
 	y.change(machines, vm, "status", func(o map[string]any) {
 		set("Stopped", "status", "printableStatus")(o)
@@ -277,7 +277,7 @@ func TestRestoreWithLongNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			y := newYard(t)
+			y := newNamespace(t)
 			source := test.machine + "-" + object + "-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-12345678"
 			vm := stash.VirtualMachine(y.namespace, test.machine, stash.InStatus)
 			set(map[string]any{"name": object}, "spec", "instancetype")(vm.Object)

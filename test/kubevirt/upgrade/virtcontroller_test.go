@@ -15,7 +15,7 @@ import (
 )
 
 // virtController does to revisions what KubeVirt's controllers do, one step at a call.
-type virtController struct{ *yard }
+type virtController struct{ *testNamespace }
 
 // mirror writes the revisions that a machine's spec pins into its status, as KubeVirt
 // does since v1.4.

@@ -15,37 +15,37 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// kitchen is the smallest family there is: meals are cooked by stashed recipes and
-// sauces. Version v1 says how long in minutes, v2 in words.
-type kitchen struct{}
+// testFamily is the smallest family there is: workloads use stashed presets and
+// profiles. Version v1 says how long in minutes, v2 in words.
+type testFamily struct{}
 
 const (
-	kitchenGroup = "kitchen.example.com"
-	versionLabel = kitchenGroup + "/version"
+	testGroup    = "presets.example.com"
+	versionLabel = testGroup + "/version"
 )
 
-func (kitchen) Describe() revision.Description {
+func (testFamily) Describe() revision.Description {
 	return revision.Description{
-		Name:      "kitchen",
+		Name:      "test",
 		Versions:  []string{"v1", "v2"},
 		Targets:   []string{"v2"},
-		Resources: []schema.GroupResource{{Group: kitchenGroup, Resource: "recipes"}, {Group: kitchenGroup, Resource: "sauces"}},
+		Resources: []schema.GroupResource{{Group: testGroup, Resource: "presets"}, {Group: testGroup, Resource: "profiles"}},
 		Referrers: []reference.Type{
-			{Resource: schema.GroupResource{Group: kitchenGroup, Resource: "meals"}, Versions: []string{"v1"}, Subresources: []string{"status"}, Read: readMeal},
+			{Resource: schema.GroupResource{Group: testGroup, Resource: "workloads"}, Versions: []string{"v1"}, Subresources: []string{"status"}, Read: readWorkload},
 			{Resource: schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, Versions: []string{"v1"}, Read: readSnapshot},
-			{Resource: schema.GroupResource{Group: "not.installed.example.com", Resource: "feasts"}, Versions: []string{"v1"}, Read: readMeal},
+			{Resource: schema.GroupResource{Group: "not.installed.example.com", Resource: "others"}, Versions: []string{"v1"}, Read: readWorkload},
 		},
-		Owners: []revision.OwnerType{{GroupVersionKind: schema.GroupVersionKind{Group: kitchenGroup, Version: "v1", Kind: "Meal"}, Resource: "meals"}},
+		Owners: []revision.OwnerType{{GroupVersionKind: schema.GroupVersionKind{Group: testGroup, Version: "v1", Kind: "Workload"}, Resource: "workloads"}},
 	}
 }
 
-var kinds = map[string]string{"recipe": "Recipe", "sauce": "Sauce"}
+var kinds = map[string]string{"preset": "Preset", "profile": "Profile"}
 
-// readMeal finds the names in a meal's specification, and in its status.
-func readMeal(u *unstructured.Unstructured) reference.Usage {
+// readWorkload finds the names in a workload's specification, and in its status.
+func readWorkload(u *unstructured.Unstructured) reference.Usage {
 	var h reference.Usage
 	for _, part := range []string{"spec", "status"} {
-		for _, key := range []string{"recipe", "sauce"} {
+		for _, key := range []string{"preset", "profile"} {
 			name, _, _ := unstructured.NestedString(u.Object, part, key, "revision")
 			if name == "" {
 				continue
@@ -59,14 +59,14 @@ func readMeal(u *unstructured.Unstructured) reference.Usage {
 			})
 		}
 	}
-	h.Running, _, _ = unstructured.NestedBool(u.Object, "status", "cooking")
+	h.Running, _, _ = unstructured.NestedBool(u.Object, "status", "running")
 	return h
 }
 
-// readSnapshot finds what a meal that cooks was started with.
+// readSnapshot finds what a workload that runs was started with.
 func readSnapshot(u *unstructured.Unstructured) reference.Usage {
 	var h reference.Usage
-	for _, key := range []string{"recipe", "sauce"} {
+	for _, key := range []string{"preset", "profile"} {
 		if name, _, _ := unstructured.NestedString(u.Object, "data", "started", key); name != "" {
 			h.References = append(h.References, reference.Reference{Path: "/data/started/" + key, Revision: name, Expected: reference.ExpectedType{Kind: kinds[key]}, Fixed: true})
 		}
@@ -74,14 +74,14 @@ func readSnapshot(u *unstructured.Unstructured) reference.Usage {
 	return h
 }
 
-func (kitchen) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (revision.StoredObject, error) {
+func (testFamily) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (revision.StoredObject, error) {
 	var o map[string]any
 	if err := json.Unmarshal(r.Data.Raw, &o); err != nil {
 		return revision.StoredObject{}, err
 	}
 	u := unstructured.Unstructured{Object: o}
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
-	if err != nil || gv.Group != kitchenGroup {
+	if err != nil || gv.Group != testGroup {
 		return revision.StoredObject{}, revision.ErrNotInFamily
 	}
 	if claim.Kind != "" && claim.Kind != u.GetKind() {
@@ -90,11 +90,11 @@ func (kitchen) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType
 	if _, ok := o["spec"].(map[string]any); !ok {
 		return revision.StoredObject{}, fmt.Errorf("spec is no object")
 	}
-	resources := map[string]string{"Recipe": "recipes", "Sauce": "sauces"}
-	return revision.StoredObject{Form: "full", Version: gv.Version, Resource: schema.GroupResource{Group: kitchenGroup, Resource: resources[u.GetKind()]}, Object: o}, nil
+	resources := map[string]string{"Preset": "presets", "Profile": "profiles"}
+	return revision.StoredObject{Form: "full", Version: gv.Version, Resource: schema.GroupResource{Group: testGroup, Resource: resources[u.GetKind()]}, Object: o}, nil
 }
 
-func (kitchen) Convert(s revision.StoredObject, version string) (revision.StoredObject, error) {
+func (testFamily) Convert(s revision.StoredObject, version string) (revision.StoredObject, error) {
 	if s.Version == version {
 		return s, nil
 	}
@@ -110,11 +110,11 @@ func (kitchen) Convert(s revision.StoredObject, version string) (revision.Stored
 			s.Losses = append(s.Losses, "spec."+key)
 		}
 	}
-	s.Version, s.Object["apiVersion"] = version, kitchenGroup+"/"+version
+	s.Version, s.Object["apiVersion"] = version, testGroup+"/"+version
 	return s, nil
 }
 
-func (kitchen) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (*appsv1.ControllerRevision, error) {
+func (testFamily) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (*appsv1.ControllerRevision, error) {
 	owner := metav1.GetControllerOf(old)
 	if owner == nil {
 		return nil, fmt.Errorf("no controller")

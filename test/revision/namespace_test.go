@@ -25,12 +25,12 @@ import (
 )
 
 var (
-	meals  = schema.GroupVersionResource{Group: kitchenGroup, Version: "v1", Resource: "meals"}
-	number atomic.Int64
+	workloads = schema.GroupVersionResource{Group: testGroup, Version: "v1", Resource: "workloads"}
+	number    atomic.Int64
 )
 
-// corner is a test's own namespace.
-type corner struct {
+// testNamespace is a test's own namespace.
+type testNamespace struct {
 	t         *testing.T
 	namespace string
 	core      kubernetes.Interface
@@ -38,12 +38,12 @@ type corner struct {
 	clock     *testclock.FakePassiveClock
 }
 
-func newCorner(t *testing.T) *corner {
+func newNamespace(t *testing.T) *testNamespace {
 	t.Helper()
 	cfg := shared.Config()
 	cfg.QPS = -1
-	c := &corner{
-		t: t, namespace: fmt.Sprintf("kitchen-%d", number.Add(1)),
+	c := &testNamespace{
+		t: t, namespace: fmt.Sprintf("revision-%d", number.Add(1)),
 		core: kubernetes.NewForConfigOrDie(cfg), dynamic: dynamic.NewForConfigOrDie(cfg),
 		clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}
@@ -51,23 +51,23 @@ func newCorner(t *testing.T) *corner {
 	return c
 }
 
-func (c *corner) must(_ any, err error) {
+func (c *testNamespace) must(_ any, err error) {
 	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// upgrader works by the corner's clock.
-func (c *corner) upgrader(cfg *rest.Config, p revision.Policy) *revision.Upgrader {
+// upgrader works by the testNamespace's clock.
+func (c *testNamespace) upgrader(cfg *rest.Config, p revision.Policy) *revision.Upgrader {
 	c.t.Helper()
-	u, err := revision.New(cfg, kitchen{}, revision.Options{Policy: p, Clock: c.clock})
+	u, err := revision.New(cfg, testFamily{}, revision.Options{Policy: p, Clock: c.clock})
 	c.must(u, err)
 	return u
 }
 
 // run makes one pass over the namespace, undisturbed.
-func (c *corner) run(p revision.Policy) map[string]revision.Result {
+func (c *testNamespace) run(p revision.Policy) map[string]revision.Result {
 	c.t.Helper()
 	results := map[string]revision.Result{}
 	_, err := c.upgrader(shared.Config(), p).Run(c.t.Context(), revision.Scope{Namespace: c.namespace}, func(r revision.Result) { results[r.Name] = r })
@@ -75,7 +75,7 @@ func (c *corner) run(p revision.Policy) map[string]revision.Result {
 	return results
 }
 
-func (c *corner) plan(p revision.Policy) map[string]revision.Item {
+func (c *testNamespace) plan(p revision.Policy) map[string]revision.Item {
 	c.t.Helper()
 	items := map[string]revision.Item{}
 	for i, err := range c.upgrader(shared.Config(), p).Plan(c.t.Context(), revision.Scope{Namespace: c.namespace}) {
@@ -85,22 +85,22 @@ func (c *corner) plan(p revision.Policy) map[string]revision.Item {
 	return items
 }
 
-// meal is made with references by path, as in spec.recipe.
-func (c *corner) meal(name string, references map[string]string) *unstructured.Unstructured {
+// workload is made with references by path, as in spec.preset.
+func (c *testNamespace) workload(name string, references map[string]string) *unstructured.Unstructured {
 	c.t.Helper()
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": kitchenGroup + "/v1", "kind": "Meal", "metadata": map[string]any{"name": name}}}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": testGroup + "/v1", "kind": "Workload", "metadata": map[string]any{"name": name}}}
 	for path, to := range references {
 		if strings.HasPrefix(path, "spec.") {
 			c.must(nil, unstructured.SetNestedField(u.Object, to, append(strings.Split(path, "."), "revision")...))
 		}
 	}
-	there, err := c.dynamic.Resource(meals).Namespace(c.namespace).Create(c.t.Context(), u, metav1.CreateOptions{})
+	there, err := c.dynamic.Resource(workloads).Namespace(c.namespace).Create(c.t.Context(), u, metav1.CreateOptions{})
 	c.must(there, err)
 	return c.status(name, references)
 }
 
 // status writes the references that are the controller's.
-func (c *corner) status(name string, references map[string]string) *unstructured.Unstructured {
+func (c *testNamespace) status(name string, references map[string]string) *unstructured.Unstructured {
 	c.t.Helper()
 	return c.change(name, "status", func(o map[string]any) {
 		for path, to := range references {
@@ -111,21 +111,21 @@ func (c *corner) status(name string, references map[string]string) *unstructured
 	})
 }
 
-func (c *corner) change(name, subresource string, change func(map[string]any)) *unstructured.Unstructured {
+func (c *testNamespace) change(name, subresource string, change func(map[string]any)) *unstructured.Unstructured {
 	c.t.Helper()
 	var subresources []string
 	if subresource != "" {
 		subresources = append(subresources, subresource)
 	}
 	for {
-		u, err := c.dynamic.Resource(meals).Namespace(c.namespace).Get(c.t.Context(), name, metav1.GetOptions{})
+		u, err := c.dynamic.Resource(workloads).Namespace(c.namespace).Get(c.t.Context(), name, metav1.GetOptions{})
 		c.must(u, err)
 		change(u.Object)
 		var there *unstructured.Unstructured
 		if len(subresources) > 0 {
-			there, err = c.dynamic.Resource(meals).Namespace(c.namespace).UpdateStatus(c.t.Context(), u, metav1.UpdateOptions{})
+			there, err = c.dynamic.Resource(workloads).Namespace(c.namespace).UpdateStatus(c.t.Context(), u, metav1.UpdateOptions{})
 		} else {
-			there, err = c.dynamic.Resource(meals).Namespace(c.namespace).Update(c.t.Context(), u, metav1.UpdateOptions{})
+			there, err = c.dynamic.Resource(workloads).Namespace(c.namespace).Update(c.t.Context(), u, metav1.UpdateOptions{})
 		}
 		if !apierrors.IsConflict(err) {
 			c.must(there, err)
@@ -134,32 +134,32 @@ func (c *corner) change(name, subresource string, change func(map[string]any)) *
 	}
 }
 
-// stash makes a revision that a meal owns; the meal may come later.
-func (c *corner) stash(name, kind string, owner *unstructured.Unstructured, spec string) *appsv1.ControllerRevision {
+// store makes a revision that a workload owns; the workload may come later.
+func (c *testNamespace) store(name, kind string, owner *unstructured.Unstructured, spec string) *appsv1.ControllerRevision {
 	c.t.Helper()
 	r := &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Data:       runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, kitchenGroup+"/v1", kind, strings.ToLower(kind), spec)},
+		Data:       runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, testGroup+"/v1", kind, strings.ToLower(kind), spec)},
 	}
 	if owner != nil {
-		r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, schema.GroupVersionKind{Group: kitchenGroup, Version: "v1", Kind: "Meal"})}
+		r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, schema.GroupVersionKind{Group: testGroup, Version: "v1", Kind: "Workload"})}
 	}
 	there, err := c.core.AppsV1().ControllerRevisions(c.namespace).Create(c.t.Context(), r, metav1.CreateOptions{})
 	c.must(there, err)
 	return there
 }
 
-// soup is a meal of a recipe and a sauce, each stashed at v1, and referred to in
+// app is a workload of a preset and a profile, each stashed at v1, and referred to in
 // spec and status.
-func (c *corner) soup() {
+func (c *testNamespace) app() {
 	c.t.Helper()
-	m := c.meal("soup", map[string]string{"spec.recipe": "soup-recipe", "spec.sauce": "soup-sauce", "status.recipe": "soup-recipe", "status.sauce": "soup-sauce"})
-	c.stash("soup-recipe", "Recipe", m, `{"minutes":30}`)
-	c.stash("soup-sauce", "Sauce", m, `{"minutes":5}`)
+	m := c.workload("app", map[string]string{"spec.preset": "app-preset", "spec.profile": "app-profile", "status.preset": "app-preset", "status.profile": "app-profile"})
+	c.store("app-preset", "Preset", m, `{"minutes":30}`)
+	c.store("app-profile", "Profile", m, `{"minutes":5}`)
 }
 
 // revisions are the names of all revisions there are, in order.
-func (c *corner) revisions() []string {
+func (c *testNamespace) revisions() []string {
 	c.t.Helper()
 	list, err := c.core.AppsV1().ControllerRevisions(c.namespace).List(c.t.Context(), metav1.ListOptions{})
 	c.must(list, err)
@@ -171,13 +171,13 @@ func (c *corner) revisions() []string {
 	return names
 }
 
-// refers are all references of a meal, by path.
-func (c *corner) refers(meal string) map[string]string {
+// refers are all references of a workload, by path.
+func (c *testNamespace) refers(workload string) map[string]string {
 	c.t.Helper()
-	u, err := c.dynamic.Resource(meals).Namespace(c.namespace).Get(c.t.Context(), meal, metav1.GetOptions{})
+	u, err := c.dynamic.Resource(workloads).Namespace(c.namespace).Get(c.t.Context(), workload, metav1.GetOptions{})
 	c.must(u, err)
 	all := map[string]string{}
-	for _, r := range readMeal(u).References {
+	for _, r := range readWorkload(u).References {
 		all[r.Path] = r.Revision
 	}
 	return all
@@ -185,26 +185,26 @@ func (c *corner) refers(meal string) map[string]string {
 
 // unresolved finds what must never be: a reference that leads nowhere, or to
 // something that can't be read.
-func (c *corner) unresolved() error {
-	list, err := c.dynamic.Resource(meals).Namespace(c.namespace).List(c.t.Context(), metav1.ListOptions{})
+func (c *testNamespace) unresolved() error {
+	list, err := c.dynamic.Resource(workloads).Namespace(c.namespace).List(c.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	for _, meal := range list.Items {
-		for _, ref := range readMeal(&meal).References {
+	for _, workload := range list.Items {
+		for _, ref := range readWorkload(&workload).References {
 			r, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(c.t.Context(), ref.Revision, metav1.GetOptions{})
 			if err != nil {
-				return fmt.Errorf("meal %s, %s: %w", meal.GetName(), ref.Path, err)
+				return fmt.Errorf("workload %s, %s: %w", workload.GetName(), ref.Path, err)
 			}
-			if _, err := (kitchen{}).Decode(r, ref.Expected); err != nil {
-				return fmt.Errorf("meal %s, %s: %s can't be read: %w", meal.GetName(), ref.Path, r.Name, err)
+			if _, err := (testFamily{}).Decode(r, ref.Expected); err != nil {
+				return fmt.Errorf("workload %s, %s: %s can't be read: %w", workload.GetName(), ref.Path, r.Name, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (c *corner) data(name string) map[string]any {
+func (c *testNamespace) data(name string) map[string]any {
 	c.t.Helper()
 	r, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(c.t.Context(), name, metav1.GetOptions{})
 	c.must(r, err)

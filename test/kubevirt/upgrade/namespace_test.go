@@ -55,8 +55,8 @@ const (
 	inStatus = "/status/instancetypeRef/controllerRevisionRef/name"
 )
 
-// yard is a test's own namespace. What its clients write, the ledger sees.
-type yard struct {
+// testNamespace is a test's own namespace. What its clients write, the ledger sees.
+type testNamespace struct {
 	t         *testing.T
 	namespace string
 	core      kubernetes.Interface
@@ -65,11 +65,11 @@ type yard struct {
 	ledger    *ledger
 }
 
-func newYard(t *testing.T) *yard {
+func newNamespace(t *testing.T) *testNamespace {
 	t.Helper()
 	plain := shared.Config()
 	plain.QPS, plain.ContentType = -1, "application/json" // which the ledger reads
-	y := &yard{t: t, namespace: fmt.Sprintf("yard-%d", number.Add(1)), clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	y := &testNamespace{t: t, namespace: fmt.Sprintf("testNamespace-%d", number.Add(1)), clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	y.ledger = newLedger(dynamic.NewForConfigOrDie(plain), y.namespace)
 	seen := (&fault.Transport{After: y.ledger.others}).Config(plain)
 	y.core, y.dynamic = kubernetes.NewForConfigOrDie(seen), dynamic.NewForConfigOrDie(seen)
@@ -82,7 +82,7 @@ func newYard(t *testing.T) *yard {
 	return y
 }
 
-func (y *yard) must(_ any, err error) {
+func (y *testNamespace) must(_ any, err error) {
 	y.t.Helper()
 	if err != nil {
 		y.t.Fatal(err)
@@ -90,7 +90,7 @@ func (y *yard) must(_ any, err error) {
 }
 
 // disturbed is an upgrader whose writes go by a transport.
-func (y *yard) disturbed(w *fault.Transport, p revision.Policy) *revision.Upgrader {
+func (y *testNamespace) disturbed(w *fault.Transport, p revision.Policy) *revision.Upgrader {
 	y.t.Helper()
 	w.After = y.ledger.ours
 	u, err := revision.New(w.Config(shared.Config()), kubevirt.Family{}, revision.Options{Policy: p, Clock: y.clock})
@@ -98,19 +98,19 @@ func (y *yard) disturbed(w *fault.Transport, p revision.Policy) *revision.Upgrad
 	return u
 }
 
-func (y *yard) upgrader(p revision.Policy) *revision.Upgrader {
+func (y *testNamespace) upgrader(p revision.Policy) *revision.Upgrader {
 	y.t.Helper()
 	return y.disturbed(&fault.Transport{}, p)
 }
 
 // run makes one pass, and returns what became of each revision that was not at the
 // target.
-func (y *yard) run(p revision.Policy) map[string]revision.Result {
+func (y *testNamespace) run(p revision.Policy) map[string]revision.Result {
 	y.t.Helper()
 	return y.pass(y.upgrader(p))
 }
 
-func (y *yard) pass(u *revision.Upgrader) map[string]revision.Result {
+func (y *testNamespace) pass(u *revision.Upgrader) map[string]revision.Result {
 	y.t.Helper()
 	results := map[string]revision.Result{}
 	_, err := u.Run(y.t.Context(), revision.Scope{Namespace: y.namespace}, func(r revision.Result) { results[r.Name] = r })
@@ -119,14 +119,14 @@ func (y *yard) pass(u *revision.Upgrader) map[string]revision.Result {
 }
 
 // advance takes one revision further, as the manager does.
-func (y *yard) advance(p revision.Policy, w revision.Request) revision.Result {
+func (y *testNamespace) advance(p revision.Policy, w revision.Request) revision.Result {
 	y.t.Helper()
 	results, err := y.upgrader(p).Advance(y.t.Context(), y.namespace, []revision.Request{w})
 	y.must(results, err)
 	return results[0]
 }
 
-func (y *yard) plan(p revision.Policy) map[string]revision.Item {
+func (y *testNamespace) plan(p revision.Policy) map[string]revision.Item {
 	y.t.Helper()
 	items := map[string]revision.Item{}
 	for i, err := range y.upgrader(p).Plan(y.t.Context(), revision.Scope{Namespace: y.namespace}) {
@@ -136,17 +136,17 @@ func (y *yard) plan(p revision.Policy) map[string]revision.Item {
 	return items
 }
 
-func (y *yard) later(d time.Duration) { y.clock.SetTime(y.clock.Now().Add(d)) }
+func (y *testNamespace) later(d time.Duration) { y.clock.SetTime(y.clock.Now().Add(d)) }
 
-// retire takes the yard past the retention, and removes what is to go.
-func (y *yard) retire() map[string]revision.Result {
+// retire takes the testNamespace past the retention, and removes what is to go.
+func (y *testNamespace) retire() map[string]revision.Result {
 	y.t.Helper()
 	y.run(revision.Policy{})
 	y.later(revision.DefaultRetention)
 	return y.run(revision.Policy{})
 }
 
-func (y *yard) create(o *unstructured.Unstructured) *unstructured.Unstructured {
+func (y *testNamespace) create(o *unstructured.Unstructured) *unstructured.Unstructured {
 	y.t.Helper()
 	created, err := cluster.Create(y.t.Context(), y.dynamic, o)
 	y.must(created, err)
@@ -154,14 +154,14 @@ func (y *yard) create(o *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // stash gives a revision of each fixture to an owner.
-func (y *yard) stash(owner *unstructured.Unstructured, of ...stash.Fixture) {
+func (y *testNamespace) stash(owner *unstructured.Unstructured, of ...stash.Fixture) {
 	y.t.Helper()
 	for _, f := range of {
 		y.createRevision(f.Revision(owner))
 	}
 }
 
-func (y *yard) createRevision(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+func (y *testNamespace) createRevision(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	y.t.Helper()
 	created, err := y.core.AppsV1().ControllerRevisions(y.namespace).Create(y.t.Context(), r, metav1.CreateOptions{})
 	y.must(created, err)
@@ -169,14 +169,14 @@ func (y *yard) createRevision(r *appsv1.ControllerRevision) *appsv1.ControllerRe
 }
 
 // machine is a virtual machine with its own revisions of the fixtures.
-func (y *yard) machine(name string, at stash.Place, of ...stash.Fixture) *unstructured.Unstructured {
+func (y *testNamespace) machine(name string, at stash.Place, of ...stash.Fixture) *unstructured.Unstructured {
 	y.t.Helper()
 	vm := y.create(stash.VirtualMachine(y.namespace, name, at, of...))
 	y.stash(vm, of...)
 	return vm
 }
 
-func (y *yard) read(r schema.GroupVersionResource, name string) *unstructured.Unstructured {
+func (y *testNamespace) read(r schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	y.t.Helper()
 	o, err := y.dynamic.Resource(r).Namespace(y.namespace).Get(y.t.Context(), name, metav1.GetOptions{})
 	y.must(o, err)
@@ -184,7 +184,7 @@ func (y *yard) read(r schema.GroupVersionResource, name string) *unstructured.Un
 }
 
 // change writes an object, or its status, as often as it takes.
-func (y *yard) change(r schema.GroupVersionResource, name, subresource string, change func(map[string]any)) *unstructured.Unstructured {
+func (y *testNamespace) change(r schema.GroupVersionResource, name, subresource string, change func(map[string]any)) *unstructured.Unstructured {
 	y.t.Helper()
 	of := y.dynamic.Resource(r).Namespace(y.namespace)
 	write := func(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -205,7 +205,7 @@ func (y *yard) change(r schema.GroupVersionResource, name, subresource string, c
 }
 
 // refers are all references of an object, by path.
-func (y *yard) refers(r schema.GroupVersionResource, name string) map[string]string {
+func (y *testNamespace) refers(r schema.GroupVersionResource, name string) map[string]string {
 	y.t.Helper()
 	all := map[string]string{}
 	for _, ref := range readers[r.Resource].Read(y.read(r, name)).References {
@@ -214,14 +214,14 @@ func (y *yard) refers(r schema.GroupVersionResource, name string) map[string]str
 	return all
 }
 
-func (y *yard) mustRefer(r schema.GroupVersionResource, name string, want map[string]string) {
+func (y *testNamespace) mustRefer(r schema.GroupVersionResource, name string, want map[string]string) {
 	y.t.Helper()
 	if diff := cmp.Diff(want, y.refers(r, name)); diff != "" {
 		y.t.Errorf("%s %s refers otherwise (-want +got):\n%s", r.Resource, name, diff)
 	}
 }
 
-func (y *yard) revisions() map[string]*appsv1.ControllerRevision {
+func (y *testNamespace) revisions() map[string]*appsv1.ControllerRevision {
 	y.t.Helper()
 	list, err := y.core.AppsV1().ControllerRevisions(y.namespace).List(y.t.Context(), metav1.ListOptions{})
 	y.must(list, err)
@@ -232,7 +232,7 @@ func (y *yard) revisions() map[string]*appsv1.ControllerRevision {
 	return all
 }
 
-func (y *yard) mustHave(want ...string) {
+func (y *testNamespace) mustHave(want ...string) {
 	y.t.Helper()
 	slices.Sort(want)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(y.revisions()))); diff != "" {
@@ -240,14 +240,14 @@ func (y *yard) mustHave(want ...string) {
 	}
 }
 
-func (y *yard) mustResolve() {
+func (y *testNamespace) mustResolve() {
 	y.t.Helper()
 	if broken := y.ledger.unresolved(); len(broken) > 0 {
 		y.t.Errorf("references that lead nowhere:\n%s", strings.Join(broken, "\n"))
 	}
 }
 
-func (y *yard) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason string) revision.Result {
+func (y *testNamespace) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason string) revision.Result {
 	y.t.Helper()
 	r, ok := results[name]
 	if !ok {
@@ -259,7 +259,7 @@ func (y *yard) mustBe(results map[string]revision.Result, name string, want revi
 	return r
 }
 
-func (y *yard) mustPlan(p revision.Policy, name string, want revision.Action, reason string) revision.Item {
+func (y *testNamespace) mustPlan(p revision.Policy, name string, want revision.Action, reason string) revision.Item {
 	y.t.Helper()
 	i, ok := y.plan(p)[name]
 	if !ok {
@@ -318,12 +318,12 @@ func mustSay(t *testing.T, message, word string) {
 	}
 }
 
-func (y *yard) remove(r schema.GroupVersionResource, name string) {
+func (y *testNamespace) remove(r schema.GroupVersionResource, name string) {
 	y.t.Helper()
 	y.must(nil, y.dynamic.Resource(r).Namespace(y.namespace).Delete(y.t.Context(), name, metav1.DeleteOptions{}))
 }
 
-func (y *yard) removeRevision(name string) {
+func (y *testNamespace) removeRevision(name string) {
 	y.t.Helper()
 	y.must(nil, y.core.AppsV1().ControllerRevisions(y.namespace).Delete(y.t.Context(), name, metav1.DeleteOptions{}))
 }

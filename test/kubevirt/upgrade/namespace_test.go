@@ -69,7 +69,7 @@ func newNamespace(t *testing.T) *testNamespace {
 	t.Helper()
 	plain := shared.Config()
 	plain.QPS, plain.ContentType = -1, "application/json" // which the ledger reads
-	y := &testNamespace{t: t, namespace: fmt.Sprintf("testNamespace-%d", number.Add(1)), clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	y := &testNamespace{t: t, namespace: fmt.Sprintf("test-%d", number.Add(1)), clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	y.ledger = newLedger(dynamic.NewForConfigOrDie(plain), y.namespace)
 	seen := (&fault.Transport{After: y.ledger.others}).Config(plain)
 	y.core, y.dynamic = kubernetes.NewForConfigOrDie(seen), dynamic.NewForConfigOrDie(seen)

@@ -82,13 +82,39 @@ func Parent(c *cobra.Command) {
 		if len(args) == 0 {
 			return c.Help()
 		}
-		message := fmt.Sprintf("unknown command %q for %q", args[0], c.CommandPath())
-		c.SuggestionsMinimumDistance = 2 // cobra sets its default too late
-		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-			message += ": did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return Usagef("%s", message)
+		return unknownCommand(c, args[0])
 	}
+}
+
+// unknownCommand suggests commands that are spelt alike, or else those of that name
+// elsewhere.
+func unknownCommand(c *cobra.Command, name string) error {
+	c.SuggestionsMinimumDistance = 2 // cobra sets its default too late
+	near := c.SuggestionsFor(name)
+	if len(near) == 0 {
+		for _, parent := range c.Root().Commands() {
+			for _, child := range parent.Commands() {
+				if child.Name() == name {
+					near = append(near, child.CommandPath())
+				}
+			}
+		}
+	}
+	message := fmt.Sprintf("unknown command %q for %q", name, c.CommandPath())
+	if len(near) > 0 {
+		message += ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return Usagef("%s", message)
+}
+
+// FlagError is about the command that is unknown, if one is: its flags are then
+// unknown, too.
+func (a *App) FlagError(c *cobra.Command, err error) error {
+	depth := len(strings.Fields(c.CommandPath())) - len(strings.Fields(a.Program))
+	if c.HasSubCommands() && depth < len(a.Args) && !strings.HasPrefix(a.Args[depth], "-") {
+		return unknownCommand(c, a.Args[depth])
+	}
+	return Usage(err)
 }
 
 // NoArguments is the Args of a command that takes none.

@@ -44,7 +44,7 @@ func rootCommand(a *cli.App) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	cli.Parent(root)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
+	root.SetFlagErrorFunc(a.FlagError)
 	a.Cluster.AddFlags(root.PersistentFlags())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(crd.Command(a), revision.Command(a), lint.Command(a))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // Check reads what decides about one definition of the next release, and
@@ -134,9 +135,16 @@ func (m *Migrator) readObjects(ctx context.Context, f *CheckFacts) error {
 		f.Denied, f.User = []Grant{need}, kube.UserName(ctx, m.client)
 		return nil
 	}
-	err = m.scan(ctx, f, resource, removed)
+	// One object first: a list of all waits much longer for a conversion webhook.
+	err = retryList(ctx, func(ctx context.Context) error {
+		_, err := m.client.firstObject(ctx, resource, listLimit)
+		return err
+	})
+	if err == nil {
+		err = m.scan(ctx, f, resource, removed)
+	}
 	var status apierrors.APIStatus
-	if errors.As(err, &status) {
+	if errors.As(err, &status) || errors.Is(err, errListOver) {
 		f.Unread = unlisted(f.Live, err)
 		return nil
 	}
@@ -147,7 +155,8 @@ func (m *Migrator) scan(ctx context.Context, f *CheckFacts, resource schema.Grou
 	var objects, stale int64
 	var example string
 	named := map[string]bool{}
-	for page, err := range m.list.objects(ctx, resource, m.options) {
+	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: listTries, Retry: retryQuick}
+	for page, err := range m.list.objects(ctx, resource, pages) {
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func (m *Migrator) cleanerOf(crd *apiextensionsv1.CustomResourceDefinition) *fie
 func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ManagedFields, error) {
 	cleaner := m.cleanerOf(crd)
 	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: listTries, Retry: retryQuick}
-	for page, err := range m.list.objectsWith(ctx, kube.ResourceOf(crd), pages) {
+	for page, err := range m.list.objects(ctx, kube.ResourceOf(crd), pages) {
 		if err != nil {
 			return ManagedFieldsUnknown, err
 		}
@@ -171,7 +171,7 @@ func (r *run) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetad
 // a fault that time may cure, with the reason.
 func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, godwit.Outcome, error) {
 	if refused := r.mayNotClean.Load(); refused != nil {
-		return o, godwit.Failed, *refused
+		return o, godwit.Failed, r.notCleaned(*refused)
 	}
 	for attempt := 1; ; attempt++ {
 		entries, stale := cleaner.clean(o.ManagedFields)
@@ -191,7 +191,7 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 			outcome, err := r.confirmGone(ctx, o)
 			return o, outcome, err
 		case apierror.IsForbidden(err) && (r.stored || !r.options.Write.orDefault().patchesObject()):
-			return o, godwit.Failed, r.cleanNoMore(ctx, err)
+			return o, godwit.Failed, r.notCleaned(r.cleanNoMore(ctx))
 		case !apierrors.IsConflict(err):
 			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)
 		case attempt == cleanupConflicts:
@@ -212,12 +212,21 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 // does with entries that it can't read.
 var errKept = errors.New("the API server kept managedFields of versions that are not served")
 
-// cleanNoMore spares the rest of the run a right that is missing for good: every
+// cleanNoMore spares the rest of the run a permission that is missing for good: every
 // object would wait for it as for a server that starts.
-func (r *run) cleanNoMore(ctx context.Context, err error) error {
-	grant := Grant{Verb: "patch", Resource: r.resource.GroupResource()}
-	refused := fmt.Errorf("clean managedFields: %w; to allow it: %s", err, grant.Command(kube.UserName(ctx, r.client)))
+func (r *run) cleanNoMore(ctx context.Context) error {
+	b := forbidden(kube.UserName(ctx, r.client), cleanupGrant(r.resource.GroupResource()))
+	refused := fmt.Errorf("clean managedFields: %s; to allow it: %s", b.Message, b.Remedy)
 	r.mayNotClean.Store(&refused)
+	return refused
+}
+
+// notCleaned is the reason that the report gives for an object. A run that has only
+// managedFields to clean is blocked as a whole, and says so once.
+func (r *run) notCleaned(refused error) error {
+	if r.stored {
+		return nil
+	}
 	return refused
 }
 

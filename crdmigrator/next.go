@@ -151,7 +151,11 @@ func afterError(err error, h History) Step {
 	case errors.As(err, &unsettled):
 		return afterSettling(unsettled, h)
 	case errors.As(err, &blocked):
-		return afterBlocked(blocked, unfinished)
+		s := afterBlocked(blocked, unfinished)
+		if errors.Is(err, ErrChanged) { // the CRD is being deleted since it was planned for
+			s.Err = nil
+		}
+		return s
 	case errors.As(err, &unlisted):
 		return afterUnlisted(unlisted, err, unfinished)
 	case errors.Is(err, ErrNotFound):

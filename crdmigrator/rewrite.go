@@ -35,7 +35,8 @@ const (
 
 // Run carries a plan out: settle, rewrite, trim. It returns a true report in
 // every case, and
-//   - a [BlockedError] for a plan with blockers that waiting does not cure;
+//   - a [BlockedError] for a plan with blockers that waiting does not cure, and for a
+//     run that has only managedFields to clean and lacks the permission;
 //   - an [UnlistedError] when the API server does not list the objects;
 //   - a [NotSettledError] while nothing may be written yet: call again;
 //   - [ErrChanged] when the plan no longer fits: observe and plan again;
@@ -151,6 +152,10 @@ func (r *run) onlyClean(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.mayNotClean.Load() != nil {
+		grant := cleanupGrant(r.resource.GroupResource())
+		return &BlockedError{CRD: r.name, Blockers: []godwit.Blocker{forbidden(kube.UserName(ctx, r.client), grant)}}
+	}
 	if !clean(r.crd) {
 		return nil
 	}
@@ -173,7 +178,10 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 	if err != nil {
 		return notFound(r.name, err)
 	}
-	if crd.UID != p.UID || crd.Generation != p.Generation || crd.DeletionTimestamp != nil {
+	if crd.DeletionTimestamp != nil {
+		return fmt.Errorf("%w: %w", ErrChanged, &BlockedError{CRD: r.name, Blockers: checkServing(Facts{CRD: crd}, Policy{})})
+	}
+	if crd.UID != p.UID || crd.Generation != p.Generation {
 		return fmt.Errorf("%w: %s is not what was planned for", ErrChanged, r.name)
 	}
 	r.adopt(crd)
@@ -196,7 +204,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	var err error
 	r.told.Storage.Remaining = -1
 	pages := walk.ListOptions{PageObjects: r.options.PageObjects, Attempts: r.options.Attempts, Retry: r.retry}
-	r.storage, err = walk.Run(ctx, r.list.objectsWith(ctx, r.resource, pages), r.visit, walk.Options{
+	r.storage, err = walk.Run(ctx, r.list.objects(ctx, r.resource, pages), r.visit, walk.Options{
 		Limiter:  r.options.Limiter,
 		Attempts: r.options.Attempts,
 		Retry:    r.retry,
@@ -264,11 +272,7 @@ func (r *run) moveCursor(key string) {
 }
 
 // objects walks over the metadata of all objects of a resource.
-func (l lister) objects(ctx context.Context, resource schema.GroupVersionResource, o Options) walk.Source[*metav1.PartialObjectMetadata] {
-	return l.objectsWith(ctx, resource, walk.ListOptions{PageObjects: o.PageObjects, Attempts: o.Attempts, Retry: retry})
-}
-
-func (l lister) objectsWith(ctx context.Context, resource schema.GroupVersionResource, o walk.ListOptions) walk.Source[*metav1.PartialObjectMetadata] {
+func (l lister) objects(ctx context.Context, resource schema.GroupVersionResource, o walk.ListOptions) walk.Source[*metav1.PartialObjectMetadata] {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
 		return l.page(ctx, resource, limit, token)
 	}

@@ -91,6 +91,7 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"delete":        command(deleteCRD),
 			"apply":         command(applyObject),
 			"adopted":       command(awaitAdopted),
+			"converter":     command(converter),
 			"deny":          command(deny),
 			"allow":         command(allow),
 			"user":          command(addUser),
@@ -154,6 +155,7 @@ func setUp(e *testscript.Env, plane *controlplane.ControlPlane) error {
 	}
 	e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+programs)
 	e.Values[clusterKey{}] = plane
+	newConversionWebhook(e)
 	e.Setenv("GROUP", group)
 	e.Setenv("KUBECONFIG", kubeconfig)
 	e.Setenv("NS", name)

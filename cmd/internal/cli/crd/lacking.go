@@ -84,6 +84,16 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 	}
 }
 
+// lackingForCleanup names the permission without which a run that began could clean no
+// managedFields. What a plan knows to be missing is named by [session.nameLacking].
+func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []godwit.Blocker) []godwit.Blocker {
+	if p.plan.State != crdmigrator.Clean {
+		return blockers
+	}
+	missing := []permission.Permission{{Verbs: []string{"patch"}, Resource: p.plan.Resource.GroupResource()}}
+	return oneForbidden(blockers, s.Lacks(s.WhoAmI(ctx), missing).Blocker())
+}
+
 // oneForbidden has one blocker in place of those for single permissions.
 func oneForbidden(blockers []godwit.Blocker, one godwit.Blocker) []godwit.Blocker {
 	forbidden := func(b godwit.Blocker) bool { return b.Reason == crdmigrator.ReasonForbidden }

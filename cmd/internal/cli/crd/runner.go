@@ -90,7 +90,7 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	var failures []godwit.Failure
 	switch {
 	case errors.As(p.err, new(*crdmigrator.BlockedError)):
-		for _, b := range p.step.Blockers {
+		for _, b := range r.lackingForCleanup(ctx, p, p.step.Blockers) {
 			failures = append(failures, whole(p.plan.Name, fmt.Sprintf("%s: %s; %s", b.Reason, b.Message, b.Remedy))...)
 		}
 	case p.err != nil && cli.Ended(ctx) != cli.OK:

@@ -259,7 +259,7 @@ func checkObjects(f CheckFacts) []CheckReason {
 	remedy := "before this release run: godwit crd run " + f.Next.Name
 	if served := servedOf(f.Live, stale); len(served) > 0 {
 		remedy = fmt.Sprintf("let a release come first that does not serve %[1]s, and after that one run: godwit crd run %[2]s; or, if the releases are not yours, once no client uses %[1]s: %[3]s && godwit crd run %[2]s",
-			strings.Join(served, ","), f.Next.Name, unserve(f.Live, served))
+			strings.Join(served, ","), f.Next.Name, setServed(f.Live, false, served...))
 	}
 	return []CheckReason{{Stranding, ReasonManagedFieldsRemovedVersion,
 		fmt.Sprintf("managedFields of %d of %d objects of %s, such as %s, name %s: server-side apply of them fails once it is removed",
@@ -273,15 +273,15 @@ func (f CheckFacts) staleVersions() []string {
 	return f.StaleVersions
 }
 
-// unserve is the command that stops serving versions. It tests the name at each
-// place, in case the list of versions changes in between.
-func unserve(crd *apiextensionsv1.CustomResourceDefinition, versions []string) string {
+// setServed is the command that begins or stops serving versions. It tests the name at
+// each place, in case the list of versions changes in between.
+func setServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versions ...string) string {
 	var steps []string
 	for i, v := range crd.Spec.Versions {
 		if slices.Contains(versions, v.Name) {
 			steps = append(steps,
 				fmt.Sprintf(`{"op": "test", "path": "/spec/versions/%d/name", "value": %q}`, i, v.Name),
-				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": false}`, i))
+				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": %t}`, i, serve))
 		}
 	}
 	return fmt.Sprintf("kubectl patch crd %s --type=json -p '[%s]'", crd.Name, strings.Join(steps, ", "))

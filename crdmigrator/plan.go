@@ -249,7 +249,8 @@ func checkServing(f Facts, _ Policy) []godwit.Blocker {
 	case crd.DeletionTimestamp != nil:
 		return blocker(ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects", crd.Name),
-			"nothing is left to migrate; if the deletion hangs: kubectl get crd "+crd.Name+" -o yaml")
+			"nothing is left to migrate; if the deletion hangs, see which finalizer holds it, or what is said of its objects: "+
+				"kubectl get crd "+crd.Name+` -o jsonpath='{.metadata.finalizers} {.status.conditions[?(@.type=="Terminating")].message}'`)
 	case !kube.Established(crd):
 		return []godwit.Blocker{notEstablished(crd)}
 	}
@@ -260,17 +261,8 @@ func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocke
 	return godwit.Blocker{
 		Reason:  ReasonNotEstablished,
 		Message: fmt.Sprintf("customresourcedefinition %s is not served: %s", crd.Name, whyNotEstablished(crd)),
-		Remedy:  "kubectl describe crd " + crd.Name,
+		Remedy:  establish(crd),
 	}
-}
-
-func whyNotEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
-			return c.Message
-		}
-	}
-	return "condition Established is not True"
 }
 
 func checkVersions(f Facts, p Policy) []godwit.Blocker {
@@ -287,7 +279,8 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 		blockers = append(blockers, godwit.Blocker{
 			Reason:  ReasonStatusSubresourceMissing,
 			Message: fmt.Sprintf("the write %s goes to /status, which version %s of %s does not have", w, version, crd.Name),
-			Remedy:  fmt.Sprintf("use the write %s, or add subresources.status to version %s", w.onObject(), version),
+			Remedy: fmt.Sprintf("use the write %[1]s: godwit crd run %[2]s --write=%[1]s; or add subresources.status to version %[3]s: kubectl edit crd %[2]s",
+				w.onObject(), crd.Name, version),
 		})
 	}
 	for _, stored := range crd.Status.StoredVersions {
@@ -317,7 +310,7 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Bloc
 	return godwit.Blocker{
 		Reason:  ReasonStorageVersionNotServed,
 		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
-		Remedy:  fmt.Sprintf("set served: true on version %s, for the time of the run: kubectl edit crd %s", version, crd.Name),
+		Remedy:  fmt.Sprintf("serve version %s, for the time of the run: %s", version, setServed(crd, true, version)),
 	}
 }
 

@@ -1,6 +1,7 @@
 package crdmigrator
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,14 +19,37 @@ const servedWithin = DefaultSettle / watchShare
 func (e *UnlistedError) starting(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) bool {
 	switch e.Reason {
 	case ReasonNotEstablished:
-		refused := slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-			return c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse
-		})
-		return !refused && crd.DeletionTimestamp == nil
+		return namesRefused(crd) == nil && crd.DeletionTimestamp == nil
 	case ReasonNotServed:
 		return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 			return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) < servedWithin
 		})
 	}
 	return false
+}
+
+func whyNotEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if c := namesRefused(crd); c != nil {
+		return c.Message
+	}
+	return "condition Established is not True"
+}
+
+// namesRefused is nil unless another CRD of the group has a name of this one.
+func namesRefused(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionCondition {
+	for i, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
+			return &crd.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// establish is what to do about a CRD that is not served.
+func establish(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if namesRefused(crd) == nil {
+		return "wait: kubectl wait --for=condition=Established --timeout=60s crd/" + crd.Name
+	}
+	return fmt.Sprintf("see which CRD of the group has the name: kubectl get crd -o custom-columns=CRD:.metadata.name,NAMES:.status.acceptedNames | grep -F %s; "+
+		"then delete that one, or choose other names: kubectl edit crd %s", crd.Spec.Group, crd.Name)
 }

@@ -45,9 +45,10 @@ func installCRD(ts *testscript.TestScript, args []string) error {
 
 // deleteCRD has a CRD be deleted until the end of the test, which lets go of it.
 func deleteCRD(ts *testscript.TestScript, args []string) error {
-	const hold = "test.godwit.dev/hold"
 	ctx, config, name := context.Background(), clusterOf(ts).Config(), args[0]+"."+ts.Getenv("GROUP")
-	_, err := controlplane.UpdateCRD(ctx, config, name, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Finalizers = append(crd.Finalizers, hold) })
+	_, err := controlplane.UpdateCRD(ctx, config, name, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Finalizers = append(crd.Finalizers, "test.godwit.dev/hold")
+	})
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,9 @@ func deleteCRD(ts *testscript.TestScript, args []string) error {
 	definitions := clients.ApiextensionsV1().CustomResourceDefinitions()
 	ts.Defer(func() {
 		_, err := definitions.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-		ts.Check(err)
+		if !apierrors.IsNotFound(err) { // the script may have let go of it
+			ts.Check(err)
+		}
 	})
 	return definitions.Delete(ctx, name, metav1.DeleteOptions{})
 }

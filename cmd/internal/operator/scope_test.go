@@ -2,6 +2,9 @@ package operator
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"sync/atomic"
 	"testing"
 
@@ -9,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -93,6 +98,50 @@ func TestScanThatNeverHappenedIsNotRemembered(t *testing.T) {
 				t.Error("the next scan was not made: the first is remembered as clean")
 			}
 		})
+	}
+}
+
+// proxied leads a process to the API server by a proxy, in which the answer sees each
+// request first.
+func (c *cluster) proxied(answer fault.Answer) *rest.Config {
+	c.t.Helper()
+	transport, err := rest.TransportFor(fault.Answering(c.plane.Config(), answer))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	target, err := url.Parse(c.plane.Config().Host)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1, // watches
+	})
+	c.t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+// TestStormOf429LeavesNoScanBehind: a manager that is answered 429 to each list of its
+// scans cleans managedFields once the storm is over, without a restart.
+func TestStormOf429LeavesNoScanBehind(t *testing.T) {
+	c := newCluster(t)
+	crd := c.stale()
+	var calm atomic.Bool
+	var rejected atomic.Int64
+	config := c.proxied(func(req *http.Request) *http.Response {
+		if calm.Load() || !fault.Listing(req, c.group, "geese") {
+			return nil
+		}
+		rejected.Add(1)
+		return fault.Status(http.StatusTooManyRequests, "TooManyRequests", "not now")
+	})
+	c.manageAs(config, "storageVersionMigrator: {scopes: [{group: "+c.group+", labelSelector: {}}], defaults: {settle: 0s}}")
+	c.await("a scan to end with 429", func() bool { return rejected.Load() > 4 }) // it makes 4 attempts
+	calm.Store(true)
+	m := c.awaitReason(crd, v1alpha1.ReasonSucceeded)
+	if m.Status.ManagedFields == nil || m.Status.ManagedFields.Migrated != 1 {
+		t.Errorf("managedFields are %+v, want 1 object cleaned", m.Status.ManagedFields)
 	}
 }
 

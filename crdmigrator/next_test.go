@@ -79,6 +79,10 @@ func TestNext(t *testing.T) {
 			err: &BlockedError{CRD: plan.Name, Blockers: []godwit.Blocker{refused}}, isError: true,
 			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{refused}, History: History{Unfinished: 1}},
 		},
+		"the CRD is deleted before the run": {
+			err:  fmt.Errorf("%w: %w", ErrChanged, &BlockedError{CRD: plan.Name, Blockers: []godwit.Blocker{refused}}),
+			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{refused}, History: History{Unfinished: 1}},
+		},
 		"another migrator is at work": {
 			err:  &BlockedError{CRD: plan.Name, Blockers: []godwit.Blocker{others}},
 			want: Step{Action: ActionRetry, After: 30 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{others}, History: History{Unfinished: 1}},

@@ -77,7 +77,8 @@ check() {
 show_pending() {
 	local entry
 	for entry in "${pending[@]}"; do
-		{ text && git ls-files -- '*.go'; } | xargs grep -nHiP "\b(${entry% => *})\b|(?-i)[a-z0-9](?i:${entry% => *})(?-i)(?![a-z])" | sed "s|^|${entry#* => }: |" || true
+		{ text && git ls-files -- '*.go'; } | xargs grep -nHP "(?i)\b(${entry% => *})\b|(?-i)(?<=[a-z0-9])(?=[A-Z])(?i:${entry% => *})(?-i)(?![a-z])" |
+			sed "s|^|${entry#* => }: |" || true
 	done
 	echo
 	for entry in "${pending[@]}"; do

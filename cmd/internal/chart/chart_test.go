@@ -103,7 +103,7 @@ func TestChartRefusesBadValues(t *testing.T) {
 		"storageVersionMigrator: {defaults: {suspend: true}}":                             "at '/storageVersionMigrator/defaults': additional properties 'suspend' not allowed",
 		"storageVersionMigrator: {defaults: {phases: [Cleanup]}}":                         "value must be one of 'StorageVersionMigration', 'CleanupManagedFields'",
 		"storageVersionMigrator: {defaults: {settle: -5s}}":                               `storageVersionMigrator.defaults.settle: "-5s" is no duration: write it as in 75s or 2m`,
-		"storageVersionMigrator: {scopes: [{}]}":                                          "storageVersionMigrator.scopes[0]: an empty scope would mean every definition of the cluster: name a group, labels or both",
+		"storageVersionMigrator: {scopes: [{}]}":                                          "storageVersionMigrator.scopes[0]: an empty scope would mean every CRD of the cluster: name a group, labels or both",
 		"storageVersionMigrator: {scopes: [{group: a.example.com}, {labelSelector: {}}]}": "storageVersionMigrator.scopes[1]: an empty scope",
 		"storageVersionMigrator: {scopes: [{labelSelector: {matchLabels: {}}}]}":          "storageVersionMigrator.scopes[0]: an empty scope",
 		"storageVersionMigrator: {scopes: [{group: example.com, labels: {a: b}}]}":        "at '/storageVersionMigrator/scopes/0': additional properties 'labels' not allowed",
@@ -251,10 +251,10 @@ func TestChartEnvironment(t *testing.T) {
 
 func TestChartNotes(t *testing.T) {
 	for values, want := range map[string]string{
-		"": "MISSING: it may not write custom resources yet, but for those of godwit.dev.",
+		"": "MISSING: it may not write custom resources yet, except those of godwit.dev.",
 		"storageVersionMigrator: {scopes: [{group: example.com}]}":              "It may write custom resources of example.com and godwit.dev.",
 		"storageVersionMigrator: {rbac: {allGroups: true}}":                     "It may list and patch every object of the cluster.",
-		"operator: {features: {storageVersionMigrator: false}}":                 "The storage version migrator is off.",
+		"operator: {features: {storageVersionMigrator: false}}":                 "The storage version migrator is disabled.",
 		"storageVersionMigrator: {scopes: [{group: e.org, labelSelector: {}}]}": "of group e.org with labels that match {}",
 	} {
 		out := mustHelm(t, "install", "godwit", chartDir, "--dry-run=client", valuesFile(t, values))

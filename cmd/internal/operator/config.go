@@ -227,7 +227,7 @@ func (c MigratorConfiguration) scope() (crdscope.Scope, error) {
 				return nil, fmt.Errorf("storageVersionMigrator.scopes[%d].labelSelector: %w", i, err)
 			}
 			if selector.Empty() && s.Group == "" {
-				return nil, fmt.Errorf("storageVersionMigrator.scopes[%d]: an empty labelSelector without a group means every definition of the cluster; name a group or a label", i)
+				return nil, fmt.Errorf("storageVersionMigrator.scopes[%d]: an empty labelSelector without a group means every CRD of the cluster; name a group or a label", i)
 			}
 			one.LabelSelector = selector
 		}

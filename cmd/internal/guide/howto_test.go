@@ -207,3 +207,26 @@ func follow(from, to string) error {
 	}
 	return fmt.Errorf("%s has no heading for #%s", path, anchor)
 }
+
+// named are the paths that ARCHITECTURE.md names: those of the layout, and those in its tables.
+var (
+	inLayout = regexp.MustCompile(`(?m)^([a-z][\w./-]*) {2,}\S`)
+	inTables = regexp.MustCompile("`((?:api|bench|charts|cmd|crdmigrator|revision|test|walk)/[\\w./-]+)`")
+)
+
+// TestArchitectureNamesWhatExists finds a path that has moved since.
+func TestArchitectureNamesWhatExists(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := append(inLayout.FindAllStringSubmatch(string(text), -1), inTables.FindAllStringSubmatch(string(text), -1)...)
+	if len(named) < 60 {
+		t.Errorf("found %d paths, want at least 60: is the layout still a tree with one path in each line?", len(named))
+	}
+	for _, found := range named {
+		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(found[1]))); err != nil {
+			t.Errorf("ARCHITECTURE.md names %s: %v", found[1], err)
+		}
+	}
+}

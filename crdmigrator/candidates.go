@@ -61,32 +61,11 @@ func cachedObjects(c client.Reader, newList func() client.ObjectList) func(conte
 	}
 }
 
-// passes visits the candidates, where there are any, and then every object. The
-// second alone counts: a cache may miss objects, and its transforms may have
-// taken managedFields away. To it, what the first has written is Skipped.
-func (r *run) passes(ctx context.Context) error {
-	if r.borrowed {
-		latest, err := r.latest(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.hold(ctx, latest); err != nil {
-			return err
-		}
-	}
-	if r.candidates != nil {
-		if err := r.offer(ctx); err != nil {
-			return err
-		}
-	}
-	return r.passOverAll(ctx)
-}
-
 // latest is the resourceVersion that the API server is at. An embedder's reader
 // may be behind it, even behind the change of the storage version.
 func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
-	err = persist(ctx, func(ctx context.Context) error {
-		page, _, err := lister(r.client.Objects).page(ctx, r.resource, 1, "")
+	err = retryRequest(ctx, func(ctx context.Context) error {
+		page, _, err := lister(r.client.Objects).page(ctx, r.epoch().gvr, 1, "")
 		resourceVersion = page.ResourceVersion
 		return err
 	})
@@ -96,29 +75,41 @@ func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 	return resourceVersion, err
 }
 
-// offer rewrites the candidates. What fails here is tried again, and counted, by
-// the pass over all objects, and what needs a cleanup is left to it.
-func (r *run) offer(ctx context.Context) error {
+// migrateCached rewrites the candidates, where an embedder's cache has any. What fails
+// here is tried again, and counted, by the pass over all objects, and what needs a
+// cleanup is left to it. C is read before, from the API server itself: the cache may
+// be behind it.
+func (r *run) migrateCached(ctx context.Context) error {
+	if r.source.borrowed {
+		latest, err := r.latest(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.ensureCheckpoint(ctx, latest); err != nil {
+			return err
+		}
+	}
+	if r.candidates == nil {
+		return nil
+	}
 	candidates, err := r.candidates(ctx)
 	if err != nil {
-		return fmt.Errorf("read %s from the cache: %w", r.resource.GroupResource(), err)
+		return fmt.Errorf("read %s from the cache: %w", r.epoch().gvr.GroupResource(), err)
 	}
 	pages := func(yield func(walk.Page[*metav1.PartialObjectMetadata], error) bool) {
 		remaining := len(candidates)
 		for items := range slices.Chunk(candidates, walk.DefaultPageObjects) {
 			remaining -= len(items)
-			if !yield(walk.Page[*metav1.PartialObjectMetadata]{Items: items, ResourceVersion: r.since, Remaining: int64(remaining)}, nil) {
+			if !yield(walk.Page[*metav1.PartialObjectMetadata]{Items: items, ResourceVersion: r.evidence.since(), Remaining: int64(remaining)}, nil) {
 				return
 			}
 		}
 	}
-	r.offered, err = walk.Run(ctx, pages, r.visitCandidate, walk.Options{
+	r.cached, err = walk.Run(ctx, pages, r.rewriter.visitCandidate, walk.Options{
 		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry, Cause: cause,
-		OnPage: func(ctx context.Context, w walk.Report) error { return r.hold(ctx, w.ResourceVersion) },
+		OnPage: func(ctx context.Context, w walk.Report) error { return r.ensureCheckpoint(ctx, w.ResourceVersion) },
 		OnObject: func(w walk.Report) {
-			if r.progress != nil {
-				r.progress(Report{Candidates: w, Requests: r.requests.Load()})
-			}
+			r.progress.tell(func(now *Report) { *now = Report{Candidates: w} })
 		},
 	})
 	if err != nil {
@@ -127,12 +118,12 @@ func (r *run) offer(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) visitCandidate(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+func (r *rewriter) visitCandidate(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
 	done, err := r.done(o)
 	switch {
 	case err != nil:
 		return godwit.Failed, err
-	case done, !r.skips(CleanupManagedFieldsPhase) && slices.ContainsFunc(o.ManagedFields, r.cleaner.Load().stale):
+	case done, !r.options.skips(CleanupManagedFieldsPhase) && slices.ContainsFunc(o.ManagedFields, r.epoch.Load().cleaner.stale):
 		return godwit.Skipped, nil
 	}
 	return r.rewriteAlone(ctx, o)

@@ -11,7 +11,7 @@ import (
 )
 
 // ReasonIncompleteList means that a list did not show every object: a trim would
-// leave the others at a version that nobody expects any more.
+// leave the others at a version that storedVersions no longer lists.
 const ReasonIncompleteList = "IncompleteList"
 
 // IncompleteListError reports a list of objects that a trim must not rely on. An
@@ -94,35 +94,35 @@ func (c coverage) ended(listed int64) proof {
 
 // cover takes in a page, before anything on it is written.
 func (r *run) cover(ctx context.Context, w walk.Report) error {
-	if r.borrowed && r.since != "" {
-		if stale, err := newer(r.since, w.ResourceVersion); err != nil || stale {
-			return errors.Join(err, &IncompleteListError{Resource: r.resource.GroupResource(), Reader: true})
+	if since := r.evidence.since(); r.source.borrowed && since != "" {
+		if stale, err := newer(since, w.ResourceVersion); err != nil || stale {
+			return errors.Join(err, &IncompleteListError{Resource: r.epoch().gvr.GroupResource(), Reader: true})
 		}
 	}
-	c := &r.coverage
+	c := &r.source.coverage
 	if c.resourceVersion != "" {
 		c.continued = c.continued || w.ResourceVersion != c.resourceVersion
 		return nil
 	}
 	c.resourceVersion, c.promised, c.counted = w.ResourceVersion, w.Remaining, w.Remaining
-	if !r.borrowed {
+	if !r.source.borrowed {
 		return nil // the list is the API server's own
 	}
-	err := persist(ctx, func(ctx context.Context) (err error) {
-		c.counted, err = r.client.countAt(ctx, r.resource, w.ResourceVersion)
+	err := retryRequest(ctx, func(ctx context.Context) (err error) {
+		c.counted, err = r.client.countAt(ctx, r.epoch().gvr, w.ResourceVersion)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("count %s: %w", r.resource.GroupResource(), err)
+		return fmt.Errorf("count %s: %w", r.epoch().gvr.GroupResource(), err)
 	}
 	if c.begun() == refuted {
-		return r.incomplete(c.promised, r.borrowed)
+		return r.incomplete(c.promised, r.source.borrowed)
 	}
 	return nil
 }
 
 func (r *run) incomplete(listed int64, reader bool) error {
-	return &IncompleteListError{Resource: r.resource.GroupResource(), Listed: listed, Counted: r.coverage.counted, Live: true, Reader: reader}
+	return &IncompleteListError{Resource: r.epoch().gvr.GroupResource(), Listed: listed, Counted: r.source.coverage.counted, Live: true, Reader: reader}
 }
 
 // passOverAll visits every object that the API server has. Where the numbers of
@@ -134,21 +134,22 @@ func (r *run) passOverAll(ctx context.Context) error {
 	}
 	first := r.storage
 	listed := first.Counts.Total()
-	switch proof := r.coverage.ended(listed); {
+	switch proof := r.source.coverage.ended(listed); {
 	case proof == refuted:
-		r.checkpoint.Cursor = ""
-		return r.incomplete(listed, r.borrowed)
-	case proof == proven, !r.borrowed, !first.Counts.Settled():
+		r.evidence.checkpoint.Cursor = ""
+		return r.incomplete(listed, r.source.borrowed)
+	case proof == proven, !r.source.borrowed, !first.Counts.Settled():
 		return nil
 	}
-	r.list, r.borrowed, r.coverage, r.cursor = r.client.Objects, false, coverage{}, ""
+	r.source = source{list: r.client.Objects}
+	r.evidence.listAnew()
 	if err := r.pass(ctx, r.beforePage); err != nil {
 		return err
 	}
 	second := r.storage.Counts
 	switch {
 	case second.Migrated > 0:
-		r.coverage.counted = second.Total()
+		r.source.coverage.counted = second.Total()
 		return r.incomplete(listed, true)
 	case second.Settled():
 		r.storage = first

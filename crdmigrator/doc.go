@@ -35,10 +35,12 @@
 // it, or would it strand objects ([Verdict])? It belongs before each release, and
 // is decided as purely as a plan.
 //
-// Read plan.go, settle.go, checkpoint.go, rewrite.go, managedfields.go and
-// trim.go in this order, and next.go for what follows a pass; facts.go, unlisted.go,
-// preflight.go and client.go hold the I/O. scope.go, setup.go, reconciler.go, candidates.go
-// and recent.go embed them. check.go and checkspec.go stand by themselves, on what
+// Read plan.go, settle.go, checkpoint.go, then run.go, which is the table of contents of
+// a run: epoch.go and evidence.go are what it knows, pages.go and coverage.go what it
+// lists, rewrite.go, write.go and managedfields.go what its workers do, trim.go its end,
+// and next.go what follows it. facts.go, unlisted.go, preflight.go and client.go hold the
+// I/O. scope.go, setup.go, reconciler.go, candidates.go and recent.go embed them. check.go
+// and checkspec.go stand by themselves, on what
 // checkfacts.go reads. Package
 // etcdverify proves the result from etcd's side.
 package crdmigrator

@@ -21,7 +21,7 @@ import (
 
 const (
 	// cleanupConflicts bounds how often one object's cleanup is tried because
-	// somebody else wrote the object meanwhile; an object that is that busy is
+	// another client wrote the object meanwhile; an object that is that busy is
 	// left for another run.
 	cleanupConflicts = 3
 
@@ -102,13 +102,13 @@ func dropped(before, after *metav1.PartialObjectMetadata) error {
 
 // visit is the action on one object. Two jobs may be due; where both are, the
 // cleanup is a write through the storage version and does both.
-func (r *run) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+func (r *rewriter) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
 	done, err := r.done(o)
 	if err != nil {
 		return godwit.Failed, err
 	}
-	cleaner := r.cleaner.Load()
-	if _, stale := cleaner.clean(o.ManagedFields); !stale || r.options.DryRun || r.skips(CleanupManagedFieldsPhase) {
+	cleaner := r.epoch.Load().cleaner
+	if _, stale := cleaner.clean(o.ManagedFields); !stale || r.options.DryRun || r.options.skips(CleanupManagedFieldsPhase) {
 		if done {
 			return godwit.Skipped, nil
 		}
@@ -127,36 +127,36 @@ func (r *run) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwi
 		again, err = true, &walk.UnfinishedError{Cause: why}
 	}
 	if again {
-		r.fields.expect(o, cleaned, why) // the object is visited again, unless its attempts are used up
+		r.tally.expect(o, cleaned, why) // the object is visited again, unless its attempts are used up
 	} else {
-		r.fields.add(o, cleaned, why)
+		r.tally.add(o, cleaned, why)
 	}
 	return outcome, err
 }
 
 // rewriteAlone is for objects without a cleanup. One that costs them their
 // managedFields counts as a cleanup that failed.
-func (r *run) rewriteAlone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+func (r *rewriter) rewriteAlone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
 	outcome, lost, err := r.rewrite(ctx, o)
 	if lost != nil {
-		r.fields.add(o, godwit.Failed, lost)
+		r.tally.add(o, godwit.Failed, lost)
 	}
 	return outcome, err
 }
 
 // settleStorage says what a cleanup means for the rewrite, and does what is
 // left of it. A cleanup that failed must not keep the object at the old version.
-func (r *run) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetadata, cleaned godwit.Outcome, done bool) (outcome godwit.Outcome, lost, err error) {
+func (r *rewriter) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetadata, cleaned godwit.Outcome, done bool) (outcome godwit.Outcome, lost, err error) {
 	switch {
 	case cleaned == godwit.Gone:
 		return godwit.Gone, nil, nil
 	case done:
 		return godwit.Skipped, nil, nil
 	case cleaned == godwit.Migrated:
-		r.recent.add(r.spec.Load().writtenAs(seen))
+		r.recent.add(r.epoch.Load().key.writtenAs(seen))
 		return godwit.Migrated, nil, nil
 	}
-	fresh, err := newer(seen.ResourceVersion, r.since)
+	fresh, err := newer(seen.ResourceVersion, r.baseline.Load().since)
 	switch {
 	case err != nil:
 		return godwit.Failed, nil, err
@@ -169,16 +169,16 @@ func (r *run) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetad
 // cleanup removes the stale entries of one object. It returns the object as it
 // was last seen, and what became of the cleanup: Deferred after conflicts or
 // a fault that time may cure, with the reason.
-func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, godwit.Outcome, error) {
-	if refused := r.mayNotClean.Load(); refused != nil {
+func (r *rewriter) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, godwit.Outcome, error) {
+	if refused := r.cleanupRefused.Load(); refused != nil {
 		return o, godwit.Failed, r.notCleaned(*refused)
 	}
 	for attempt := 1; ; attempt++ {
 		entries, stale := cleaner.clean(o.ManagedFields)
 		if !stale {
-			return o, godwit.Unchanged, nil // somebody else cleaned it
+			return o, godwit.Unchanged, nil // another client cleaned it
 		}
-		after, err := r.client.setManagedFields(ctx, r.resource, o, entries)
+		after, err := r.client.setManagedFields(ctx, r.epoch.Load().gvr, o, entries)
 		err = apierror.RetryForbidden(err)
 		switch {
 		case err == nil && deletionCompleted(after):
@@ -190,14 +190,14 @@ func (r *run) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav1.Par
 		case apierrors.IsNotFound(err):
 			outcome, err := r.confirmGone(ctx, o)
 			return o, outcome, err
-		case apierror.IsForbidden(err) && (r.stored || !r.options.Write.orDefault().patchesObject()):
+		case apierror.IsForbidden(err) && (r.baseline.Load().stored || !r.options.Write.orDefault().patchesObject()):
 			return o, godwit.Failed, r.notCleaned(r.cleanNoMore(ctx))
 		case !apierrors.IsConflict(err):
 			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)
 		case attempt == cleanupConflicts:
 			return o, godwit.Deferred, fmt.Errorf("clean managedFields, %d conflicts: %w", attempt, err)
 		}
-		current, err := r.client.Find(ctx, r.resource, o)
+		current, err := r.client.Find(ctx, r.epoch.Load().gvr, o)
 		switch {
 		case err != nil:
 			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields, look again after a conflict: %w", err)
@@ -214,17 +214,17 @@ var errKept = errors.New("the API server kept managedFields of versions that are
 
 // cleanNoMore spares the rest of the run a permission that is missing for good: every
 // object would wait for it as for a server that starts.
-func (r *run) cleanNoMore(ctx context.Context) error {
-	b := forbidden(kube.UserName(ctx, r.client), cleanupGrant(r.resource.GroupResource()))
+func (r *rewriter) cleanNoMore(ctx context.Context) error {
+	b := forbidden(kube.UserName(ctx, r.client), cleanupGrant(r.epoch.Load().gvr.GroupResource()))
 	refused := fmt.Errorf("clean managedFields: %s; to allow it: %s", b.Message, b.Remedy)
-	r.mayNotClean.Store(&refused)
+	r.cleanupRefused.Store(&refused)
 	return refused
 }
 
 // notCleaned is the reason that the report gives for an object. A run that has only
 // managedFields to clean is blocked as a whole, and says so once.
-func (r *run) notCleaned(refused error) error {
-	if r.stored {
+func (r *rewriter) notCleaned(refused error) error {
+	if r.baseline.Load().stored {
 		return nil
 	}
 	return refused
@@ -232,7 +232,7 @@ func (r *run) notCleaned(refused error) error {
 
 // giveUp tells a cleanup that another run may bring to its end from one that
 // the server refuses.
-func (r *run) giveUp(ctx context.Context, err error) godwit.Outcome {
+func (r *rewriter) giveUp(ctx context.Context, err error) godwit.Outcome {
 	if _, transient := retry(err); transient || ctx.Err() != nil || errors.Is(err, walk.ErrStopped) {
 		return godwit.Deferred
 	}

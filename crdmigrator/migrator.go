@@ -10,8 +10,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -89,15 +87,6 @@ type Migrator struct {
 
 	mu     sync.Mutex
 	leases map[string]*leaseHistory // by name of the CRD
-}
-
-// lister lists one page of objects' metadata over all namespaces.
-type lister func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error)
-
-// change names one state of one definition's spec.
-type change struct {
-	uid        types.UID
-	generation int64
 }
 
 // New returns a migrator that talks to the cluster of cfg. Limits and retries
@@ -225,7 +214,7 @@ func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResou
 func (m *Migrator) look(f Facts) settlement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	history, spec := m.leases[f.CRD.Name], change{f.CRD.UID, f.CRD.Generation}
+	history, spec := m.leases[f.CRD.Name], crdGeneration{f.CRD.UID, f.CRD.Generation}
 	if history == nil || history.spec != spec {
 		history = &leaseHistory{spec: spec}
 		m.leases[f.CRD.Name] = history

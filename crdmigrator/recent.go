@@ -15,16 +15,16 @@ import (
 const recentFor = time.Hour
 
 // writtenAs is one object as a write of ours left it, under one state of its
-// definition's spec. Kind and name would not do: a kind may exist in two groups,
+// CRD's spec. Kind and name would not do: a kind may exist in two groups,
 // and a name may be given to another object.
 type writtenAs struct {
-	change
+	crdGeneration
 	object          types.UID
 	resourceVersion string
 }
 
-func (c change) writtenAs(o *metav1.PartialObjectMetadata) writtenAs {
-	return writtenAs{change: c, object: o.UID, resourceVersion: o.ResourceVersion}
+func (c crdGeneration) writtenAs(o *metav1.PartialObjectMetadata) writtenAs {
+	return writtenAs{crdGeneration: c, object: o.UID, resourceVersion: o.ResourceVersion}
 }
 
 // recentWrites remembers what was written, for processes that make one pass
@@ -35,11 +35,11 @@ type recentWrites struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	until map[writtenAs]time.Time
-	last  map[change]time.Time // the last write under a spec
+	last  map[crdGeneration]time.Time // the last write under a spec
 }
 
 func newRecentWrites(c clock.PassiveClock) *recentWrites {
-	return &recentWrites{clock: c, until: map[writtenAs]time.Time{}, last: map[change]time.Time{}}
+	return &recentWrites{clock: c, until: map[writtenAs]time.Time{}, last: map[crdGeneration]time.Time{}}
 }
 
 func (r *recentWrites) add(w writtenAs) {
@@ -49,7 +49,7 @@ func (r *recentWrites) add(w writtenAs) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	r.until[w], r.last[w.change] = now.Add(recentFor), now
+	r.until[w], r.last[w.crdGeneration] = now.Add(recentFor), now
 }
 
 // has reports whether an object is still as we left it, and if so remembers it
@@ -65,7 +65,7 @@ func (r *recentWrites) has(w writtenAs) bool {
 	if !r.clock.Now().Before(r.until[w]) {
 		return false
 	}
-	if until := r.last[w.change].Add(recentFor); until.After(r.until[w]) {
+	if until := r.last[w.crdGeneration].Add(recentFor); until.After(r.until[w]) {
 		r.until[w] = until
 	}
 	return true
@@ -78,10 +78,10 @@ func (r *recentWrites) sweep() {
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	maps.DeleteFunc(r.until, func(_ writtenAs, until time.Time) bool { return !now.Before(until) })
-	maps.DeleteFunc(r.last, func(_ change, last time.Time) bool { return now.Sub(last) >= recentFor })
+	maps.DeleteFunc(r.last, func(_ crdGeneration, last time.Time) bool { return now.Sub(last) >= recentFor })
 }
 
-// forget drops everything about one definition. What is left of a migration that
+// forget drops everything about one CRD. What is left of a migration that
 // was trimmed, or of an etcd that was restored, must not be evidence for the next.
 func (r *recentWrites) forget(crd types.UID) {
 	if r == nil {
@@ -90,5 +90,5 @@ func (r *recentWrites) forget(crd types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.until, func(w writtenAs, _ time.Time) bool { return w.uid == crd })
-	maps.DeleteFunc(r.last, func(c change, _ time.Time) bool { return c.uid == crd })
+	maps.DeleteFunc(r.last, func(c crdGeneration, _ time.Time) bool { return c.uid == crd })
 }

@@ -11,12 +11,12 @@ import (
 )
 
 func TestRecentWrites(t *testing.T) {
-	goose := writtenAs{change: change{"crd", 2}, object: "goose", resourceVersion: "7"}
+	goose := writtenAs{crdGeneration: crdGeneration{"crd", 2}, object: "goose", resourceVersion: "7"}
 	for reason, other := range map[string]writtenAs{
-		"somebody wrote it since":       {change: goose.change, object: "goose", resourceVersion: "8"},
-		"another object of that name":   {change: goose.change, object: "gander", resourceVersion: "7"},
-		"the definition changed":        {change: change{"crd", 3}, object: "goose", resourceVersion: "7"},
-		"the definition was made again": {change: change{"crd2", 2}, object: "goose", resourceVersion: "7"},
+		"somebody wrote it since":       {crdGeneration: goose.crdGeneration, object: "goose", resourceVersion: "8"},
+		"another object of that name":   {crdGeneration: goose.crdGeneration, object: "gander", resourceVersion: "7"},
+		"the definition changed":        {crdGeneration: crdGeneration{"crd", 3}, object: "goose", resourceVersion: "7"},
+		"the definition was made again": {crdGeneration: crdGeneration{"crd2", 2}, object: "goose", resourceVersion: "7"},
 	} {
 		r := newRecentWrites(clocktesting.NewFakePassiveClock(time.Now()))
 		r.add(goose)
@@ -76,15 +76,16 @@ func TestRecentWritesAreBoundedWhileOneObjectFails(t *testing.T) {
 // What a resourceVersion proves is not asked of the memory, which would keep it.
 func TestProofGoesBeforeMemory(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &run{Migrator: &Migrator{recent: newRecentWrites(clock)}, since: "5"}
-	r.spec.Store(&change{"crd", 1})
+	r := (&Migrator{recent: newRecentWrites(clock)}).newRewriter()
+	r.epoch.Store(&epoch{key: crdGeneration{"crd", 1}})
+	r.baseline.Store(&baseline{since: "5"})
 	proven := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "proven", ResourceVersion: "7"}}
 	elided := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "elided", ResourceVersion: "3"}}
 	for _, o := range []*metav1.PartialObjectMetadata{proven, elided} {
-		r.recent.add(r.spec.Load().writtenAs(o))
+		r.recent.add(r.epoch.Load().key.writtenAs(o))
 	}
 	clock.SetTime(clock.Now().Add(40 * time.Minute))
-	r.recent.add(writtenAs{change: change{"crd", 1}, object: "another"})
+	r.recent.add(writtenAs{crdGeneration: crdGeneration{"crd", 1}, object: "another"})
 	for name, o := range map[string]*metav1.PartialObjectMetadata{"proven": proven, "elided": elided} {
 		if done, err := r.done(o); !done || err != nil {
 			t.Errorf("%s: done is %v, %v", name, done, err)
@@ -92,14 +93,14 @@ func TestProofGoesBeforeMemory(t *testing.T) {
 	}
 	clock.SetTime(clock.Now().Add(40 * time.Minute))
 	r.recent.sweep()
-	if r.recent.has(r.spec.Load().writtenAs(proven)) || !r.recent.has(r.spec.Load().writtenAs(elided)) {
+	if r.recent.has(r.epoch.Load().key.writtenAs(proven)) || !r.recent.has(r.epoch.Load().key.writtenAs(elided)) {
 		t.Errorf("remembered: %v, want the object that nothing else proves, and the other one no more", r.recent.until)
 	}
 }
 
 func TestRecentWritesOfOneDefinitionAreForgotten(t *testing.T) {
 	r := newRecentWrites(clocktesting.NewFakePassiveClock(time.Now()))
-	a, b := writtenAs{change: change{"a", 1}}, writtenAs{change: change{"b", 1}}
+	a, b := writtenAs{crdGeneration: crdGeneration{"a", 1}}, writtenAs{crdGeneration: crdGeneration{"b", 1}}
 	r.add(a)
 	r.add(b)
 	r.forget("a")

@@ -105,9 +105,9 @@ type CRDMigrator struct {
 type memory struct {
 	plan     *Plan // of a run that waits for the servers to settle
 	history  History
-	reported time.Time // when a lack of convergence was last reported
-	said     string    // what was last logged about why nothing happens
-	clean    change    // where nothing was found to do, and so no annotation was written
+	reported time.Time     // when a lack of convergence was last reported
+	said     string        // what was last logged about why nothing happens
+	clean    crdGeneration // where nothing was found to do, and so no annotation was written
 }
 
 // Reconcile brings one definition a step further. Every decision is made on what
@@ -145,7 +145,7 @@ type pass struct {
 // nothingLeft: the annotation alone does not tell. Whoever restores a definition
 // brings dirty storedVersions back without a new generation.
 func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
-	done := p.observes(crd) || r.remember(crd.Name).clean == change{crd.UID, crd.Generation}
+	done := p.observes(crd) || r.remember(crd.Name).clean == crdGeneration{crd.UID, crd.Generation}
 	return done && (clean(crd) || r.skips(StorageVersionMigrationPhase))
 }
 
@@ -287,7 +287,7 @@ func (r *CRDMigrator) tellConflicts(ctx context.Context, crd *apiextensionsv1.Cu
 func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) error {
 	*r.remember(crd.Name) = memory{}
 	if p == r.scope.selected && !report.wrote() { // it is left as it is, and GitOps has nothing to fight about
-		r.remember(crd.Name).clean = change{crd.UID, crd.Generation}
+		r.remember(crd.Name).clean = crdGeneration{crd.UID, crd.Generation}
 		return nil
 	}
 	return r.markObserved(ctx, p, crd)

@@ -74,8 +74,9 @@ func TestDone(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &run{Migrator: &Migrator{}, since: tc.c, cursor: tc.cursor}
-			r.spec.Store(&change{})
+			r := (&Migrator{}).newRewriter()
+			r.epoch.Store(&epoch{})
+			r.baseline.Store(&baseline{since: tc.c, cursor: tc.cursor})
 			got, err := r.done(tc.object)
 			if (err != nil) != tc.fails {
 				t.Fatalf("error %v, want one: %t: %s", err, tc.fails, tc.reason)
@@ -90,8 +91,11 @@ func TestDone(t *testing.T) {
 // The cursor that a run saves must not let the same run skip what it has not
 // reached: only the cursor of the run before counts.
 func TestDoneIgnoresTheCursorInTheMaking(t *testing.T) {
-	r := &run{Migrator: &Migrator{}, checkpoint: Checkpoint{ResourceVersion: "100", Cursor: "ns/z"}}
-	r.spec.Store(&change{})
+	r := (&Migrator{}).newRewriter()
+	r.epoch.Store(&epoch{})
+	r.baseline.Store(&baseline{since: "100"})
+	e := evidence{published: &r.baseline}
+	e.moveCursor("ns/z")
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "50"}}
 	if done, err := r.done(o); done || err != nil {
 		t.Errorf("done = %t, %v; a list that started again would be skipped", done, err)

@@ -36,7 +36,7 @@ func (p Policy) settle() time.Duration {
 func (p Policy) watchLag() time.Duration { return p.settle() / watchShare }
 
 // changedBefore is an upper bound of when the storage version was last set: the
-// newest time at which somebody who owns part of the spec wrote the definition,
+// newest time at which an owner of a part of the spec wrote the CRD,
 // and a second, since these times are cut to it. Writers of metadata alone, as
 // our own checkpoint is, do not count.
 func changedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bool) {
@@ -76,7 +76,7 @@ func (s Server) silent(now time.Time) bool { return now.Sub(s.Renewed) > silentA
 // leaseHistory is what one process has seen of the API servers' leases since one
 // change of a CRD.
 type leaseHistory struct {
-	spec    change
+	spec    crdGeneration
 	first   time.Time            // our first look
 	last    time.Time            // our last one
 	adopted time.Time            // since when every server we wait for has adopted; zero: not yet
@@ -104,7 +104,7 @@ func (s *leaseHistory) look(f Facts, p Policy) settlement {
 	}
 	s.last = f.Now
 	// The definition was read before our first look, by a clock that is cut to
-	// the second: whoever writes it later at this generation wrote no spec.
+	// the second: a later write at this generation changed no spec.
 	changed := s.first.Add(time.Second)
 	if t, ok := changedBefore(f.CRD); ok && t.Before(changed) {
 		changed = t
@@ -112,7 +112,7 @@ func (s *leaseHistory) look(f Facts, p Policy) settlement {
 	var v settlement
 	for _, server := range f.Servers {
 		switch {
-		case s.through(server, changed, f.Now, p):
+		case s.hasAdopted(server, changed, f.Now, p):
 			if back, late := s.late[server.Name]; late && back.IsZero() {
 				s.late[server.Name], s.adopted = f.Now, time.Time{}
 			}
@@ -142,10 +142,10 @@ func (s *leaseHistory) look(f Facts, p Policy) settlement {
 	return v
 }
 
-// through reports whether a server has adopted the change and still lives, or
+// hasAdopted reports whether a server has adopted the change and still lives, or
 // lived until all that it had begun before was over: one that stops in between
 // keeps old requests and finishes them when it goes on.
-func (s *leaseHistory) through(server Server, changed, now time.Time, p Policy) bool {
+func (s *leaseHistory) hasAdopted(server Server, changed, now time.Time, p Policy) bool {
 	if server.Renewed.Before(changed.Add(p.watchLag())) {
 		return false
 	}
@@ -163,7 +163,7 @@ func (s *leaseHistory) through(server Server, changed, now time.Time, p Policy) 
 }
 
 // NotSettledError reports that nothing may be written yet. Whoever runs a
-// control loop requeues after Wait; whoever waits calls Run again at Until, and
+// control loop requeues after Wait; another caller runs again at Until, and
 // better every few seconds: a server that falls silent meanwhile is only noticed
 // by looking.
 type NotSettledError struct {

@@ -23,16 +23,17 @@ type operation struct {
 
 // trim makes the storage version the only stored one. The API server accepts
 // any list there without a question, so the patch itself tests that this is
-// still the definition the pass was about: whoever stored another version
+// still the CRD the pass was about: a client that stored another version
 // meanwhile changed the generation or storedVersions.
 func (r *run) trim(ctx context.Context) error {
+	crd := r.epoch().crd
 	operations := []operation{
-		{"test", "/metadata/uid", r.crd.UID},
-		{"test", "/metadata/generation", r.crd.Generation},
-		{"test", "/status/storedVersions", r.crd.Status.StoredVersions},
-		{"replace", "/status/storedVersions", []string{kube.StorageVersion(r.crd)}},
+		{"test", "/metadata/uid", crd.UID},
+		{"test", "/metadata/generation", crd.Generation},
+		{"test", "/status/storedVersions", crd.Status.StoredVersions},
+		{"replace", "/status/storedVersions", []string{kube.StorageVersion(crd)}},
 	}
-	if i := trimmedInVain(r.crd); i >= 0 { // from now on it would be wrong
+	if i := trimmedInVain(crd); i >= 0 { // from now on it would be wrong
 		failed := fmt.Sprintf("/status/conditions/%d", i)
 		operations = append(operations,
 			operation{"test", failed + "/type", apiextensionsv1.StorageMigrating},
@@ -43,7 +44,7 @@ func (r *run) trim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = persist(ctx, func(ctx context.Context) error {
+	err = retryRequest(ctx, func(ctx context.Context) error {
 		return r.client.patchCRD(ctx, r.name, types.JSONPatchType, patch, "status")
 	})
 	switch {
@@ -57,7 +58,7 @@ func (r *run) trim(ctx context.Context) error {
 		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
 	}
 	r.trimmed = true
-	r.recent.forget(r.crd.UID)
+	r.recent.forget(crd.UID)
 	return nil
 }
 
@@ -65,14 +66,15 @@ func (r *run) trim(ctx context.Context) error {
 // admission refused the write, with whatever code it likes. The latter must not
 // pass for a change, or the next pass would meet it at once.
 func (r *run) whyRefused(ctx context.Context, refused error) error {
+	now := r.epoch().crd
 	crd, err := r.client.CRD(ctx, r.name)
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return errors.Join(refused, fmt.Errorf("look at %s again: %w", r.name, err))
-	case err != nil || crd.UID != r.crd.UID || crd.Generation != r.crd.Generation:
+	case err != nil || crd.UID != now.UID || crd.Generation != now.Generation:
 	case clean(crd): // an earlier attempt whose answer was lost had been carried out
 		return nil
-	case slices.Equal(crd.Status.StoredVersions, r.crd.Status.StoredVersions):
+	case slices.Equal(crd.Status.StoredVersions, now.Status.StoredVersions):
 		return refused
 	}
 	return r.changedBeforeTrim(refused)
@@ -80,43 +82,4 @@ func (r *run) whyRefused(ctx context.Context, refused error) error {
 
 func (r *run) changedBeforeTrim(err error) error {
 	return fmt.Errorf("%w: %s is not trimmed: %w", ErrChanged, r.name, err)
-}
-
-func (r *run) save(ctx context.Context) error {
-	err := persist(ctx, func(ctx context.Context) error {
-		return r.options.Journal.Save(ctx, r.name, r.checkpoint)
-	})
-	if err != nil {
-		return err
-	}
-	r.journaled, r.saved = true, r.client.Clock.Now()
-	return nil
-}
-
-// saveLast saves after a pass that did not reach its end. It may fail: the
-// definition may be gone, and a lost cursor costs requests, nothing else.
-func (r *run) saveLast(ctx context.Context, why error) {
-	if errors.Is(why, ErrOutOfScope) {
-		return // whoever took the label away wants nothing more to be written there
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
-	defer cancel()
-	if r.journaled || r.checkpoint.ResourceVersion != "" || len(r.checkpoint.Restarts) > 0 {
-		_ = r.options.Journal.Save(ctx, r.name, r.checkpoint)
-	}
-}
-
-// forget removes the checkpoint of a finished migration.
-func (r *run) forget(ctx context.Context) error {
-	if !r.journaled {
-		return nil
-	}
-	err := persist(ctx, func(ctx context.Context) error {
-		return r.options.Journal.Save(ctx, r.name, Checkpoint{})
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove the checkpoint of %s: %w", r.name, err)
-	}
-	r.journaled = false
-	return nil
 }

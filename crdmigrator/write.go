@@ -29,7 +29,7 @@ const (
 	// the status subresource.
 	WriteStatusPatch Write = "status-patch"
 	// WriteUpdate reads the object live and puts it back as it is. A conflict
-	// means that somebody else wrote it in between; the object is Deferred.
+	// means that another client wrote it in between; the object is Deferred.
 	WriteUpdate Write = "update"
 	// WriteApply is a server-side apply of nothing, by the field manager
 	// crdmigrator and tied to UID and resourceVersion.
@@ -85,17 +85,17 @@ func (w Write) patchesObject() bool {
 }
 
 // write sends the write that the policy names and returns the object after it.
-func (r *run) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
-	w := r.options.Write.orDefault()
+func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	w, e := r.options.Write.orDefault(), r.epoch.Load()
 	if w == WriteUpdate {
-		return r.client.update(ctx, r.resource, o, r.options.DryRun)
+		return r.client.update(ctx, e.gvr, o, r.options.DryRun)
 	}
-	p, err := w.patch(r.resource.GroupVersion().WithKind(r.kind), o)
+	p, err := w.patch(e.gvr.GroupVersion().WithKind(e.kind), o)
 	if err != nil {
 		return nil, err
 	}
 	p.dryRun = r.options.DryRun
-	return r.client.patch(ctx, r.resource, o, p)
+	return r.client.patch(ctx, e.gvr, o, p)
 }
 
 // patch is what a write that is one sends for an object.
@@ -115,24 +115,24 @@ func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (objectPatch
 
 // conflict decides what a 409 means. To an empty patch, which carries no
 // resourceVersion, it means "again". To an update it means that this pass leaves
-// the object alone, as its users expect. To an apply it means that somebody else
+// the object alone, as its users expect. To an apply it means that another client
 // wrote the object, and that settles it if the live object proves so; what a
 // listed resourceVersion says proves nothing.
-func (r *run) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, err error) (godwit.Outcome, error) {
+func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, err error) (godwit.Outcome, error) {
 	switch r.options.Write.orDefault() {
 	case WritePatch, WriteStatusPatch:
 		return godwit.Failed, err // retried
 	case WriteUpdate:
 		return godwit.Deferred, err
 	}
-	live, findErr := r.client.Find(ctx, r.resource, o)
+	live, findErr := r.client.Find(ctx, r.epoch.Load().gvr, o)
 	switch {
 	case findErr != nil:
 		return godwit.Failed, fmt.Errorf("look at %s after a conflict: %w", walk.Key(o), apierror.RetryForbidden(findErr))
 	case live == nil:
 		return godwit.Gone, nil
 	}
-	if fresh, err := newer(live.ResourceVersion, r.since); err != nil || fresh {
+	if fresh, err := newer(live.ResourceVersion, r.baseline.Load().since); err != nil || fresh {
 		return godwit.Skipped, err
 	}
 	return godwit.Deferred, err

@@ -82,11 +82,15 @@ type CRDMigrator struct {
 	// forgotten; 0 means 10 minutes.
 	CacheGCInterval time.Duration
 
-	// Policy is how to write and settle. Write is WritePatch unless it is set,
-	// and WriteUpdate for definitions that Selector chose. SettleFromSight is
-	// always on: the process may have come up a moment after a server came back.
-	// SkipCRDMigrationPhases stands for SkipPhases.
-	Policy Policy
+	// Write is how objects are written; empty means WritePatch, and WriteUpdate for
+	// CRDs that Selector chose.
+	Write Write
+	// Settle is the settle time, as in [Policy]. It counts from the first sight of
+	// every server having adopted the change: the process may have come up a moment
+	// after a server came back.
+	Settle time.Duration
+	// AcceptSilentServers goes on without the servers whose leases are stale.
+	AcceptSilentServers bool
 	// Limiter paces every write and all that goes with it, but the lists of
 	// objects, which go through APIReader; share it with the operator's other
 	// migrators. Nil means one of its own.

@@ -138,7 +138,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 		if s.byKind[kind.GroupKind()] != nil {
 			return s, fmt.Errorf("find one configuration for %s: Config names it twice, by two Go types, and one would do", kind.GroupKind())
 		}
-		w, err := configuredWrite(r.Policy.Write.orDefault(), by)
+		w, err := configuredWrite(r.Write.orDefault(), by)
 		if err != nil {
 			return s, fmt.Errorf("configure %s: %w", kind.GroupKind(), err)
 		}
@@ -161,7 +161,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 	if r.Selector.isZero() {
 		return s, nil
 	}
-	o := Options{Policy: Policy{Write: r.Policy.Write}, PageObjects: r.PageSize}
+	o := Options{Policy: Policy{Write: r.Write}, PageObjects: r.PageSize}
 	if o.Write == "" {
 		o.Write = WriteUpdate
 	}

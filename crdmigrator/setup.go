@@ -65,9 +65,6 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 	case !scheme.Recognizes(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")):
 		return errors.New("the manager's scheme does not know CustomResourceDefinitions: call AddToScheme of k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")
 	}
-	if len(r.Policy.SkipPhases) > 0 {
-		return errors.New("Policy.SkipPhases is not used here: set SkipCRDMigrationPhases")
-	}
 	if wrong := validation.IsQualifiedName(r.ObservedGenerationAnnotation); r.ObservedGenerationAnnotation != "" && len(wrong) > 0 {
 		return fmt.Errorf("ObservedGenerationAnnotation %q is no name of an annotation: %s", r.ObservedGenerationAnnotation, strings.Join(wrong, "; "))
 	}
@@ -94,7 +91,7 @@ func (r *CRDMigrator) skips(phase Phase) bool {
 
 // migrator adds to o what all profiles have in common.
 func (r *CRDMigrator) migrator(cfg *rest.Config, o Options) (*Migrator, error) {
-	o.Settle, o.AcceptSilentServers, o.SettleFromSight = r.Policy.Settle, r.Policy.AcceptSilentServers, true
+	o.Settle, o.AcceptSilentServers, o.SettleFromSight = r.Settle, r.AcceptSilentServers, true
 	o.SkipPhases, o.Limiter = r.SkipCRDMigrationPhases, r.Limiter
 	m, err := New(cfg, o)
 	if err != nil {

@@ -54,14 +54,12 @@ func TestSetupRefuses(t *testing.T) {
 		"a phase that does not exist is a typo, and would run what was to be skipped": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: []Phase{"storageversionmigration"}}, refused: `no such phase: "storageversionmigration" in SkipCRDMigrationPhases`},
 		"a write that does not exist": {
-			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{Write: "put"}}, refused: `no such write: "put"`},
-		"phases are skipped in one place, or the other would be overlooked": {
-			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Policy: Policy{SkipPhases: Phases}}, refused: `Policy.SkipPhases is not used here`},
+			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Write: "put"}, refused: `no such write: "put"`},
 		"two Go types of one kind: which of them is meant would be left to chance": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}, &otherConfigMap{}: {}}},
 			scheme:   schemeWith(t, apiextensionsv1.AddToScheme, corev1.AddToScheme, addOtherConfigMap), refused: `Config names it twice`},
 		"an update goes to the object, never to /status": {
-			migrator: &CRDMigrator{Client: c, APIReader: c, Policy: Policy{Write: WriteUpdate},
+			migrator: &CRDMigrator{Client: c, APIReader: c, Write: WriteUpdate,
 				Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}, refused: `does not go together with the write update`},
 		"a type that the scheme does not know has no kind": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}},

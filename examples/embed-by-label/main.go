@@ -63,7 +63,7 @@ func run(ctx context.Context, metrics string, settle time.Duration) error {
 		APIReader: mgr.GetAPIReader(),
 		Selector:  crdmigrator.Selector{Group: "ci.example.com"}, // and the label that api/v2 gives
 		Recorder:  mgr.GetEventRecorder("embed-by-label"),
-		Policy:    crdmigrator.Policy{Settle: settle},
+		Settle:    settle,
 	}).SetupWithManager(ctx, mgr, controller.Options{}); err != nil {
 		return err
 	}

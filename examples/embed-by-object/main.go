@@ -63,7 +63,7 @@ func run(ctx context.Context, metrics string, settle time.Duration) error {
 		Config: map[client.Object]crdmigrator.ByObjectConfig{
 			&Backup{}: {UseCache: true}, // the controller above has its informer
 		},
-		Policy: crdmigrator.Policy{Settle: settle},
+		Settle: settle,
 	}).SetupWithManager(ctx, mgr, controller.Options{}); err != nil {
 		return err
 	}

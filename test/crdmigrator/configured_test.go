@@ -82,7 +82,7 @@ func (w *widgets) embed(e embedding) *configured {
 		maps.Copy(o.migrator.Config, e.kinds)
 		o.migrator.SkipCRDMigrationPhases = e.skip
 		if e.policy.Settle != 0 {
-			o.migrator.Policy = e.policy
+			o.migrator.Settle, o.migrator.Write = e.policy.Settle, e.policy.Write
 		}
 		if e.operator != nil {
 			e.operator(o)

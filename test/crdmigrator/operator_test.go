@@ -39,7 +39,7 @@ func newOperator(w *widgets, configure func(*operator), manage ...func(*rest.Con
 // newOperatorAs makes one that talks to the API server as a user of its own.
 func newOperatorAs(w *widgets, user *rest.Config, configure func(*operator), manage ...func(*rest.Config, *manager.Options)) *operator {
 	w.t.Helper()
-	o := &operator{t: w.t, w: w, requests: &requestLog{}, logs: &logLines{}, migrator: &crdmigrator.CRDMigrator{Policy: quickSettle}}
+	o := &operator{t: w.t, w: w, requests: &requestLog{}, logs: &logLines{}, migrator: &crdmigrator.CRDMigrator{Settle: quickSettle.Settle}}
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		o.t.Fatal(err)

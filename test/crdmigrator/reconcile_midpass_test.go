@@ -198,7 +198,7 @@ func TestReconcileWritesAsConfigured(t *testing.T) {
 	w.flip()
 	w.optIn()
 	_, user := w.user(append(w.selectorRights(), right{"patch", w.group, w.plural})...)
-	o := w.selectingAs(user, func(o *operator) { o.migrator.Policy.Write = crdmigrator.WritePatch })
+	o := w.selectingAs(user, func(o *operator) { o.migrator.Write = crdmigrator.WritePatch })
 	o.mustReconcile("with a patch", reconcile.Result{})
 	patches := o.requests.matching(func(r string) bool { return strings.HasPrefix(r, "PATCH /apis/"+w.group+"/v2/") })
 	if updates := o.updates(); updates != 0 || len(patches) != 10 {

@@ -43,7 +43,7 @@ func TestSuiteOfAnOperatorThatSwitches(t *testing.T) {
 	w.flip()
 	o := newOperator(w, func(o *operator) {
 		o.migrator.Config = map[client.Object]crdmigrator.ByObjectConfig{&widget{}: {}}
-		o.migrator.Policy = crdmigrator.Policy{Settle: 2 * time.Second}
+		o.migrator.Settle = 2 * time.Second
 	}, func(_ *rest.Config, options *manager.Options) { w.addToScheme(options.Scheme, "") })
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: w.name}}
 	result, err := o.migrator.Reconcile(t.Context(), request)

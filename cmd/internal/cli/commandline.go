@@ -25,9 +25,9 @@ func (a *App) CommandLine(more ...string) string {
 	return strings.Join(words, " ")
 }
 
-// clusterFlags are those of this command that lead another one, of ours or kubectl, to the
+// ClusterFlags are those of this command that lead another one, of ours or kubectl, to the
 // same cluster as the same user, each after a space. A token is not repeated.
-func (a *App) clusterFlags() string {
+func (a *App) ClusterFlags() string {
 	f, text := a.Cluster, ""
 	add := func(name string, value *string) {
 		if value != nil && *value != "" {
@@ -50,4 +50,4 @@ func (a *App) clusterFlags() string {
 }
 
 // Hint is a command to paste.
-func (a *App) Hint(words string) string { return a.Program + " " + words + a.clusterFlags() }
+func (a *App) Hint(words string) string { return a.Program + " " + words + a.ClusterFlags() }

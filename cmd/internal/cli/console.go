@@ -41,7 +41,7 @@ func hasColor(stream any) bool {
 
 // Style is how tables are written to a stream.
 func (a *App) Style(stream any, f Output) report.Style {
-	return report.Style{Color: hasColor(stream), Wide: f.Value == "wide", Flags: a.clusterFlags()}
+	return report.Style{Color: hasColor(stream), Wide: f.Value == "wide"}
 }
 
 // Write never splits a line that is being written by somebody else.

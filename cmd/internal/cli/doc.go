@@ -8,7 +8,7 @@
 //
 // Each domain has its commands in a package of its own, crd and revision, which import
 // this package and not each other. Package root puts the tree of commands together; rbac,
-// manager and lint are commands beside the domains.
+// manager, lint and explain are commands beside the domains.
 //
 // Read app.go and exit.go, then flag.go and output.go; console.go, draw.go and warning.go
 // own stderr; consent.go and commandline.go ask, and print commands to paste;

@@ -81,3 +81,18 @@ func edits(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// Similar finds the words that are spelt alike, without regard to upper and lower case.
+func Similar(word string, known []string) []string {
+	nearest := tolerance(word) + 1
+	var near []string
+	for _, k := range known {
+		switch distance := edits(strings.ToLower(word), strings.ToLower(k)); {
+		case distance < nearest:
+			nearest, near = distance, []string{k}
+		case distance == nearest && nearest <= tolerance(word) && len(near) < maxSuggestions:
+			near = append(near, k)
+		}
+	}
+	return near
+}

@@ -12,12 +12,12 @@ import (
 
 // For is what to do about one revision. A command names the objects, and has the flags
 // that lead to their cluster.
-func For(i revision.Item, flags string) Remedy {
-	r := Of[i.Reason]
+func For(i revision.Item, flags string) ReasonDoc {
+	r, _ := Lookup(Revisions, i.Reason)
 	if more := commands(i, flags); len(more) > 0 {
 		text := strings.Join(more, ", or ")
 		r.Command += ": " + text
-		r.Manager = strings.TrimSuffix(r.Manager, ".") + ": " + text
+		r.Remedy = strings.TrimSuffix(r.Remedy, ".") + ": " + text
 	}
 	if n := len(i.Fix.Targets); n > 0 {
 		r.Command += ", or give --target-version=" + i.Fix.Targets[n-1]

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -40,12 +41,12 @@ type RevisionPlan struct {
 	Losses     []string                   `json:"losses"`
 	Reason     string                     `json:"reason"`
 	Message    string                     `json:"message"`
+	// Remedy is what to do, with commands where there are; empty where there is nothing to do.
+	Remedy string `json:"remedy"`
 	// Replacement is the revision that is to take its place, once there is one.
 	Replacement string `json:"replacement"`
 	// RetainedUntil is null where nothing is retained, or for good.
 	RetainedUntil *time.Time `json:"retainedUntil"`
-	// Item is for people: their remedy names objects.
-	Item revision.Item `json:"-"`
 }
 
 // RevisionRunReport is what `revision run` and `revision rollback` print.
@@ -62,30 +63,27 @@ type RevisionRunReport struct {
 
 // RevisionRun says what became of one revision.
 type RevisionRun struct {
-	Namespace     string          `json:"namespace"`
-	Name          string          `json:"name"`
-	Owner         reference.Owner `json:"owner"`
-	Phase         RevisionState   `json:"phase"`
-	Replacement   string          `json:"replacement"`
-	Reason        string          `json:"reason"`
-	Message       string          `json:"message"`
-	RetainedUntil *time.Time      `json:"retainedUntil"`
-	// Item has the objects that a remedy names; nil where there is nothing to remedy. A run
-	// over many revisions keeps as little of each as it prints.
-	Item *revision.Item `json:"-"`
+	Namespace   string          `json:"namespace"`
+	Name        string          `json:"name"`
+	Owner       reference.Owner `json:"owner"`
+	Phase       RevisionState   `json:"phase"`
+	Replacement string          `json:"replacement"`
+	Reason      string          `json:"reason"`
+	Message     string          `json:"message"`
+	// Remedy is what to do, with commands where there are; empty where there is nothing to do.
+	Remedy        string     `json:"remedy"`
+	RetainedUntil *time.Time `json:"retainedUntil"`
 }
 
-// NewRevisionRun says what became of one revision.
-func NewRevisionRun(one revision.Result) RevisionRun {
+// NewRevisionRun says what became of one revision. Commands in the remedy have the flags
+// that lead to their cluster.
+func NewRevisionRun(one revision.Result, flags string) RevisionRun {
 	r := RevisionRun{
 		Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
-		Reason: one.Reason, Message: one.Message,
+		Reason: one.Reason, Message: one.Message, Remedy: remedy.For(one.Item, flags).Command,
 	}
 	if one.Phase == revision.Retained || one.Phase == revision.RolledBack { // otherwise it is gone, or was never given up
 		r.RetainedUntil = orNull(one.Until)
-	}
-	if r.remedied() {
-		r.Item = &one.Item
 	}
 	return r
 }
@@ -96,14 +94,14 @@ func (r RevisionRun) remedied() bool {
 }
 
 // NewRevisionPlanList makes the list of what was found. Without a survey nothing is
-// said about versions.
-func NewRevisionPlanList(items []revision.Item, survey *revision.Inventory) RevisionPlanList {
+// said about versions. Commands in remedies have the flags that lead to their cluster.
+func NewRevisionPlanList(items []revision.Item, survey *revision.Inventory, flags string) RevisionPlanList {
 	l := RevisionPlanList{APIVersion: APIVersion, Kind: "RevisionPlanList", Items: []RevisionPlan{}, VersionCounts: censusOf(items)}
 	for _, i := range items {
 		l.Items = append(l.Items, RevisionPlan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
-			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: present(i.References), Losses: present(i.Losses), Reason: i.Reason, Message: i.Message,
-			Replacement: i.Replacement, RetainedUntil: orNull(i.Until), Item: i,
+			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: present(i.References), Losses: present(i.Losses), Reason: i.Reason, Message: i.Message, Remedy: remedy.For(i, flags).Command,
+			Replacement: i.Replacement, RetainedUntil: orNull(i.Until),
 		})
 	}
 	if survey != nil {

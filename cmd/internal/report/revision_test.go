@@ -42,7 +42,7 @@ func TestRevisionText(t *testing.T) {
 	}{
 		"a plan": {
 			reason: "what somebody has to look at comes first, what is up to date is only counted, and nobody is told that he has to do something about what is retained",
-			write:  func(w io.Writer) error { return WriteRevisionPlan(w, Style{}, NewRevisionPlanList(items, survey)) },
+			write:  func(w io.Writer) error { return WriteRevisionPlan(w, Style{}, NewRevisionPlanList(items, survey, "")) },
 			want: `
 VERSION   FORM     COUNT
 v1        Object   4
@@ -74,7 +74,7 @@ shop/g
 		},
 		"nothing": {
 			reason: "a namespace without revisions has no tables, and says so",
-			write:  func(w io.Writer) error { return WriteRevisionPlan(w, Style{}, NewRevisionPlanList(nil, nil)) },
+			write:  func(w io.Writer) error { return WriteRevisionPlan(w, Style{}, NewRevisionPlanList(nil, nil, "")) },
 			want:   "\n0 revisions: 0 up to date\n",
 		},
 		"a run": {
@@ -111,7 +111,7 @@ RESULT       NAMESPACE   OWNER                REASON     REVISION   NEW REVISION
 		},
 		"no status": {
 			reason: "silence would leave open whether anything was asked",
-			write:  func(w io.Writer) error { return WriteRevisionStatus(w, Style{}, NewRevisionPlanList(nil, nil)) },
+			write:  func(w io.Writer) error { return WriteRevisionStatus(w, Style{}, NewRevisionPlanList(nil, nil, "")) },
 			want:   "\nno upgrade is under way or to be begun\n",
 		},
 	}
@@ -174,7 +174,7 @@ func TestRevisionState(t *testing.T) {
 func reportOf(results []revision.Result) RevisionRunReport {
 	var items []*RevisionRun
 	for _, one := range results {
-		item := NewRevisionRun(one)
+		item := NewRevisionRun(one, "")
 		items = append(items, &item)
 	}
 	return NewRevisionRunReport(items)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -78,7 +77,7 @@ func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
 			mark, tone = "✗", bad
 		}
 		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.paint(tone, mark+" "+p.Reason+":"), p.Message)
-		if what := remedy.For(p.Item, s.Flags).Command; what != "" {
+		if what := p.Remedy; what != "" {
 			fmt.Fprintf(&text, "    → %s\n", what)
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
 // WriteRevisionRun writes which revisions were not upgraded and why, and counts of all. With
@@ -40,7 +38,7 @@ func WriteRevisionRun(w io.Writer, s Style, r RevisionRunReport) error {
 			mark, tone = "✗", bad
 		}
 		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.paint(tone, mark+" "+orDash(one.Reason)+":"), one.Message)
-		if what := remedy.For(*one.Item, s.Flags).Command; what != "" {
+		if what := one.Remedy; what != "" {
 			fmt.Fprintf(&text, "    → %s\n", what)
 		}
 	}

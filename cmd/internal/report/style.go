@@ -12,8 +12,6 @@ type Style struct {
 	Color bool
 	// Wide adds columns.
 	Wide bool
-	// Flags lead commands that are printed to the cluster, each after a space.
-	Flags string
 }
 
 // tone is the meaning of a colour.

@@ -13,7 +13,7 @@ import (
 
 // ask shows what would be done and returns an error unless the answer is yes.
 func ask(ctx context.Context, a *cli.App, s *session, items []revision.Item) error {
-	list := report.NewRevisionPlanList(items, nil)
+	list := report.NewRevisionPlanList(items, nil, a.ClusterFlags())
 	if err := report.WriteRevisionPlan(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), list); err != nil {
 		return err
 	}

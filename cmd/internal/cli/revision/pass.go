@@ -14,6 +14,7 @@ import (
 // report prints: a cluster has tens of thousands.
 type pass struct {
 	session *session
+	flags   string          // that lead commands in remedies to the cluster
 	rows    []*row          // of revisions that are not at the target, in order
 	others  revision.Counts // of those that are
 	counts  revision.Counts
@@ -32,8 +33,9 @@ type row struct {
 }
 
 func (p *pass) newRow(r revision.Result) *row {
-	one := &row{printed: report.NewRevisionRun(r), action: r.Action, phase: r.Phase}
+	one := &row{printed: report.NewRevisionRun(r, p.flags), action: r.Action, phase: r.Phase}
 	one.printed.Namespace, one.printed.Message = p.text(one.printed.Namespace), p.text(one.printed.Message)
+	one.printed.Remedy = p.text(one.printed.Remedy)
 	return one
 }
 

@@ -46,10 +46,10 @@ func planCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionPlanList(nil, nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionPlanList(nil, nil, ""), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.NewRevisionPlanList(nil, nil))
+	cli.ListOnFlagError(a, c, report.NewRevisionPlanList(nil, nil, ""))
 	c.Flags().SortFlags = false
 	o.selection.addTo(c)
 	o.policyFlags.addTo(c)
@@ -66,7 +66,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list := report.NewRevisionPlanList(items, survey)
+	list := report.NewRevisionPlanList(items, survey, o.ClusterFlags())
 	err = cli.WriteDocument(o.Streams.Out, o.output, list, list.Names(), func(w io.Writer) error {
 		return report.WriteRevisionPlan(w, o.Style(o.Streams.Out, o.output), list)
 	})

@@ -131,7 +131,7 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 			}
 		}
 	}
-	p := &pass{session: s}
+	p := &pass{session: s, flags: o.ClusterFlags()}
 	said := o.SayEnding(ctx)
 	steps.begin("rolling back", len(meant))
 	var results []revision.Result

@@ -123,7 +123,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &pass{session: s}
+	p := &pass{session: s, flags: o.ClusterFlags()}
 	var items []revision.Item // for a question, or in place of a run
 	p.survey, err = s.lookEach(ctx, func(i revision.Item) {
 		p.plan(i)
@@ -164,7 +164,7 @@ func (o *runOptions) sayDryRun(p *pass, items []revision.Item) error {
 	p.tally()
 	r := p.report()
 	err := cli.WriteDocument(o.Streams.Out, o.output, r, r.Names(), func(w io.Writer) error {
-		return report.WriteRevisionPlan(w, o.Style(o.Streams.Out, o.output), report.NewRevisionPlanList(items, nil))
+		return report.WriteRevisionPlan(w, o.Style(o.Streams.Out, o.output), report.NewRevisionPlanList(items, nil, o.ClusterFlags()))
 	})
 	if err != nil {
 		return err

@@ -41,10 +41,10 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionPlanList(nil, nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionPlanList(nil, nil, ""), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.NewRevisionPlanList(nil, nil))
+	cli.ListOnFlagError(a, c, report.NewRevisionPlanList(nil, nil, ""))
 	c.Flags().SortFlags = false
 	o.addTo(c)
 	o.retention.addTo(c, "an old revision")
@@ -61,7 +61,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list := report.NewRevisionPlanList(items, survey)
+	list := report.NewRevisionPlanList(items, survey, o.ClusterFlags())
 	list.Items = slices.DeleteFunc(list.Items, func(p report.RevisionPlan) bool { return !p.UnderWay() })
 	err = cli.WriteDocument(o.Streams.Out, o.output, list, list.Names(), func(w io.Writer) error {
 		return report.WriteRevisionStatus(w, o.Style(o.Streams.Out, o.output), list)

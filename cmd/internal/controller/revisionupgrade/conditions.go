@@ -34,8 +34,8 @@ func judge(r revision.Result) verdict {
 		v.ready = true
 	case r.Phase == revision.Failed:
 		v.stalled = true
-		if what := remedy.For(r.Item, ""); what.Somebody {
-			v.message += ". " + what.Manager
+		if what := remedy.For(r.Item, ""); what.UserAction {
+			v.message += ". " + what.Remedy
 		}
 	case r.Reason == revision.ReasonForbidden:
 		v.stalled = true

@@ -80,7 +80,7 @@ func (l *ledger) add(one *v1alpha1.ControllerRevisionUpgrade) {
 // rolledBack enters a revision that was rolled back: no trigger undoes that.
 func (l *ledger) rolledBack(namespace, name string) {
 	l.counts.Blocked++
-	l.failures = fail(l.failures, namespace, name, revision.ReasonRolledBack+": references were led back to it. "+remedy.Of[revision.ReasonRolledBack].Manager)
+	l.failures = fail(l.failures, namespace, name, revision.ReasonRolledBack+": references were led back to it. "+remedy.For(revision.Item{Reason: revision.ReasonRolledBack}, "").Remedy)
 }
 
 // keepsItsSource for a while, and not for good.

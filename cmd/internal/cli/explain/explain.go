@@ -1,0 +1,84 @@
+// Package explain has the command that explains reasons: `godwit explain`.
+package explain
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/reason"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+)
+
+type options struct {
+	*cli.App
+	output cli.Choice
+}
+
+// Command is `godwit explain`.
+func Command(a *cli.App) *cobra.Command {
+	o := &options{App: a, output: cli.Choice{Allowed: []string{"json", "yaml"}, Kind: "format"}}
+	c := &cobra.Command{
+		Use:   "explain [REASON...]",
+		Short: "Explain reasons: what each means, and what to do; asks no cluster",
+		Long: "Explain what a reason in the output of a command, in a condition or in an event means, and\n" +
+			"what to do. Without a REASON, list all reasons.\n\n" +
+			"Exit codes: 0 explained, 2 unknown reason.",
+		Example: "  # A reason of `" + a.Program + " crd plan` or of a condition\n  " + a.Program + " explain StoredVersionNotInSpec\n\n" +
+			"  # All reasons, for a script\n  " + a.Program + " explain -o json",
+		ValidArgsFunction: func(_ *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			return complete(given, toComplete), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args) },
+	}
+	o.output.AddTo(c, "output", "o", "output format: json or yaml (default: text)")
+	return c
+}
+
+// complete lists the reasons that begin with what was typed, in upper or lower case.
+func complete(given []string, toComplete string) []string {
+	return slices.DeleteFunc(reason.Names(), func(name string) bool {
+		return slices.Contains(given, name) || !strings.HasPrefix(strings.ToLower(name), strings.ToLower(toComplete))
+	})
+}
+
+func (o *options) run(args []string) error {
+	items, err := find(args)
+	if err != nil {
+		return cli.ListOnError(o.Streams.Out, cli.Output{Choice: o.output}, report.ReasonList(nil), err)
+	}
+	return cli.WriteDocument(o.Streams.Out, cli.Output{Choice: o.output}, report.ReasonList(items), nil, func(w io.Writer) error {
+		if len(args) == 0 {
+			return report.WriteReasonTable(w, items)
+		}
+		return report.WriteReasons(w, items)
+	})
+}
+
+// find explains the reasons, all of them by default.
+func find(names []string) ([]report.Reason, error) {
+	if len(names) == 0 {
+		names = reason.Names()
+	}
+	var all []report.Reason
+	for _, name := range names {
+		found := reason.Find(name)
+		if len(found) == 0 {
+			return nil, unknown(name)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func unknown(name string) error {
+	known := reason.Names()
+	p := &cli.Problem{Reason: report.ReasonNotFound, Message: "there is no reason " + name, Remedy: "list all reasons: godwit explain"}
+	if near := cli.Similar(name, known); len(near) > 0 {
+		p.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return p
+}

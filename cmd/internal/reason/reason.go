@@ -1,0 +1,97 @@
+// Package reason collects the documentation of all reasons, for the reference and for
+// `godwit explain`. A test compares it with the constants in the source: it fails where a
+// reason has no documentation, and where the documentation is of no reason.
+package reason
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+)
+
+// Subject is what reasons are about.
+type Subject string
+
+const (
+	// CRD is a plan or a run: blockers, warnings, and objects that are not listed.
+	CRD Subject = "CRD"
+	// Release is a CRD of the next release.
+	Release Subject = "Release"
+	// Migration is a CRDMigration.
+	Migration Subject = "CRDMigration"
+	// Revision is a ControllerRevision, or the ControllerRevisionUpgrade that names it.
+	Revision Subject = "ControllerRevision"
+	// Trigger is a ControllerRevisionUpgradeTrigger.
+	Trigger Subject = "ControllerRevisionUpgradeTrigger"
+	// Marker is a marker in the source of an operator.
+	Marker Subject = "Marker"
+	// Command is a command line.
+	Command Subject = "Command"
+)
+
+// Group is the documentation of the reasons of one subject.
+type Group struct {
+	Subject Subject
+	// Where says in which commands and objects the reasons are found.
+	Where string
+	Docs  []remedy.ReasonDoc
+	// packages declare the constants, as folders of the repository.
+	packages []string
+}
+
+// Groups are all groups, in the order in which they are shown.
+func Groups() []Group {
+	return []Group{
+		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"crdmigrator"}},
+		{Release, "godwit crd check", remedy.Checks, []string{"crdmigrator"}},
+		{Migration, "conditions and events of a CRDMigration", withSigns(remedy.Migrations), []string{"api/v1alpha1", "crdmigrator"}},
+		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", remedy.Revisions, []string{"revision"}},
+		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},
+		{Marker, "godwit lint markers", remedy.Markers, []string{"crdmigrator/markers"}},
+		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
+	}
+}
+
+// withSigns adds what the controller shows for each reason: it is asked, so that the
+// documentation is never of another release than the code.
+func withSigns(table []remedy.ReasonDoc) []remedy.ReasonDoc {
+	all := slices.Clone(table)
+	for i := range all {
+		for _, s := range crdmigration.Signs() {
+			if s.Reason == all[i].Reason {
+				all[i].Signs = append(all[i].Signs, remedy.Sign{Condition: s.Condition, EventType: s.EventType})
+			}
+		}
+	}
+	return all
+}
+
+// Find lists the documentation of a reason, which may be one of several subjects, without
+// regard to upper and lower case.
+func Find(name string) []report.Reason {
+	var found []report.Reason
+	for _, g := range Groups() {
+		for _, d := range g.Docs {
+			if strings.EqualFold(d.Reason, name) {
+				found = append(found, report.NewReason(string(g.Subject), g.Where, d))
+			}
+		}
+	}
+	return found
+}
+
+// Names are all reasons, each once, in order.
+func Names() []string {
+	var all []string
+	for _, g := range Groups() {
+		for _, d := range g.Docs {
+			all = append(all, d.Reason)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

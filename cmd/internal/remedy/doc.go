@@ -1,0 +1,46 @@
+// Package remedy documents reasons: what each means, how it shows in conditions and
+// events, and what to do. The reference, `godwit explain`, the conditions and the reports
+// of the commands all say what stands here.
+//
+// Each package that declares reasons has a table of [ReasonDoc]. Those of the libraries
+// are here, since a library prints no command; package reason collects all tables.
+//
+// Read doc.go, then crd.go, check.go, migration.go, marker.go and revision.go, the tables;
+// command.go names the objects in a remedy.
+package remedy
+
+import "slices"
+
+// ReasonDoc documents a reason.
+type ReasonDoc struct {
+	Reason string
+	// Meaning is a sentence, or several.
+	Meaning string
+	// Remedy is what to do, as sentences in the imperative, for a reader of a status or of
+	// the reference.
+	Remedy string
+	// Command is the same in short for a user who runs a command, as a part of a sentence.
+	// It is empty where the message says all of it.
+	Command string
+	// UserAction means that waiting does not help.
+	UserAction bool
+	// Signs are how the reason shows in a status, in each case.
+	Signs []Sign
+}
+
+// Sign is how a reason shows in the status of an object.
+type Sign struct {
+	// Condition that is True; empty for none.
+	Condition string
+	// EventType is Normal or Warning; empty where there is no event.
+	EventType string
+}
+
+// Lookup finds the documentation of a reason in a table.
+func Lookup(table []ReasonDoc, reason string) (ReasonDoc, bool) {
+	at := slices.IndexFunc(table, func(d ReasonDoc) bool { return d.Reason == reason })
+	if at < 0 {
+		return ReasonDoc{Reason: reason}, false
+	}
+	return table[at], true
+}

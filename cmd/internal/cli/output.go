@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -8,6 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
@@ -43,13 +48,59 @@ func (c *Choice) AddTo(command *cobra.Command, name, shorthand, usage string) {
 	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.Allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Output is -o of the commands that print lists.
-type Output struct{ Choice }
+// Output is -o. Commands write tables, package report writes JSON and YAML, and kubectl's own
+// printers write templates.
+type Output struct {
+	Choice
+	template printers.ResourcePrinter // nil for all other formats
+}
 
-// AddTo registers the flag.
+// templateFormats are those of kubectl that take a template of JSON.
+var templateFormats = []string{"jsonpath=TEMPLATE", "jsonpath-file=FILE", "go-template=TEMPLATE", "go-template-file=FILE"}
+
+// AddTo registers the flag for a command that prints a table.
 func (f *Output) AddTo(command *cobra.Command) {
-	f.Choice = Choice{Allowed: []string{"json", "yaml", "wide", "name"}, Kind: "format"}
-	f.Choice.AddTo(command, "output", "o", "output format: json, yaml, wide or name (default: a table)")
+	f.add(command, "a table", "json", "yaml", "wide", "name")
+}
+
+// AddDataTo registers the flag for a command that prints text for people and has no table.
+func (f *Output) AddDataTo(command *cobra.Command) { f.add(command, "text", "json", "yaml") }
+
+func (f *Output) add(command *cobra.Command, otherwise string, formats ...string) {
+	f.Choice = Choice{Allowed: formats, Kind: "format"}
+	command.Flags().VarP(f, "output", "o", "output format: "+strings.Join(f.formats(), ", ")+" (default: "+otherwise+")")
+	_ = command.RegisterFlagCompletionFunc("output", f.complete)
+}
+
+// formats are all values of the flag.
+func (f *Output) formats() []string { return slices.Concat(f.Allowed, templateFormats) }
+
+// complete ends a format that takes a template at the equals sign.
+func (f *Output) complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	all := slices.Clone(f.Allowed)
+	for _, t := range templateFormats {
+		name, _, _ := strings.Cut(t, "=")
+		all = append(all, name+"=")
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// Set implements pflag.Value. A template that can't be parsed is an error of the command
+// line, before the command does anything.
+func (f *Output) Set(value string) error {
+	if slices.Contains(f.Allowed, value) {
+		f.Value, f.template = value, nil
+		return nil
+	}
+	template, err := genericclioptions.NewKubeTemplatePrintFlags().ToPrinter(value)
+	switch {
+	case genericclioptions.IsNoCompatiblePrinterError(err):
+		return fmt.Errorf("choose one of %s", strings.Join(f.formats(), ", "))
+	case err != nil:
+		return errors.New(OneLine(err))
+	}
+	f.Value, f.template = value, template
+	return nil
 }
 
 // machine: the reader is a program, and gets a list in every case.
@@ -63,12 +114,14 @@ func Write[T report.Item](w io.Writer, f Output, list report.List[T], people fun
 // WriteDocument prints whatever programs are to get; names are of its items.
 func WriteDocument(w io.Writer, f Output, document any, names []string, people func(io.Writer) error) error {
 	var err error
-	switch f.Value {
-	case "json":
+	switch {
+	case f.template != nil:
+		err = writeTemplate(w, f.template, document)
+	case f.Value == "json":
 		err = report.Encode(w, document)
-	case "yaml":
+	case f.Value == "yaml":
 		err = report.EncodeYAML(w, document)
-	case "name":
+	case f.Value == "name":
 		err = report.Names(w, names)
 	default:
 		err = people(w)
@@ -77,6 +130,19 @@ func WriteDocument(w io.Writer, f Output, document any, names []string, people f
 		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
+}
+
+// writeTemplate has a template read the document as programs get it.
+func writeTemplate(w io.Writer, template printers.ResourcePrinter, document any) error {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	object := map[string]any{}
+	if err := json.Unmarshal(text, &object); err != nil { // of apimachinery, which keeps whole numbers whole
+		return err
+	}
+	return template.PrintObj(&unstructured.Unstructured{Object: object}, w)
 }
 
 // ListOnError prints an empty list for programs when a command failed before

@@ -15,12 +15,12 @@ import (
 
 type options struct {
 	*cli.App
-	output cli.Choice
+	output cli.Output
 }
 
 // Command is `godwit explain`.
 func Command(a *cli.App) *cobra.Command {
-	o := &options{App: a, output: cli.Choice{Allowed: []string{"json", "yaml"}, Kind: "format"}}
+	o := &options{App: a}
 	c := &cobra.Command{
 		Use:   "explain [REASON...]",
 		Short: "Explain reasons: what each means, and what to do; asks no cluster",
@@ -34,7 +34,7 @@ func Command(a *cli.App) *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return o.run(args) },
 	}
-	o.output.AddTo(c, "output", "o", "output format: json or yaml (default: text)")
+	o.output.AddDataTo(c)
 	return c
 }
 
@@ -48,9 +48,9 @@ func complete(given []string, toComplete string) []string {
 func (o *options) run(args []string) error {
 	items, err := find(args)
 	if err != nil {
-		return cli.ListOnError(o.Streams.Out, cli.Output{Choice: o.output}, report.ReasonList(nil), err)
+		return cli.ListOnError(o.Streams.Out, o.output, report.ReasonList(nil), err)
 	}
-	return cli.WriteDocument(o.Streams.Out, cli.Output{Choice: o.output}, report.ReasonList(items), nil, func(w io.Writer) error {
+	return cli.WriteDocument(o.Streams.Out, o.output, report.ReasonList(items), nil, func(w io.Writer) error {
 		if len(args) == 0 {
 			return report.WriteReasonTable(w, items)
 		}

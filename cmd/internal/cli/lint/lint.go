@@ -2,7 +2,7 @@
 package lint
 
 import (
-	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,11 +25,11 @@ func Command(a *cli.App) *cobra.Command {
 
 type lintOptions struct {
 	markers markers.Options
-	output  cli.Choice
+	output  cli.Output
 }
 
 func markersCommand(a *cli.App) *cobra.Command {
-	o := &lintOptions{output: cli.Choice{Allowed: []string{"json", "yaml"}, Kind: "format"}}
+	o := &lintOptions{}
 	c := &cobra.Command{
 		Use:   "markers FOLDER...",
 		Short: "Check that every root type says whether its objects are migrated",
@@ -58,7 +58,7 @@ func markersCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				findings, err = markers.Check(o.markers, args...)
 			}
-			return sayFindings(a, o.output.Value, findings, err)
+			return sayFindings(a, o.output, findings, err)
 		},
 	}
 	flags := c.Flags()
@@ -68,27 +68,20 @@ func markersCommand(a *cli.App) *cobra.Command {
 	for _, flag := range []string{"label", "exclude-marker"} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
-	o.output.AddTo(c, "output", "o", "output format: json or yaml (default: a line for each finding)")
+	o.output.AddDataTo(c)
 	return c
 }
 
 // sayFindings prints a list for programs also when there was an error.
-func sayFindings(a *cli.App, format string, findings []markers.Finding, failed error) error {
-	list, out := report.MarkerFindingList(findings), a.Streams.Out
-	var err error
-	switch format {
-	case "json":
-		err = report.Encode(out, list)
-	case "yaml":
-		err = report.EncodeYAML(out, list)
-	default:
-		err = report.WriteFindings(out, findings)
-	}
+func sayFindings(a *cli.App, f cli.Output, findings []markers.Finding, failed error) error {
+	err := cli.WriteDocument(a.Streams.Out, f, report.MarkerFindingList(findings), nil, func(w io.Writer) error {
+		return report.WriteFindings(w, findings)
+	})
 	switch {
 	case failed != nil:
 		return failed
 	case err != nil:
-		return fmt.Errorf("write the output: %w", err)
+		return err
 	case len(findings) > 0:
 		return cli.Exit(cli.Pending)
 	}

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // create is the stage that makes the replacement of each source, and what a restore looks up
@@ -36,7 +37,7 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	if u.source == nil {
 		return c.withoutSource(ctx, s, u)
 	}
-	if allowed, err := c.afterRollback(ctx, u); err != nil || !allowed {
+	if allowed, err := c.afterRollback(ctx, s, u); err != nil || !allowed {
 		return err
 	}
 	d := decide(facts{family: c.family, policy: u.policy, crds: s.crds, revision: u.source,
@@ -92,12 +93,18 @@ func waiting(d decision) Phase {
 
 // afterRollback reports whether an upgrade may continue with a source that was rolled back.
 // Only a request with AfterRollback may; it removes the annotation before any other write.
-func (c *create) afterRollback(ctx context.Context, u *upgrade) (bool, error) {
+func (c *create) afterRollback(ctx context.Context, s *snapshot, u *upgrade) (bool, error) {
 	at := rolledBack(u.source)
 	switch {
 	case at.IsZero():
 		return true, nil
 	case !u.request.AfterRollback:
+		if left := reference.Explicit(s.Of(s.replacementOf(u.source))); len(left) > 0 {
+			u.result.RolledBack = at
+			u.result.Item = u.result.rollbackPending(left)
+			u.result.Phase = Held
+			return false, nil
+		}
 		u.setStatus(RolledBack, ReasonRolledBack, rolledBackMessage(at))
 		return false, nil
 	}

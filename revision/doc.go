@@ -28,6 +28,7 @@
 //	Succeeded      a late reference that can't be written create the old revision again   Held
 //	any            Request.Rollback                       rolled-back-at on the source    Created
 //	Created        of a rollback: references to the new   repoint to the source           RolledBack
+//	Created        of a rollback: an object runs          -                               Pending, RollbackPending
 //	RolledBack     retention of the new revision is over  delete the new revision         RolledBack
 //	RolledBack     Request.AfterRollback                  clear rolled-back-at            Created
 //	any            the API server refuses for good        -                               Failed

@@ -93,6 +93,9 @@ const (
 	// ReasonRolledBack: references were repointed to the revision by a rollback, and no
 	// trigger upgrades it again.
 	ReasonRolledBack = "RolledBack"
+	// ReasonRollbackPending means that a rollback to the revision was asked for, and that
+	// references still name the new revision. No trigger upgrades it again.
+	ReasonRollbackPending = "RollbackPending"
 	// ReasonNoController means that it has no controller, so that its replacement would have none.
 	ReasonNoController = "NoController"
 	// ReasonOwnerGone means that its controller is deleted: both revisions will be garbage-collected.
@@ -349,6 +352,14 @@ func (i Item) upgradeOrRedo() Item {
 		i.Reason = ReasonRolledBack
 		i.Message = "it was rolled back at " + i.RolledBack.UTC().Format(time.RFC3339) + ": a run that is asked for upgrades it again, a trigger does not"
 	}
+	return i
+}
+
+// rollbackPending is an upgrade whose rollback has not ended: references still name the new
+// revision.
+func (i Item) rollbackPending(left []reference.Reference) Item {
+	i.Action, i.Reason = Upgrade, ReasonRollbackPending
+	i.Message = "a rollback to it was asked for at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + describe(left)
 	return i
 }
 

@@ -175,14 +175,16 @@ func (sc *scanner) missing() []Item {
 
 func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
 
-// rolledBackItem is an item of a source that was rolled back. Where references to the
-// replacement are left, the rollback was interrupted.
+// rolledBackItem is an item of a source that has the annotation of a rollback. Where
+// references to the replacement are left, the rollback waits for an object that runs, or was
+// interrupted.
 func (sc *scanner) rolledBackItem(i Item) Item {
+	left := reference.Explicit(sc.found.Of(i.Replacement))
 	switch {
 	case !sc.seen[i.Replacement]:
 		i.Replacement = ""
-	case i.Action == Unreferenced && len(reference.Explicit(sc.found.Of(i.Replacement))) > 0:
-		return i.upgradeOrRedo()
+	case len(left) > 0 && i.Action != Blocked:
+		return i.rollbackPending(left)
 	}
 	return i
 }

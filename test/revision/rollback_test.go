@@ -149,13 +149,40 @@ func TestRolledBackStaysSo(t *testing.T) {
 	}
 }
 
+// TestPendingRollbackIsNotCalledRolledBack: while an object runs, a rollback writes the old
+// revision and nothing else. References that still name the new revision are not rolled back,
+// whoever asks.
+func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
+	c := upgraded(t)
+	c.setRunning("app", true)
+	c.mustEnd(back, revision.Pending, revision.ReasonRunning)
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RollbackPending")
+	for _, want := range []string{c.clock.Now().Format(time.RFC3339), "Workload app refers to app-preset-v2 at /spec/preset/revision"} {
+		if !strings.Contains(i.Message, want) {
+			t.Errorf("%q does not say %q", i.Message, want)
+		}
+	}
+	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.Held, "RollbackPending") // as an upgrade does that a trigger made
+	if r.Replacement != "app-preset-v2" || !strings.Contains(r.Message, "Workload app refers to app-preset-v2") {
+		t.Errorf("it does not say what names which revision: %+v", r)
+	}
+	c.mustRefer("app", both("app-preset-v2"))
+
+	c.setRunning("app", false)
+	c.status("app", map[string]string{"status.preset": "app-preset"}) // one of two references is back
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RollbackPending")
+	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained) // which is the remedy
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RolledBack")
+	c.mustRefer("app", both("app-preset"))
+}
+
 // TestInterruptedRollbackIsEndedByARun that somebody asks for: it leads forward again, and
 // the source goes after its retention.
 func TestInterruptedRollbackIsEndedByARun(t *testing.T) {
 	c := upgraded(t)
 	c.pass(shared.Config(), 1, revision.Policy{}, back)
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RolledBack")
-	if !strings.Contains(i.Message, "rolled back") {
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RollbackPending")
+	if !strings.Contains(i.Message, "rollback") {
 		t.Errorf("%q", i.Message)
 	}
 	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)

@@ -41,6 +41,9 @@ func commands(i revision.Item, flags string) []string {
 	if i.Reason == revision.ReasonUnknownVersion {
 		all = append(all, repoint(i.References, flags)...)
 	}
+	if i.Reason == revision.ReasonRollbackPending {
+		all = append(all, fmt.Sprintf("godwit revision rollback %s -n %s%s", i.Name, i.Namespace, flags))
+	}
 	return all
 }
 

@@ -82,6 +82,8 @@ func stateOf(r revision.Result) RevisionState {
 	switch {
 	case r.Reason == revision.ReasonRetained:
 		return StateRetained
+	case r.Reason == revision.ReasonRollbackPending:
+		return StateDeferred
 	case r.Reason == revision.ReasonRolledBack && r.Phase == "":
 		return StateRolledBack
 	case Waits(r): // a rollback

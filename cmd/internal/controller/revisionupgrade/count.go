@@ -60,7 +60,7 @@ func (l *ledger) add(one *v1alpha1.ControllerRevisionUpgrade) {
 		c.Succeeded++
 	case phase == revision.Skipped: // it is gone, or somebody else has done it
 	case phase == revision.RolledBack:
-		l.rolledBack(one.Namespace, one.Spec.TargetName)
+		l.rolledBack(one.Namespace, one.Spec.TargetName, "")
 	case phase == revision.Held:
 		c.Held++
 	case phase == revision.Failed:
@@ -77,9 +77,15 @@ func (l *ledger) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	}
 }
 
-// rolledBack enters a revision that was rolled back: no trigger undoes that.
-func (l *ledger) rolledBack(namespace, name string) {
+// rolledBack enters a revision that was rolled back, or whose rollback is pending: no trigger
+// undoes that.
+func (l *ledger) rolledBack(namespace, name, pending string) {
 	l.counts.Blocked++
+	if pending != "" {
+		again := remedy.For(revision.Item{Namespace: namespace, Name: name, Reason: revision.ReasonRollbackPending}, "")
+		l.failures = fail(l.failures, namespace, name, revision.ReasonRollbackPending+": "+pending+". "+again.Remedy)
+		return
+	}
 	l.failures = fail(l.failures, namespace, name, revision.ReasonRolledBack+": references were led back to it. "+remedy.For(revision.Item{Reason: revision.ReasonRolledBack}, "").Remedy)
 }
 

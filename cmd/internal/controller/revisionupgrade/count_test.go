@@ -3,9 +3,26 @@ package revisionupgrade
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
 )
+
+// TestPendingRollbackIsNoRollback: a trigger says of a rollback that has not ended what it
+// waits for, and how to end it.
+func TestPendingRollbackIsNoRollback(t *testing.T) {
+	i := revision.Item{Namespace: "shop", Name: "old", RolledBack: time.Unix(1, 0), Reason: revision.ReasonRollbackPending, Message: "VirtualMachine web refers to new"}
+	l := ledger{}
+	l.rolledBack("shop", "old", wantedFor(i).pending)
+	if l.counts.Blocked != 1 || len(l.failures) != 1 {
+		t.Fatalf("%+v", l)
+	}
+	want := "RollbackPending: VirtualMachine web refers to new. Stop the virtual machine if it runs, and run the rollback again: godwit revision rollback old -n shop"
+	if got := l.failures[0].Reason; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 // TestUpgradingNamesItsLimits: whoever waits for thousands of upgrades learns what bounds
 // them, by how much, and which key changes that.

@@ -44,6 +44,15 @@ type wanted struct {
 	uid             types.UID
 	retained        bool // only the end of an upgrade is left
 	rolledBack      bool
+	pending         string // why a rollback has not ended; empty where it has
+}
+
+func wantedFor(i revision.Item) wanted {
+	w := wanted{namespace: i.Namespace, name: i.Name, uid: i.UID, retained: i.Reason == revision.ReasonRetained, rolledBack: !i.RolledBack.IsZero()}
+	if i.Reason == revision.ReasonRollbackPending {
+		w.pending = i.Message
+	}
+	return w
 }
 
 // foreign tells whether something is to be waited for of which no event tells.
@@ -71,7 +80,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 			asked = t.Clock.Now()
 		}
 		if f.add(i) && upgrades(spec.Mode) {
-			f.wanted = append(f.wanted, wanted{i.Namespace, i.Name, i.UID, i.Reason == revision.ReasonRetained, !i.RolledBack.IsZero()})
+			f.wanted = append(f.wanted, wantedFor(i))
 		}
 		return nil
 	}
@@ -221,7 +230,7 @@ func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	}
 	switch {
 	case there == nil && i.rolledBack:
-		f.others.rolledBack(i.namespace, i.name)
+		f.others.rolledBack(i.namespace, i.name, i.pending)
 		return nil
 	case there == nil:
 		return t.create(ctx, upgradeFor(trigger, i), f)

@@ -87,15 +87,16 @@ func (p *pass) namespaces() []string {
 	return all
 }
 
-// runCode: what failed was not written to, so that a run that did nothing
-// else was refused. What is kept for good, as asked for, is not pending. A reference that
-// names what is gone never is the end of a run, whatever else was done.
+// runCode is Refused where nothing was written. What is kept for good, as asked for, is not
+// pending. A reference that names what is gone never is the end of a run, whatever else was
+// done.
 func runCode(c revision.Counts, rows []*row) cli.Code {
 	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.Held > 0
 	pending := c.Pending+c.Deferred+c.Held > 0
 	partial := c.Blocked+c.Failed > 0 && done
 	for _, one := range rows {
 		pending = pending || one.phase == revision.Retained && one.printed.RetainedUntil != nil
+		partial = partial || one.phase == revision.Failed && one.begun
 		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling}, one.printed.Reason)
 	}
 	switch {

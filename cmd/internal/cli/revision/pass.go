@@ -30,10 +30,11 @@ type row struct {
 	printed report.RevisionRun
 	action  revision.Action
 	phase   revision.Phase
+	begun   bool // an upgrade has created the new revision, a rollback has marked the old one
 }
 
 func (p *pass) newRow(r revision.Result) *row {
-	one := &row{printed: report.NewRevisionRun(r, p.flags), action: r.Action, phase: r.Phase}
+	one := &row{printed: report.NewRevisionRun(r, p.flags), action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
 	one.printed.Namespace, one.printed.Message = p.text(one.printed.Namespace), p.text(one.printed.Message)
 	one.printed.Remedy = p.text(one.printed.Remedy)
 	return one

@@ -45,23 +45,28 @@ func TestRevisionRunCode(t *testing.T) {
 	dangling := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonDangling}}
 	unanswered := revision.Result{Phase: revision.Pending, Item: revision.Item{Reason: revision.ReasonUnanswered}}
 	forbidden := revision.Result{Phase: revision.Analyzing, Item: revision.Item{Reason: revision.ReasonForbidden}}
+	denied := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonRefused}}
+	made := denied
+	made.ReplacementUID = "5d0c2cf4"
 	cases := map[string]struct {
 		counts  revision.Counts
 		results []revision.Result
 		want    cli.Code
 	}{
-		"nothing to do":               {revision.Counts{UpToDate: 3}, nil, cli.OK},
-		"all gone":                    {revision.Counts{Succeeded: 3}, nil, cli.OK},
-		"kept for good":               {revision.Counts{Retained: 1}, []revision.Result{kept}, cli.OK},
-		"kept for a while":            {revision.Counts{Retained: 1}, []revision.Result{waits}, cli.Pending},
-		"a machine runs":              {revision.Counts{Succeeded: 1, Deferred: 1}, nil, cli.Pending},
-		"nothing but what is blocked": {revision.Counts{UpToDate: 1, Blocked: 1}, nil, cli.Refused},
-		"nothing but what failed":     {revision.Counts{Failed: 1}, nil, cli.Refused},
-		"others were upgraded":        {revision.Counts{Retained: 1, Blocked: 1}, []revision.Result{waits}, cli.Partial},
-		"a reference dangles":         {revision.Counts{Failed: 1}, []revision.Result{dangling}, cli.Partial},
-		"all are rolled back":         {revision.Counts{RolledBack: 2}, nil, cli.OK},
-		"the server did not answer":   {revision.Counts{Pending: 1}, []revision.Result{unanswered}, cli.Partial},
-		"a permission is missing":     {revision.Counts{Pending: 1}, []revision.Result{forbidden}, cli.Partial},
+		"nothing to do":                           {revision.Counts{UpToDate: 3}, nil, cli.OK},
+		"all gone":                                {revision.Counts{Succeeded: 3}, nil, cli.OK},
+		"kept for good":                           {revision.Counts{Retained: 1}, []revision.Result{kept}, cli.OK},
+		"kept for a while":                        {revision.Counts{Retained: 1}, []revision.Result{waits}, cli.Pending},
+		"a machine runs":                          {revision.Counts{Succeeded: 1, Deferred: 1}, nil, cli.Pending},
+		"nothing but what is blocked":             {revision.Counts{UpToDate: 1, Blocked: 1}, nil, cli.Refused},
+		"nothing but what failed":                 {revision.Counts{Failed: 1}, nil, cli.Refused},
+		"refused before any write":                {revision.Counts{Failed: 1}, []revision.Result{denied}, cli.Refused},
+		"refused after the new revision was made": {revision.Counts{Failed: 1}, []revision.Result{made}, cli.Partial},
+		"others were upgraded":                    {revision.Counts{Retained: 1, Blocked: 1}, []revision.Result{waits}, cli.Partial},
+		"a reference dangles":                     {revision.Counts{Failed: 1}, []revision.Result{dangling}, cli.Partial},
+		"all are rolled back":                     {revision.Counts{RolledBack: 2}, nil, cli.OK},
+		"the server did not answer":               {revision.Counts{Pending: 1}, []revision.Result{unanswered}, cli.Partial},
+		"a permission is missing":                 {revision.Counts{Pending: 1}, []revision.Result{forbidden}, cli.Partial},
 	}
 	for name, tc := range cases {
 		var rows []*row

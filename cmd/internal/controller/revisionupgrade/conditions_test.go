@@ -106,6 +106,19 @@ func TestWishIsAboutWhatWasFound(t *testing.T) {
 	}
 }
 
+// TestNextLookWithASkewedClock: the retention ends by the API server's clock. A node whose
+// clock is ahead does not scan each second until then.
+func TestNextLookWithASkewedClock(t *testing.T) {
+	server := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := revision.Result{Phase: revision.Retained, Item: revision.Item{Reason: revision.ReasonRetained, Until: server.Add(2 * time.Minute)}}
+	if got := nextLook(r, server.Add(5*time.Minute), later); got != later {
+		t.Errorf("the node is 5 min ahead, and it looks again after %v, want %v", got, later)
+	}
+	if got := nextLook(r, server, later); got != 2*time.Minute+time.Second {
+		t.Errorf("it looks again after %v, want the end of the retention", got)
+	}
+}
+
 func TestWhenToLookAgain(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(p revision.Phase, reason string, until time.Time) revision.Result {
@@ -115,8 +128,8 @@ func TestWhenToLookAgain(t *testing.T) {
 		result revision.Result
 		want   time.Duration
 	}{
-		"kept for a while":             {at(revision.Retained, revision.ReasonRetained, now.Add(time.Hour)), time.Hour},
-		"kept until a moment ago":      {at(revision.Retained, revision.ReasonRetained, now.Add(-time.Minute)), time.Second},
+		"kept for a while":             {at(revision.Retained, revision.ReasonRetained, now.Add(time.Hour)), time.Hour + time.Second},
+		"kept until a moment ago":      {at(revision.Retained, revision.ReasonRetained, now.Add(-time.Minute)), later},
 		"kept for good":                {at(revision.Retained, revision.ReasonKept, time.Time{}), rare},
 		"its owner is being copied":    {at(revision.Retained, revision.ReasonReferrerNotReady, now.Add(-time.Minute)), later},
 		"it could not be removed":      {at(revision.Retained, revision.ReasonUnanswered, now.Add(-time.Minute)), soon},

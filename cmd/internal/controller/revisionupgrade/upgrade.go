@@ -382,6 +382,9 @@ const (
 	rare  = 10 * time.Minute // somebody is to repair something
 )
 
+// dateResolution is that of the Date header, by which the API server's clock is read.
+const dateResolution = time.Second
+
 // nextLook is when to look at an upgrade the next time; zero is never. What waits for others
 // is looked at with patience, so that looking takes a tenth of the time at most.
 func nextLook(r revision.Result, now time.Time, patience time.Duration) time.Duration {
@@ -395,7 +398,10 @@ func nextLook(r revision.Result, now time.Time, patience time.Duration) time.Dur
 	case r.Reason == revision.ReasonDangling:
 		return later // the virtual machine may stop
 	case r.Reason == revision.ReasonRetained:
-		return max(r.Until.Sub(now), time.Second)
+		if left := r.Until.Sub(now); left > 0 {
+			return left + dateResolution
+		}
+		return patience // this clock is ahead of the API server's, by which the retention counts
 	case r.Phase == revision.RolledBack && !r.Until.IsZero():
 		return patience // what keeps its new revision is to go
 	case r.Phase.Ended():

@@ -45,6 +45,7 @@ type wanted struct {
 	retained        bool // only the end of an upgrade is left
 	rolledBack      bool
 	pending         string // why a rollback has not ended; empty where it has
+	outlived        *v1alpha1.ControllerRevisionUpgrade
 }
 
 func wantedFor(i revision.Item) wanted {
@@ -191,8 +192,12 @@ func fail(all []godwit.Failure, namespace, name, reason string) []godwit.Failure
 }
 
 // makeAll makes an upgrade for each revision that needs one and has none. The status says
-// before the first of them what was found, and from time to time how far it is.
+// before the first of them what was found, and from time to time how far it is. Where none is
+// missing, it says nothing.
 func (t *Triggers) makeAll(ctx context.Context, w *statusWriter, f *finding) error {
+	if err := t.keepMissing(ctx, w.trigger, f); err != nil {
+		return err
+	}
 	var said time.Time
 	for ; len(f.wanted) > 0; f.wanted = f.wanted[1:] {
 		if t.Clock.Since(said) >= countEvery {
@@ -205,6 +210,31 @@ func (t *Triggers) makeAll(ctx context.Context, w *statusWriter, f *finding) err
 			return err
 		}
 	}
+	return nil
+}
+
+// keepMissing leaves in wanted the revisions whose upgrade is missing or is to be made again.
+// The others are counted.
+func (t *Triggers) keepMissing(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding) error {
+	missing := f.wanted[:0]
+	for _, i := range f.wanted {
+		there, err := t.upgradeOf(ctx, i, f)
+		if err != nil {
+			return err
+		}
+		switch {
+		case there == nil && i.rolledBack:
+			f.others.rolledBack(i.namespace, i.name, i.pending)
+		case there == nil:
+			missing = append(missing, i)
+		case !i.retained && !i.rolledBack && outlived(there):
+			i.outlived = there
+			missing = append(missing, i)
+		case there.Labels[TriggerLabel] != string(trigger.UID):
+			f.others.add(there)
+		}
+	}
+	f.wanted = missing
 	return nil
 }
 
@@ -222,25 +252,14 @@ func (t *Triggers) say(ctx context.Context, w *statusWriter, f *finding, first b
 	return w.write(ctx, t.upgrading(w.trigger.Spec))
 }
 
-// make makes an upgrade, unless the revision has one, or was rolled back.
+// make makes an upgrade. One that came to its end is deleted first, and the next scan makes
+// another.
 func (t *Triggers) make(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i wanted, f *finding) error {
-	there, err := t.upgradeOf(ctx, i, f)
-	if err != nil {
-		return err
-	}
-	switch {
-	case there == nil && i.rolledBack:
-		f.others.rolledBack(i.namespace, i.name, i.pending)
-		return nil
-	case there == nil:
+	if i.outlived == nil {
 		return t.create(ctx, upgradeFor(trigger, i), f)
-	case !i.retained && !i.rolledBack && outlived(there):
-		f.unseen++
-		return client.IgnoreNotFound(t.Client.Delete(ctx, there, client.Preconditions{UID: &there.UID})) // the next scan makes another
-	case there.Labels[TriggerLabel] != string(trigger.UID):
-		f.others.add(there)
 	}
-	return nil
+	f.unseen++
+	return client.IgnoreNotFound(t.Client.Delete(ctx, i.outlived, client.Preconditions{UID: &i.outlived.UID}))
 }
 
 // upgradeOf finds the upgrade of a revision by what it is about, whatever it is called: a

@@ -3,8 +3,19 @@ package revisionupgrade
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
 )
 
 // TestNameOfAnUpgrade is one that the API server takes, however long the revision's
@@ -22,5 +33,41 @@ func TestNameOfAnUpgrade(t *testing.T) {
 		if why := validation.IsDNS1123Subdomain(got); len(why) > 0 || !strings.HasSuffix(got, "-5d0c2cf4") {
 			t.Errorf("%s: %v", got, why)
 		}
+	}
+}
+
+// TestScanOfASettledTriggerChangesNoCondition: what a scan finds has an upgrade already, or was
+// rolled back. There is nothing to make, and nothing to say before.
+func TestScanOfASettledTriggerChangesNoCondition(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "trigger"}}
+	trigger.Status.Counts = &v1alpha1.RevisionCounts{Discovered: 2, Succeeded: 1, Blocked: 1}
+	setConditions(&trigger.Status.Conditions, 0, verdict{ready: true, reason: ReasonSourcesKept, message: "kept"})
+	there := upgradeFor(trigger, wanted{namespace: "shop", name: "old", uid: "5d0c2cf4"})
+	there.Status.Phase = v1alpha1.UpgradePhase(revision.Retained)
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(trigger, there).WithStatusSubresource(trigger).Build()
+	said := events.NewFakeRecorder(10)
+	triggers := &Triggers{Client: c, Reader: c, Recorder: said, Clock: testingclock.NewFakePassiveClock(time.Unix(1, 0))}
+	for range 2 {
+		now := &v1alpha1.ControllerRevisionUpgradeTrigger{}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(trigger), now); err != nil {
+			t.Fatal(err)
+		}
+		before := now.DeepCopy()
+		f := &finding{wanted: []wanted{{namespace: "shop", name: "back", rolledBack: true}, {namespace: "shop", name: "old", uid: "5d0c2cf4", retained: true}}}
+		if err := triggers.makeAll(t.Context(), &statusWriter{Triggers: triggers, trigger: now, written: before}, f); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before.Status, now.Status); diff != "" || f.unseen != 0 || f.others.counts.Blocked != 1 {
+			t.Errorf("it made or said something: %+v (-before +after):\n%s", f, diff)
+		}
+	}
+	select {
+	case e := <-said.Events:
+		t.Errorf("an event: %s", e)
+	default:
 	}
 }

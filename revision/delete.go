@@ -22,6 +22,10 @@ import (
 // between.
 const MaxScanAge = 5 * time.Second
 
+// maxIdleScans is how many scans in a row may pass without a deletion. A pass that waited for
+// its turn without end would keep all other upgrades of the namespace from being reported.
+const maxIdleScans = 3
+
 // maxLastReferrers bounds the live reads before one deletion. Where more objects name the
 // target, a scan that is seconds old has all of them.
 const maxLastReferrers = 16
@@ -34,12 +38,17 @@ func (s *snapshot) expires() time.Time { return s.taken.Add(MaxScanAge) }
 // to a revision after the last read all the same, so that another scan follows, and what it
 // finds is repaired.
 func (l *release) delete(ctx context.Context, s *snapshot, due []*upgrade) error {
-	for left := due; len(left) > 0; {
+	left := due
+	for idle := 0; len(left) > 0 && idle < maxIdleScans; {
+		before := len(left)
 		err := l.worker.each(ctx, left, func(ctx context.Context, u *upgrade) error { return l.deleteOne(ctx, s, u) })
 		if err != nil {
 			return err
 		}
 		left = at(left, stepDelete)
+		if idle++; len(left) < before {
+			idle = 0
+		}
 		if len(left) > 0 { // the rate limit gives the next turn only when this scan is too old
 			if err := walk.Wait(ctx, s.expires().Sub(l.local.Now())); err != nil {
 				return err
@@ -48,6 +57,11 @@ func (l *release) delete(ctx context.Context, s *snapshot, due []*upgrade) error
 		if s, err = l.scan(ctx, s); err != nil {
 			return err
 		}
+	}
+	for _, u := range left {
+		u.next = stepDone
+		u.keepOld(ReasonRateLimited, fmt.Sprintf(
+			"its retention is over, and no deletion could be sent within %s of %d scans, since other requests use the rate limit: a later pass deletes it", MaxScanAge, maxIdleScans))
 	}
 	l.deletedSoFar = append(l.deletedSoFar, those(due, func(u *upgrade) bool { return u.deleted })...)
 	return l.repair(ctx, s)

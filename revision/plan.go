@@ -93,6 +93,9 @@ const (
 	// ReasonRolledBack: references were repointed to the revision by a rollback, and no
 	// trigger upgrades it again.
 	ReasonRolledBack = "RolledBack"
+	// ReasonRateLimited means that the retention of the revision is over, and that its deletion
+	// had no turn while a scan was young enough to delete by.
+	ReasonRateLimited = "RateLimited"
 	// ReasonRollbackPending means that a rollback to the revision was asked for, and that
 	// references still name the new revision. No trigger upgrades it again.
 	ReasonRollbackPending = "RollbackPending"

@@ -89,6 +89,8 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 	switch {
 	case permanent(u.repointErr):
 		u.setStatus(Failed, ReasonRefused, u.repointErr.Error())
+	case u.repointErr != nil && !conflict(u.repointErr):
+		u.setStatus(Held, ReasonUnanswered, message+"; the reference could not be written: "+u.repointErr.Error())
 	case u.repointErr != nil:
 		u.setStatus(Held, ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
 	default:

@@ -39,16 +39,16 @@ func TestRemovalThatGetsNoTurnEndsThePass(t *testing.T) {
 	c.later(2 * revision.DefaultRetention)
 	var scans atomic.Int64
 	cfg := intercept(shared.Config(), func(req *http.Request) *http.Response {
-		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/"+c.namespace+"/meals") {
+		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/"+c.namespace+"/workloads") {
 			scans.Add(1)
 		}
 		return nil
 	})
-	u, err := revision.New(cfg, kitchen{}, revision.Options{Clock: &slowClock{now: c.clock.Now()}})
+	u, err := revision.New(cfg, testFamily{}, revision.Options{Clock: &slowClock{now: c.clock.Now()}})
 	c.must(u, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	results, err := u.Advance(ctx, c.namespace, []revision.Request{{Name: "soup-recipe"}})
+	results, err := u.Advance(ctx, c.namespace, []revision.Request{{Name: "app-preset"}})
 	c.must(results, err)
 	r := results[0]
 	if r.Phase != revision.Retained || r.Reason != revision.ReasonRateLimited || r.Until.IsZero() {
@@ -57,33 +57,33 @@ func TestRemovalThatGetsNoTurnEndsThePass(t *testing.T) {
 	if n := scans.Load(); n < 3 || n > 6 {
 		t.Errorf("%d scans, want one for the plan, one for the release and a few to delete by", n)
 	}
-	c.mustEnd(revision.Request{Name: "soup-recipe"}, revision.Succeeded, "")
-	c.mustHave("soup-recipe-v2")
+	c.mustEnd(revision.Request{Name: "app-preset"}, revision.Succeeded, "")
+	c.mustHave("app-preset-v2")
 }
 
 // TestRepointThatAWebhookFailsNamesIt: a webhook that is away fails each write of a referrer.
 // What the API server says of it is what a user needs to know.
 func TestRepointThatAWebhookFailsNamesIt(t *testing.T) {
-	c := newCorner(t)
-	c.stash("soup-recipe", "Recipe", c.meal("soup", both("soup-recipe")), `{"minutes":1}`)
+	c := newNamespace(t)
+	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	cfg := intercept(shared.Config(), func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch {
 			return nil
 		}
-		return status(http.StatusInternalServerError, `failed calling webhook \"guard.kitchen.example.com\"`)
+		return status(http.StatusInternalServerError, `failed calling webhook \"guard.presets.example.com\"`)
 	})
-	results, err := c.upgrader(cfg, revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "soup-recipe"}})
+	results, err := c.upgrader(cfg, revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset"}})
 	c.must(results, err)
 	r := results[0]
 	if r.Phase != revision.Held || r.Reason != revision.ReasonUnanswered {
 		t.Errorf("%s (%s), want Held (Unanswered)", r.Phase, r.Reason)
 	}
-	for _, want := range []string{`failed calling webhook "guard.kitchen.example.com"`, "Meal soup", "/spec/recipe/revision"} {
+	for _, want := range []string{`failed calling webhook "guard.presets.example.com"`, "Workload app", "/spec/preset/revision"} {
 		if !strings.Contains(r.Message, want) {
 			t.Errorf("%q does not say %q", r.Message, want)
 		}
 	}
-	c.mustRefer("soup", both("soup-recipe"))
+	c.mustRefer("app", both("app-preset"))
 }
 
 // intercept shows each request to a function, which may answer it.

@@ -78,32 +78,6 @@ func (c *apiClient) patchCRD(ctx context.Context, name string, patchType types.P
 	return err
 }
 
-// rehearse sends a definition as a dry run: to be created, or, with a
-// resourceVersion, as an update of what is there.
-func (c *apiClient) rehearse(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
-	body, err := json.Marshal(crd)
-	if err != nil {
-		return err
-	}
-	r := c.Put().AbsPath(kube.CRDPath(crd.Name)...)
-	if crd.ResourceVersion == "" {
-		path := kube.CRDPath(crd.Name)
-		r = c.Post().AbsPath(path[:len(path)-1]...)
-	}
-	return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata).
-		SetHeader("Content-Type", runtime.ContentTypeJSON).
-		Param("fieldManager", kube.FieldManager).
-		Param("dryRun", metav1.DryRunAll).
-		Body(body)).Error()
-}
-
-// firstObject lists one object, and has the API server give up after a time.
-func (c *apiClient) firstObject(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) (*metav1.PartialObjectMetadataList, error) {
-	return kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
-		Param("limit", "1").Param("timeout", timeout.String()))
-}
-
 // countAt counts the objects of a resource as they were at a resourceVersion. It
 // returns kube.UnknownCount where the API server can't or doesn't say.
 func (c *apiClient) countAt(ctx context.Context, r schema.GroupVersionResource, resourceVersion string) (int64, error) {

@@ -31,16 +31,12 @@
 // [CRDMigrator] is the same to be embedded in an operator, as a reconciler of the
 // definitions that its Config or its Selector names.
 //
-// CheckFor looks at the next release of a definition: would the API server refuse
-// it, or would it strand objects ([Verdict])? It belongs before each release, and
-// is decided as purely as a plan.
+// Package releasecheck looks at the next release of a CRD, and package etcdverify proves the
+// result from etcd's side.
 //
 // Read plan.go, settle.go, checkpoint.go, then run.go, which is the table of contents of
 // a run: epoch.go and evidence.go are what it knows, pages.go and coverage.go what it
 // lists, rewrite.go, write.go and managedfields.go what its workers do, trim.go its end,
 // and next.go what follows it. facts.go, unlisted.go, preflight.go and client.go hold the
-// I/O. scope.go, setup.go, reconciler.go, candidates.go and recent.go embed them. check.go
-// and checkspec.go stand by themselves, on what
-// checkfacts.go reads. Package
-// etcdverify proves the result from etcd's side.
+// I/O. scope.go, setup.go, reconciler.go, candidates.go and recent.go embed them.
 package crdmigrator

@@ -68,23 +68,6 @@ func ExamplePlanFor() {
 	// ServerSilent: API server apiserver-b is known but silent: its lease was renewed 30m0s ago, and it may still have requests under way that store the old version
 }
 
-// Before a release that drops v1: what becomes of the cluster?
-func ExampleCheckFor() {
-	check := crdmigrator.CheckFor(crdmigrator.CheckFacts{
-		Next:      storedTwice("v2"),
-		Live:      storedTwice("v1", "v2"),
-		Rehearsal: crdmigrator.Rehearsal{Accepted: true},
-	})
-	fmt.Println(check.Name, "without", check.RemovedVersions, "is", check.Verdict)
-	for _, r := range check.Reasons {
-		fmt.Println(r.Reason + ": " + r.Remedy)
-	}
-	// Output:
-	// widgets.example.com without [v1] is Refused
-	// StoredVersionRemoved: before this release run: godwit crd run widgets.example.com
-	// RemovedWhileServed: let a release come first that has it with served: false
-}
-
 // Kinds that the operator knows by their Go types, as in Cluster API's managers.
 func ExampleCRDMigrator() {
 	ctx := context.Background()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
 )
 
 // Facts are what was read about one CustomResourceDefinition and its
@@ -150,7 +151,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, &answered), errors.Is(err, errListOver):
+	case errors.As(err, &answered), errors.Is(err, quicklist.ErrOver):
 		f.Unlisted = unlisted(f.CRD, err)
 		return nil
 	}
@@ -258,17 +259,5 @@ func (m *Migrator) askForCleanup(ctx context.Context, f *Facts) error {
 
 // clean: the server promises that no object is at any other version.
 func clean(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.Equal(crd.Status.StoredVersions, []string{kube.StorageVersion(crd)}) && trimmedInVain(crd) < 0
+	return slices.Equal(crd.Status.StoredVersions, []string{kube.StorageVersion(crd)}) && kube.FailedMigration(crd) < 0
 }
-
-// trimmedInVain is the index of the condition that takes the promise back, or
-// -1: Kubernetes' own migrator trims storedVersions also when it has failed
-// (finishCRDMigration in k8s.io/kubernetes 1.37), with objects left anywhere.
-func trimmedInVain(crd *apiextensionsv1.CustomResourceDefinition) int {
-	return slices.IndexFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.StorageMigrating && c.Reason == migrationFailed
-	})
-}
-
-// migrationFailed is that condition's reason.
-const migrationFailed = "MigrationFailed"

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -49,7 +50,7 @@ func (m *Migrator) cleanerOf(crd *apiextensionsv1.CustomResourceDefinition) *fie
 // scanManagedFields reads objects until one has stale managedFields.
 func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ManagedFields, error) {
 	cleaner := m.cleanerOf(crd)
-	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: listTries, Retry: retryQuick}
+	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: quicklist.Attempts, Retry: quicklist.Transient}
 	for page, err := range m.list.objects(ctx, kube.ResourceOf(crd), pages) {
 		if err != nil {
 			return ManagedFieldsUnknown, err

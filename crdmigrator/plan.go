@@ -87,6 +87,9 @@ const (
 
 // Reasons of warnings, beside those of blockers that are accepted.
 const (
+	// ReasonStoredVersionsDoubtful means that status.storedVersions proves nothing, because
+	// a StorageVersionMigration that failed has trimmed it.
+	ReasonStoredVersionsDoubtful = "StoredVersionsDoubtful"
 	// ReasonAdmissionMutates: something in the API server changes objects that
 	// are written as they are, and a run would store the change.
 	ReasonAdmissionMutates = "AdmissionMutates"
@@ -310,7 +313,7 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Bloc
 	return godwit.Blocker{
 		Reason:  ReasonStorageVersionNotServed,
 		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
-		Remedy:  fmt.Sprintf("serve version %s, for the time of the run: %s", version, setServed(crd, true, version)),
+		Remedy:  fmt.Sprintf("serve version %s, for the time of the run: %s", version, SetServed(crd, true, version)),
 	}
 }
 
@@ -407,7 +410,7 @@ func orElse(s, otherwise string) string {
 // starting.
 func warnings(f Facts, p Policy) []godwit.Warning {
 	var list []godwit.Warning
-	if trimmedInVain(f.CRD) >= 0 {
+	if kube.FailedMigration(f.CRD) >= 0 {
 		list = append(list, godwit.Warning{
 			Reason:  ReasonStoredVersionsDoubtful,
 			Message: fmt.Sprintf("a StorageVersionMigration of %s failed, and status.storedVersions was trimmed all the same: objects may be stored at any version", f.CRD.Name),
@@ -455,4 +458,18 @@ func afterBlockers(list []godwit.Warning, blockers []godwit.Blocker) []godwit.Wa
 		}
 	}
 	return list
+}
+
+// SetServed is the command that begins or stops serving versions. It tests the name at
+// each place, in case the list of versions changes in between.
+func SetServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versions ...string) string {
+	var steps []string
+	for i, v := range crd.Spec.Versions {
+		if slices.Contains(versions, v.Name) {
+			steps = append(steps,
+				fmt.Sprintf(`{"op": "test", "path": "/spec/versions/%d/name", "value": %q}`, i, v.Name),
+				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": %t}`, i, serve))
+		}
+	}
+	return fmt.Sprintf("kubectl patch crd %s --type=json -p '[%s]'", crd.Name, strings.Join(steps, ", "))
 }

@@ -33,11 +33,11 @@ func (r *run) trim(ctx context.Context) error {
 		{"test", "/status/storedVersions", crd.Status.StoredVersions},
 		{"replace", "/status/storedVersions", []string{kube.StorageVersion(crd)}},
 	}
-	if i := trimmedInVain(crd); i >= 0 { // from now on it would be wrong
+	if i := kube.FailedMigration(crd); i >= 0 { // from now on it would be wrong
 		failed := fmt.Sprintf("/status/conditions/%d", i)
 		operations = append(operations,
 			operation{"test", failed + "/type", apiextensionsv1.StorageMigrating},
-			operation{"test", failed + "/reason", migrationFailed},
+			operation{"test", failed + "/reason", kube.MigrationFailed},
 			operation{"remove", failed, nil})
 	}
 	patch, err := json.Marshal(operations)

@@ -2,11 +2,9 @@ package crdmigrator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -37,25 +36,9 @@ const (
 	ReasonListRefused = "ListRefused"
 )
 
-const (
-	// listTries bounds the attempts of an observation. With the pauses between
-	// them they span a second and a half, and more where the server asks for it.
-	listTries = 4
-
-	// listLimit bounds one attempt of an observation. The API server takes
-	// milliseconds for one object, and 30 s until it gives up a conversion webhook.
-	listLimit = 10 * time.Second
-
-	// listGrace lets the API server tell about its own timeout first.
-	listGrace = 2 * time.Second
-
-	// readPage is small enough for a slow conversion webhook to convert within
-	// listLimit.
-	readPage = 100
-
-	firstListPause = 200 * time.Millisecond
-	maxListPause   = 5 * time.Second
-)
+// readPage is small enough for a slow conversion webhook to convert within
+// quicklist.Limit.
+const readPage = 100
 
 // UnlistedError says why the API server did not list the objects of a CRD. How many
 // objects there are, at which versions and with which managedFields, is unknown then.
@@ -115,8 +98,15 @@ func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
 	return &UnlistedError{CRD: crd.Name, Reason: b.Reason, Message: b.Message, Remedy: b.Remedy}
 }
 
-// errListOver is the cause of a list that the API server did not answer in time.
-var errListOver = fmt.Errorf("no answer within %v", listLimit+listGrace)
+// Unlisted classifies the API server's answer to a list of the objects of a CRD. Without an
+// error it says why the objects can't be listed at the storage version by the CRD alone; nil
+// where they can.
+func Unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *UnlistedError {
+	if err == nil {
+		return unserved(crd)
+	}
+	return unlisted(crd, err)
+}
 
 // unlisted classifies the answer to a list at the storage version. It is the one
 // classification for plans, scans, checks and runs.
@@ -128,7 +118,7 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	answer := apierror.Of(err)
 	words := quote.Line(answer.Message)
 	set := func(b godwit.Blocker) { e.Reason, e.Message, e.Remedy = b.Reason, b.Message, b.Remedy }
-	if timedOut(err) {
+	if quicklist.TimedOut(err) {
 		answer.Class = apierror.Timeout
 	}
 	switch answer.Class {
@@ -172,11 +162,11 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words, again string) godwit.Blocker {
 	b := godwit.Blocker{
 		Reason:  ReasonTimeout,
-		Message: fmt.Sprintf("the API server did not list one object of %s within %v: %s", crd.Name, listLimit, words),
+		Message: fmt.Sprintf("the API server did not list one object of %s within %v: %s", crd.Name, quicklist.Limit, words),
 		Remedy:  "see whether the API server and etcd are overloaded: kubectl get --raw '/readyz?verbose'; " + again,
 	}
 	if webhook := conversionWebhook(crd); webhook != nil {
-		b.Message = fmt.Sprintf("the API server did not list one object of %s within %v, and may wait for the conversion webhook, %s: %s", crd.Name, listLimit, webhook, words)
+		b.Message = fmt.Sprintf("the API server did not list one object of %s within %v, and may wait for the conversion webhook, %s: %s", crd.Name, quicklist.Limit, webhook, words)
 		b.Remedy = webhook.bringUp(crd.Name) + "; " + again
 	}
 	return b
@@ -289,75 +279,34 @@ func (c *converter) fix(crd string) string {
 // is wrong with it.
 const keyBytes = 1000
 
-func timedOut(err error) bool {
-	return errors.Is(err, errListOver) || apierror.Of(err).Class == apierror.Timeout
-}
-
 // listOne makes a few attempts to list one object.
 func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (list *metav1.PartialObjectMetadataList, err error) {
-	err = retryList(ctx, func(ctx context.Context) error {
-		list, err = m.client.firstObject(ctx, kube.ResourceOf(crd), listLimit)
+	err = quicklist.Retry(ctx, func(ctx context.Context) error {
+		list, err = m.client.FirstObject(ctx, kube.ResourceOf(crd), quicklist.Limit)
 		return err
 	})
 	return list, err
-}
-
-// retryList makes a few attempts at a list, each within a limit. A server that let
-// one of them time out is not asked again.
-func retryList(ctx context.Context, list func(context.Context) error) error {
-	pause := firstListPause
-	for try := 1; ; try++ {
-		err := attemptList(ctx, list)
-		hint, again := retryQuick(err)
-		if err == nil || !again || try == listTries {
-			return err
-		}
-		if cause := walk.Wait(ctx, min(max(pause, hint), maxListPause)); cause != nil {
-			return cause
-		}
-		pause *= 2
-	}
-}
-
-// attemptList makes one attempt within the limit. It returns errListOver for one that
-// the API server did not answer in time.
-func attemptList(ctx context.Context, list func(context.Context) error) error {
-	limited, cancel := kube.WithLimit(ctx, listLimit+listGrace, errListOver)
-	defer cancel()
-	err := list(limited)
-	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return context.Cause(limited)
-	}
-	return err
 }
 
 // readsAll is an error where the API server can't read every object, although it
 // listed the first: its watch cache, which takes all of them, is not filled. The
 // objects themselves then tell why, or that they can be read by now.
 func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) error {
-	err := retryList(ctx, func(ctx context.Context) error { return m.client.cached(ctx, r, listLimit) })
-	if !apierrors.IsTooManyRequests(err) && !timedOut(err) {
+	err := quicklist.Retry(ctx, func(ctx context.Context) error { return m.client.cached(ctx, r, quicklist.Limit) })
+	if !apierrors.IsTooManyRequests(err) && !quicklist.TimedOut(err) {
 		return nil // another answer says nothing about the cache
 	}
 	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
-		err = attemptList(ctx, func(ctx context.Context) error {
+		err = quicklist.Attempt(ctx, func(ctx context.Context) error {
 			page, next, err = lister(m.client.Objects).page(ctx, r, limit, token)
 			return err
 		})
 		return page, next, err
 	}
-	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: readPage, Attempts: listTries, Retry: retryQuick}) {
+	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: readPage, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// retryQuick is retry without another attempt after one that timed out.
-func retryQuick(err error) (time.Duration, bool) {
-	if timedOut(err) {
-		return 0, false
-	}
-	return retry(err)
 }

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-dev/godwit/internal/quicklist"
 )
 
 func answer(code int32, reason metav1.StatusReason, message string) error {
@@ -94,7 +96,7 @@ func TestUnlisted(t *testing.T) {
 			remedy:  []string{"kubectl get endpointslices -n op -l kubernetes.io/service-name=hooks"},
 		},
 		"no answer at all": {
-			reason: "the limit of one request", crd: []edit{url}, err: fmt.Errorf("list: %w", errListOver), want: ReasonTimeout, transient: true,
+			reason: "the limit of one request", crd: []edit{url}, err: fmt.Errorf("list: %w", quicklist.ErrOver), want: ReasonTimeout, transient: true,
 			message: []string{"https://hooks.example.com/convert"},
 		},
 		"webhook away": {

@@ -128,6 +128,12 @@ func (c *Client) Objects(ctx context.Context, r schema.GroupVersionResource, lim
 	return MetadataList(ctx, req)
 }
 
+// FirstObject lists one object, and has the API server give up after a time.
+func (c *Client) FirstObject(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) (*metav1.PartialObjectMetadataList, error) {
+	return MetadataList(ctx, c.Get().AbsPath(CollectionPath(r)...).
+		Param("limit", "1").Param("timeout", timeout.String()))
+}
+
 // Find lists one object's metadata, and returns nil if the object is not there. Unlike a
 // GET, whose 404 may also mean that the version is no longer served, an empty list leaves no
 // doubt; and it needs no permission that a pass over all objects does not need.

@@ -87,3 +87,16 @@ func ConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *apiextens
 	}
 	return crd.Spec.Conversion.Webhook.ClientConfig
 }
+
+// MigrationFailed is the reason of the condition StorageMigrating after a
+// StorageVersionMigration that failed.
+const MigrationFailed = "MigrationFailed"
+
+// FailedMigration is the index of the condition that takes the promise of
+// status.storedVersions back, or -1: Kubernetes' own migrator trims storedVersions also when
+// it has failed (finishCRDMigration in k8s.io/kubernetes 1.37), with objects left anywhere.
+func FailedMigration(crd *apiextensionsv1.CustomResourceDefinition) int {
+	return slices.IndexFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.StorageMigrating && c.Reason == MigrationFailed
+	})
+}

@@ -9,8 +9,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -89,52 +91,52 @@ var lives = map[string]func(*widgets){
 // with what became of the objects.
 func TestNextRelease(t *testing.T) {
 	t.Parallel()
-	refused, stranding, safe := crdmigrator.Refused, crdmigrator.Stranding, crdmigrator.Safe
+	refused, unsafe, safe := releasecheck.Refused, releasecheck.Unsafe, releasecheck.Safe
 	cases := []struct {
 		reason  string
 		life    string
 		next    crdEdit
-		verdict crdmigrator.Verdict
+		verdict releasecheck.Verdict
 		says    string // the weightiest reason; none if empty
 	}{
 		{"nothing changes", "v1 alone", withVersions("v1*"), safe, ""},
 		{"a version is added", "v1 alone", withVersions("v1*", "v2"), safe, ""},
 		{"the storage version flips", "both served", withVersions("v1", "v2*"), safe, ""},
-		{"a new version takes over at once", "v1 alone", withVersions("v2*"), refused, crdmigrator.ReasonStoredVersionRemoved},
-		{"it flips and removes at once", "both served", withVersions("v2*"), refused, crdmigrator.ReasonStoredVersionRemoved},
-		{"it removes before the migration", "flipped", withVersions("v2*"), refused, crdmigrator.ReasonStoredVersionRemoved},
-		{"it removes after the migration", "migrated", withVersions("v2*"), stranding, crdmigrator.ReasonManagedFieldsRemovedVersion},
+		{"a new version takes over at once", "v1 alone", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
+		{"it flips and removes at once", "both served", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
+		{"it removes before the migration", "flipped", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
+		{"it removes after the migration", "migrated", withVersions("v2*"), unsafe, releasecheck.ReasonManagedFieldsRemovedVersion},
 		{"it unserves after the migration", "migrated", withVersions("v1-", "v2*"), safe, ""},
-		{"it removes without a cleanup", "migrated, unserved", withVersions("v2*"), stranding, crdmigrator.ReasonManagedFieldsRemovedVersion},
-		{"it removes after the cleanup", "migrated, unserved, cleaned", withVersions("v2*"), safe, crdmigrator.ReasonStoredVersionsTrusted},
+		{"it removes without a cleanup", "migrated, unserved", withVersions("v2*"), unsafe, releasecheck.ReasonManagedFieldsRemovedVersion},
+		{"it removes after the cleanup", "migrated, unserved, cleaned", withVersions("v2*"), safe, releasecheck.ReasonStoredVersionsTrusted},
 		{"it removes what nobody used", "migrated, no object", withVersions("v2*"), safe, ""},
-		{"a stored version was lost before", "version lost", withVersions("v1", "v2*"), refused, crdmigrator.ReasonStoredVersionRemoved},
+		{"a stored version was lost before", "version lost", withVersions("v1", "v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
 		{"the lost version comes back", "version lost", withVersions("v0-", "v1", "v2*"), safe, ""},
-		{"it removes what only etcd knows of", "storedVersions without the storage version", withVersions("v2*"), stranding, crdmigrator.ReasonStoredAtRemovedVersion},
-		{"nothing is served", "flipped", withVersions("v1-", "v2-*"), stranding, crdmigrator.ReasonNoServedVersion},
-		{"the storage version is not served", "flipped", withVersions("v1", "v2-*"), safe, crdmigrator.ReasonUnservedStorageVersion},
+		{"it removes what only etcd knows of", "storedVersions without the storage version", withVersions("v2*"), unsafe, releasecheck.ReasonStoredAtRemovedVersion},
+		{"nothing is served", "flipped", withVersions("v1-", "v2-*"), unsafe, releasecheck.ReasonNoServedVersion},
+		{"the storage version is not served", "flipped", withVersions("v1", "v2-*"), safe, releasecheck.ReasonUnservedStorageVersion},
 		{"no storage version", "flipped", withVersions("v1", "v2"), refused, crdmigrator.ReasonNoStorageVersion},
 		{"no version", "flipped", withVersions(), refused, crdmigrator.ReasonNoStorageVersion},
-		{"two storage versions", "flipped", withVersions("v1*", "v2*"), refused, crdmigrator.ReasonSeveralStorageVersions},
-		{"a version twice", "flipped", withVersions("v1", "v1", "v2*"), refused, crdmigrator.ReasonInvalidVersion},
-		{"an odd version", "flipped", withVersions("v1", "v2*", "3.0"), refused, crdmigrator.ReasonInvalidVersion},
-		{"a version without schema", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Schema = nil }, refused, crdmigrator.ReasonInvalidVersion},
+		{"two storage versions", "flipped", withVersions("v1*", "v2*"), refused, releasecheck.ReasonSeveralStorageVersions},
+		{"a version twice", "flipped", withVersions("v1", "v1", "v2*"), refused, releasecheck.ReasonInvalidVersion},
+		{"an odd version", "flipped", withVersions("v1", "v2*", "3.0"), refused, releasecheck.ReasonInvalidVersion},
+		{"a version without schema", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Schema = nil }, refused, releasecheck.ReasonInvalidVersion},
 		{"another kind", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Names.Kind, crd.Spec.Names.ListKind = "Gadget", "GadgetList"
-		}, refused, crdmigrator.ReasonImmutableField},
-		{"another scope", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Scope = apiextensionsv1.ClusterScoped }, refused, crdmigrator.ReasonImmutableField},
-		{"another group", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Group = "other.example.com" }, refused, crdmigrator.ReasonImmutableField},
-		{"another plural", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.Plural = "gadgets" }, refused, crdmigrator.ReasonImmutableField},
-		{"webhook without an address", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) { c.Webhook.ClientConfig = nil }), refused, crdmigrator.ReasonInvalidConversion},
-		{"webhook without anything", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) { c.Webhook = nil }), refused, crdmigrator.ReasonInvalidConversion},
+		}, refused, releasecheck.ReasonImmutableField},
+		{"another scope", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Scope = apiextensionsv1.ClusterScoped }, refused, releasecheck.ReasonImmutableField},
+		{"another group", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Group = "other.example.com" }, refused, releasecheck.ReasonImmutableField},
+		{"another plural", "flipped", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.Plural = "gadgets" }, refused, releasecheck.ReasonImmutableField},
+		{"webhook without an address", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) { c.Webhook.ClientConfig = nil }), refused, releasecheck.ReasonInvalidConversion},
+		{"webhook without anything", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) { c.Webhook = nil }), refused, releasecheck.ReasonInvalidConversion},
 		{"webhook with two addresses", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) {
 			c.Webhook.ClientConfig.Service = &apiextensionsv1.ServiceReference{Namespace: "a", Name: "b"}
-		}), refused, crdmigrator.ReasonInvalidConversion},
+		}), refused, releasecheck.ReasonInvalidConversion},
 		{"webhook of a future protocol", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) {
 			c.Webhook.ConversionReviewVersions = []string{"v9"}
-		}), refused, crdmigrator.ReasonInvalidConversion},
-		{"webhook for nothing", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) { c.Strategy = apiextensionsv1.NoneConverter }), refused, crdmigrator.ReasonInvalidConversion},
-		{"an odd strategy", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) { c.Strategy = "Magic" }), refused, crdmigrator.ReasonInvalidConversion},
+		}), refused, releasecheck.ReasonInvalidConversion},
+		{"webhook for nothing", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) { c.Strategy = apiextensionsv1.NoneConverter }), refused, releasecheck.ReasonInvalidConversion},
+		{"an odd strategy", "flipped", withConversion(func(c *apiextensionsv1.CustomResourceConversion) { c.Strategy = "Magic" }), refused, releasecheck.ReasonInvalidConversion},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -142,23 +144,23 @@ func TestNextRelease(t *testing.T) {
 			w := newWidgets(t, shared)
 			lives[tc.life](w)
 			next := w.next(tc.next)
-			f, err := newMigrator(t, w.config, crdmigrator.Options{}).ObserveNext(t.Context(), next)
+			f, err := newChecker(t, w.config, releasecheck.Options{}).Observe(t.Context(), next)
 			if err != nil {
 				t.Fatal(err)
 			}
-			rehearsed := f.Rehearsal
-			f.Rehearsal = crdmigrator.Rehearsal{}
-			check := crdmigrator.CheckFor(f)
+			dryRun := f.DryRun
+			f.DryRun = releasecheck.DryRun{}
+			check := releasecheck.For(f)
 			if check.Verdict != tc.verdict || first(check) != tc.says {
 				t.Errorf("check: %+v, want %s because of %q", check, tc.verdict, tc.says)
 			}
-			if rehearsed.Accepted == (check.Verdict == refused) {
-				t.Errorf("the verdict is %s, and the dry run %+v", check.Verdict, rehearsed)
+			if dryRun.Accepted == (check.Verdict == refused) {
+				t.Errorf("the verdict is %s, and the dry run %+v", check.Verdict, dryRun)
 			}
 			if err := w.release(next); (err != nil) != (check.Verdict == refused) {
 				t.Errorf("the verdict is %s, and the API server says: %v", check.Verdict, err)
 			} else if err == nil {
-				w.mustBeStranded(check.Verdict == stranding)
+				w.mustBeStranded(check.Verdict == unsafe)
 			}
 		})
 	}
@@ -171,12 +173,12 @@ func TestNoAPITellsALieOfStoredVersions(t *testing.T) {
 	w := newWidgets(t, shared)
 	lives["storedVersions lie"](w)
 	next := w.next(withVersions("v2*"))
-	check, err := newMigrator(t, w.config, crdmigrator.Options{}).Check(t.Context(), next)
+	check, err := newChecker(t, w.config, releasecheck.Options{}).Check(t.Context(), next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(check.Reasons, func(r crdmigrator.CheckReason) bool { return r.Reason == crdmigrator.ReasonStoredVersionsTrusted })
-	if check.Verdict != crdmigrator.Safe || i < 0 || !strings.Contains(check.Reasons[i].Remedy, "godwit crd verify "+w.name) {
+	i := slices.IndexFunc(check.Reasons, func(r releasecheck.Finding) bool { return r.Reason == releasecheck.ReasonStoredVersionsTrusted })
+	if check.Verdict != releasecheck.Safe || i < 0 || !strings.Contains(check.Reasons[i].Remedy, "godwit crd verify "+w.name) {
 		t.Errorf("check: %+v, want it to point to the proof from etcd", check)
 	}
 	if err := w.release(next); err != nil {
@@ -194,11 +196,11 @@ func TestTheServerKnowsMoreThanVersions(t *testing.T) {
 	next := w.next(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": {}} // not structural
 	})
-	check, err := newMigrator(t, w.config, crdmigrator.Options{}).Check(t.Context(), next)
+	check, err := newChecker(t, w.config, releasecheck.Options{}).Check(t.Context(), next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if check.Verdict != crdmigrator.Refused || first(check) != crdmigrator.ReasonServerRefused {
+	if check.Verdict != releasecheck.Refused || first(check) != releasecheck.ReasonServerRefused {
 		t.Errorf("check: %+v, want it refused by the server", check)
 	}
 	if w.release(next) == nil {
@@ -212,12 +214,12 @@ func TestNewDefinition(t *testing.T) {
 	cases := []struct {
 		reason  string
 		edit    crdEdit
-		verdict crdmigrator.Verdict
+		verdict releasecheck.Verdict
 	}{
-		{"a good one", func(*apiextensionsv1.CustomResourceDefinition) {}, crdmigrator.Safe},
-		{"two storage versions", withVersions("v1*", "v2*"), crdmigrator.Refused},
-		{"nothing served", withVersions("v1-*"), crdmigrator.Safe},
-		{"not its name", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.Plural = "gadgets" }, crdmigrator.Refused},
+		{"a good one", func(*apiextensionsv1.CustomResourceDefinition) {}, releasecheck.Safe},
+		{"two storage versions", withVersions("v1*", "v2*"), releasecheck.Refused},
+		{"nothing served", withVersions("v1-*"), releasecheck.Safe},
+		{"not its name", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.Plural = "gadgets" }, releasecheck.Refused},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -226,29 +228,29 @@ func TestNewDefinition(t *testing.T) {
 			w.name = w.plural + "." + w.group
 			next := w.definition()
 			tc.edit(next)
-			f, err := newMigrator(t, w.config, crdmigrator.Options{}).ObserveNext(t.Context(), next)
+			f, err := newChecker(t, w.config, releasecheck.Options{}).Observe(t.Context(), next)
 			if err != nil {
 				t.Fatal(err)
 			}
-			check := crdmigrator.CheckFor(f)
-			if check.Verdict != tc.verdict || f.Rehearsal.Accepted == (tc.verdict == crdmigrator.Refused) {
-				t.Errorf("check: %+v after the dry run %+v, want %s", check, f.Rehearsal, tc.verdict)
+			check := releasecheck.For(f)
+			if check.Verdict != tc.verdict || f.DryRun.Accepted == (tc.verdict == releasecheck.Refused) {
+				t.Errorf("check: %+v after the dry run %+v, want %s", check, f.DryRun, tc.verdict)
 			}
 			clients, err := clientset.NewForConfig(w.config)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = clients.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), next, metav1.CreateOptions{})
-			if (err != nil) != (tc.verdict == crdmigrator.Refused) {
+			if (err != nil) != (tc.verdict == releasecheck.Refused) {
 				t.Errorf("the verdict is %s, and the API server says: %v", tc.verdict, err)
 			}
 		})
 	}
 }
 
-func first(c crdmigrator.Check) string {
-	i := slices.IndexFunc(c.Reasons, func(r crdmigrator.CheckReason) bool {
-		return r.Verdict != crdmigrator.Safe || r.Reason != crdmigrator.ReasonRemovedWhileServed
+func first(c releasecheck.Check) string {
+	i := slices.IndexFunc(c.Reasons, func(r releasecheck.Finding) bool {
+		return r.Verdict != releasecheck.Safe || r.Reason != releasecheck.ReasonRemovedWhileServed
 	})
 	if i < 0 {
 		return ""
@@ -327,19 +329,19 @@ func TestCheckWithoutRights(t *testing.T) {
 	name, config := w.user()
 	steps := []struct {
 		grant   right
-		verdict crdmigrator.Verdict
+		verdict releasecheck.Verdict
 		says    string
 		remedy  string
 	}{
-		{verdict: crdmigrator.Unknown, says: crdmigrator.ReasonForbidden, remedy: "--verb=get --resource=customresourcedefinitions.apiextensions.k8s.io --resource-name=" + w.name},
-		{readDefinition, crdmigrator.Unknown, crdmigrator.ReasonForbidden, "--verb=list --resource=widgets." + w.group},
-		{right{"list", w.group, w.plural}, crdmigrator.Stranding, crdmigrator.ReasonManagedFieldsRemovedVersion, "godwit crd run " + w.name},
+		{verdict: releasecheck.Unknown, says: crdmigrator.ReasonForbidden, remedy: "--verb=get --resource=customresourcedefinitions.apiextensions.k8s.io --resource-name=" + w.name},
+		{readDefinition, releasecheck.Unknown, crdmigrator.ReasonForbidden, "--verb=list --resource=widgets." + w.group},
+		{right{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "godwit crd run " + w.name},
 	}
 	for _, step := range steps {
 		if step.grant.verb != "" {
 			w.grant(config, name, step.grant)
 		}
-		check, err := newMigrator(t, config, crdmigrator.Options{}).Check(t.Context(), next)
+		check, err := newChecker(t, config, releasecheck.Options{}).Check(t.Context(), next)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +349,7 @@ func TestCheckWithoutRights(t *testing.T) {
 			t.Errorf("with %+v: %+v, want %s because of %s, with the remedy %s", step.grant, check, step.verdict, step.says, step.remedy)
 		}
 	}
-	if _, err := newMigrator(t, w.config, crdmigrator.Options{}).Check(t.Context(), next); err != nil {
+	if _, err := newChecker(t, w.config, releasecheck.Options{}).Check(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
 	if after := w.crd(); after.ResourceVersion != before.ResourceVersion {
@@ -366,11 +368,20 @@ func TestCheckOfUnreadableObjects(t *testing.T) {
 	if err := w.release(down); err != nil {
 		t.Fatal(err)
 	}
-	check, err := newMigrator(t, w.config, crdmigrator.Options{Attempts: 1}).Check(t.Context(), w.next(withVersions("v2*")))
+	check, err := newChecker(t, w.config, releasecheck.Options{}).Check(t.Context(), w.next(withVersions("v2*")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if check.Verdict != crdmigrator.Unknown || first(check) != crdmigrator.ReasonObjectsUnread {
+	if check.Verdict != releasecheck.Unknown || first(check) != releasecheck.ReasonObjectsUnread {
 		t.Errorf("check: %+v, want Unknown because the objects can't be read", check)
 	}
+}
+
+func newChecker(t *testing.T, config *rest.Config, o releasecheck.Options) *releasecheck.Checker {
+	t.Helper()
+	c, err := releasecheck.New(config, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -47,7 +47,7 @@ type Group struct {
 func Groups() []Group {
 	return []Group{
 		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"crdmigrator"}},
-		{Release, "godwit crd check", remedy.Checks, []string{"crdmigrator"}},
+		{Release, "godwit crd check", remedy.Checks, []string{"crdmigrator", "crdmigrator/releasecheck"}},
 		{Migration, "conditions and events of a CRDMigration", withSigns(remedy.Migrations), []string{"api/v1alpha1", "crdmigrator"}},
 		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", remedy.Revisions, []string{"revision"}},
 		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},

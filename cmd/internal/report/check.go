@@ -8,18 +8,18 @@ import (
 )
 
 var checkVerdicts = map[string]cell{
-	"Safe":      {"✓ Safe", good},
-	"Refused":   {"✗ Refused", bad},
-	"Stranding": {"✗ Stranding", bad},
-	"Unknown":   {"? Unknown", attention},
+	"Safe":    {"✓ Safe", good},
+	"Refused": {"✗ Refused", bad},
+	"Unsafe":  {"✗ Unsafe", bad},
+	"Unknown": {"? Unknown", attention},
 }
 
 // reasonGlyphs mark reasons by what they amount to; a note is no cause.
 var reasonGlyphs = map[string]cell{
-	"Safe":      {"·", faint},
-	"Refused":   {"✗", bad},
-	"Stranding": {"✗", bad},
-	"Unknown":   {"?", attention},
+	"Safe":    {"·", faint},
+	"Refused": {"✗", bad},
+	"Unsafe":  {"✗", bad},
+	"Unknown": {"?", attention},
 }
 
 // WriteChecks writes a table of verdicts, their reasons and remedies, and a sum.
@@ -46,13 +46,13 @@ func WriteChecks(w io.Writer, s Style, checks []CRDCheck) error {
 			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.paint(glyph.tone, glyph.text+" "+r.Reason+":"), r.Message, r.Remedy)
 		}
 	}
-	fmt.Fprintf(&text, "\n%s: %d safe, %d refused, %d stranding, %d unknown\n",
+	fmt.Fprintf(&text, "\n%s: %d safe, %d refused, %d unsafe, %d unknown\n",
 		Count(int64(len(checks)), "customresourcedefinition", "customresourcedefinitions"),
-		counts["Safe"], counts["Refused"], counts["Stranding"], counts["Unknown"])
+		counts["Safe"], counts["Refused"], counts["Unsafe"], counts["Unknown"])
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
 func verdictOrder(c CRDCheck) int {
-	return slices.Index([]string{"Refused", "Stranding", "Unknown", "Safe"}, c.Verdict)
+	return slices.Index([]string{"Refused", "Unsafe", "Unknown", "Safe"}, c.Verdict)
 }

@@ -13,6 +13,7 @@ package report
 import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
 // APIVersion is of every list in this package.
@@ -169,12 +170,12 @@ func (r CRDVerifyReport) Proven() bool {
 // the next release.
 type CRDCheck struct {
 	Name    string `json:"name"`
-	Verdict string `json:"verdict"` // Safe, Refused, Stranding or Unknown
+	Verdict string `json:"verdict"` // Safe, Refused, Unsafe or Unknown
 	// RemovedVersions are in spec.versions now and not in the next release.
 	RemovedVersions []string `json:"removedVersions"`
 	// Reasons come with the weightiest first. Each has a verdict of its own, of
 	// which the weightiest is that of the definition; those that are Safe are notes.
-	Reasons []crdmigrator.CheckReason `json:"reasons"`
+	Reasons []releasecheck.Finding `json:"reasons"`
 }
 
 func (p CRDPlan) name() string         { return p.Name }

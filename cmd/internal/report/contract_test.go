@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/markers"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
 func TestArraysAreNeverNull(t *testing.T) {
@@ -61,9 +61,9 @@ func TestArraysAreNeverNull(t *testing.T) {
 		},
 		"a check with a reason": {
 			reason: "each reason has a verdict of its own",
-			list:   CheckList([]CRDCheck{{Verdict: "Safe", Reasons: []crdmigrator.CheckReason{{Verdict: "Safe", Reason: "NotRehearsed"}}}}),
+			list:   CheckList([]CRDCheck{{Verdict: "Safe", Reasons: []releasecheck.Finding{{Verdict: "Safe", Reason: "NotDryRun"}}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","verdict":"Safe",` +
-				`"removedVersions":[],"reasons":[{"verdict":"Safe","reason":"NotRehearsed","message":"","remedy":""}]}]}`,
+				`"removedVersions":[],"reasons":[{"verdict":"Safe","reason":"NotDryRun","message":"","remedy":""}]}]}`,
 		},
 		"no verdicts": {
 			reason: "a command that failed early prints a list, too",

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
 func TestText(t *testing.T) {
@@ -99,26 +99,26 @@ widgets.example.com
 		"checks": {
 			reason: "what must not be released comes first, a note looks like one, and what is safe without a word is only in the table",
 			write: func(w io.Writer) error {
-				note := crdmigrator.CheckReason{Verdict: "Safe", Reason: "NotRehearsed", Message: "not asked", Remedy: "ask"}
+				note := releasecheck.Finding{Verdict: "Safe", Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}
 				return WriteChecks(w, Style{}, []CRDCheck{
 					{Name: "a.example.com", Verdict: "Safe"},
-					{Name: "b.example.com", Verdict: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []crdmigrator.CheckReason{
+					{Name: "b.example.com", Verdict: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []releasecheck.Finding{
 						{Verdict: "Unknown", Reason: "Forbidden", Message: "alice may not", Remedy: "kubectl"}, note,
 					}},
-					{Name: "c.example.com", Verdict: "Stranding", RemovedVersions: []string{"v1", "v2"}, Reasons: []crdmigrator.CheckReason{
-						{Verdict: "Stranding", Reason: "NoServedVersion", Message: "none", Remedy: "serve"},
+					{Name: "c.example.com", Verdict: "Unsafe", RemovedVersions: []string{"v1", "v2"}, Reasons: []releasecheck.Finding{
+						{Verdict: "Unsafe", Reason: "NoServedVersion", Message: "none", Remedy: "serve"},
 					}},
-					{Name: "d.example.com", Verdict: "Refused", Reasons: []crdmigrator.CheckReason{
+					{Name: "d.example.com", Verdict: "Refused", Reasons: []releasecheck.Finding{
 						{Verdict: "Refused", Reason: "NoStorageVersion", Message: "none", Remedy: "set one"},
 					}},
 				})
 			},
 			want: `
-NAME            VERDICT       REMOVED
-d.example.com   ✗ Refused     -
-c.example.com   ✗ Stranding   v1,v2
-b.example.com   ? Unknown     v1
-a.example.com   ✓ Safe        -
+NAME            VERDICT     REMOVED
+d.example.com   ✗ Refused   -
+c.example.com   ✗ Unsafe    v1,v2
+b.example.com   ? Unknown   v1
+a.example.com   ✓ Safe      -
 
 d.example.com
   ✗ NoStorageVersion: none
@@ -131,10 +131,10 @@ c.example.com
 b.example.com
   ? Forbidden: alice may not
     → kubectl
-  · NotRehearsed: not asked
+  · NotDryRun: not asked
     → ask
 
-4 customresourcedefinitions: 1 safe, 1 refused, 1 stranding, 1 unknown
+4 customresourcedefinitions: 1 safe, 1 refused, 1 unsafe, 1 unknown
 `,
 		},
 		"verdicts": {

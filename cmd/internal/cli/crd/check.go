@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
 type checkOptions struct {
@@ -23,16 +24,16 @@ func checkCommand(a *cli.App) *cobra.Command {
 	o := &checkOptions{App: a}
 	c := &cobra.Command{
 		Use:   "check -f {FILE|DIR|-}...",
-		Short: "Tell before a release whether the cluster would refuse its definitions, or strand data",
+		Short: "Tell before a release whether the cluster would refuse its definitions, or leave data that can no longer be read",
 		Long: "Compare the CustomResourceDefinitions of your next release with those of the cluster:\n" +
 			"would the API server refuse them, or would it take them and leave objects behind that\n" +
 			"can no longer be read or applied? It changes nothing: it reads, and asks the API server\n" +
 			"for a dry run. Where a version goes it reads the metadata of all objects, page by page.\n\n" +
 			"Files are YAML or JSON, with any number of documents; lists are looked into, objects of\n" +
 			"other kinds passed over. Definitions that are only in the cluster are no matter of it.\n\n" +
-			"Verdicts: Safe, Refused (the API server would), Stranding (it would not, and should),\n" +
+			"Verdicts: Safe, Refused (the API server would), Unsafe (it would not, and should),\n" +
 			"Unknown (what decides can't be read). Reasons marked · are notes.\n" +
-			"Exit codes: 0 all are safe, 3 some are refused or stranding, 1 some are unknown, 2 error.",
+			"Exit codes: 0 all are safe, 3 some are refused or unsafe, 1 some are unknown, 2 error.",
 		Example: "  # In the pipeline of your operator, against a cluster of the last release\n  " + a.Program + " crd check -f config/crd\n\n" +
 			"  # What a chart or an overlay renders\n  kubectl kustomize config/default | " + a.Program + " crd check -f -\n\n" +
 			"  # Before you install somebody else's release, for a script\n  " + a.Program + " crd check -f release.yaml -o json",
@@ -69,9 +70,13 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	checker, err := releasecheck.New(s.Config, releasecheck.Options{})
+	if err != nil {
+		return err
+	}
 	items := make([]report.CRDCheck, len(releases))
 	for i, r := range releases {
-		if items[i], err = s.check(cli.About(ctx, r.name), r); err != nil {
+		if items[i], err = s.check(cli.About(ctx, r.name), checker, r); err != nil {
 			return s.explain(ctx, err)
 		}
 	}
@@ -84,18 +89,18 @@ func (o *checkOptions) run(ctx context.Context) error {
 	return cli.Exit(checkCode(items))
 }
 
-func (s *session) check(ctx context.Context, r release) (report.CRDCheck, error) {
+func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r release) (report.CRDCheck, error) {
 	if r.crd == nil {
-		return report.CRDCheck{Name: r.name, Verdict: string(crdmigrator.Refused), Reasons: []crdmigrator.CheckReason{{
-			Verdict: crdmigrator.Refused,
+		return report.CRDCheck{Name: r.name, Verdict: string(releasecheck.Refused), Reasons: []releasecheck.Finding{{
+			Verdict: releasecheck.Refused,
 			Reason:  report.ReasonAPIVersionRemoved,
 			Message: r.name + " is written in apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 has removed",
 			Remedy:  "write it in apiextensions.k8s.io/v1: the schema moves into each version",
 		}}}, nil
 	}
-	var c crdmigrator.Check
+	var c releasecheck.Check
 	err := patiently(ctx, func() (err error) {
-		c, err = s.Check(ctx, r.crd)
+		c, err = checker.Check(ctx, r.crd)
 		return err
 	})
 	for i := range c.Reasons {
@@ -109,10 +114,10 @@ func (s *session) check(ctx context.Context, r release) (report.CRDCheck, error)
 func checkCode(items []report.CRDCheck) cli.Code {
 	code := cli.OK
 	for _, item := range items {
-		switch crdmigrator.Verdict(item.Verdict) {
-		case crdmigrator.Refused, crdmigrator.Stranding:
+		switch releasecheck.Verdict(item.Verdict) {
+		case releasecheck.Refused, releasecheck.Unsafe:
 			code = cli.Worst(code, cli.Refused)
-		case crdmigrator.Unknown:
+		case releasecheck.Unknown:
 			code = cli.Worst(code, cli.Pending)
 		}
 	}

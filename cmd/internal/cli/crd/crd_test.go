@@ -21,7 +21,7 @@ func TestCheckCode(t *testing.T) {
 		"all safe":                  {[]string{"Safe", "Safe"}, cli.OK},
 		"one unknown":               {[]string{"Safe", "Unknown"}, cli.Pending},
 		"refused outweighs unknown": {[]string{"Refused", "Unknown"}, cli.Refused},
-		"stranding, as bad as that": {[]string{"Unknown", "Stranding"}, cli.Refused},
+		"unsafe, as bad as that":    {[]string{"Unknown", "Unsafe"}, cli.Refused},
 	}
 	for name, tc := range cases {
 		var items []report.CRDCheck

@@ -1,12 +1,14 @@
-package crdmigrator
+package releasecheck
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -20,18 +22,18 @@ const (
 	Safe Verdict = "Safe"
 	// Refused: the API server refuses the definition.
 	Refused Verdict = "Refused"
-	// Stranding: the API server takes the definition, and objects can no longer be
+	// Unsafe: the API server takes the definition, and objects can no longer be
 	// read or applied.
-	Stranding Verdict = "Stranding"
+	Unsafe Verdict = "Unsafe"
 	// Unknown: what decides could not be read, or contradicts itself.
 	Unknown Verdict = "Unknown"
 )
 
 // verdicts are in the order in which they outweigh each other.
-var verdicts = []Verdict{Refused, Stranding, Unknown, Safe}
+var verdicts = []Verdict{Refused, Unsafe, Unknown, Safe}
 
-// Reasons of a check, beside [ReasonNoStorageVersion], [ReasonForbidden] and
-// [ReasonTerminating].
+// Reasons of a check, beside [crdmigrator.ReasonNoStorageVersion], [crdmigrator.ReasonForbidden] and
+// [crdmigrator.ReasonTerminating].
 const (
 	// ReasonStoredVersionRemoved (Refused): status.storedVersions names a version
 	// that the next release does not have.
@@ -49,18 +51,14 @@ const (
 	// ReasonServerRefused (Refused): the API server refuses the definition in a dry
 	// run, for a reason beside versions.
 	ReasonServerRefused = "ServerRefused"
-	// ReasonStoredAtRemovedVersion (Stranding): the storage version is removed,
+	// ReasonStoredAtRemovedVersion (Unsafe): the storage version is removed,
 	// and status.storedVersions, altered by somebody, does not hold the API server back.
 	ReasonStoredAtRemovedVersion = "StoredAtRemovedVersion"
-	// ReasonManagedFieldsRemovedVersion (Stranding): managedFields of objects name
+	// ReasonManagedFieldsRemovedVersion (Unsafe): managedFields of objects name
 	// a version that is removed, so that server-side apply of them fails.
 	ReasonManagedFieldsRemovedVersion = "ManagedFieldsRemovedVersion"
-	// ReasonNoServedVersion (Stranding, Safe without objects): no version is served.
+	// ReasonNoServedVersion (Unsafe, Safe without objects): no version is served.
 	ReasonNoServedVersion = "NoServedVersion"
-	// ReasonStoredVersionsDoubtful (Unknown; also a warning of a plan): a version is removed, and
-	// status.storedVersions proves nothing, because it lacks the storage version
-	// or was trimmed by a migration that failed.
-	ReasonStoredVersionsDoubtful = "StoredVersionsDoubtful"
 	// ReasonObjectsUnread (Unknown): a version is removed, and the managedFields of
 	// the objects could not be read.
 	ReasonObjectsUnread = "ObjectsUnread"
@@ -74,13 +72,13 @@ const (
 	ReasonUnservedStorageVersion = "UnservedStorageVersion"
 	// ReasonFieldsMayBeLost (Safe): schemas differ and nothing converts.
 	ReasonFieldsMayBeLost = "FieldsMayBeLost"
-	// ReasonNotRehearsed (Safe): the API server was not asked.
-	ReasonNotRehearsed = "NotRehearsed"
+	// ReasonNotDryRun (Safe): the API server was not asked.
+	ReasonNotDryRun = "NotDryRun"
 )
 
-// CheckFacts are what was read about one definition of the next release. They
-// are all that [CheckFor] decides on.
-type CheckFacts struct {
+// Facts are what was read about one definition of the next release. They
+// are all that [For] decides on.
+type Facts struct {
 	// Next is the definition as the next release has it.
 	Next *apiextensionsv1.CustomResourceDefinition
 	// Live is the definition of the cluster; nil when there is none.
@@ -97,19 +95,19 @@ type CheckFacts struct {
 	StaleVersions []string
 	// Unread says why the objects, which the verdict hangs on, could not be read; nil
 	// when they were.
-	Unread *UnlistedError
+	Unread *crdmigrator.UnlistedError
 	// Denied are the rights that were missing. Without the one to get the
 	// definition, Live says nothing.
-	Denied []Grant
+	Denied []crdmigrator.Grant
 	// User is the name the API server knows the caller by; set with Denied.
 	User string
-	// Rehearsal is what the API server itself says.
-	Rehearsal Rehearsal
+	// DryRun is what the API server itself says.
+	DryRun DryRun
 }
 
-// Rehearsal is the outcome of a server-side dry run. At most one field is set;
+// DryRun is the outcome of a server-side dry run. At most one field is set;
 // none means that there was no reason to ask.
-type Rehearsal struct {
+type DryRun struct {
 	Accepted bool
 	// Refusal is the API server's message.
 	Refusal string
@@ -118,7 +116,7 @@ type Rehearsal struct {
 }
 
 // Check is what is to be expected of one definition of the next release. It is
-// a value, decided by [CheckFor].
+// a value, decided by [For].
 type Check struct {
 	Name string
 	// Verdict is the weightiest of the reasons'; Safe without any.
@@ -126,11 +124,11 @@ type Check struct {
 	// RemovedVersions are in spec.versions now and not in the next release.
 	RemovedVersions []string
 	// Reasons come with the weightiest first.
-	Reasons []CheckReason
+	Reasons []Finding
 }
 
-// CheckReason is one thing to know about the next release.
-type CheckReason struct {
+// Finding is one thing to know about the next release.
+type Finding struct {
 	// Verdict is what this alone amounts to; Safe makes it a note.
 	Verdict Verdict `json:"verdict"`
 	// Reason is one of the documented constants.
@@ -141,20 +139,20 @@ type CheckReason struct {
 	Remedy string `json:"remedy"`
 }
 
-// CheckFor decides what becomes of the cluster when a definition is replaced by
+// For decides what becomes of the cluster when a definition is replaced by
 // its next release. It is pure. What the API server refuses about versions,
 // names and conversion it tells by itself, by the rules of Kubernetes 1.37; what
 // else there is to refuse, in schemas above all, it takes from the rehearsal.
-func CheckFor(f CheckFacts) Check {
+func For(f Facts) Check {
 	c := Check{Name: f.Next.Name, Verdict: Safe, RemovedVersions: f.removed()}
 	for _, check := range releaseChecks {
 		c.Reasons = append(c.Reasons, check(f)...)
 	}
-	if f.Rehearsal.Refusal != "" && !slices.ContainsFunc(c.Reasons, func(r CheckReason) bool { return r.Verdict == Refused }) {
-		c.Reasons = append(c.Reasons, CheckReason{Refused, ReasonServerRefused,
-			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.Rehearsal.Refusal), "mend the file, and check again"})
+	if f.DryRun.Refusal != "" && !slices.ContainsFunc(c.Reasons, func(r Finding) bool { return r.Verdict == Refused }) {
+		c.Reasons = append(c.Reasons, Finding{Refused, ReasonServerRefused,
+			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), "fix the file, and check again"})
 	}
-	slices.SortStableFunc(c.Reasons, func(a, b CheckReason) int {
+	slices.SortStableFunc(c.Reasons, func(a, b Finding) int {
 		return slices.Index(verdicts, a.Verdict) - slices.Index(verdicts, b.Verdict)
 	})
 	if len(c.Reasons) > 0 {
@@ -164,32 +162,32 @@ func CheckFor(f CheckFacts) Check {
 }
 
 // releaseChecks run in the order in which a person would mend what they find.
-var releaseChecks = []func(CheckFacts) []CheckReason{
+var releaseChecks = []func(Facts) []Finding{
 	checkDenied, checkNames, checkVersionList, checkConversion, checkStored, checkLive,
-	checkObjects, checkNextServing, checkLosses, checkRehearsal,
+	checkObjects, checkNextServing, checkLosses, checkDryRun,
 }
 
-func checkDenied(f CheckFacts) []CheckReason {
-	var reasons []CheckReason
+func checkDenied(f Facts) []Finding {
+	var reasons []Finding
 	for _, g := range f.Denied {
-		reasons = append(reasons, CheckReason{Unknown, ReasonForbidden,
-			fmt.Sprintf("%s may not %s", orElse(f.User, "the current user"), g), g.Command(f.User)})
+		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonForbidden,
+			fmt.Sprintf("%s may not %s", cmp.Or(f.User, "the current user"), g), g.Command(f.User)})
 	}
 	return reasons
 }
 
 // checkStored is the API server's own guard: each stored version must stay.
-func checkStored(f CheckFacts) []CheckReason {
+func checkStored(f Facts) []Finding {
 	if f.Live == nil {
 		return nil
 	}
 	name, target := f.Live.Name, kube.StorageVersion(f.Live)
-	var reasons []CheckReason
+	var reasons []Finding
 	for _, stored := range f.Live.Status.StoredVersions {
 		if kube.HasVersion(f.Next, stored) {
 			continue
 		}
-		r := CheckReason{Refused, ReasonStoredVersionRemoved,
+		r := Finding{Refused, ReasonStoredVersionRemoved,
 			fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored), ""}
 		switch {
 		case !kube.HasVersion(f.Live, stored):
@@ -205,14 +203,14 @@ func checkStored(f CheckFacts) []CheckReason {
 }
 
 // checkLive is about what the live definition says of itself.
-func checkLive(f CheckFacts) []CheckReason {
+func checkLive(f Facts) []Finding {
 	if f.Live == nil {
 		return nil
 	}
-	var reasons []CheckReason
+	var reasons []Finding
 	name, target := f.Live.Name, kube.StorageVersion(f.Live)
 	if f.Live.DeletionTimestamp != nil {
-		reasons = append(reasons, CheckReason{Unknown, ReasonTerminating,
+		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects, whatever the next release says", name),
 			"wait until it is gone, and check again"})
 	}
@@ -220,22 +218,22 @@ func checkLive(f CheckFacts) []CheckReason {
 	switch {
 	case len(f.removed()) == 0 || f.empty():
 	case !trusted && !kube.HasVersion(f.Next, target):
-		reasons = append(reasons, CheckReason{Stranding, ReasonStoredAtRemovedVersion,
+		reasons = append(reasons, Finding{Unsafe, ReasonStoredAtRemovedVersion,
 			fmt.Sprintf("objects of %s are stored at %s, which the next release does not have, and status.storedVersions, altered by somebody, lists only %s: the API server lets it go and can't read them any more",
 				name, target, strings.Join(f.Live.Status.StoredVersions, ",")),
 			fmt.Sprintf("keep %s for one more release that stores another version, and after that one run: godwit crd run %s", target, name)})
 	case !trusted:
-		reasons = append(reasons, CheckReason{Unknown, ReasonStoredVersionsDoubtful,
+		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so somebody has altered it, and objects may be stored at %s all the same",
 				name, target, strings.Join(f.removed(), ",")),
 			fmt.Sprintf("count in etcd: godwit crd verify %s --etcd-servers=URL", name)})
-	case trimmedInVain(f.Live) >= 0:
-		reasons = append(reasons, CheckReason{Unknown, ReasonStoredVersionsDoubtful,
+	case kube.FailedMigration(f.Live) >= 0:
+		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("a StorageVersionMigration of %s failed and status.storedVersions was trimmed all the same, so objects may be stored at %s",
 				name, strings.Join(f.removed(), ",")),
 			"godwit crd run " + name})
 	case f.Objects != nil:
-		reasons = append(reasons, CheckReason{Safe, ReasonStoredVersionsTrusted,
+		reasons = append(reasons, Finding{Safe, ReasonStoredVersionsTrusted,
 			fmt.Sprintf("that no object of %s is stored at %s is the word of status.storedVersions; only etcd proves it", name, strings.Join(f.removed(), ",")),
 			fmt.Sprintf("godwit crd verify %s --etcd-servers=URL", name)})
 	}
@@ -243,13 +241,13 @@ func checkLive(f CheckFacts) []CheckReason {
 }
 
 // checkObjects is about what server-side apply needs of objects.
-func checkObjects(f CheckFacts) []CheckReason {
+func checkObjects(f Facts) []Finding {
 	removed := strings.Join(f.removed(), ",")
 	switch {
 	case removed == "":
 		return nil
 	case f.Unread != nil:
-		return []CheckReason{{Unknown, ReasonObjectsUnread,
+		return []Finding{{Unknown, ReasonObjectsUnread,
 			fmt.Sprintf("the objects of %s can't be read, to see whether managedFields name %s: %s: %s", f.Next.Name, removed, f.Unread.Reason, f.Unread.Message),
 			f.Unread.Remedy + "; then check again"}}
 	case f.Stale == 0:
@@ -259,45 +257,31 @@ func checkObjects(f CheckFacts) []CheckReason {
 	remedy := "before this release run: godwit crd run " + f.Next.Name
 	if served := servedOf(f.Live, stale); len(served) > 0 {
 		remedy = fmt.Sprintf("let a release come first that does not serve %[1]s, and after that one run: godwit crd run %[2]s; or, if the releases are not yours, once no client uses %[1]s: %[3]s && godwit crd run %[2]s",
-			strings.Join(served, ","), f.Next.Name, setServed(f.Live, false, served...))
+			strings.Join(served, ","), f.Next.Name, crdmigrator.SetServed(f.Live, false, served...))
 	}
-	return []CheckReason{{Stranding, ReasonManagedFieldsRemovedVersion,
+	return []Finding{{Unsafe, ReasonManagedFieldsRemovedVersion,
 		fmt.Sprintf("managedFields of %d of %d objects of %s, such as %s, name %s: server-side apply of them fails once it is removed",
 			f.Stale, *f.Objects, f.Next.Name, f.StaleExample, strings.Join(stale, ",")), remedy}}
 }
 
-func (f CheckFacts) staleVersions() []string {
+func (f Facts) staleVersions() []string {
 	if f.StaleVersions == nil {
 		return f.removed()
 	}
 	return f.StaleVersions
 }
 
-// setServed is the command that begins or stops serving versions. It tests the name at
-// each place, in case the list of versions changes in between.
-func setServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versions ...string) string {
-	var steps []string
-	for i, v := range crd.Spec.Versions {
-		if slices.Contains(versions, v.Name) {
-			steps = append(steps,
-				fmt.Sprintf(`{"op": "test", "path": "/spec/versions/%d/name", "value": %q}`, i, v.Name),
-				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": %t}`, i, serve))
-		}
-	}
-	return fmt.Sprintf("kubectl patch crd %s --type=json -p '[%s]'", crd.Name, strings.Join(steps, ", "))
-}
-
-func checkRehearsal(f CheckFacts) []CheckReason {
-	if f.Rehearsal.Skipped == "" {
+func checkDryRun(f Facts) []Finding {
+	if f.DryRun.Skipped == "" {
 		return nil
 	}
-	return []CheckReason{{Safe, ReasonNotRehearsed,
-		fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.Rehearsal.Skipped),
+	return []Finding{{Safe, ReasonNotDryRun,
+		fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.DryRun.Skipped),
 		"kubectl apply --server-side --dry-run=server -f FILE"}}
 }
 
 // removed are the versions that go with the next release.
-func (f CheckFacts) removed() []string {
+func (f Facts) removed() []string {
 	if f.Live == nil {
 		return nil
 	}
@@ -310,7 +294,7 @@ func (f CheckFacts) removed() []string {
 	return names
 }
 
-func (f CheckFacts) removedServed() []string { return servedOf(f.Live, f.removed()) }
+func (f Facts) removedServed() []string { return servedOf(f.Live, f.removed()) }
 
 // servedOf are those among the versions that the CRD serves.
 func servedOf(crd *apiextensionsv1.CustomResourceDefinition, versions []string) []string {
@@ -318,4 +302,4 @@ func servedOf(crd *apiextensionsv1.CustomResourceDefinition, versions []string) 
 }
 
 // empty: there is certainly no object.
-func (f CheckFacts) empty() bool { return f.Objects != nil && *f.Objects == 0 }
+func (f Facts) empty() bool { return f.Objects != nil && *f.Objects == 0 }

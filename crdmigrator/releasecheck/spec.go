@@ -1,4 +1,4 @@
-package crdmigrator
+package releasecheck
 
 import (
 	"fmt"
@@ -9,19 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // refusal is about the file, which its author mends.
-func refusal(reason, message, remedy string) CheckReason {
-	return CheckReason{Verdict: Refused, Reason: reason, Message: message, Remedy: remedy}
+func refusal(reason, message, remedy string) Finding {
+	return Finding{Verdict: Refused, Reason: reason, Message: message, Remedy: remedy}
 }
 
 // checkNames: group and plural are in every URL and key, kind and scope in every
 // object and key.
-func checkNames(f CheckFacts) []CheckReason {
+func checkNames(f Facts) []Finding {
 	next := f.Next
-	var reasons []CheckReason
+	var reasons []Finding
 	if want := next.Spec.Names.Plural + "." + next.Spec.Group; f.Live == nil && next.Name != want {
 		reasons = append(reasons, refusal(ReasonImmutableField,
 			fmt.Sprintf("the name of %s is not plural and group of its spec, %s", next.Name, want), "call it "+want))
@@ -49,9 +50,9 @@ func checkNames(f CheckFacts) []CheckReason {
 	return reasons
 }
 
-func checkVersionList(f CheckFacts) []CheckReason {
+func checkVersionList(f Facts) []Finding {
 	next := f.Next
-	var reasons []CheckReason
+	var reasons []Finding
 	var storage []string
 	seen := map[string]bool{}
 	for _, v := range next.Spec.Versions {
@@ -73,7 +74,7 @@ func checkVersionList(f CheckFacts) []CheckReason {
 	}
 	switch {
 	case len(storage) == 0:
-		reasons = append(reasons, refusal(ReasonNoStorageVersion, fmt.Sprintf("no version of %s is marked as the storage version", next.Name),
+		reasons = append(reasons, refusal(crdmigrator.ReasonNoStorageVersion, fmt.Sprintf("no version of %s is marked as the storage version", next.Name),
 			"set storage: true on one entry of spec.versions"))
 	case len(storage) > 1:
 		reasons = append(reasons, refusal(ReasonSeveralStorageVersions, fmt.Sprintf("%s are all marked as the storage version of %s", strings.Join(storage, ", "), next.Name),
@@ -88,12 +89,12 @@ func hasSchema(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 
 func lacksSchema(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !hasSchema(v) }
 
-func checkConversion(f CheckFacts) []CheckReason {
+func checkConversion(f Facts) []Finding {
 	c := f.Next.Spec.Conversion
 	if c == nil {
 		return nil // the server makes it None
 	}
-	var reasons []CheckReason
+	var reasons []Finding
 	invalid := func(what, remedy string) {
 		reasons = append(reasons, refusal(ReasonInvalidConversion, fmt.Sprintf("spec.conversion of %s %s", f.Next.Name, what), remedy))
 	}
@@ -135,26 +136,26 @@ func oddReviewVersions(live *apiextensionsv1.CustomResourceDefinition) bool {
 }
 
 // checkNextServing: what is not served can be neither read nor migrated.
-func checkNextServing(f CheckFacts) []CheckReason {
+func checkNextServing(f Facts) []Finding {
 	next, target := f.Next, kube.StorageVersion(f.Next)
-	var reasons []CheckReason
+	var reasons []Finding
 	switch {
 	case len(next.Spec.Versions) == 0:
 	case len(kube.ServedVersions(next)) == 0:
-		verdict := Stranding
+		verdict := Unsafe
 		if f.Live == nil || f.empty() {
 			verdict = Safe // there is nothing to strand
 		}
-		reasons = append(reasons, CheckReason{verdict, ReasonNoServedVersion,
+		reasons = append(reasons, Finding{verdict, ReasonNoServedVersion,
 			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), "set served: true on the storage version"})
 	case target != "" && !kube.Serves(next, target):
-		reasons = append(reasons, CheckReason{Safe, ReasonUnservedStorageVersion,
+		reasons = append(reasons, Finding{Safe, ReasonUnservedStorageVersion,
 			fmt.Sprintf("storage version %s of %s is not served, so that no migration to it is possible", target, next.Name),
 			fmt.Sprintf("set served: true on version %s", target)})
 	}
 	// Stale objects have the same remedy, and a better reason for it.
 	if gone := f.removedServed(); len(gone) > 0 && !f.empty() && f.Stale == 0 {
-		reasons = append(reasons, CheckReason{Safe, ReasonRemovedWhileServed,
+		reasons = append(reasons, Finding{Safe, ReasonRemovedWhileServed,
 			fmt.Sprintf("%s of %s is served today: whoever still uses it gets a 404 that only another release cures", strings.Join(gone, ","), next.Name),
 			"let a release come first that has it with served: false"})
 	}
@@ -163,7 +164,7 @@ func checkNextServing(f CheckFacts) []CheckReason {
 
 // checkLosses: without a webhook, objects change their version and nothing else,
 // and what the other schema does not know is pruned.
-func checkLosses(f CheckFacts) []CheckReason {
+func checkLosses(f Facts) []Finding {
 	if f.Live == nil || f.empty() || kube.Converts(f.Next) {
 		return nil
 	}
@@ -172,11 +173,11 @@ func checkLosses(f CheckFacts) []CheckReason {
 	case to == nil || from == nil:
 		return nil
 	case kube.Converts(f.Live) && differ(f.Next.Spec.Versions):
-		return []CheckReason{{Safe, ReasonFieldsMayBeLost,
+		return []Finding{{Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("a webhook converts %s today, and with the next release nothing does, while schemas of its versions differ: fields that one of them lacks are pruned", f.Next.Name),
 			"keep spec.conversion, or see that each version has the fields of all"}}
 	case from.Name != to.Name && !equality.Semantic.DeepEqual(from.Schema, to.Schema):
-		return []CheckReason{{Safe, ReasonFieldsMayBeLost,
+		return []Finding{{Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("the storage version of %s changes from %s to %s, their schemas differ, and nothing converts: fields that %s lacks are pruned from what is written", f.Next.Name, from.Name, to.Name, to.Name),
 			fmt.Sprintf("see that %s has all fields of %s, or convert by a webhook", to.Name, from.Name)}}
 	}

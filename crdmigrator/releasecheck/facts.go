@@ -1,0 +1,260 @@
+package releasecheck
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Options tune a [Checker]. The zero value works.
+type Options struct {
+	// Limiter paces every request; nil means one of its own, with the default limits.
+	Limiter *walk.Limiter
+	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
+	PageObjects int64
+}
+
+// Checker checks CRDs against one cluster. It is safe for concurrent use.
+type Checker struct {
+	options Options
+	client  *kube.Client
+}
+
+// New returns a checker of the cluster of cfg. Limits and retries of cfg do not apply: the
+// limiter paces, and the checker retries.
+func New(cfg *rest.Config, o Options) (*Checker, error) {
+	if o.Limiter == nil {
+		o.Limiter = walk.NewLimiter(walk.Limits{})
+	}
+	c, err := kube.NewClient(cfg, o.Limiter, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
+	return &Checker{options: o, client: c}, nil
+}
+
+// Check reads what decides about one CRD of the next release, and decides. It changes
+// nothing.
+func (m *Checker) Check(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) (Check, error) {
+	f, err := m.Observe(ctx, next)
+	if err != nil {
+		return Check{}, err
+	}
+	return For(f), nil
+}
+
+// Observe reads the facts about one CRD of the next release: the live one, the API server's
+// answer to a dry run, and, where a version goes and nothing else keeps it from going, the
+// metadata of every object, page by page.
+func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) (Facts, error) {
+	f := Facts{Next: next}
+	live, err := m.client.CRD(ctx, next.Name)
+	switch {
+	case apierrors.IsForbidden(err):
+		f.Denied = []crdmigrator.Grant{{Verb: "get", Resource: kube.CRDs, Name: next.Name}}
+		f.User = kube.UserName(ctx, m.client)
+		return f, nil
+	case err == nil:
+		f.Live = live
+	case !apierrors.IsNotFound(err):
+		return f, fmt.Errorf("read customresourcedefinition %s: %w", next.Name, err)
+	}
+	if f.DryRun, err = m.dryRun(ctx, f); err != nil {
+		return f, fmt.Errorf("dry-run %s: %w", next.Name, err)
+	}
+	if f.Live == nil || For(f).Verdict == Refused {
+		return f, nil
+	}
+	return f, m.readObjects(ctx, &f)
+}
+
+// dryRun asks the API server. Whether it may be asked is another question: a
+// Forbidden alone does not tell a missing right from a policy that refuses.
+func (m *Checker) dryRun(ctx context.Context, f Facts) (DryRun, error) {
+	need := crdmigrator.Grant{Verb: "create", Resource: kube.CRDs}
+	if f.Live != nil {
+		need = crdmigrator.Grant{Verb: "update", Resource: kube.CRDs, Name: f.Live.Name}
+	}
+	ok, err := kube.Allowed(ctx, m.client, need)
+	if err != nil {
+		return DryRun{}, err
+	}
+	if !ok {
+		return DryRun{Skipped: fmt.Sprintf("%s may not %s", cmp.Or(kube.UserName(ctx, m.client), "the current user"), need)}, nil
+	}
+	return dryRunOf(dryRun(ctx, m.client, replaced(f)))
+}
+
+// replaced is the live definition with the spec of the next release. Labels and
+// annotations that others have set stay, as they do with every tool.
+func replaced(f Facts) *apiextensionsv1.CustomResourceDefinition {
+	if f.Live == nil {
+		crd := f.Next.DeepCopy()
+		crd.ResourceVersion, crd.UID = "", ""
+		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+		return crd
+	}
+	crd := f.Live.DeepCopy()
+	crd.Spec = *f.Next.Spec.DeepCopy()
+	crd.Labels, crd.Annotations = overlaid(crd.Labels, f.Next.Labels), overlaid(crd.Annotations, f.Next.Annotations)
+	return crd
+}
+
+func overlaid(under, over map[string]string) map[string]string {
+	if under == nil {
+		return over
+	}
+	maps.Copy(under, over)
+	return under
+}
+
+// dryRunOf: a webhook that can't be rehearsed, a server in trouble and a
+// definition that changed in this moment refuse nothing.
+func dryRunOf(err error) (DryRun, error) {
+	if err == nil {
+		return DryRun{Accepted: true}, nil
+	}
+	if !apierror.IsAnswer(err) {
+		return DryRun{}, err
+	}
+	switch apierror.Of(err).Class {
+	case apierror.NoDryRun, apierror.WebhookUnavailable, apierror.ConversionUnavailable, apierror.ConversionFailed,
+		apierror.Throttled, apierror.Timeout, apierror.ServerError, apierror.Conflict, apierror.NotFound:
+		return DryRun{Skipped: err.Error()}, nil
+	}
+	return DryRun{Refusal: cmp.Or(err.Error(), apierror.Message(err))}, nil
+}
+
+// readObjects counts the objects and those whose managedFields name a removed
+// version, if the verdict hangs on that.
+func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
+	removed := f.removed()
+	if len(removed) == 0 && len(kube.ServedVersions(f.Next)) > 0 {
+		return nil
+	}
+	resource := kube.ResourceOf(f.Live)
+	if !kube.Serves(f.Live, resource.Version) {
+		others := kube.ServedVersions(f.Live)
+		if len(others) == 0 {
+			f.Unread = crdmigrator.Unlisted(f.Live, nil)
+			return nil
+		}
+		resource.Version = others[0]
+	}
+	need := crdmigrator.Grant{Verb: "list", Resource: resource.GroupResource()}
+	ok, err := kube.Allowed(ctx, m.client, need)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		f.Denied, f.User = []crdmigrator.Grant{need}, kube.UserName(ctx, m.client)
+		return nil
+	}
+	// One object first: a list of all waits much longer for a conversion webhook.
+	err = quicklist.Retry(ctx, func(ctx context.Context) error {
+		_, err := m.client.FirstObject(ctx, resource, quicklist.Limit)
+		return err
+	})
+	if err == nil {
+		err = m.scan(ctx, f, resource, removed)
+	}
+	if apierror.IsAnswer(err) || errors.Is(err, quicklist.ErrOver) {
+		f.Unread = crdmigrator.Unlisted(f.Live, err)
+		return nil
+	}
+	return err
+}
+
+func (m *Checker) scan(ctx context.Context, f *Facts, resource schema.GroupVersionResource, removed []string) error {
+	var objects, stale int64
+	var example string
+	named := map[string]bool{}
+	for page, err := range m.pages(ctx, resource) {
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Items {
+			objects++
+			versions := namedBy(o.ManagedFields, resource.Group, removed)
+			if len(versions) == 0 {
+				continue
+			}
+			for _, v := range versions {
+				named[v] = true
+			}
+			if stale++; stale == 1 {
+				example = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+			}
+		}
+	}
+	f.Objects, f.Stale, f.StaleExample = &objects, stale, example
+	f.StaleVersions = slices.DeleteFunc(removed, func(v string) bool { return !named[v] })
+	return nil
+}
+
+// namedBy are those among the versions of a group that entries name.
+func namedBy(entries []metav1.ManagedFieldsEntry, group string, versions []string) []string {
+	var named []string
+	for _, e := range entries {
+		gv, err := schema.ParseGroupVersion(e.APIVersion)
+		if err == nil && gv.Group == group && slices.Contains(versions, gv.Version) {
+			named = append(named, gv.Version)
+		}
+	}
+	return named
+}
+
+// pages lists the metadata of all objects.
+func (m *Checker) pages(ctx context.Context, resource schema.GroupVersionResource) walk.Source[*metav1.PartialObjectMetadata] {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+		list, err := m.client.Objects(ctx, resource, limit, token)
+		if err != nil {
+			return walk.Page[*metav1.PartialObjectMetadata]{}, "", fmt.Errorf("list %s: %w", resource.GroupResource(), apierror.RetryForbidden(err))
+		}
+		page := walk.Page[*metav1.PartialObjectMetadata]{ResourceVersion: list.ResourceVersion, Remaining: kube.Remaining(list)}
+		for i := range list.Items {
+			page.Items = append(page.Items, &list.Items[i])
+		}
+		return page, list.Continue, nil
+	}
+	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: quicklist.Attempts, Retry: quicklist.Transient})
+}
+
+// dryRun sends a CRD as a dry run: to be created, or, with a
+// resourceVersion, as an update of what is there.
+func dryRun(ctx context.Context, c *kube.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
+	crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
+	body, err := json.Marshal(crd)
+	if err != nil {
+		return err
+	}
+	r := c.Put().AbsPath(kube.CRDPath(crd.Name)...)
+	if crd.ResourceVersion == "" {
+		path := kube.CRDPath(crd.Name)
+		r = c.Post().AbsPath(path[:len(path)-1]...)
+	}
+	return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).
+		Param("fieldManager", kube.FieldManager).
+		Param("dryRun", metav1.DryRunAll).
+		Body(body)).Error()
+}

@@ -1,0 +1,77 @@
+// Package quicklist lists for a user who waits for the answer: a few attempts, each within a
+// limit, and none after one that timed out. A walk over all objects, which no user waits for,
+// retries longer.
+package quicklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// Attempts bounds the attempts. With the pauses between them they span a second and a
+	// half, and more where the API server asks for it.
+	Attempts = 4
+
+	// Limit bounds one attempt. The API server takes milliseconds for one object, and 30 s
+	// until it gives up a conversion webhook.
+	Limit = 10 * time.Second
+
+	// grace lets the API server tell about its own timeout first.
+	grace = 2 * time.Second
+
+	firstPause = 200 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+// ErrOver is the cause of an attempt that the API server did not answer in time.
+var ErrOver = fmt.Errorf("no answer within %v", Limit+grace)
+
+// Retry makes a few attempts at a list, each within the limit. An API server that let one of
+// them time out is not asked again.
+func Retry(ctx context.Context, list func(context.Context) error) error {
+	pause := firstPause
+	for try := 1; ; try++ {
+		err := Attempt(ctx, list)
+		hint, again := Transient(err)
+		if err == nil || !again || try == Attempts {
+			return err
+		}
+		if cause := walk.Wait(ctx, min(max(pause, hint), maxPause)); cause != nil {
+			return cause
+		}
+		pause *= 2
+	}
+}
+
+// Attempt makes one attempt within the limit. It returns [ErrOver] for one that the API server
+// did not answer in time.
+func Attempt(ctx context.Context, list func(context.Context) error) error {
+	limited, cancel := kube.WithLimit(ctx, Limit+grace, ErrOver)
+	defer cancel()
+	err := list(limited)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return context.Cause(limited)
+	}
+	return err
+}
+
+// Transient is apierror.Transient without another attempt after one that timed out.
+func Transient(err error) (time.Duration, bool) {
+	if TimedOut(err) {
+		return 0, false
+	}
+	return apierror.Transient(err)
+}
+
+// TimedOut reports whether the API server, or a proxy before it, gave up a list, or did not
+// answer it within the limit.
+func TimedOut(err error) bool {
+	return errors.Is(err, ErrOver) || apierror.Of(err).Class == apierror.Timeout
+}

@@ -97,7 +97,12 @@ func Scan(ctx context.Context, c *cluster.Client, s Scope, see func(*Index, *app
 				s.stop()
 			}
 		}()
-		begin(streams)
+		referrers := len(streams)
+		if see != nil {
+			referrers-- // a revision that is deleted before its list is no revision to upgrade
+		}
+		begin(streams[:referrers])
+		begin(streams[referrers:])
 		scanned := map[schema.GroupResource]bool{}
 		for _, one := range s.Types {
 			scanned[one.Resource] = true
@@ -183,7 +188,7 @@ func unstructuredRevision(r *appsv1.ControllerRevision) (*unstructured.Unstructu
 	return u, nil
 }
 
-// begin reads the first page of each list, all at once.
+// begin reads the first page of each of some lists, all at once.
 func begin(streams []*stream) {
 	var all sync.WaitGroup
 	for _, s := range streams {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CanAsk: somebody reads the question and can answer it.
+// CanAsk reports whether a user can read a question and answer it.
 func (a *App) CanAsk() bool { return IsTerminal(a.Streams.In) && IsTerminal(a.Streams.ErrOut) }
 
 // RefuseUnasked ends a command that must ask and has no terminal to ask on.

@@ -24,10 +24,10 @@ var (
 	_ pflag.Value = new(RateFlag)
 )
 
-var (
-	ErrDuration = errors.New("write a duration such as 75s or 2m")
-	errPositive = errors.New("it must be above zero")
-)
+// ErrDuration is the error of a flag whose value is no duration.
+var ErrDuration = errors.New("write a duration such as 75s or 2m")
+
+var errPositive = errors.New("it must be above zero")
 
 // Set implements pflag.Value.
 func (d *DurationFlag) Set(text string) error {

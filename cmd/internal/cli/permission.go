@@ -43,8 +43,8 @@ func subjectFlag(user string) string {
 }
 
 // Lacks is the problem of a user without some permissions.
-func (c *Connection) Lacks(user string, missing []permission.Permission) *Problem {
-	return &Problem{
+func (c *Connection) Lacks(user string, missing []permission.Permission) *ActionableError {
+	return &ActionableError{
 		Reason:  report.ReasonForbidden,
 		Message: fmt.Sprintf("%s lacks permissions: %s", user, permission.List(missing)),
 		Remedy:  c.Purpose.Remedy(user),

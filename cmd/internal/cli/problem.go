@@ -16,26 +16,26 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// Problem is an error as a person gets to see it: one line with the object, the
+// ActionableError is an error as a person gets to see it: one line with the object, the
 // cause and the next step. Commands that are several have a line each.
-type Problem struct {
+type ActionableError struct {
 	Reason  string // of a blocker
 	Message string
 	Remedy  string
 	Cause   error
 }
 
-func (p *Problem) Error() string {
+func (p *ActionableError) Error() string {
 	if p.Remedy == "" {
 		return p.Message
 	}
 	return p.Message + "; " + p.Remedy
 }
 
-func (p *Problem) Unwrap() error { return p.Cause }
+func (p *ActionableError) Unwrap() error { return p.Cause }
 
 // Blocker is the problem in the form of the reports.
-func (p *Problem) Blocker() godwit.Blocker {
+func (p *ActionableError) Blocker() godwit.Blocker {
 	return godwit.Blocker{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}
 }
 
@@ -48,11 +48,11 @@ func BadKubeconfig(err error) error {
 	if strings.Contains(err.Error(), "no such file") {
 		remedy = "name a file that exists by --kubeconfig or KUBECONFIG"
 	}
-	return &Problem{Reason: report.ReasonUnreadable, Message: "no cluster is chosen: " + OneLine(err), Remedy: remedy, Cause: err}
+	return &ActionableError{Reason: report.ReasonUnreadable, Message: "no cluster is chosen: " + OneLine(err), Remedy: remedy, Cause: err}
 }
 
 func noKubeconfig(tried string) error {
-	return &Problem{
+	return &ActionableError{
 		Reason:  report.ReasonUnreadable,
 		Message: "no cluster is chosen: there is no kubeconfig, and nobody answers at kubectl's default " + tried,
 		Remedy:  "name one: --kubeconfig FILE, or KUBECONFIG=FILE",
@@ -60,7 +60,7 @@ func noKubeconfig(tried string) error {
 }
 
 func (c *Connection) notKubernetes() error {
-	return &Problem{
+	return &ActionableError{
 		Reason:  report.ReasonUnreadable,
 		Message: c.Where() + " answers, but is not a Kubernetes API server: it has no /version",
 		Remedy:  "check the address with `kubectl config view --minify`",
@@ -69,15 +69,15 @@ func (c *Connection) notKubernetes() error {
 
 // Explain turns what a request met into what a person can act on. What it does
 // not know it passes on as it is.
-func (c *Connection) Explain(ctx context.Context, err error) *Problem {
-	var known *Problem
+func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
+	var known *ActionableError
 	switch {
 	case ctx.Err() != nil:
-		return &Problem{Reason: report.ReasonUnreadable, Message: context.Cause(ctx).Error(), Cause: context.Cause(ctx)}
+		return &ActionableError{Reason: report.ReasonUnreadable, Message: context.Cause(ctx).Error(), Cause: context.Cause(ctx)}
 	case errors.As(err, &known):
 		return known
 	case apierrors.IsUnauthorized(err):
-		return &Problem{
+		return &ActionableError{
 			Reason:  report.ReasonUnreadable,
 			Message: fmt.Sprintf("%s does not accept the credentials: they are expired or wrong", c.Where()),
 			Remedy:  "renew them, and check with: kubectl auth whoami",
@@ -87,23 +87,23 @@ func (c *Connection) Explain(ctx context.Context, err error) *Problem {
 		return c.forbidden(ctx, err)
 	}
 	if why, ok := Unreachable(err); ok {
-		return &Problem{
+		return &ActionableError{
 			Reason:  report.ReasonUnreadable,
 			Message: fmt.Sprintf("%s can't be reached: %s", c.Where(), why),
 			Remedy:  "check the address with `kubectl config view --minify`, or choose another cluster by --context",
 			Cause:   err,
 		}
 	}
-	return &Problem{Reason: report.ReasonUnreadable, Message: OneLine(err), Remedy: "check the server with `kubectl get --raw /readyz`, then try again", Cause: err}
+	return &ActionableError{Reason: report.ReasonUnreadable, Message: OneLine(err), Remedy: "check the server with `kubectl get --raw /readyz`, then try again", Cause: err}
 }
 
 // forbidden names the permission that is missing and the command that grants it.
-func (c *Connection) forbidden(ctx context.Context, err error) *Problem {
+func (c *Connection) forbidden(ctx context.Context, err error) *ActionableError {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
 	d := status.Status().Details
 	if d == nil || d.Kind != "customresourcedefinitions" {
-		return &Problem{Reason: report.ReasonForbidden, Message: OneLine(err), Cause: err}
+		return &ActionableError{Reason: report.ReasonForbidden, Message: OneLine(err), Cause: err}
 	}
 	p := c.Lacks(c.WhoAmI(ctx), []permission.Permission{permission.ReadCRD(d.Name)})
 	p.Cause = err

@@ -69,7 +69,7 @@ func (i *input) read(in io.Reader) ([]release, error) {
 	}
 	infos, err := builder.Do().Infos()
 	if err != nil {
-		return nil, &cli.Problem{Message: strings.TrimPrefix(cli.OneLine(err), "error "), Cause: err}
+		return nil, &cli.ActionableError{Message: strings.TrimPrefix(cli.OneLine(err), "error "), Cause: err}
 	}
 	var releases []release
 	for _, info := range infos {

@@ -106,7 +106,7 @@ func oneForbidden(blockers []godwit.Blocker, one godwit.Blocker) []godwit.Blocke
 }
 
 // renamed has the words of a problem where a list was forbidden.
-func renamed(u *crdmigrator.UnlistedError, lacks *cli.Problem) *crdmigrator.UnlistedError {
+func renamed(u *crdmigrator.UnlistedError, lacks *cli.ActionableError) *crdmigrator.UnlistedError {
 	if u == nil || u.Reason != crdmigrator.ReasonForbidden {
 		return u
 	}

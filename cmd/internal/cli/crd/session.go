@@ -31,9 +31,9 @@ func connect(ctx context.Context, a *cli.App, p cli.Purpose, o crdmigrator.Optio
 }
 
 // explain also knows what a CRD is that is not there.
-func (s *session) explain(ctx context.Context, err error) *cli.Problem {
+func (s *session) explain(ctx context.Context, err error) *cli.ActionableError {
 	if ctx.Err() == nil && errors.Is(err, crdmigrator.ErrNotFound) {
-		return &cli.Problem{Reason: report.ReasonNotFound, Message: err.Error(), Remedy: "see what there is: kubectl get crd", Cause: err}
+		return &cli.ActionableError{Reason: report.ReasonNotFound, Message: err.Error(), Remedy: "see what there is: kubectl get crd", Cause: err}
 	}
 	return s.Connection.Explain(ctx, err)
 }

@@ -22,8 +22,8 @@ type finding struct {
 	requests *atomic.Int64 // all that were sent for it
 	facts    crdmigrator.Facts
 	plan     crdmigrator.Plan
-	lacks    *cli.Problem // permissions that are missing
-	problem  *cli.Problem // it could not be read
+	lacks    *cli.ActionableError // permissions that are missing
+	problem  *cli.ActionableError // it could not be read
 }
 
 // surveyTries is how often one definition is read: a loaded server answers 429

@@ -104,7 +104,7 @@ func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) 
 	}
 	if len(names) == 0 && sel.Selector != "" {
 		// A selector with a typo must not pass as "nothing left to do".
-		return nil, &cli.Problem{
+		return nil, &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("no customresourcedefinition on %s matches --selector %s", s.Where(), sel.Selector),
 			Remedy:  "see the labels: kubectl get crd --show-labels",

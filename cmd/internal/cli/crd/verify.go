@@ -132,7 +132,7 @@ func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, 
 		case errors.Is(err, errOtherEtcd) && other == nil:
 			other = err
 		}
-		f.problem = &cli.Problem{Reason: report.ReasonUnreadable, Message: cli.OneLine(err), Cause: err}
+		f.problem = &cli.ActionableError{Reason: report.ReasonUnreadable, Message: cli.OneLine(err), Cause: err}
 	}
 	if len(items) == 0 && other != nil {
 		return nil, other

@@ -76,7 +76,7 @@ func find(names []string) ([]report.Reason, error) {
 
 func unknown(name string) error {
 	known := reason.Names()
-	p := &cli.Problem{Reason: report.ReasonNotFound, Message: "there is no reason " + name, Remedy: "list all reasons: godwit explain"}
+	p := &cli.ActionableError{Reason: report.ReasonNotFound, Message: "there is no reason " + name, Remedy: "list all reasons: godwit explain"}
 	if near := cli.Similar(name, known); len(near) > 0 {
 		p.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
 	}

@@ -3,7 +3,6 @@ package revision
 import (
 	"context"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -95,11 +94,4 @@ func planCode(items []revision.Item, survey *revision.Inventory) cli.Code {
 		code = cli.Worst(code, cli.Pending)
 	}
 	return code
-}
-
-// would are the items that a run begins with or goes on with.
-func would(items []revision.Item) []revision.Item {
-	return slices.DeleteFunc(slices.Clone(items), func(i revision.Item) bool {
-		return i.Action != revision.Upgrade && i.Action != revision.Relabel
-	})
 }

@@ -191,7 +191,7 @@ func (s *session) checkDefinitions(definitions map[schema.GroupResource]revision
 	if found {
 		return nil
 	}
-	return &cli.Problem{
+	return &cli.ActionableError{
 		Reason:  report.ReasonNotFound,
 		Message: fmt.Sprintf("%s is not installed on %s: there is no customresourcedefinition %s", software[s.scope.family.Value], s.Where(), known[0]),
 		Remedy:  "choose another cluster by --context",
@@ -236,7 +236,7 @@ func (s *session) lookEach(ctx context.Context, each func(revision.Item)) (*revi
 // do".
 func (s *session) nothing(ctx context.Context) error {
 	if s.scope.selected != nil {
-		return &cli.Problem{
+		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("nothing that refers to a revision of %s on %s matches --selector %s", s.scope.family.Value, s.Where(), s.scope.selector),
 			Remedy:  "see the labels: kubectl get virtualmachines -A --show-labels",
@@ -244,7 +244,7 @@ func (s *session) nothing(ctx context.Context) error {
 	}
 	err := s.Client.Get().AbsPath("/api/v1/namespaces", s.scope.namespace).MaxRetries(0).Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
-		return &cli.Problem{
+		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("there is no namespace %s on %s", s.scope.namespace, s.Where()),
 			Remedy:  "see what there is: kubectl get namespaces",

@@ -165,7 +165,7 @@ func (s *session) inCharge(ctx context.Context, namespace string, meant []revisi
 	for _, one := range upgrades.Items {
 		named := slices.ContainsFunc(meant, func(i revision.Item) bool { return i.Name == one.Spec.TargetName })
 		if named && !revision.Phase(one.Status.Phase).Ended() {
-			return &cli.Problem{
+			return &cli.ActionableError{
 				Message: fmt.Sprintf("controllerrevisionupgrade %s/%s is in charge of controllerrevision %s: the manager would lead everybody forward again", namespace, one.Name, one.Spec.TargetName),
 				Remedy:  fmt.Sprintf(`roll back there: kubectl patch controllerrevisionupgrade %s -n %s --type=merge -p '{"spec":{"rollback":true}}'`, one.Name, namespace),
 			}
@@ -208,7 +208,7 @@ func (o *rollbackOptions) unknown(items []revision.Item, results []revision.Resu
 		if near := cli.Suggest(r.Name, known); len(near) > 0 {
 			remedy = "did you mean " + strings.Join(near, " or ") + "?"
 		}
-		return &cli.Problem{
+		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("no such controllerrevision: %s/%s, and none that has taken its place", r.Namespace, r.Name),
 			Remedy:  remedy,

@@ -32,7 +32,7 @@ func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 
 	for kill := range kills {
 		begun := w.stored()["v2"]
-		run := godwit("crd", "run", w.name, "--yes", "--settle=0s", "--max-rate=50")
+		run := godwit("crd", "run", w.name, "--yes", "--settle=0s", "--max-rate=25")
 		if err := run.Start(); err != nil {
 			t.Fatal(err)
 		}

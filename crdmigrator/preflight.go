@@ -61,23 +61,29 @@ type PreflightSummary struct {
 	AllSeen bool `json:"allSeen"`
 }
 
-// preflight tries the write, unless another blocker says that it can't be sent at all. A dry
-// run needs the permissions of the write itself.
+// preflight tries the write, unless another blocker says that it can't be sent at all.
 func (m *Migrator) preflight(ctx context.Context, f *Facts) error {
-	resource, write := kube.ResourceOf(f.CRD), m.options.Write.orDefault()
-	switch {
-	case m.options.Preflight == nil, f.Unlisted != nil, f.CRD.DeletionTimestamp != nil:
-		return nil
-	case !kube.Established(f.CRD), !kube.Serves(f.CRD, resource.Version), f.lacks(resource.GroupResource()):
-		return nil
-	case write.Subresource() != "" && !kube.HasStatus(f.CRD):
+	if m.options.Preflight == nil || !m.canTry(*f) {
 		return nil
 	}
 	var err error
 	if f.Preflight, err = m.options.Preflight(ctx, m.target(*f)); err != nil {
-		return fmt.Errorf("preflight the write %s of %s: %w", write, f.CRD.Name, err)
+		return fmt.Errorf("preflight the write %s of %s: %w", m.options.Write.orDefault(), f.CRD.Name, err)
 	}
 	return nil
+}
+
+// canTry reports whether the write can be sent. A dry run needs the permissions of the write
+// itself.
+func (m *Migrator) canTry(f Facts) bool {
+	resource := kube.ResourceOf(f.CRD)
+	switch {
+	case f.Unlisted != nil, f.CRD.DeletionTimestamp != nil:
+		return false
+	case !kube.Established(f.CRD), !kube.Serves(f.CRD, resource.Version), f.lacks(resource.GroupResource()):
+		return false
+	}
+	return m.options.Write.orDefault().Subresource() == "" || kube.HasStatus(f.CRD)
 }
 
 // Target is what a [Preflight] needs to try writes of the objects of one CRD.

@@ -12,26 +12,26 @@
 // [Phase] only reports. Each step begins with live reads, so that any client continues after
 // any interruption.
 //
-//	phase          observation                            write                           next phase
-//	Pending        source at the target, labels differ    labels of the source            Succeeded
-//	Pending        source at an old version               create the replacement          Created
-//	Pending        source gone, replacement known         -                               Created
-//	Pending        a referrer runs or is not ready        -                               Converted, Held
-//	Created        a restore looks a revision up          create that revision first      Created, Held
-//	Created        references to the old revision         repoint, the spec first         Created
-//	Created        new scan: a reference is left          clear unreferenced-since        Held
-//	Created        new scan: no reference is left         unreferenced-since, upgraded-to Retained
-//	Held           as Created, in the next pass
-//	Retained       a reference is back                    clear unreferenced-since        Created
-//	Retained       retention over, live reads agree       delete with UID and RV          Succeeded
-//	Succeeded      a late reference, replacement exists   repoint                         Succeeded
-//	Succeeded      a late reference that can't be written create the old revision again   Held
-//	any            Request.Rollback                       rolled-back-at on the source    Created
-//	Created        of a rollback: references to the new   repoint to the source           RolledBack
-//	Created        of a rollback: an object runs          -                               Pending, RollbackPending
-//	RolledBack     retention of the new revision is over  delete the new revision         RolledBack
-//	RolledBack     Request.AfterRollback                  clear rolled-back-at            Created
-//	any            the API server refuses for good        -                               Failed
+//	| phase          observation                            write                           next phase
+//	| Pending        source at the target, labels differ    labels of the source            Succeeded
+//	| Pending        source at an old version               create the replacement          Created
+//	| Pending        source gone, replacement known         -                               Created
+//	| Pending        a referrer runs or is not ready        -                               Converted, Held
+//	| Created        a restore looks a revision up          create that revision first      Created, Held
+//	| Created        references to the old revision         repoint, the spec first         Created
+//	| Created        new scan: a reference is left          clear unreferenced-since        Held
+//	| Created        new scan: no reference is left         unreferenced-since, upgraded-to Retained
+//	| Held           as Created, in the next pass
+//	| Retained       a reference is back                    clear unreferenced-since        Created
+//	| Retained       retention over, live reads agree       delete with UID and RV          Succeeded
+//	| Succeeded      a late reference, replacement exists   repoint                         Succeeded
+//	| Succeeded      a late reference that can't be written create the old revision again   Held
+//	| any            Request.Rollback                       rolled-back-at on the source    Created
+//	| Created        of a rollback: references to the new   repoint to the source           RolledBack
+//	| Created        of a rollback: an object runs          -                               Pending, RollbackPending
+//	| RolledBack     retention of the new revision is over  delete the new revision         RolledBack
+//	| RolledBack     Request.AfterRollback                  clear rolled-back-at            Created
+//	| any            the API server refuses for good        -                               Failed
 //
 // # Reading order
 //

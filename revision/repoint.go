@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -121,7 +123,7 @@ func (w referrerWriter) write(ctx context.Context, r *reference.Referrer, refere
 		if err != nil {
 			return err
 		}
-		if version, err = w.client.Patch(ctx, r.Resource, r.Namespace, r.Name, subresource, body); err != nil {
+		if version, err = w.client.Patch(ctx, r.Resource, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, subresource, body); err != nil {
 			return fmt.Errorf("write %s of %s %s: %w", path, r.Kind, r.Name, err)
 		}
 	}

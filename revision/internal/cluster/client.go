@@ -136,8 +136,8 @@ func (c *Client) NamespaceTerminating(ctx context.Context, name string) (bool, e
 // resourceVersion after it. A merge patch that has the resourceVersion is answered with a
 // conflict whenever the object changed; a JSON patch would be refused as invalid where a field
 // is gone, as is a patch of an object that is invalid.
-func (c *Client) Patch(ctx context.Context, r schema.GroupVersionResource, namespace, name, subresource string, body []byte) (string, error) {
-	target := path(r, namespace, name)
+func (c *Client) Patch(ctx context.Context, r schema.GroupVersionResource, object types.NamespacedName, subresource string, body []byte) (string, error) {
+	target := path(r, object.Namespace, object.Name)
 	if subresource != "" {
 		target = append(target, subresource)
 	}

@@ -82,12 +82,12 @@ type CRDMigrationSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	MaxInFlight *int32 `json:"maxInFlight,omitempty"`
-	// MaxRequestsPerSecond bounds the writes of this migration that start within a
+	// MaxWritesPerSecond bounds the writes of this migration that start within a
 	// second.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
-	MaxRequestsPerSecond *int32 `json:"maxRequestsPerSecond,omitempty"`
+	MaxWritesPerSecond *int32 `json:"maxWritesPerSecond,omitempty"`
 }
 
 // CRDMigrationStatus says how far a migration is.

@@ -92,8 +92,8 @@ func (in *CRDMigrationSpec) DeepCopyInto(out *CRDMigrationSpec) {
 		*out = new(int32)
 		**out = **in
 	}
-	if in.MaxRequestsPerSecond != nil {
-		in, out := &in.MaxRequestsPerSecond, &out.MaxRequestsPerSecond
+	if in.MaxWritesPerSecond != nil {
+		in, out := &in.MaxWritesPerSecond, &out.MaxWritesPerSecond
 		*out = new(int32)
 		**out = **in
 	}

@@ -132,7 +132,7 @@ func TestChartConfigurationIsUnderstood(t *testing.T) {
 		"",
 		"limits: {maxInFlight: 2000000, maxWritesPerSecond: 0.5, maxBytesPerFiveMinutes: 536870912}",
 		"limits: {maxBytesPerFiveMinutes: 1.5Gi}",
-		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], write: update, settle: 1m30s, trim: false, maxInFlight: 3, maxRequestsPerSecond: 100000}}",
+		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], write: update, settle: 1m30s, trim: false, maxInFlight: 3, maxWritesPerSecond: 100000}}",
 		"storageVersionMigrator: {scopes: [{group: example.com, labelSelector: {}}, {labelSelector: {matchExpressions: [{key: a, operator: Exists}]}}]}",
 	} {
 		dir := t.TempDir()

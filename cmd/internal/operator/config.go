@@ -205,8 +205,8 @@ func validateDefaults(spec v1alpha1.CRDMigrationSpec) error {
 		return errors.New("trim: true needs the phase StorageVersionMigration: without it nobody knows at which version objects are stored")
 	case spec.MaxInFlight != nil && *spec.MaxInFlight < 1:
 		return fmt.Errorf("maxInFlight: %d is below 1; leave it out for no bound but that of limits", *spec.MaxInFlight)
-	case spec.MaxRequestsPerSecond != nil && *spec.MaxRequestsPerSecond < 1:
-		return fmt.Errorf("maxRequestsPerSecond: %d is below 1; leave it out for no bound but that of limits", *spec.MaxRequestsPerSecond)
+	case spec.MaxWritesPerSecond != nil && *spec.MaxWritesPerSecond < 1:
+		return fmt.Errorf("maxWritesPerSecond: %d is below 1; leave it out for no bound but that of limits", *spec.MaxWritesPerSecond)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestReadConfiguration(t *testing.T) {
 		says string // empty: it is fine
 	}{
 		"all defaults":           {text: head},
-		"everything":             {text: head + "storageVersionMigrator:\n  scopes: [{group: a.example.com, labelSelector: {matchLabels: {a: b}}}]\n  defaults: {phases: [StorageVersionMigration], write: update, settle: 10s, trim: false, maxInFlight: 4, maxRequestsPerSecond: 50}\nlimits: {maxInFlight: 8, maxWritesPerSecond: 20.5, maxBytesPerFiveMinutes: 128Mi}\n"},
+		"everything":             {text: head + "storageVersionMigrator:\n  scopes: [{group: a.example.com, labelSelector: {matchLabels: {a: b}}}]\n  defaults: {phases: [StorageVersionMigration], write: update, settle: 10s, trim: false, maxInFlight: 4, maxWritesPerSecond: 50}\nlimits: {maxInFlight: 8, maxWritesPerSecond: 20.5, maxBytesPerFiveMinutes: 128Mi}\n"},
 		"a typo in a key":        {text: head + "storageVersionMigrator: {scope: []}\n", says: `unknown field "scope"`},
 		"a key twice":            {text: head + "limits: {}\nlimits: {}\n", says: "limits"},
 		"another version":        {text: "apiVersion: config.godwit.dev/v1\nkind: ManagerConfiguration\n", says: "config.godwit.dev/v1alpha1"},
@@ -34,7 +34,7 @@ func TestReadConfiguration(t *testing.T) {
 		"no phase to trim after": {text: head + "storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], trim: true}}\n", says: "defaults.trim: true needs the phase"},
 		"longer than a day":      {text: head + "storageVersionMigrator: {defaults: {settle: 25h}}\n", says: "defaults.settle"},
 		"no request at once":     {text: head + "storageVersionMigrator: {defaults: {maxInFlight: 0}}\n", says: "defaults.maxInFlight"},
-		"fewer than no requests": {text: head + "storageVersionMigrator: {defaults: {maxRequestsPerSecond: -4}}\n", says: "defaults.maxRequestsPerSecond"},
+		"fewer than no writes":   {text: head + "storageVersionMigrator: {defaults: {maxWritesPerSecond: -4}}\n", says: "defaults.maxWritesPerSecond"},
 		"requests below zero":    {text: head + "limits: {maxInFlight: -1}\n", says: "limits.maxInFlight"},
 		"writes below zero":      {text: head + "limits: {maxWritesPerSecond: -1}\n", says: "limits.maxWritesPerSecond"},
 		"bytes below zero":       {text: head + "limits: {maxBytesPerFiveMinutes: -1}\n", says: "maxBytesPerFiveMinutes"},

@@ -66,7 +66,7 @@ func TestKilledManagerWritesNothingTwice(t *testing.T) {
 	c := newCluster(t)
 	const n = 1200
 	geese := c.define("geese", n, optedIn)
-	slowly := "storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxRequestsPerSecond: 80}}" // several writes of the status go by
+	slowly := "storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxWritesPerSecond: 80}}" // several writes of the status go by
 	first := c.manage(slowly)
 	c.flip(geese)
 	c.await("a checkpoint and some progress", func() bool {
@@ -90,7 +90,7 @@ func TestKilledManagerWritesNothingTwice(t *testing.T) {
 func (c *cluster) underWay(n int) (crd string) {
 	c.t.Helper()
 	crd = c.define("geese", n, optedIn)
-	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxRequestsPerSecond: 200}}")
+	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxWritesPerSecond: 200}}")
 	c.flip(crd)
 	c.await("objects being written", func() bool { m := c.migration(crd); return m != nil && m.Status.Checkpoint != nil })
 	return crd

@@ -63,7 +63,7 @@ func startEmptyPlane(t *testing.T) *controlplane.ControlPlane {
 // slowly is the configuration of a manager that takes its time with the objects of
 // the test's group, so that something can happen in between.
 func (c *cluster) slowly(perSecond int) string {
-	return "storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxRequestsPerSecond: " + strconv.Itoa(perSecond) + "}}"
+	return "storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s, maxWritesPerSecond: " + strconv.Itoa(perSecond) + "}}"
 }
 
 // awaitMiddle waits until some objects are migrated, as etcd has it, and some not.

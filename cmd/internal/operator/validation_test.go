@@ -19,7 +19,7 @@ func TestTheServerRefusesWhatCanNotBeMeant(t *testing.T) {
 		says       string // empty: it is fine
 	}{
 		"nothing is said":            {spec: "{}"},
-		"everything is said":         {spec: "{suspend: true, phases: [StorageVersionMigration], write: update, settle: 90s, trim: true, maxInFlight: 4, maxRequestsPerSecond: 20}"},
+		"everything is said":         {spec: "{suspend: true, phases: [StorageVersionMigration], write: update, settle: 90s, trim: true, maxInFlight: 4, maxWritesPerSecond: 20}"},
 		"cleaning alone":             {spec: "{phases: [CleanupManagedFields], trim: false}"},
 		"no settle time":             {spec: "{settle: 0s}"},
 		"a name that no CRD has":     {name: "widgets", spec: "{}", says: "named after its CustomResourceDefinition"},
@@ -31,7 +31,7 @@ func TestTheServerRefusesWhatCanNotBeMeant(t *testing.T) {
 		"a time below zero":          {spec: "{settle: -1s}", says: "settle is a duration from 0s to 24h"},
 		"a time that is none":        {spec: "{settle: soon}", says: "settle"},
 		"no request at once":         {spec: "{maxInFlight: 0}", says: "spec.maxInFlight"},
-		"no request per second":      {spec: "{maxRequestsPerSecond: 0}", says: "spec.maxRequestsPerSecond"},
+		"no write per second":        {spec: "{maxWritesPerSecond: 0}", says: "spec.maxWritesPerSecond"},
 	} {
 		name := test.name
 		if name == "" {

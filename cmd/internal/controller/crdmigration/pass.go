@@ -61,8 +61,8 @@ func ownLimits(spec v1alpha1.CRDMigrationSpec) walk.Limits {
 	if spec.MaxInFlight != nil {
 		l.MaxInFlight = int(*spec.MaxInFlight)
 	}
-	if spec.MaxRequestsPerSecond != nil {
-		l.MaxWritesPerSecond = float64(*spec.MaxRequestsPerSecond)
+	if spec.MaxWritesPerSecond != nil {
+		l.MaxWritesPerSecond = float64(*spec.MaxWritesPerSecond)
 	}
 	return l
 }

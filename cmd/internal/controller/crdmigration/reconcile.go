@@ -171,8 +171,8 @@ func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigratio
 	if spec.MaxInFlight == nil {
 		spec.MaxInFlight = defaults.MaxInFlight
 	}
-	if spec.MaxRequestsPerSecond == nil {
-		spec.MaxRequestsPerSecond = defaults.MaxRequestsPerSecond
+	if spec.MaxWritesPerSecond == nil {
+		spec.MaxWritesPerSecond = defaults.MaxWritesPerSecond
 	}
 	return spec
 }

@@ -96,14 +96,14 @@ func TestKilledPassForAnotherSpecIsNotDone(t *testing.T) {
 func TestSpecsInheritFromTheConfiguration(t *testing.T) {
 	defaults := v1alpha1.CRDMigrationSpec{
 		Phases: []v1alpha1.Phase{"CleanupManagedFields"}, Write: "update", Settle: &metav1.Duration{Duration: time.Minute},
-		Trim: new(false), MaxInFlight: new(int32(3)), MaxRequestsPerSecond: new(int32(5)),
+		Trim: new(false), MaxInFlight: new(int32(3)), MaxWritesPerSecond: new(int32(5)),
 	}
 	if diff := cmp.Diff(defaults, withDefaults(v1alpha1.CRDMigrationSpec{}, defaults)); diff != "" {
 		t.Errorf("an empty spec (-configuration +got):\n%s", diff)
 	}
 	full := v1alpha1.CRDMigrationSpec{
 		Suspend: true, Phases: []v1alpha1.Phase{"StorageVersionMigration"}, Write: "apply", Settle: &metav1.Duration{},
-		Trim: new(true), MaxInFlight: new(int32(1)), MaxRequestsPerSecond: new(int32(1)),
+		Trim: new(true), MaxInFlight: new(int32(1)), MaxWritesPerSecond: new(int32(1)),
 	}
 	if diff := cmp.Diff(full, withDefaults(full, defaults)); diff != "" {
 		t.Errorf("a full spec (-spec +got):\n%s", diff)

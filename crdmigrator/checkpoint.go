@@ -36,11 +36,11 @@ type Checkpoint struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Cursor is the key up to which, in storage order, every object is done.
 	Cursor string `json:"cursor,omitempty"`
-	// Settled is the settle time that C was taken after, and AcceptedSilent
-	// says whether silent servers were passed over: a run that asks for more
+	// Settled is the settle time that C was taken after, and AcceptedStaleLeases
+	// says whether servers with a stale lease were passed over: a run that asks for more
 	// does not rely on it.
-	Settled        metav1.Duration `json:"settled"`
-	AcceptedSilent bool            `json:"acceptedSilent,omitempty"`
+	Settled             metav1.Duration `json:"settled"`
+	AcceptedStaleLeases bool            `json:"acceptedStaleLeases,omitempty"`
 	// Restarts are the times at which runs began again because the definition
 	// changed under them.
 	Restarts []metav1.Time `json:"restarts,omitempty"`
@@ -74,7 +74,7 @@ func (c Checkpoint) resume(crd *apiextensionsv1.CustomResourceDefinition) (Check
 // holds reports whether a run under the policy may go on from the checkpoint.
 func (c Checkpoint) holds(crd *apiextensionsv1.CustomResourceDefinition, p Policy) bool {
 	_, ok := c.resume(crd)
-	return ok && c.Settled.Duration >= p.settle() && (p.AcceptSilentServers || !c.AcceptedSilent)
+	return ok && c.Settled.Duration >= p.settle() && (p.AcceptStaleLeases || !c.AcceptedStaleLeases)
 }
 
 // done reports whether a run that resumes from the checkpoint would not write the

@@ -245,7 +245,7 @@ func TestCheckpointHoldsOnlyForWhatWasAskedOfIt(t *testing.T) {
 	made := func(settle time.Duration, accepted bool) Checkpoint {
 		return Checkpoint{
 			CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100",
-			Settled: metav1.Duration{Duration: settle}, AcceptedSilent: accepted,
+			Settled: metav1.Duration{Duration: settle}, AcceptedStaleLeases: accepted,
 		}
 	}
 	cases := map[string]struct {
@@ -258,8 +258,8 @@ func TestCheckpointHoldsOnlyForWhatWasAskedOfIt(t *testing.T) {
 		"stricter than now":  {"more was waited than is asked", made(DefaultSettle, false), Policy{Settle: time.Second}, true},
 		"laxer than now":     {"a demo's settle time is no evidence for a default run", made(2*time.Second, false), Policy{}, false},
 		"no time, no demand": {"negative means none", made(0, false), Policy{Settle: -1}, true},
-		"accepted before":    {"a silent server may have put objects back since", made(DefaultSettle, true), Policy{}, false},
-		"accepted again":     {"the user still knows better", made(DefaultSettle, true), Policy{AcceptSilentServers: true}, true},
+		"accepted before":    {"a server with a stale lease may have put objects back since", made(DefaultSettle, true), Policy{}, false},
+		"accepted again":     {"the user accepts it again", made(DefaultSettle, true), Policy{AcceptStaleLeases: true}, true},
 	}
 	for name, tc := range cases {
 		if got := tc.checkpoint.holds(widgetCRD(), tc.policy); got != tc.want {

@@ -108,7 +108,7 @@ func (e *evidence) begin(ctx context.Context, listed string, p Policy) error {
 	e.published.Store(&baseline{since: listed})
 	e.checkpoint.ResourceVersion = listed
 	e.checkpoint.Settled = metav1.Duration{Duration: p.settle()}
-	e.checkpoint.AcceptedSilent = p.AcceptSilentServers
+	e.checkpoint.AcceptedStaleLeases = p.AcceptStaleLeases
 	return e.save(ctx)
 }
 

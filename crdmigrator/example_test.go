@@ -65,7 +65,7 @@ func ExamplePlanFor() {
 	// Output:
 	// widgets.example.com is Blocked: stored at [v1 v2], to be stored at v2
 	// Forbidden: operator may not patch widgets.example.com
-	// ServerSilent: API server apiserver-b is known but silent: its lease was renewed 30m0s ago, and it may still have requests under way that store the old version
+	// ServerLeaseStale: API server apiserver-b has a stale lease, renewed 30m0s ago, and may still have requests under way that store the old version
 }
 
 // Kinds that the operator knows by their Go types, as in Cluster API's managers.

@@ -106,7 +106,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
 		return f, err
 	}
-	m.look(f) // a server that is silent now gets the whole settle time, should it be back when Run looks
+	m.look(f) // a server whose lease is stale now gets the whole settle time, should it be back when Run looks
 	if f.Migrations, err = m.migrations(ctx, f.CRD); err != nil {
 		return f, err
 	}

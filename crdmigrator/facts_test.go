@@ -54,7 +54,7 @@ func TestServersOf(t *testing.T) {
 		want   []Server
 	}{
 		"alive":         {"renewed a moment ago", lease("a", ago(time.Second), hour), []Server{{"a", "host-a", *ago(time.Second)}}},
-		"silent":        {"a server that stands still keeps its lease, and stays known", lease("a", ago(59*time.Minute), hour), []Server{{"a", "host-a", *ago(59 * time.Minute)}}},
+		"stale":         {"a server that hangs keeps its lease, and stays known", lease("a", ago(59*time.Minute), hour), []Server{{"a", "host-a", *ago(59 * time.Minute)}}},
 		"last moment":   {"a lease that ends now is still valid", lease("a", ago(time.Hour), hour), []Server{{"a", "host-a", *ago(time.Hour)}}},
 		"ended":         {"past its end the server is given up", lease("a", ago(time.Hour+time.Nanosecond), hour), nil},
 		"ahead":         {"our time is a lower bound, a renewal may lie after it", lease("a", ago(-2*time.Second), hour), []Server{{"a", "host-a", *ago(-2 * time.Second)}}},

@@ -208,7 +208,7 @@ func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResou
 	if v.settled {
 		return nil
 	}
-	return &NotSettledError{Until: v.until, Wait: v.until.Sub(now), Servers: v.waiting, Silent: v.silent}
+	return &NotSettledError{Until: v.until, Wait: v.until.Sub(now), Servers: v.waiting, Stale: v.stale}
 }
 
 func (m *Migrator) look(f Facts) settlement {

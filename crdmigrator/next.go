@@ -175,11 +175,11 @@ func afterError(err error, h History) Step {
 func afterSettling(e *NotSettledError, h History) Step {
 	s := Step{Action: ActionWait, Reason: ReasonSettling, History: History{Conflicts: h.Conflicts}}
 	switch {
-	case len(e.Silent) > 0:
-		s.After, s.Message = lookAgain, "API servers are silent and may still write the old version: "+names(e.Silent)
-		for _, server := range e.Silent {
+	case len(e.Stale) > 0:
+		s.After, s.Message = lookAgain, "API servers with a stale lease may still write the old version: "+names(e.Stale)
+		for _, server := range e.Stale {
 			s.Blockers = append(s.Blockers, godwit.Blocker{
-				Reason: ReasonServerSilent, Message: fmt.Sprintf("API server %s is silent", server),
+				Reason: ReasonServerLeaseStale, Message: fmt.Sprintf("API server %s has a stale lease", server),
 				Remedy: "bring it back, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system " + server.Name,
 			})
 		}

@@ -68,12 +68,12 @@ func TestNext(t *testing.T) {
 			err:  fmt.Errorf("run: %w", &NotSettledError{Servers: []Server{two, one}, Wait: 5 * time.Second}),
 			want: Step{Action: ActionWait, After: 2 * time.Second, Reason: ReasonSettling}, says: "apiserver-1, apiserver-2",
 		},
-		"a server is silent": {
-			err: &NotSettledError{Servers: []Server{one, two}, Silent: []Server{two}, Wait: 5 * time.Second},
+		"a lease is stale": {
+			err: &NotSettledError{Servers: []Server{one, two}, Stale: []Server{two}, Wait: 5 * time.Second},
 			want: Step{Action: ActionWait, After: 5 * time.Second, Reason: ReasonSettling, Blockers: []godwit.Blocker{{
-				Reason: ReasonServerSilent, Message: "API server apiserver-2 is silent",
+				Reason: ReasonServerLeaseStale, Message: "API server apiserver-2 has a stale lease",
 				Remedy: "bring it back, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system apiserver-2",
-			}}}, says: "silent and may still write the old version: apiserver-2",
+			}}}, says: "stale lease may still write the old version: apiserver-2",
 		},
 		"a permission is missing": {
 			err: &BlockedError{CRD: plan.Name, Blockers: []godwit.Blocker{refused}}, isError: true,

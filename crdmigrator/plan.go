@@ -66,9 +66,9 @@ const (
 	ReasonMigrationInProgress = "MigrationInProgress"
 	// ReasonCRDKeepsChanging: the definition changed under several runs.
 	ReasonCRDKeepsChanging = "CRDKeepsChanging"
-	// ReasonServerSilent: an API server has not shown a sign of life since
+	// ReasonServerLeaseStale: an API server has not shown a sign of life since
 	// the storage version changed and may still write the old one.
-	ReasonServerSilent = "ServerSilent"
+	ReasonServerLeaseStale = "ServerLeaseStale"
 	// ReasonAdmissionDenied: a webhook or a policy refuses the policy's write of
 	// some object, as a preflight has shown.
 	ReasonAdmissionDenied = "AdmissionDenied"
@@ -118,8 +118,8 @@ type Policy struct {
 	Write Write
 	// SkipPhases are not run.
 	SkipPhases []Phase
-	// AcceptSilentServers goes on without the servers that are silent.
-	AcceptSilentServers bool
+	// AcceptStaleLeases does not wait for API servers whose lease is stale.
+	AcceptStaleLeases bool
 	// AcceptDenials goes on although a preflight has shown that the API server
 	// refuses to write some object: a run leaves such objects at the old version,
 	// and then does not trim. A run that resumes goes on in any case.
@@ -234,10 +234,10 @@ func trimmedChecks(f Facts, p Policy) []godwit.Blocker {
 	return checkObjectsRead(f, p)
 }
 
-// Refusals are the blockers that waiting does not cure.
-func (plan Plan) Refusals() []godwit.Blocker {
+// HardBlockers are the blockers that do not end by waiting.
+func (plan Plan) HardBlockers() []godwit.Blocker {
 	return slices.DeleteFunc(slices.Clone(plan.Blockers), func(b godwit.Blocker) bool {
-		return b.Reason == ReasonServerSilent
+		return b.Reason == ReasonServerLeaseStale
 	})
 }
 
@@ -383,10 +383,10 @@ func checkServers(f Facts, p Policy) []godwit.Blocker {
 		return nil
 	}
 	var blockers []godwit.Blocker
-	for _, s := range new(leaseHistory).look(f, p).silent {
+	for _, s := range new(leaseHistory).look(f, p).stale {
 		blockers = append(blockers, godwit.Blocker{
-			Reason: ReasonServerSilent,
-			Message: fmt.Sprintf("API server %s is known but silent: its lease was renewed %s ago, and it may still have requests under way that store the old version",
+			Reason: ReasonServerLeaseStale,
+			Message: fmt.Sprintf("API server %s has a stale lease, renewed %s ago, and may still have requests under way that store the old version",
 				s, f.Now.Sub(s.Renewed).Round(time.Second)),
 			Remedy: fmt.Sprintf("bring it back and wait %s before the next run, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system %s",
 				p.settle(), s.Name),
@@ -442,7 +442,7 @@ func afterBlockers(list []godwit.Warning, blockers []godwit.Blocker) []godwit.Wa
 	var first []string
 	for _, b := range blockers {
 		switch b.Reason {
-		case ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid, ReasonServerSilent:
+		case ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid, ReasonServerLeaseStale:
 		default:
 			first = append(first, b.Reason)
 		}

@@ -146,7 +146,7 @@ func (d *dice) facts() Facts {
 	f.Checkpoint = Checkpoint{
 		CRDUID: types.UID(pick(d, "", "u1", "u2")), Generation: int64(d.roll(9)), StorageVersion: d.version(),
 		ResourceVersion: pick(d, "", "100", "garbage"), Cursor: pick(d, "", "ns/a"),
-		Settled: metav1.Duration{Duration: pick(d, 0, DefaultSettle)}, AcceptedSilent: d.roll(2) == 1,
+		Settled: metav1.Duration{Duration: pick(d, 0, DefaultSettle)}, AcceptedStaleLeases: d.roll(2) == 1,
 		Restarts: several(d, 5, func(d *dice) metav1.Time { return metav1.NewTime(d.time()) }),
 	}
 	f.Preflight = d.preflight(f.CRD.Name)
@@ -207,10 +207,10 @@ func (d *dice) crd() *apiextensionsv1.CustomResourceDefinition {
 
 func (d *dice) policy() Policy {
 	return Policy{
-		Settle:              pick(d, 0, -time.Second, 1, time.Second, 1000*time.Hour),
-		SettleFromSight:     d.roll(2) == 1,
-		AcceptSilentServers: d.roll(2) == 1,
-		AcceptDenials:       d.roll(2) == 1,
+		Settle:            pick(d, 0, -time.Second, 1, time.Second, 1000*time.Hour),
+		SettleFromSight:   d.roll(2) == 1,
+		AcceptStaleLeases: d.roll(2) == 1,
+		AcceptDenials:     d.roll(2) == 1,
 	}
 }
 

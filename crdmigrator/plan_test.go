@@ -203,57 +203,57 @@ func TestPlanForState(t *testing.T) {
 			facts:  Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, time.Hour, 20*time.Minute, time.Minute)},
 			state:  Ready,
 		},
-		"silent server": {
+		"stale lease": {
 			reason:  "it has not renewed since the flip: it may still write v1",
 			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}},
 			state:   Blocked,
-			reasons: []string{ReasonServerSilent},
+			reasons: []string{ReasonServerLeaseStale},
 		},
-		"silent server, accepted": {
+		"stale lease, accepted": {
 			reason: "the user knows better",
 			facts:  Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}},
-			policy: Policy{AcceptSilentServers: true},
+			policy: Policy{AcceptStaleLeases: true},
 			state:  Ready,
 		},
-		"silent since it adopted": {
+		"stale since it adopted": {
 			reason: "a server that died long after the flip wrote v2 until then",
 			facts:  Facts{CRD: widgetCRD(), Now: now, Servers: []Server{{Name: "b", Renewed: flip.Add(5 * time.Minute)}}},
 			state:  Ready,
 		},
-		"not adopted, not silent": {
+		"not adopted, not stale": {
 			reason: "between two renewals: Run waits for it, a person has nothing to mend",
 			facts:  Facts{CRD: widgetCRD(), Now: flip.Add(5 * time.Second), Servers: []Server{{Name: "b", Renewed: flip.Add(-5 * time.Second)}}},
 			state:  Ready,
 		},
-		"silent server, evidence at hand": {
+		"stale lease, evidence at hand": {
 			reason: "the checkpoint was made after all servers had adopted",
 			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
 				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
 			}},
 			state: Ready,
 		},
-		"silent server, weaker evidence": {
+		"stale lease, weaker evidence": {
 			reason: "the checkpoint was made after a shorter settle time than this run asks for",
 			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
 				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: time.Second},
 			}},
 			state:   Blocked,
-			reasons: []string{ReasonServerSilent},
+			reasons: []string{ReasonServerLeaseStale},
 		},
-		"silent server, evidence void": {
+		"stale lease, evidence void": {
 			reason: "the checkpoint is another definition's",
 			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
 				CRDUID: "u0", Generation: 7, StorageVersion: "v2", ResourceVersion: "100",
 			}},
 			state:   Blocked,
-			reasons: []string{ReasonServerSilent},
+			reasons: []string{ReasonServerLeaseStale},
 		},
 		"no time of the flip": {
-			reason: "without managedFields the change may be as new as our first look, and a server overdue by then is silent",
+			reason: "without managedFields the change may be as new as our first look, and a server overdue by then has a stale lease",
 			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = nil }),
 				Now: now, Servers: []Server{missed}},
 			state:   Blocked,
-			reasons: []string{ReasonServerSilent},
+			reasons: []string{ReasonServerLeaseStale},
 		},
 		"fought over, as another definition": {
 			reason: "restarts that a definition of this name had before it was created again are not its own",
@@ -274,7 +274,7 @@ func TestPlanForState(t *testing.T) {
 			state: Blocked,
 			reasons: []string{
 				ReasonNotEstablished, ReasonStorageVersionNotServed, ReasonStoredVersionNotInSpec,
-				ReasonForbidden, ReasonMigrationInProgress, ReasonCRDKeepsChanging, ReasonServerSilent,
+				ReasonForbidden, ReasonMigrationInProgress, ReasonCRDKeepsChanging, ReasonServerLeaseStale,
 			},
 		},
 	}
@@ -407,7 +407,7 @@ func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
 			message: []string{"widgets.example.com", "kubectl (Update)"},
 			remedy:  []string{"kubectl annotate crd widgets.example.com godwit.dev/migration-checkpoint-"},
 		},
-		"silent server": {
+		"stale lease": {
 			reason:  "the lease and the host behind its hash",
 			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{{Name: "apiserver-x", Host: "cp-2", Renewed: flip}}},
 			message: []string{"apiserver-x", "cp-2", "10m0s"},
@@ -434,14 +434,14 @@ func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestHardBlockers(t *testing.T) {
 	plan := Plan{Blockers: []godwit.Blocker{
-		{Reason: ReasonForbidden}, {Reason: ReasonServerSilent}, {Reason: ReasonTerminating}, {Reason: ReasonServerSilent},
+		{Reason: ReasonForbidden}, {Reason: ReasonServerLeaseStale}, {Reason: ReasonTerminating}, {Reason: ReasonServerLeaseStale},
 	}}
-	if diff := cmp.Diff([]string{ReasonForbidden, ReasonTerminating}, reasons(plan.Refusals())); diff != "" {
-		t.Errorf("a silent server is waited for, all else is refused (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{ReasonForbidden, ReasonTerminating}, reasons(plan.HardBlockers())); diff != "" {
+		t.Errorf("a stale lease is waited for, all else is a hard blocker (-want +got):\n%s", diff)
 	}
-	all := []string{ReasonForbidden, ReasonServerSilent, ReasonTerminating, ReasonServerSilent}
+	all := []string{ReasonForbidden, ReasonServerLeaseStale, ReasonTerminating, ReasonServerLeaseStale}
 	if diff := cmp.Diff(all, reasons(plan.Blockers)); diff != "" {
 		t.Errorf("the plan itself changed (-want +got):\n%s", diff)
 	}

@@ -31,7 +31,7 @@ const (
 	// EventFailed is the reason of the event when a pass failed, or did not
 	// converge.
 	EventFailed = "StorageVersionMigrationFailed"
-	// EventWaiting is the reason of the event when an API server is silent: only a
+	// EventWaiting is the reason of the event when an API server lease is stale: only a
 	// person knows whether it is gone for good.
 	EventWaiting = "StorageVersionMigrationWaiting"
 
@@ -89,8 +89,8 @@ type CRDMigrator struct {
 	// every server having adopted the change: the process may have come up a moment
 	// after a server came back.
 	Settle time.Duration
-	// AcceptSilentServers goes on without the servers whose leases are stale.
-	AcceptSilentServers bool
+	// AcceptStaleLeases goes on without the servers whose leases are stale.
+	AcceptStaleLeases bool
 	// Limiter paces every write and all that goes with it, but the lists of
 	// objects, which go through APIReader; share it with the operator's other
 	// migrators. Nil means one of its own.

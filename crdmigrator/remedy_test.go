@@ -17,7 +17,7 @@ func TestRemediesOfABlockedPlan(t *testing.T) {
 	}{
 		"nothing":               {nil, try},
 		"a denial":              {[]string{ReasonAdmissionDenied}, try},
-		"a server that waits":   {[]string{ReasonServerSilent}, try},
+		"a server that waits":   {[]string{ReasonServerLeaseStale}, try},
 		"another migrator":      {[]string{ReasonMigrationInProgress}, "first do what MigrationInProgress asks for, then " + try},
 		"two permissions, more": {[]string{ReasonForbidden, ReasonForbidden, ReasonCRDKeepsChanging}, "first do what CRDKeepsChanging and Forbidden asks for, then " + try},
 	}

@@ -33,7 +33,7 @@ import (
 // progress, which may be nil, is called after each object and before each wait for
 // another attempt, one call at a time, and must be quick.
 func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Report, error) {
-	if refusals := p.Refusals(); len(refusals) > 0 {
+	if refusals := p.HardBlockers(); len(refusals) > 0 {
 		return Report{}, &BlockedError{CRD: p.Name, Blockers: refusals}
 	}
 	if u := p.Unlisted; u != nil && p.State == StateUnknown && u.Reason != ReasonThrottled && u.Reason != ReasonServerError {

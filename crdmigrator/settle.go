@@ -18,9 +18,9 @@ const (
 	// watchShare is the part of the settle time that belongs to the watch.
 	watchShare = 5
 
-	// silentAfter is one and a half of the 10 s at which API servers renew
+	// staleAfter is one and a half of the 10 s at which API servers renew
 	// their identity leases.
-	silentAfter = 15 * time.Second
+	staleAfter = 15 * time.Second
 )
 
 func (p Policy) settle() time.Duration {
@@ -70,8 +70,8 @@ func specManagers(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return managers
 }
 
-// silent: a renewal is overdue, so this is not a server between two renewals.
-func (s Server) silent(now time.Time) bool { return now.Sub(s.Renewed) > silentAfter }
+// stale means that a renewal is overdue, so this is not a server between two renewals.
+func (s Server) stale(now time.Time) bool { return now.Sub(s.Renewed) > staleAfter }
 
 // leaseHistory is what one process has seen of the API servers' leases since one
 // change of a CRD.
@@ -80,7 +80,7 @@ type leaseHistory struct {
 	first   time.Time            // our first look
 	last    time.Time            // our last one
 	adopted time.Time            // since when every server we wait for has adopted; zero: not yet
-	late    map[string]time.Time // servers seen silent, and when they were back; zero: not yet
+	late    map[string]time.Time // servers seen with a stale lease, and when they were back; zero: not yet
 }
 
 // settlement is the verdict on one look.
@@ -88,19 +88,19 @@ type settlement struct {
 	settled bool
 	until   time.Time
 	waiting []Server // not adopted yet
-	silent  []Server // the part of waiting whose renewal is overdue
+	stale   []Server // the part of waiting whose renewal is overdue
 }
 
 // look takes in one reading of the servers and says whether writing may begin.
-// A fresh renewal alone proves nothing about a server that was silent: it renews
+// A fresh renewal alone proves nothing about a server whose lease was stale: it renews
 // first and finishes its queued writes, at the old version, afterwards. From our
 // first sight of it the settle time therefore runs anew.
 func (s *leaseHistory) look(f Facts, p Policy) settlement {
 	if s.first.IsZero() {
 		s.first, s.late = f.Now, map[string]time.Time{}
 	}
-	if p.SettleFromSight && len(f.Servers) > 0 && f.Now.Sub(s.last) > silentAfter {
-		s.adopted = time.Time{} // a silence may have begun and ended unseen
+	if p.SettleFromSight && len(f.Servers) > 0 && f.Now.Sub(s.last) > staleAfter {
+		s.adopted = time.Time{} // a lease may have been stale meanwhile
 	}
 	s.last = f.Now
 	// The definition was read before our first look, by a clock that is cut to
@@ -117,11 +117,11 @@ func (s *leaseHistory) look(f Facts, p Policy) settlement {
 				s.late[server.Name], s.adopted = f.Now, time.Time{}
 			}
 			continue
-		case server.silent(f.Now) && p.AcceptSilentServers:
+		case server.stale(f.Now) && p.AcceptStaleLeases:
 			continue
-		case server.silent(f.Now):
+		case server.stale(f.Now):
 			s.late[server.Name] = time.Time{}
-			v.silent = append(v.silent, server)
+			v.stale = append(v.stale, server)
 		}
 		v.waiting = append(v.waiting, server)
 	}
@@ -149,7 +149,7 @@ func (s *leaseHistory) hasAdopted(server Server, changed, now time.Time, p Polic
 	if server.Renewed.Before(changed.Add(p.watchLag())) {
 		return false
 	}
-	if !server.silent(now) {
+	if !server.stale(now) {
 		return true
 	}
 	from := changed
@@ -164,7 +164,7 @@ func (s *leaseHistory) hasAdopted(server Server, changed, now time.Time, p Polic
 
 // NotSettledError reports that nothing may be written yet. Whoever runs a
 // control loop requeues after Wait; another caller runs again at Until, and
-// better every few seconds: a server that falls silent meanwhile is only noticed
+// better every few seconds: a lease that becomes stale meanwhile is only noticed
 // by looking.
 type NotSettledError struct {
 	// Until is the API server's time before which nothing is written.
@@ -173,14 +173,14 @@ type NotSettledError struct {
 	Wait time.Duration
 	// Servers have not adopted the storage version as far as their leases show.
 	Servers []Server
-	// Silent are those of them whose lease is overdue.
-	Silent []Server
+	// Stale are those of them whose lease is stale.
+	Stale []Server
 }
 
 func (e *NotSettledError) Error() string {
 	switch {
-	case len(e.Silent) > 0:
-		return fmt.Sprintf("not settled: API server %s is silent and may still write the old version", join(e.Silent))
+	case len(e.Stale) > 0:
+		return fmt.Sprintf("not settled: API server %s has a stale lease and may still write the old version", join(e.Stale))
 	case len(e.Servers) > 0:
 		return fmt.Sprintf("not settled: API server %s has not shown yet that it adopted the storage version", join(e.Servers))
 	}

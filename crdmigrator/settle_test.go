@@ -51,9 +51,9 @@ func TestSettle(t *testing.T) {
 		"a server stopped across the flip": {
 			reason: "measured: it renews 13 ms after it is back and goes on to finish queued writes at the old version, so its renewal starts the settle time anew",
 			script: `
-				2s         a-1s b-20s        => waits for a, silent b
-				20s        a+18s b-20s       => waits for silent b
-				80s        a+78s b-20s       => waits for silent b    # the settle time alone lets nobody pass
+				2s         a-1s b-20s        => waits for a, stale b
+				20s        a+18s b-20s       => waits for stale b
+				80s        a+78s b-20s       => waits for stale b    # the settle time alone lets nobody pass
 				100.013s   a+98s b+100.013s  => settles at 2m55.013s  # back, its queue not yet done
 				101s       a+98s b+100.013s  => settles at 2m55.013s
 				175s       a+168s b+170s     => settles at 2m55.013s
@@ -62,56 +62,56 @@ func TestSettle(t *testing.T) {
 		"back, but with an old renewal": {
 			reason: "a renewal within the watch's share proves no adoption, also of a server that was away",
 			script: `
-				10s   b-20s     => waits for silent b
+				10s   b-20s     => waits for stale b
 				15s   b+14s     => waits for b
 				25s   b+24s     => settles at 1m40s`,
 		},
 		"two servers stopped, back one by one": {
 			reason: "the time starts when the last of them is back",
 			script: `
-				30s    a-20s b-20s     => waits for silent a, silent b
-				60s    a+60s b-20s     => waits for silent b
+				30s    a-20s b-20s     => waits for stale a, stale b
+				60s    a+60s b-20s     => waits for stale b
 				100s   a+100s b+99s    => settles at 2m55s
 				175s   a+170s b+170s   => settled`,
 		},
 		"a server that is back goes away again": {
 			reason: "it may have stopped with the same old requests under way",
 			script: `
-				80s   a+78s b-20s     => waits for silent b
+				80s   a+78s b-20s     => waits for stale b
 				100s  a+98s b+99.9s   => settles at 2m55s
-				175s  a+170s b+100s   => waits for silent b
+				175s  a+170s b+100s   => waits for stale b
 				180s  a+178s b+180s   => settles at 4m15s
 				255s  a+250s b+250s   => settled`,
 		},
-		"silent within the settle time": {
+		"stale within the settle time": {
 			reason: "it adopted, but did not live to end what it had begun before",
 			script: `
 				20s   a+18s b+18s   => settles at 1m16s
-				76s   a+68s b+18s   => waits for silent b
+				76s   a+68s b+18s   => waits for stale b
 				100s  a+98s b+99s   => settles at 2m55s
 				175s  a+170s b+170s => settled`,
 		},
-		"silent after the settle time, while another is late": {
-			reason: "what a had begun before the change was over when it fell silent",
+		"stale after the settle time, while another is late": {
+			reason: "what a had begun before the change was over when its lease became stale",
 			script: `
-				20s    a+18s b-20s     => waits for silent b
-				200s   a+100s b-20s    => waits for silent b
+				20s    a+18s b-20s     => waits for stale b
+				200s   a+100s b-20s    => waits for stale b
 				300s   a+100s b+299s   => settles at 6m15s
 				375s   a+100s b+370s   => settled`,
 		},
 		"a server goes away again before it adopted": {
 			reason: "what was seen of it is taken back",
 			script: `
-				40s    a+38s b-20s     => waits for silent b
+				40s    a+38s b-20s     => waits for stale b
 				60s    a+58s b+59s     => settles at 2m15s
-				70s    a+68s b+69s c-5s => waits for silent c          # a lease that we could not see before
+				70s    a+68s b+69s c-5s => waits for stale c          # a lease that we could not see before
 				90s    a+88s b+89s c+90s => settles at 2m45s
 				165s   a+160s b+160s c+160s => settled`,
 		},
-		"the silent server's lease is gone": {
+		"the stale lease is gone": {
 			reason: "somebody vouches for it or it ended; when is not known, so the time runs from here",
 			script: `
-				30s    a+28s b-20s   => waits for silent b
+				30s    a+28s b-20s   => waits for stale b
 				200s   a+198s        => settles at 4m35s
 				275s   a+270s        => settled`,
 		},
@@ -122,18 +122,18 @@ func TestSettle(t *testing.T) {
 				40s   a+38s c+39s   => settles at 1m16s
 				76s   a+68s c+69s   => settled`,
 		},
-		"silent after the settle time": {
-			reason: "it adopted, and nothing of before the flip was left when it fell silent",
+		"stale after the settle time": {
+			reason: "it adopted, and nothing of before the flip was left when its lease became stale",
 			script: `
 				20s    a+18s b+19s   => settles at 1m16s
 				120s   a+118s b+80s  => settled
 				30m    a+1795s b+80s => settled`,
 		},
-		"fifteen seconds are not silence": {
+		"fifteen seconds are not stale": {
 			reason: "renewals come every 10 s and a little",
 			script: `
 				10s        b-5s   => waits for b
-				10.001s    b-5s   => waits for silent b`,
+				10.001s    b-5s   => waits for stale b`,
 		},
 		"back before anybody looked": {
 			reason: "a process that looks for the first time can't tell a server that is back from one that never left: the default counts from the flip",
@@ -185,17 +185,17 @@ func TestSettle(t *testing.T) {
 				81s   a+78s b+79s   => settles at 1m36s
 				96s   a+88s b+89s   => settled`,
 		},
-		"silent servers accepted": {
-			reason: "the silent are passed over, those between two renewals are not",
-			policy: Policy{AcceptSilentServers: true},
+		"stale leases accepted": {
+			reason: "servers with a stale lease are passed over, those between two renewals are not",
+			policy: Policy{AcceptStaleLeases: true},
 			script: `
 				5s    a-2s b-20s     => waits for a
 				25s   a+18s b-20s    => settles at 1m16s
 				76s   a+68s b-20s    => settled`,
 		},
-		"silent servers accepted, from sight": {
+		"stale leases accepted, from sight": {
 			reason: "acceptance shortens no time",
-			policy: Policy{AcceptSilentServers: true, SettleFromSight: true},
+			policy: Policy{AcceptStaleLeases: true, SettleFromSight: true},
 			script: `
 				25s    a+18s b-20s   => settles at 1m40s
 				40s    a+38s b-20s   => settles at 1m40s
@@ -219,10 +219,10 @@ func TestSettle(t *testing.T) {
 				1h1m15s   => settled`,
 		},
 		"leases that become readable": {
-			reason: "a server that shows up as silent is waited for from then on",
+			reason: "a server that appears with a stale lease is waited for from then on",
 			script: `
 				50s    => settles at 1m16s
-				70s    a+68s b-20s   => waits for silent b
+				70s    a+68s b-20s   => waits for stale b
 				80s    a+78s b+79s   => settles at 2m35s`,
 		},
 		"half a minute of settling": {
@@ -240,7 +240,7 @@ func TestSettle(t *testing.T) {
 				1s    a-2s b+0s    => waits for a, b
 				2s    a+1s b+0s    => waits for b
 				5s    a+1s b+4s    => settled
-				30s   a+28s b-10s  => waits for silent b
+				30s   a+28s b-10s  => waits for stale b
 				31s   a+28s b+31s  => settled`,
 		},
 		"a nanosecond of settling": {
@@ -319,22 +319,22 @@ func sinceFlip(t *testing.T, s string) time.Time {
 
 // verdict is a settlement in the words of the scripts.
 func verdict(v settlement) string {
-	silent := map[string]bool{}
-	for _, s := range v.silent {
-		silent[s.Name] = true
+	stale := map[string]bool{}
+	for _, s := range v.stale {
+		stale[s.Name] = true
 	}
 	var names []string
 	for _, s := range v.waiting {
-		if silent[s.Name] {
-			names = append(names, "silent "+s.Name)
-			delete(silent, s.Name)
+		if stale[s.Name] {
+			names = append(names, "stale "+s.Name)
+			delete(stale, s.Name)
 		} else {
 			names = append(names, s.Name)
 		}
 	}
 	switch {
-	case len(silent) > 0:
-		return fmt.Sprintf("silent servers that are not waited for: %v", silent)
+	case len(stale) > 0:
+		return fmt.Sprintf("stale leases that are not waited for: %v", stale)
 	case v.settled && len(v.waiting) > 0:
 		return "settled, though it waits for " + strings.Join(names, ", ")
 	case v.settled:
@@ -444,7 +444,7 @@ func TestNotSettledErrorNamesWhomItWaitsFor(t *testing.T) {
 		err       NotSettledError
 		want, not []string
 	}{
-		"silent":  {"the silent one is what a person can mend", NotSettledError{Servers: []Server{a, b}, Silent: []Server{b}}, []string{"apiserver-b", "cp-2"}, []string{"apiserver-a"}},
+		"stale":   {"the stale lease is what a user can fix", NotSettledError{Servers: []Server{a, b}, Stale: []Server{b}}, []string{"apiserver-b", "cp-2"}, []string{"apiserver-a"}},
 		"waiting": {"all of them", NotSettledError{Servers: []Server{a, b}}, []string{"apiserver-a", "apiserver-b"}, nil},
 		"time":    {"how long it takes", NotSettledError{Wait: 42 * time.Second}, []string{"42s"}, []string{"API server"}},
 	}
@@ -464,13 +464,13 @@ func TestNotSettledErrorNamesWhomItWaitsFor(t *testing.T) {
 	}
 }
 
-// A server that stops and comes back between two looks is never seen silent.
-func TestLookAgainBeforeAServerCanBeSilentUnseen(t *testing.T) {
+// A server that stops and comes back between two looks is never seen with a stale lease.
+func TestLookAgainBeforeAServerLeaseCanBeStaleUnseen(t *testing.T) {
 	for _, now := range []time.Duration{time.Second, 70 * time.Second, 10 * time.Minute} {
 		look := Facts{CRD: widgetCRD(), Now: flip.Add(now), Servers: []Server{{Name: "b", Renewed: flip}}}
 		v := new(leaseHistory).look(look, Policy{})
-		if wait := v.until.Sub(look.Now); wait <= 0 || wait > silentAfter {
-			t.Errorf("at %s: the next look is in %s, want it within %s", now, wait, silentAfter)
+		if wait := v.until.Sub(look.Now); wait <= 0 || wait > staleAfter {
+			t.Errorf("at %s: the next look is in %s, want it within %s", now, wait, staleAfter)
 		}
 	}
 }

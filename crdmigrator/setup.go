@@ -91,7 +91,7 @@ func (r *CRDMigrator) skips(phase Phase) bool {
 
 // migrator adds to o what all profiles have in common.
 func (r *CRDMigrator) migrator(cfg *rest.Config, o Options) (*Migrator, error) {
-	o.Settle, o.AcceptSilentServers, o.SettleFromSight = r.Settle, r.AcceptSilentServers, true
+	o.Settle, o.AcceptStaleLeases, o.SettleFromSight = r.Settle, r.AcceptStaleLeases, true
 	o.SkipPhases, o.Limiter = r.SkipCRDMigrationPhases, r.Limiter
 	m, err := New(cfg, o)
 	if err != nil {

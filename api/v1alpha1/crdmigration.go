@@ -167,9 +167,9 @@ type Checkpoint struct {
 	// Settled is the settle time that was kept before.
 	// +optional
 	Settled metav1.Duration `json:"settled,omitzero"`
-	// AcceptedSilent: API servers that were silent were passed over.
+	// AcceptedStaleLeases means that the run did not wait for API servers whose lease was stale.
 	// +optional
-	AcceptedSilent bool `json:"acceptedSilent,omitempty"`
+	AcceptedStaleLeases bool `json:"acceptedStaleLeases,omitempty"`
 	// Restarts are when runs began again because the definition changed.
 	// +optional
 	// +listType=atomic

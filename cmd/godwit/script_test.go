@@ -47,7 +47,7 @@ func (c offsetClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 func TestScripts(t *testing.T) { runScripts(t, "script", controlplane.Options{}, nil) }
 
 // What makes all API servers of a cluster look unsettled has a cluster to itself.
-func TestSilentServer(t *testing.T) { runScripts(t, "silent", controlplane.Options{}, nil) }
+func TestStaleLease(t *testing.T) { runScripts(t, "stalelease", controlplane.Options{}, nil) }
 
 // The scripts of a folder share a control plane with KubeVirt's API, and keep to a
 // namespace of their own.

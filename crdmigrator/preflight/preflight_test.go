@@ -233,8 +233,8 @@ func TestPlanForRefusals(t *testing.T) {
 			if diff := cmp.Diff(tc.want, plan.Blockers); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if len(plan.Refusals()) != len(tc.want) || len(plan.Warnings) > 0 {
-				t.Errorf("%d refusals of a run, warnings %+v, want %d and none", len(plan.Refusals()), plan.Warnings, len(tc.want))
+			if len(plan.HardBlockers()) != len(tc.want) || len(plan.Warnings) > 0 {
+				t.Errorf("%d refusals of a run, warnings %+v, want %d and none", len(plan.HardBlockers()), plan.Warnings, len(tc.want))
 			}
 			accepting := tc.facts.plan(crdmigrator.Policy{AcceptDenials: true})
 			if accepting.State != crdmigrator.Ready || len(accepting.Warnings) != len(tc.want) {

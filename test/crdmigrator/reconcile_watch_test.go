@@ -233,7 +233,7 @@ func TestWaiting_IsNotDoneInPlace(t *testing.T) {
 	w.flip()
 	c := w.embed(embedding{policy: crdmigrator.Policy{Settle: time.Hour}})
 	result, err := c.reconcile()
-	mustWait(t, result, err, time.Minute) // not within the hour alone: a server may fall silent meanwhile
+	mustWait(t, result, err, time.Minute) // not within the hour alone: a lease may become stale meanwhile
 	w.mustLeave("before the servers have settled", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 }
 

@@ -32,24 +32,24 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 	}
 
 	// While the server is stopped, every run is refused, and in time the
-	// refusal names it as silent.
-	notSettled := s.awaitSilence(m, plan)
-	if len(notSettled.Silent) != 1 || notSettled.Silent[0].Name != s.second.Identity() {
-		t.Fatalf("the run waits for %v, want the stopped server %s", notSettled.Silent, s.second.Identity())
+	// error names its lease as stale.
+	notSettled := s.awaitStaleLease(m, plan)
+	if len(notSettled.Stale) != 1 || notSettled.Stale[0].Name != s.second.Identity() {
+		t.Fatalf("the run waits for %v, want the stopped server %s", notSettled.Stale, s.second.Identity())
 	}
 	s.mustBeStored("while waiting nothing is written", map[string]int{"v1": queuedWrites})
 
 	// Another process has only looked so far, and asks its user meanwhile.
 	asking := newMigrator(t, s.config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: 5 * time.Second}})
-	seen := s.planWhileSilent(asking)
+	seen := s.planWhileStale(asking)
 
 	// It comes back and does what a migration fears.
 	s.resume()
 	s.mustBeStored("the queued writes were stored at the old version", map[string]int{"v1": queuedWrites})
 
-	// Whoever saw it silent does not take its fresh lease for an answer.
+	// A process that saw the lease stale does not trust the fresh one.
 	if _, err := asking.Run(t.Context(), seen, nil); !errors.As(err, &notSettled) {
-		t.Errorf("a run planned while the server was silent: %v, want NotSettledError", err)
+		t.Errorf("a run planned while the lease was stale: %v, want NotSettledError", err)
 	}
 
 	// Fresh lease or not, it now gets the settle time.
@@ -67,16 +67,16 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 	s.mustHaveStoredVersions("in the end", "v2")
 }
 
-// TestAcceptedSilentServerPutsObjectsBack shows what the wait is for: the same
+// TestAcceptedStaleLeasePutsObjectsBack shows what the wait is for: the same
 // story with the stopped server accepted ends with every queued object at the
 // old version in etcd, behind a storedVersions that says otherwise.
-func TestAcceptedSilentServerPutsObjectsBack(t *testing.T) {
+func TestAcceptedStaleLeasePutsObjectsBack(t *testing.T) {
 	t.Parallel()
 	s := stopServerAcrossFlip(t)
-	policy := crdmigrator.Policy{Settle: -1, AcceptSilentServers: true}
+	policy := crdmigrator.Policy{Settle: -1, AcceptStaleLeases: true}
 	report := s.mustMigrate(newMigrator(t, s.config, crdmigrator.Options{Policy: policy}))
 	if report.Storage.Counts.Migrated != queuedWrites || !report.Trimmed {
-		t.Fatalf("the run that accepts the silent server: %+v", report)
+		t.Fatalf("the run that accepts the stale lease: %+v", report)
 	}
 	s.mustBeStored("before the server is back", map[string]int{"v2": queuedWrites})
 
@@ -157,30 +157,29 @@ func (s *stoppedServer) resume() {
 	}
 }
 
-// planWhileSilent plans until the plan names a silent server: each process has
+// planWhileStale plans until the plan names a stale lease: each process has
 // its own notion of the server's clock, a second apart at the most.
-func (s *stoppedServer) planWhileSilent(m *crdmigrator.Migrator) (plan crdmigrator.Plan) {
+func (s *stoppedServer) planWhileStale(m *crdmigrator.Migrator) (plan crdmigrator.Plan) {
 	s.t.Helper()
-	await(s.t, "the plan to be blocked by the silent server", func() bool {
+	await(s.t, "the plan to be blocked by the stale lease", func() bool {
 		facts, err := m.Observe(s.t.Context(), s.name)
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		plan = crdmigrator.PlanFor(facts, crdmigrator.Policy{Settle: 5 * time.Second})
-		return len(plan.Blockers) == 1 && plan.Blockers[0].Reason == crdmigrator.ReasonServerSilent
+		return len(plan.Blockers) == 1 && plan.Blockers[0].Reason == crdmigrator.ReasonServerLeaseStale
 	})
 	return plan
 }
 
-// awaitSilence runs the plan again and again until the refusal names a silent
-// server.
-func (s *stoppedServer) awaitSilence(m *crdmigrator.Migrator, plan crdmigrator.Plan) (notSettled *crdmigrator.NotSettledError) {
+// awaitStaleLease runs the plan again and again until the error names a stale lease.
+func (s *stoppedServer) awaitStaleLease(m *crdmigrator.Migrator, plan crdmigrator.Plan) (notSettled *crdmigrator.NotSettledError) {
 	s.t.Helper()
-	await(s.t, "a server to be called silent", func() bool {
+	await(s.t, "a lease to be called stale", func() bool {
 		if _, err := m.Run(s.t.Context(), plan, nil); !errors.As(err, &notSettled) {
 			s.t.Fatalf("run beside a stopped server: %v, want NotSettledError", err)
 		}
-		return len(notSettled.Silent) > 0
+		return len(notSettled.Stale) > 0
 	})
 	return notSettled
 }

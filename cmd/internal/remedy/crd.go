@@ -32,7 +32,7 @@ var CRDs = []ReasonDoc{
 	{Reason: crdmigrator.ReasonCRDKeepsChanging, UserAction: true,
 		Meaning: "The spec of the CRD changed during several runs.",
 		Remedy:  "Make the field managers that the message names agree on one spec."},
-	{Reason: crdmigrator.ReasonServerSilent, UserAction: true,
+	{Reason: crdmigrator.ReasonServerLeaseStale, UserAction: true,
 		Meaning: "An API server lease is stale. The server may still write the old version.",
 		Remedy:  "Bring the API server back; or, if it is gone for good, delete its lease. The migration starts when the lease expires, within an hour."},
 	{Reason: crdmigrator.ReasonAdmissionDenied, UserAction: true,

@@ -105,8 +105,9 @@ const (
 	// Terminating means that the CRD is being deleted, with all its objects; nothing
 	// is left to migrate.
 	Terminating Result = "Terminating"
-	// Nothing: nothing was to do, or this was a dry run without refusals.
-	Nothing Result = "Nothing"
+	// NoChange means that no object had to be written, or that the API server would
+	// accept every write of a dry run.
+	NoChange Result = "NoChange"
 )
 
 // CRDRunReport says what a run did about one definition.

@@ -10,7 +10,7 @@ import (
 
 var results = map[Result]cell{
 	Succeeded: {"✓ Succeeded", good},
-	Nothing:   {"✓ Nothing", faint},
+	NoChange:  {"✓ NoChange", faint},
 	Partial:   {"◐ Partial", attention},
 	Failed:    {"✗ Failed", bad},
 	Blocked:   {"✗ Blocked", bad},

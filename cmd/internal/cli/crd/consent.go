@@ -48,7 +48,7 @@ func mayWrite(findings []finding) bool {
 // anyReady: a run would migrate something.
 func anyReady(findings []finding) bool {
 	for _, f := range findings {
-		if f.problem == nil && f.plan.State != crdmigrator.Clean && len(f.plan.Refusals()) == 0 {
+		if f.problem == nil && f.plan.State != crdmigrator.Clean && len(f.plan.HardBlockers()) == 0 {
 			return true
 		}
 	}

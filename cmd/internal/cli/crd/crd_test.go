@@ -41,7 +41,7 @@ func TestCodesOfWhatIsUnknown(t *testing.T) {
 	if got := planCode([]finding{clean, unknown, blocked}); got != cli.Error {
 		t.Errorf("plan ends with %d, want %d: what is unknown outweighs what is known", got, cli.Error)
 	}
-	items := []report.CRDRunReport{{Name: "b.example.com", Result: report.Nothing}, {Name: "a.example.com", Result: report.Unknown}}
+	items := []report.CRDRunReport{{Name: "b.example.com", Result: report.NoChange}, {Name: "a.example.com", Result: report.Unknown}}
 	if got := runCode(items, []finding{clean, unknown}); got != cli.Error {
 		t.Errorf("run ends with %d, want %d", got, cli.Error)
 	}
@@ -60,7 +60,7 @@ func TestPassageResult(t *testing.T) {
 	}{
 		"all migrated":      {"the usual end", passage{report: complete(godwit.Counts{Migrated: 2}), wrote: true}, report.Succeeded},
 		"no objects":        {"there was only the list to trim", passage{report: complete(godwit.Counts{})}, report.Succeeded},
-		"clean":             {"the library made no pass", passage{}, report.Nothing},
+		"clean":             {"the library made no pass", passage{}, report.NoChange},
 		"one failed":        {"others did not", passage{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, report.Partial},
 		"one deferred":      {"it is not done", passage{report: complete(godwit.Counts{Deferred: 1})}, report.Partial},
 		"trimmed meanwhile": {"somebody else finished what we began", passage{wrote: true}, report.Succeeded},
@@ -72,7 +72,7 @@ func TestPassageResult(t *testing.T) {
 		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, report.Unknown},
 		"not readable":      {"a user has to act before a run", passage{err: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonUnreadableObjects}}, report.Blocked},
 		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, report.Partial},
-		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, report.Nothing},
+		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, report.NoChange},
 		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, report.Partial},
 	}
 	for name, tc := range cases {
@@ -169,9 +169,9 @@ func TestViewText(t *testing.T) {
 		"for a server": {"nobody knows how long", crdmigrator.Plan{}, func(v *view) {
 			v.settling(&crdmigrator.NotSettledError{Servers: servers}, start)
 		}, time.Second, "waiting for 1 API server to adopt the storage version"},
-		"for a silent one": {"that may be for ever", crdmigrator.Plan{}, func(v *view) {
-			v.settling(&crdmigrator.NotSettledError{Servers: servers, Silent: servers}, start)
-		}, time.Second, "waiting for a silent API server"},
+		"for a stale lease": {"that may be for ever", crdmigrator.Plan{}, func(v *view) {
+			v.settling(&crdmigrator.NotSettledError{Servers: servers, Stale: servers}, start)
+		}, time.Second, "waiting for an API server with a stale lease"},
 	}
 	for name, tc := range cases {
 		v := &view{plan: tc.plan, pace: stubPace(0)}

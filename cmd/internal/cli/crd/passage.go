@@ -100,7 +100,7 @@ func (p passage) finished() report.Result {
 	if trimmed || p.wrote || p.report.ManagedFields.Counts.Migrated > 0 {
 		return report.Succeeded
 	}
-	return report.Nothing
+	return report.NoChange
 }
 
 // terminating reports a CRD that is being deleted, or is gone since the run began.

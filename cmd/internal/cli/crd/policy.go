@@ -43,23 +43,23 @@ func (s *settleFlag) String() string { return fmt.Sprintf("%gs", time.Duration(*
 
 // policyFlags are the flags of crdmigrator.Policy.
 type policyFlags struct {
-	settle              settleFlag
-	acceptSilentServers bool
-	acceptDenials       bool
+	settle            settleFlag
+	acceptStaleLeases bool
+	acceptDenials     bool
 }
 
 func (p *policyFlags) addTo(flags *pflag.FlagSet) {
 	p.settle = settleFlag(crdmigrator.DefaultSettle)
 	flags.Var(&p.settle, "settle", "how long after a change of the storage version nothing is written yet; "+
 		"0s: no wait, at the risk that a server puts objects back to the old version")
-	flags.BoolVar(&p.acceptSilentServers, "accept-silent-servers", false,
-		"go on without API servers that are known but show no sign of life; they must be gone for good")
+	flags.BoolVar(&p.acceptStaleLeases, "accept-stale-leases", false,
+		"do not wait for API servers whose lease is stale; they must be gone for good")
 	flags.BoolVar(&p.acceptDenials, "accept-denials", false,
 		"go on although the API server refuses to write some object; such objects are left behind, and nothing is trimmed; a resumed run goes on in any case")
 }
 
 func (p *policyFlags) policy() crdmigrator.Policy {
-	return crdmigrator.Policy{Settle: p.settle.policy(), AcceptSilentServers: p.acceptSilentServers, AcceptDenials: p.acceptDenials}
+	return crdmigrator.Policy{Settle: p.settle.policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
 }
 
 // WriteFlag is a crdmigrator.Write.

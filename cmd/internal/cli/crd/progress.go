@@ -123,8 +123,8 @@ func (v *view) text(now time.Time) string {
 // waitingText is short, for the bar; waitingSentence names what it is about.
 func waitingText(e *crdmigrator.NotSettledError, since time.Duration) string {
 	switch {
-	case len(e.Silent) > 0:
-		return "waiting for a silent API server"
+	case len(e.Stale) > 0:
+		return "waiting for an API server with a stale lease"
 	case len(e.Servers) > 0:
 		return fmt.Sprintf("waiting for %s to adopt the storage version", report.Count(int64(len(e.Servers)), "API server", "API servers"))
 	}
@@ -133,16 +133,16 @@ func waitingText(e *crdmigrator.NotSettledError, since time.Duration) string {
 
 func waitingSentence(e *crdmigrator.NotSettledError) string {
 	text := "nothing is written yet: " + cli.OneLine(e)
-	if len(e.Silent) > 0 {
-		name := e.Silent[0].Name
-		text += fmt.Sprintf("; bring it back, or, if it is gone for good: kubectl delete lease -n kube-system %s, or --accept-silent-servers", name)
+	if len(e.Stale) > 0 {
+		name := e.Stale[0].Name
+		text += fmt.Sprintf("; bring it back, or, if it is gone for good: kubectl delete lease -n kube-system %s, or --accept-stale-leases", name)
 	}
 	return text
 }
 
 // waitingKind tells one reason to wait from another, so that each is said once.
 func waitingKind(e *crdmigrator.NotSettledError) string {
-	return fmt.Sprint(e.Servers == nil, names(e.Servers), names(e.Silent))
+	return fmt.Sprint(e.Servers == nil, names(e.Servers), names(e.Stale))
 }
 
 func names(servers []crdmigrator.Server) []string {

@@ -191,7 +191,7 @@ func foldRuns(items []report.CRDRunReport, findings []finding, all bool) (shown 
 	}
 	for _, item := range items {
 		switch {
-		case item.Result == report.Nothing && !pending[item.Name]:
+		case item.Result == report.NoChange && !pending[item.Name]:
 			folded.Clean++
 		case lacking[item.Name] && len(lacking) > report.ManyLacking:
 			folded.Lacking++
@@ -229,7 +229,7 @@ func runCode(items []report.CRDRunReport, findings []finding) cli.Code {
 			code = cli.Worst(code, cli.Partial)
 		case report.Blocked, report.Terminating:
 			code = cli.Worst(code, cli.Refused)
-		case report.Nothing:
+		case report.NoChange:
 			if pending[item.Name] { // a dry run
 				code = cli.Worst(code, cli.Pending)
 			}

@@ -31,7 +31,7 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 	}
 	began := time.Now()
 	p := passage{plan: f.plan, dryRun: r.dryRun != cli.DryRunNone}
-	switch refusals := f.plan.Refusals(); {
+	switch refusals := f.plan.HardBlockers(); {
 	case len(refusals) > 0:
 		p.end(crdmigrator.Report{}, &crdmigrator.BlockedError{CRD: f.name, Blockers: refusals})
 	case ctx.Err() != nil:

@@ -26,7 +26,7 @@ func TestVerdictOf(t *testing.T) {
 	}{
 		"done":                         {step: crdmigrator.Step{Action: crdmigrator.ActionDone, Reason: crdmigrator.ReasonSucceeded}, is: "Ready"},
 		"waits":                        {step: crdmigrator.Step{Action: crdmigrator.ActionWait, Reason: crdmigrator.ReasonSettling}, is: "Reconciling"},
-		"waits for a silent server":    {step: crdmigrator.Step{Action: crdmigrator.ActionWait, Reason: crdmigrator.ReasonSettling, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},
+		"waits, a lease is stale":      {step: crdmigrator.Step{Action: crdmigrator.ActionWait, Reason: crdmigrator.ReasonSettling, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},
 		"plans again":                  {step: crdmigrator.Step{Action: crdmigrator.ActionReplan, Reason: crdmigrator.ReasonRetrying}, is: "Reconciling"},
 		"tries again":                  {step: crdmigrator.Step{Action: crdmigrator.ActionRetry, Reason: crdmigrator.ReasonFailed}, is: "Reconciling"},
 		"waits for another migrator":   {step: crdmigrator.Step{Action: crdmigrator.ActionRetry, Reason: crdmigrator.ReasonBlocked, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},

@@ -34,7 +34,7 @@ func Signs() []Sign {
 	var signs []Sign
 	for _, v := range []verdict{
 		ended(crdmigrator.Report{Trimmed: true}, 0), ended(crdmigrator.Report{}, 0),
-		failed(&crdmigrator.NotSettledError{}), failed(&crdmigrator.NotSettledError{Silent: []crdmigrator.Server{{}}}),
+		failed(&crdmigrator.NotSettledError{}), failed(&crdmigrator.NotSettledError{Stale: []crdmigrator.Server{{}}}),
 		migrating(), suspended(), failed(crdmigrator.ErrNotFound), failed(crdmigrator.ErrChanged),
 		failed(blocked(crdmigrator.ReasonForbidden)), failed(blocked(crdmigrator.ReasonMigrationInProgress)),
 		failed(errors.New("the API server does not answer")), failed(&crdmigrator.UnlistedError{Reason: crdmigrator.ReasonThrottled}),

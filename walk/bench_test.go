@@ -13,7 +13,7 @@ import (
 
 // BenchmarkRun shows what the engine itself costs per object, with an action
 // that does nothing, and that the heap does not grow with the collection:
-// heap-B is what is alive in the middle of the walk.
+// heap-B is the live heap in the middle of the walk.
 func BenchmarkRun(b *testing.B) {
 	for _, objects := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("objects=%d", objects), func(b *testing.B) {

@@ -22,13 +22,13 @@ const (
 )
 
 // Write makes one write of an object within the byte budget. It waits for room,
-// calls send, and books the bytes that send says were added to etcd: the size of
-// the object, 0 where the server found nothing to change. After an error that
-// leaves open whether the object was written, the largest object there can be is
-// booked.
+// calls send, and counts the bytes that send reports as added to etcd: the size of
+// the object, or 0 where the server found nothing to change. After an error that
+// leaves open whether the object was written, Write counts the largest object
+// there can be.
 //
 // Only writes that are stored belong here: no reviews and no dry runs. Without a
-// budget, Write is send.
+// budget, Write only calls send.
 func (l *Limiter) Write(ctx context.Context, send func(context.Context) (written int64, err error)) error {
 	if l.bytes == nil {
 		_, err := send(ctx)
@@ -41,38 +41,38 @@ func (l *Limiter) Write(ctx context.Context, send func(context.Context) (written
 	switch {
 	case err == nil:
 	case mayHaveWritten(err):
-		written = l.bytes.ledger.hold
+		written = l.bytes.window.perWrite
 	default:
 		written = 0
 	}
-	l.bytes.settle(written)
+	l.bytes.finish(written)
 	return err
 }
 
 // Book counts bytes that were added to etcd by a write which can't wait for
-// room, such as the last one of a walk that is to stop. Objects written later
-// wait for it.
+// room, such as the last one of a walk that is to stop. Later writes wait until
+// these bytes leave the window.
 func (l *Limiter) Book(written int64) {
 	if l.bytes != nil {
-		l.bytes.book(written)
+		l.bytes.add(written)
 	}
 }
 
-// CountsBytes tells whether there is a byte budget: without one, nobody needs to
-// know how large an object is.
+// CountsBytes reports whether there is a byte budget. Without one, the sizes of
+// objects need not be known.
 func (l *Limiter) CountsBytes() bool { return l.bytes != nil }
 
-// WaitsForBytes is the time until the next write may start while the byte budget
-// is all that holds it up, and 0 otherwise.
+// WaitsForBytes is the time until the next write may start, where the byte budget
+// alone delays it, and 0 otherwise.
 func (l *Limiter) WaitsForBytes() time.Duration {
 	if l.bytes == nil {
 		return 0
 	}
-	return l.bytes.waits()
+	return l.bytes.delay()
 }
 
-// mayHaveWritten: a server that gave up on its own request, or was not heard of
-// again, may still have carried it out.
+// mayHaveWritten reports whether the server may have carried out a request in
+// spite of the error: it timed out, or the connection was lost.
 func mayHaveWritten(err error) bool {
 	if errors.Is(err, ErrStopped) || errors.Is(err, ErrTooLate) || utilnet.IsConnectionRefused(err) {
 		return false // it was not sent
@@ -83,17 +83,17 @@ func mayHaveWritten(err error) bool {
 	return true
 }
 
-// budget lets writes wait for room in a ledger, first come, first served.
+// budget lets writes wait for room in a byteWindow, first come, first served.
 type budget struct {
-	next  chan struct{} // held by the one write that is next to start
-	freed chan struct{} // tells it that a write under way took less than it held
+	next  chan struct{} // taken by the one write that is next to start
+	freed chan struct{} // signals that a write under way took less than it reserved
 
 	mu     sync.Mutex
-	ledger ledger
-	opens  time.Time // when the next one finds room; zero while nobody waits
+	window byteWindow
+	opens  time.Time // when the next write finds room; zero while no write waits
 }
 
-// newBudget returns nil where there is to be none.
+// newBudget returns nil where the limits ask for no budget.
 func newBudget(l Limits) *budget {
 	limit := l.MaxBytesPerFiveMinutes
 	switch {
@@ -105,17 +105,17 @@ func newBudget(l Limits) *budget {
 	return &budget{
 		next:  make(chan struct{}, 1),
 		freed: make(chan struct{}, 1),
-		ledger: ledger{
+		window: byteWindow{
 			limit: limit,
-			// Of a small budget as many writes as can be under way hold half:
-			// with more of it they would go one by one, and small ones that
-			// never need as much would wait for nothing.
-			hold: min(largestObject, limit/int64(2*l.MaxInFlight)),
+			// The writes that can be under way reserve half of a small budget.
+			// If they reserved more, writes would start one by one, and small
+			// ones, which need less than they reserve, would wait for nothing.
+			perWrite: min(largestObject, limit/int64(2*l.MaxInFlight)),
 		},
 	}
 }
 
-// await returns once the caller holds room for one write.
+// await returns once room for one write is reserved.
 func (b *budget) await(ctx context.Context) error {
 	ctx, done := untilStop(ctx)
 	defer done()
@@ -125,9 +125,9 @@ func (b *budget) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer b.noted(time.Time{})
+	defer b.setOpens(time.Time{})
 	for {
-		wait, ok := b.take()
+		wait, ok := b.reserve()
 		if ok {
 			return nil
 		}
@@ -143,42 +143,43 @@ func (b *budget) await(ctx context.Context) error {
 	}
 }
 
-func (b *budget) take() (time.Duration, bool) {
+func (b *budget) reserve() (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	wait, ok := b.ledger.take(now)
+	wait, ok := b.window.reserve(now)
 	b.opens = now.Add(wait)
 	return wait, ok
 }
 
-func (b *budget) noted(opens time.Time) {
+func (b *budget) setOpens(opens time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.opens = opens
 }
 
-func (b *budget) settle(bytes int64) {
+// finish counts what a write took, and wakes the write that waits for room.
+func (b *budget) finish(bytes int64) {
 	b.mu.Lock()
-	b.ledger.settle(time.Now(), bytes)
+	b.window.replace(time.Now(), bytes)
 	b.mu.Unlock()
 	select {
 	case b.freed <- struct{}{}:
-	default: // it was told already
+	default: // the signal is pending already
 	}
 }
 
-func (b *budget) book(bytes int64) {
+func (b *budget) add(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ledger.book(time.Now(), bytes)
+	b.window.add(time.Now(), bytes)
 }
 
-// waits is 0 as long as a write is under way: its answer may make room at once.
-func (b *budget) waits() time.Duration {
+// delay is 0 as long as a write is under way: its answer may make room at once.
+func (b *budget) delay() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.opens.IsZero() || b.ledger.held > 0 {
+	if b.opens.IsZero() || b.window.reserved > 0 {
 		return 0
 	}
 	return max(0, time.Until(b.opens))

@@ -20,7 +20,7 @@ const (
 	mib = 1 << 20
 )
 
-// writeLog notes what is written to a server, and when.
+// writeLog records what is written to a server, and when.
 type writeLog struct {
 	mu      sync.Mutex
 	entries []logged
@@ -31,7 +31,7 @@ type logged struct {
 	bytes int64
 }
 
-// send takes 20 ms, at whose middle the object is stored.
+// send takes 20 ms, and stores the object after 10 ms.
 func (w *writeLog) send(bytes int64) func(context.Context) (int64, error) {
 	return func(context.Context) (int64, error) {
 		time.Sleep(10 * time.Millisecond)
@@ -52,7 +52,7 @@ func (w *writeLog) total() (sum int64) {
 	return sum
 }
 
-// most is what was written within the worst five minutes.
+// most is the largest number of bytes that was written within five minutes.
 func (w *writeLog) most() (most int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,24 +86,24 @@ func walkOver(ctx context.Context, l *walk.Limiter, w *writeLog, sizes func(i in
 	return walk.Run(ctx, pages, act, walk.Options{Limiter: l})
 }
 
-// TestByteBudgetIsHeldOverAnyFiveMinutes whatever the sizes, also when two walks
-// share it.
-func TestByteBudgetIsHeldOverAnyFiveMinutes(t *testing.T) {
+// TestByteBudgetHoldsOverAnyFiveMinutes uses objects of several sizes, and two walks
+// that share the budget.
+func TestByteBudgetHoldsOverAnyFiveMinutes(t *testing.T) {
 	const budget = 64 * mib
 	cases := map[string]struct {
 		reason string
 		size   func(i int) int64
 		n      int
 	}{
-		"small": {"what most custom resources are", func(int) int64 { return 20 * kib }, 12_000},
-		"mixed": {"a mean would say nothing of either", func(int) int64 { return []int64{kib, 100 * kib}[rand.IntN(2)] }, 6000},
-		"small, then large": {"what was seen so far says nothing of what comes", func(i int) int64 {
+		"small": {"most custom resources are small", func(int) int64 { return 20 * kib }, 12_000},
+		"mixed": {"a mean size would predict neither", func(int) int64 { return []int64{kib, 100 * kib}[rand.IntN(2)] }, 6000},
+		"small, then large": {"former sizes do not predict later ones", func(i int) int64 {
 			if i < 2000 {
 				return kib
 			}
 			return 1500 * kib
 		}, 2200},
-		"every tenth large": {"in step with whatever counts objects", func(i int) int64 {
+		"every tenth large": {"a regular pattern", func(i int) int64 {
 			if i%10 == 0 {
 				return 1536 * kib
 			}
@@ -129,8 +129,8 @@ func TestByteBudgetIsHeldOverAnyFiveMinutes(t *testing.T) {
 				if most := w.most(); most > budget {
 					t.Errorf("%s: %d bytes were written within five minutes, want at most %d", tc.reason, most, budget)
 				}
-				// Of each five minutes' budget all but the room for a few
-				// large objects is put to use.
+				// The writes use each five minutes' budget except for the room
+				// for a few large objects.
 				windows := float64(w.total()) / (0.9 * budget)
 				if took, most := time.Since(begun), time.Duration(windows*float64(5*time.Minute)); took > most {
 					t.Errorf("%s: %d MiB took %v, want at most %v", tc.reason, w.total()/mib, took, most)
@@ -140,8 +140,8 @@ func TestByteBudgetIsHeldOverAnyFiveMinutes(t *testing.T) {
 	}
 }
 
-// TestByteBudgetBelowOneObject: an object larger than the budget is written all
-// the same, once nothing else counts.
+// TestByteBudgetBelowOneObject shows that an object larger than the budget is
+// written when no other write counts.
 func TestByteBudgetBelowOneObject(t *testing.T) {
 	for name, limit := range map[string]int64{"a byte": 1, "half an object": 500 * kib} {
 		t.Run(name, func(t *testing.T) {
@@ -160,9 +160,9 @@ func TestByteBudgetBelowOneObject(t *testing.T) {
 	}
 }
 
-// TestByteBudgetLetsGoWhoIsStopped: a walk that waits for room ends at once when
-// told to, and what it did not send is not done.
-func TestByteBudgetLetsGoWhoIsStopped(t *testing.T) {
+// TestStopEndsTheWaitForTheByteBudget shows that a walk that waits for room ends at
+// once when it is told to, and does not count what it did not send.
+func TestStopEndsTheWaitForTheByteBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 64 * mib})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -177,9 +177,9 @@ func TestByteBudgetLetsGoWhoIsStopped(t *testing.T) {
 			t.Errorf("%+v, but %d objects were written", report.Counts, len(w.entries))
 		}
 		if waits := l.WaitsForBytes(); waits != 0 {
-			t.Errorf("nobody waits, but WaitsForBytes says %v", waits)
+			t.Errorf("WaitsForBytes = %v after the walk, want 0", waits)
 		}
-		// What gave up its place holds no room.
+		// The canceled writes reserve no room.
 		time.Sleep(5*time.Minute + time.Second)
 		begun = time.Now()
 		if _, err := walkOver(t.Context(), l, &w, func(int) int64 { return mib }, 60); err != nil || time.Since(begun) > 10*time.Second {
@@ -188,8 +188,7 @@ func TestByteBudgetLetsGoWhoIsStopped(t *testing.T) {
 	})
 }
 
-// TestByteBudgetTellsThatItIsWaitedFor and for how long.
-func TestByteBudgetTellsThatItIsWaitedFor(t *testing.T) {
+func TestWaitsForBytesReportsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 64 * mib})
 		var w writeLog
@@ -197,18 +196,18 @@ func TestByteBudgetTellsThatItIsWaitedFor(t *testing.T) {
 		walking.Go(func() { _, _ = walkOver(t.Context(), l, &w, func(int) int64 { return mib }, 100) })
 		time.Sleep(15 * time.Millisecond)
 		if waits := l.WaitsForBytes(); waits != 0 {
-			t.Errorf("on its way WaitsForBytes says %v, want 0", waits)
+			t.Errorf("WaitsForBytes = %v while there is room, want 0", waits)
 		}
 		time.Sleep(2 * time.Minute)
 		if waits := l.WaitsForBytes(); waits < 2*time.Minute+55*time.Second || waits > 3*time.Minute+2*time.Second {
-			t.Errorf("after two minutes WaitsForBytes says %v, want about three more", waits)
+			t.Errorf("WaitsForBytes = %v after two minutes, want about three more", waits)
 		}
 		walking.Wait()
 	})
 }
 
-// TestByteBudgetIsNotWaitedForWhileAnswersAreDue: the next one may make room.
-func TestByteBudgetIsNotWaitedForWhileAnswersAreDue(t *testing.T) {
+// TestWaitsForBytesIsZeroWhileAWriteIsUnderWay, because its answer may make room.
+func TestWaitsForBytesIsZeroWhileAWriteIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 64 * mib})
 		l.Book(62 * mib)
@@ -224,7 +223,7 @@ func TestByteBudgetIsNotWaitedForWhileAnswersAreDue(t *testing.T) {
 		}
 		time.Sleep(time.Second / 2)
 		if waits := l.WaitsForBytes(); waits != 0 {
-			t.Errorf("WaitsForBytes says %v, want 0 while an answer is due", waits)
+			t.Errorf("WaitsForBytes = %v while a write is under way, want 0", waits)
 		}
 		writes.Wait()
 		if took := time.Since(begun); took != 2*time.Second {
@@ -233,7 +232,6 @@ func TestByteBudgetIsNotWaitedForWhileAnswersAreDue(t *testing.T) {
 	})
 }
 
-// TestWithoutByteBudget nothing waits and nothing is counted.
 func TestWithoutByteBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: -1})
@@ -247,12 +245,11 @@ func TestWithoutByteBudget(t *testing.T) {
 		}
 		l.Book(mib)
 		if took := time.Since(begun); took > 5*time.Second {
-			t.Errorf("1600 objects took %v, want 100 rounds of 20 ms", took)
+			t.Errorf("1600 objects took %v, want 100 times 20 ms", took)
 		}
 	})
 }
 
-// TestByteBudgetIsOnByDefault and leaves room for what is small.
 func TestByteBudgetIsOnByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := walk.NewLimiter(walk.Limits{})
@@ -267,24 +264,24 @@ func TestByteBudgetIsOnByDefault(t *testing.T) {
 	})
 }
 
-// TestByteBudgetRemembersSeconds: a million small writes must not be a million
-// entries.
-func TestByteBudgetRemembersSeconds(t *testing.T) {
+// TestByteBudgetKeepsOneEntryPerSecond, so that a million small writes are not a
+// million entries.
+func TestByteBudgetKeepsOneEntryPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := walk.NewLimiter(walk.Limits{})
 		for range 100_000 {
 			l.Book(kib)
 			time.Sleep(10 * time.Millisecond)
 		}
-		if got := l.Expenses(); got > 301 {
-			t.Errorf("the ledger has %d entries after 1000 s of writing, want at most one per second of the window", got)
+		if got := l.WindowEntries(); got > 301 {
+			t.Errorf("the window has %d entries after 1000 s of writing, want at most one per second", got)
 		}
 	})
 }
 
-// TestByteBudgetBooksWhatWasWritten: an answer that says that nothing was
-// written costs nothing, one that never came costs the largest object.
-func TestByteBudgetBooksWhatWasWritten(t *testing.T) {
+// TestByteBudgetCountsWhatWasWritten: the largest object counts for a write without
+// an answer, and nothing for a write that the server refused or elided.
+func TestByteBudgetCountsWhatWasWritten(t *testing.T) {
 	const limit = 64 * mib
 	cases := map[string]struct {
 		reason string
@@ -292,12 +289,12 @@ func TestByteBudgetBooksWhatWasWritten(t *testing.T) {
 		err    error
 		booked int64
 	}{
-		"stored":             {"what it took", 3 * mib, nil, 3 * mib},
+		"stored":             {"the size of the object counts", 3 * mib, nil, 3 * mib},
 		"elided":             {"etcd was not written", 0, nil, 0},
-		"refused":            {"an object that was denied is where it was", mib, status("403", ""), 0},
-		"conflict":           {"likewise", mib, status("409", ""), 0},
-		"broken webhook":     {"it is asked before the object is stored", mib, status("500", ""), 0},
-		"timeout":            {"the server does not know, either", mib, status("504", ""), 3 * mib / 2},
+		"refused":            {"an object that was denied is not stored", mib, status("403", ""), 0},
+		"conflict":           {"the object is not stored", mib, status("409", ""), 0},
+		"broken webhook":     {"the server calls it before it stores the object", mib, status("500", ""), 0},
+		"timeout":            {"the server does not know whether the object is stored", mib, status("504", ""), 3 * mib / 2},
 		"no answer":          {"it may have been stored", mib, errors.New("connection lost"), 3 * mib / 2},
 		"connection refused": {"nothing was sent", mib, refused(), 0},
 		"stopped":            {"nothing was sent", mib, walk.ErrStopped, 0},
@@ -310,21 +307,21 @@ func TestByteBudgetBooksWhatWasWritten(t *testing.T) {
 				if !errors.Is(err, tc.err) {
 					t.Errorf("Write returns %v, want %v", err, tc.err)
 				}
-				// What is left is just enough for the next write.
+				// The rest of the budget is just enough for the next write.
 				l.Book(limit - 3*mib/2 - tc.booked)
 				if took := timeOfWrite(t, l); took != 0 {
-					t.Errorf("%s: more was booked than %d bytes: the next write waits %v", tc.reason, tc.booked, took)
+					t.Errorf("%s: more than %d bytes were counted: the next write waits %v", tc.reason, tc.booked, took)
 				}
 				l.Book(1)
 				if took := timeOfWrite(t, l); took == 0 {
-					t.Errorf("%s: less was booked than %d bytes: a write more finds room", tc.reason, tc.booked)
+					t.Errorf("%s: less than %d bytes were counted: another write finds room", tc.reason, tc.booked)
 				}
 			})
 		})
 	}
 }
 
-// timeOfWrite is how long a write that changes nothing has to wait.
+// timeOfWrite returns how long a write that changes nothing waits.
 func timeOfWrite(t *testing.T, l *walk.Limiter) time.Duration {
 	t.Helper()
 	begun := time.Now()

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// causeTime is how long the attempts for one object may take. A walk gives up
-	// a cause that no object has got past for that long, and then tries one object
-	// in that time again, to notice when the cause is gone.
+	// causeTime is how long the attempts for one object may take. A walk stops
+	// retrying for a cause that no object has got past for that long. From then on
+	// it retries one object per causeTime, to notice when the cause is gone.
 	causeTime = time.Minute
 
 	// maxCauses bounds the memory; further causes share one entry.
@@ -17,8 +17,8 @@ const (
 )
 
 // CauseOf is the default of Options.Cause. An internal error is about the object
-// that was written: the API server answers so when a webhook fails. Any other
-// fault that may pass is the API server's own.
+// that was written: the API server answers so when a webhook fails. The API server
+// itself is the cause of any other fault that may pass.
 func CauseOf(err error) string {
 	if apierrors.IsInternalError(err) {
 		return "internal error"
@@ -26,25 +26,25 @@ func CauseOf(err error) string {
 	return ""
 }
 
-// causes are what made attempts fail and is not the API server itself. It is
-// not safe for concurrent use.
+// causes holds, by name, what made attempts fail apart from the API server itself.
+// It is not safe for concurrent use.
 type causes map[string]*cause
 
 type cause struct {
-	first, last time.Time // failures since an object got past it
-	usedUp      int       // objects that used up their attempts for it
-	probed      time.Time // when an object was last tried again although it is given up
+	first, last time.Time // failures since an object got past the cause
+	exhausted   int       // objects that used up their attempts for the cause
+	probed      time.Time // when an object was last retried in spite of the suspension
 }
 
-// meet notes an attempt that failed, and reports whether the object is tried
-// again; as a probe where the cause is given up.
-func (c causes) meet(name string, now time.Time) (again, probe bool) {
+// fail records an attempt that failed for the cause, and reports whether the
+// object is retried, and whether that retry is a probe of a suspended cause.
+func (c causes) fail(name string, now time.Time) (retry, probe bool) {
 	at := c.entry(name)
-	if at.first.IsZero() || now.Sub(at.last) > causeTime { // what failed long ago says nothing about now
+	if at.first.IsZero() || now.Sub(at.last) > causeTime { // an old failure says nothing about now
 		*at = cause{first: now}
 	}
 	at.last = now
-	probe = at.givenUp()
+	probe = at.suspended()
 	if probe && now.Sub(at.probed) < causeTime {
 		return false, false
 	}
@@ -52,19 +52,20 @@ func (c causes) meet(name string, now time.Time) (again, probe bool) {
 	return true, probe
 }
 
-// useUp notes an object that used up its attempts.
-func (c causes) useUp(name string) { c.entry(name).usedUp++ }
+// exhaust records an object that used up its attempts for the cause.
+func (c causes) exhaust(name string) { c.entry(name).exhausted++ }
 
-// pass notes that an object got past a cause that it met before.
+// pass records that an object got past a cause that made it fail before.
 func (c causes) pass(name string) { delete(c, c.key(name)) }
 
-func (c causes) givenUp(name string) bool {
+// suspended reports whether objects that fail for the cause are not retried.
+func (c causes) suspended(name string) bool {
 	at, ok := c[c.key(name)]
-	return ok && at.givenUp()
+	return ok && at.suspended()
 }
 
-func (at *cause) givenUp() bool {
-	return at.usedUp >= maxExhausted || at.last.Sub(at.first) >= causeTime
+func (at *cause) suspended() bool {
+	return at.exhausted >= maxExhausted || at.last.Sub(at.first) >= causeTime
 }
 
 func (c causes) entry(name string) *cause {

@@ -9,16 +9,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requestTimeout is above the API server's own 60 s, so that a timeout is
-// reported by whoever knows more about it; it is what frees us from a
-// server that no longer answers at all.
+// requestTimeout is above the API server's own 60 s, so that the API server
+// reports a timeout where it can. It ends a request to a server that no longer
+// answers at all.
 const requestTimeout = 70 * time.Second
 
-// Config is a configuration for clients whose requests the limiter paces, and
-// nothing else does. It is a copy: cfg stays as it is.
+// Config returns a copy of cfg for clients whose requests only the limiter paces.
 func (l *Limiter) Config(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = -1 // the limiter is the only brake
+	cfg.QPS = -1 // no rate limit by client-go
 	cfg.RateLimiter = nil
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "godwit"

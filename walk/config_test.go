@@ -13,16 +13,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestWaitingForATurnIsNoTimeout: neither the HTTP client's own timeout nor the
-// deadline of one exchange runs while a request waits for the limiter.
-func TestWaitingForATurnIsNoTimeout(t *testing.T) {
+// TestTimeoutExcludesTheWaitForATurn shows that neither the HTTP client's own
+// timeout nor the deadline of one exchange runs while a request waits for the
+// limiter.
+func TestTimeoutExcludesTheWaitForATurn(t *testing.T) {
 	cfg := NewLimiter(Limits{}).Config(&rest.Config{Host: "http://127.0.0.1"})
 	c, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Timeout != 0 {
-		t.Errorf("the client's timeout is %s, and includes the wait", c.Timeout)
+		t.Errorf("the client's timeout is %s and includes the wait, want 0", c.Timeout)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		slow := NewLimiter(Limits{MaxWritesPerSecond: 0.1}).RoundTripper(deadline{next: answers{}, limit: time.Second})
@@ -40,20 +41,19 @@ func TestWaitingForATurnIsNoTimeout(t *testing.T) {
 	})
 }
 
-// TestServerThatDoesNotAnswerIsGivenUp once its time is over.
-func TestServerThatDoesNotAnswerIsGivenUp(t *testing.T) {
+func TestRequestWithoutAnswerTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/x", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		resp, err := (deadline{next: silent{}, limit: requestTimeout}).RoundTrip(req)
+		resp, err := (deadline{next: noAnswer{}, limit: requestTimeout}).RoundTrip(req)
 		if err == nil {
 			_ = resp.Body.Close()
 		}
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != requestTimeout {
-			t.Errorf("%v after %s", err, time.Since(began))
+			t.Errorf("RoundTrip: %v after %s, want %v after %s", err, time.Since(began), context.DeadlineExceeded, requestTimeout)
 		}
 	})
 }
@@ -64,9 +64,9 @@ func (answers) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
-type silent struct{}
+type noAnswer struct{}
 
-func (silent) RoundTrip(req *http.Request) (*http.Response, error) {
+func (noAnswer) RoundTrip(req *http.Request) (*http.Response, error) {
 	<-req.Context().Done()
 	return nil, req.Context().Err()
 }

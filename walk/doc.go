@@ -1,19 +1,19 @@
-// Package walk is the one engine under Godwit's migrations: it reads a
-// collection in bounded pages, acts on each object, paces itself by what the
-// API server answers, and keeps an exact tally.
+// Package walk is the engine of Godwit's migrations: it reads a collection in
+// bounded pages, acts on each object, adapts its pace to the API server's
+// answers, and counts every outcome.
 //
 // [List] turns one bounded list call into a [Source] of pages: it survives an
 // expired continue token, retries transient faults, and holds at most two
 // pages in memory, the one being acted on and the next. [Run] hands the objects
-// of a source to an [Action] and adds up the outcomes. A [Limiter] decides how
-// many requests may be under way, how many writes may start per second, and how
-// many bytes they may add to etcd in five minutes; it is meant to be shared,
-// since one cluster has one budget however many walks cross it.
+// of a source to an [Action] and adds up the outcomes. A [Limiter] bounds how
+// many requests are under way, how many writes start per second, and how many
+// bytes they add to etcd in five minutes. All walks over one cluster share one
+// limiter.
 //
-// What walk refuses to do: it never decides what an answer means for an object
-// (the action does), it never persists anything (the stop hook before each page
-// may), and it has no opinion on what is being migrated.
+// Package walk does not decide what an answer means for an object (the action
+// does), it does not persist anything (Options.OnPage may), and it does not depend
+// on what is being migrated.
 //
-// Read list.go, then run.go, then limiter.go and budget.go; config.go makes clients that
-// the limiter paces, retry.go says which faults are worth another attempt.
+// Read list.go, then run.go and worker.go, then limiter.go and budget.go. config.go
+// makes clients that the limiter paces; retry.go decides which faults are retried.
 package walk

@@ -42,7 +42,7 @@ func Example() {
 		case apierrors.IsNotFound(err):
 			return godwit.Gone, nil
 		default:
-			return godwit.Failed, err // tried again where that may help
+			return godwit.Failed, err // Run retries it if it is transient
 		}
 	}
 

@@ -27,5 +27,5 @@ func (l *Limiter) Pass(ctx context.Context) error {
 	return nil
 }
 
-// Expenses is the length of the byte budget's ledger.
-func (l *Limiter) Expenses() int { return len(l.bytes.ledger.expenses) }
+// WindowEntries is the number of entries in the byte budget's window.
+func (l *Limiter) WindowEntries() int { return len(l.bytes.window.entries) }

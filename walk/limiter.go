@@ -21,12 +21,12 @@ type Limits struct {
 	MaxInFlight int
 	// MaxWritesPerSecond caps how many writes start per second; 0 means no cap.
 	MaxWritesPerSecond float64
-	// MaxBytesPerFiveMinutes bounds what goes through [Limiter.Write] within any
-	// five minutes, in bytes added to etcd; 0 means
-	// DefaultMaxBytesPerFiveMinutes, below 0 no bound. It is kept exactly where
-	// no object is larger than 1.5 MiB, etcd's limit, and than the budget
-	// divided by twice MaxInFlight. Larger ones are written too, and exceed it
-	// by one object per write under way at most.
+	// MaxBytesPerFiveMinutes bounds the writes of [Limiter.Write] within any five
+	// minutes, in bytes added to etcd; 0 means DefaultMaxBytesPerFiveMinutes, a
+	// negative number no bound. The bound is exact for objects up to 1.5 MiB,
+	// etcd's limit, and up to the budget divided by twice MaxInFlight. Larger
+	// objects are written too, and exceed the bound by one object per write under
+	// way at most.
 	MaxBytesPerFiveMinutes int64
 }
 
@@ -36,37 +36,37 @@ const (
 	// 729/s at 24); larger servers gain little more from one client.
 	DefaultMaxInFlight = 16
 
-	// startInFlight is where the search for the right number begins.
+	// startInFlight is where the search for the best number begins.
 	startInFlight = 4
 
-	// An answer counts as slow when it takes slowFactor times the usual
-	// floor and longer than slowAtLeast: the factor alone would punish the
-	// queueing that full use of a server always shows, the bound alone would
-	// punish a webhook that is slow at any load.
+	// An answer counts as slow when it takes longer than slowFactor times the
+	// floor and longer than slowAtLeast. The factor alone would count the queueing
+	// of a fully used server as strain, and the bound alone a webhook that is slow
+	// at any load.
 	slowFactor  = 8
 	slowAtLeast = 500 * time.Millisecond
 
-	// A server that does not answer at all is probed by one request at these
-	// intervals, doubling.
+	// One request probes a server that does not answer at all, after pauses that
+	// double from the first of these to the second.
 	firstOutagePause = 200 * time.Millisecond
 	maxOutagePause   = 5 * time.Second
 )
 
 // Limiter paces requests. It adapts the number in flight: up by one per answer
-// until the first sign of strain, then up by one per round and down by half on
-// 429, 5xx and on answers far slower than the server's floor. Retry-After and a
-// server that does not answer close the gate for everybody.
+// until the first sign of strain, then up by one per full set of answers, and down
+// by half on 429, 5xx and on answers far slower than the server's floor. After a
+// Retry-After, or without an answer at all, no request starts for a while.
 //
-// It sits below the HTTP client as a [http.RoundTripper], where it sees every
-// single answer. Only the byte budget has to be told what was stored, by
-// [Limiter.Write]. A Limiter is safe for concurrent use and meant to be shared by
-// all walks over one cluster.
+// A Limiter sits below the HTTP client as a [http.RoundTripper], where it sees
+// every answer. Only the bytes that were stored have to be reported to it, by
+// [Limiter.Write]. A Limiter is safe for concurrent use; all walks over one cluster
+// share one.
 type Limiter struct {
 	outer  *Limiter // paces every request, too; nil: none
 	max    int
 	bytes  *budget       // nil: none
 	writes *rate.Limiter // nil: no cap
-	next   chan struct{} // held by the one writer that is next to start
+	next   chan struct{} // taken by the one writer that is next to start
 
 	mu        sync.Mutex
 	allowed   float64 // requests that may be in flight
@@ -74,7 +74,7 @@ type Limiter struct {
 	inFlight  int
 	waiting   []chan struct{} // first come, first served
 	lastCut   time.Time
-	gate      *time.Timer // set while closed
+	gate      *time.Timer // set while closed: no request starts
 	opens     time.Time
 	outage    time.Duration
 	floors    map[string]*floor // by API group
@@ -100,10 +100,10 @@ func NewLimiter(l Limits) *Limiter {
 	}
 }
 
-// Narrow returns a limiter for one walk among those that l paces. Its requests
-// take their turn within its own bounds first, then among all others; the byte
-// budget remains one for all. Where requests of this walk fail with 500, as they do
-// when a webhook of its objects is away, it slows down alone.
+// Narrow returns a limiter for one walk among those that l paces. Its requests wait
+// within its own bounds first, then among all others of l. The byte budget is
+// shared. Where requests of this walk fail with 500, as they do when a webhook for
+// its objects does not answer, only this walk slows down.
 func (l *Limiter) Narrow(to Limits) *Limiter {
 	if to.MaxInFlight <= 0 || to.MaxInFlight > l.max {
 		to.MaxInFlight = l.max
@@ -113,8 +113,8 @@ func (l *Limiter) Narrow(to Limits) *Limiter {
 	return narrow
 }
 
-// MaxInFlight is the bound the limiter was made with: more workers than this
-// can never be busy.
+// MaxInFlight is the bound that the limiter was made with. More workers than this
+// cannot be busy.
 func (l *Limiter) MaxInFlight() int { return l.max }
 
 // InFlight reports how many requests are under way and how many may be.
@@ -139,7 +139,7 @@ func (l *Limiter) roundTripper(next http.RoundTripper, narrowed bool) http.Round
 type roundTripper struct {
 	limiter  *Limiter
 	next     http.RoundTripper
-	narrowed bool // a narrow limiter has let the request through, and sees its answer, too
+	narrowed bool // a narrow limiter admitted the request, and sees its answer, too
 }
 
 func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -168,9 +168,8 @@ func (l *Limiter) admission(req *http.Request) error {
 	if l.writes == nil || !writes(req) {
 		return l.acquire(ctx)
 	}
-	// One writer at a time takes from the rate and then waits for its slot: a
-	// crowd that did so while the gate is closed would start all at once when
-	// it opens.
+	// One writer at a time takes from the rate and then waits for its slot. If
+	// many did so while the gate is closed, they would start at once when it opens.
 	select {
 	case l.next <- struct{}{}:
 		defer func() { <-l.next }()
@@ -184,13 +183,13 @@ func (l *Limiter) admission(req *http.Request) error {
 		if waitsTooLong(ctx) {
 			return ErrTooLate
 		}
-		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err) // it sees that the wait would be too long
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err) // rate does not begin a wait that would be too long
 	}
 	return l.acquire(ctx)
 }
 
-// writes tells requests that change something. A review is posted, and is a
-// question.
+// writes reports whether a request may change something. A review is posted, but
+// changes nothing.
 func writes(req *http.Request) bool {
 	switch req.Method {
 	case http.MethodGet, http.MethodHead:
@@ -201,15 +200,15 @@ func writes(req *http.Request) bool {
 	return true
 }
 
-// answer is what one exchange tells about the server's strain.
+// answer is what one exchange shows about the server's strain.
 type answer struct {
-	aborted    bool // our own doing: says nothing
-	silent     bool // no answer at all
+	aborted    bool // the client ended the request: shows nothing
+	missing    bool // no answer at all
 	strained   bool
-	broken     bool // by something behind the server, as a webhook, which others may never meet
+	broken     bool // by a backend of the server, such as a webhook, which other walks may not use
 	retryAfter time.Duration
 	sent       time.Time
-	took       time.Duration // 0 for reads, whose size decides their time
+	took       time.Duration // 0 for reads, which take time by their size
 	group      string        // API group that was written to
 	alone      bool          // no other request was in flight when the answer came
 }
@@ -218,7 +217,7 @@ func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error)
 	a := answer{sent: sent}
 	if err != nil {
 		a.aborted = aborted(req.Context(), sent)
-		a.silent = !a.aborted
+		a.missing = !a.aborted
 		return a
 	}
 	a.strained = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
@@ -233,8 +232,9 @@ func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error)
 	return a
 }
 
-// aborted tells a request that we took back from one that the server let run
-// into its deadline; one that was sent shortly before it proves nothing.
+// aborted reports whether the client ended the request, so that the missing answer
+// shows nothing about the server. A deadline shows something only where the server
+// had the time for an answer.
 func aborted(ctx context.Context, sent time.Time) bool {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return time.Since(sent) < slowAtLeast
@@ -262,7 +262,7 @@ func (l *Limiter) acquire(ctx context.Context) error {
 	}
 }
 
-// leave gives up a place in the queue, or the slot that was granted meanwhile.
+// leave removes a request from the queue, or frees the slot that it got meanwhile.
 func (l *Limiter) leave(turn chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -278,7 +278,7 @@ func (l *Limiter) leave(turn chan struct{}) {
 
 func (l *Limiter) open() bool { return l.gate == nil && l.inFlight < int(l.allowed) }
 
-// admit lets in whoever waits first, as far as there is room.
+// admit starts the requests that have waited longest, as far as there is room.
 func (l *Limiter) admit() {
 	for len(l.waiting) > 0 && l.open() {
 		close(l.waiting[0])
@@ -291,7 +291,7 @@ func (l *Limiter) release(a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a.alone = l.inFlight == 1
-	busy := l.inFlight >= int(l.allowed) // growth without need would be a guess
+	busy := l.inFlight >= int(l.allowed) // an allowance that is not used is not tested
 	l.inFlight--
 	if a.retryAfter > 0 {
 		l.close(a.retryAfter)
@@ -299,10 +299,10 @@ func (l *Limiter) release(a answer) {
 	switch {
 	case a.aborted:
 	case !a.sent.After(l.lastCut):
-		// The request was sent before the last cut: its answer tells of the
-		// load before it. So one lost connection is one outage, however many
-		// requests it takes along, and one round of 429s is one cut.
-	case a.silent:
+		// The request was sent before the last cut, so that its answer shows the
+		// load before the cut. One lost connection is one outage, however many
+		// requests it ends, and many 429s to one load are one cut.
+	case a.missing:
 		l.lastCut = time.Now()
 		l.allowed = 1
 		l.threshold = max(2, l.threshold/2)
@@ -329,8 +329,8 @@ func (l *Limiter) grow() {
 	l.allowed = min(l.allowed+step, float64(l.max))
 }
 
-// close shuts the gate for everybody, for d from now or until it would open
-// anyway, whichever is later.
+// close shuts the gate for d from now, or until it would open anyway, whichever is
+// later.
 func (l *Limiter) close(d time.Duration) {
 	opens := time.Now().Add(d)
 	if l.gate != nil {
@@ -351,14 +351,14 @@ func (l *Limiter) close(d time.Duration) {
 	})
 }
 
-// floorWindow is how many answers one floor stands for, so that a server that
-// became slower for good is not called strained for ever. An answer to a request
-// that was alone begins a new one: whatever slowed it down, our load did not.
+// floorWindow is how many answers one floor covers, so that a server that became
+// slower for good is not seen as strained for ever. An answer to a request that was
+// alone begins a new floor, because our load did not slow it down.
 const floorWindow = 1000
 
-// floor is the least latency that a window of answers has shown. Each API group
-// has its own: a webhook makes every write to one group slow, and none of the
-// access reviews and definitions that are written in between.
+// floor is the least latency that a window of answers has shown. Each API group has
+// its own: a webhook slows down every write to one group, and none of the access
+// reviews and CRDs that are written in between.
 type floor struct {
 	least   time.Duration
 	samples int
@@ -378,8 +378,8 @@ func (l *Limiter) slow(a answer) bool {
 	return a.took > slowAtLeast && a.took > slowFactor*f.least
 }
 
-// groupOf reads the API group out of a request's path; the core group, and what
-// is no resource, has none.
+// groupOf reads the API group out of a request's path. It is empty for the core
+// group, and for a path that is no resource.
 func groupOf(path string) string {
 	_, after, _ := strings.Cut(path, "/apis/")
 	group, _, _ := strings.Cut(after, "/")

@@ -35,7 +35,7 @@ func allowed(l *walk.Limiter) int {
 	return a
 }
 
-// grown is a limiter that has found the server able to take 16.
+// grown is a limiter that has raised its allowance to 16.
 func grown(t *testing.T, w *wire, limits walk.Limits) (*walk.Limiter, http.RoundTripper) {
 	t.Helper()
 	limits.MaxInFlight = 16
@@ -89,7 +89,7 @@ func TestLimiterNeverExceedsItsMaximum(t *testing.T) {
 				t.Errorf("the server saw %d at once, want at most %d", got, most)
 			}
 			if inFlight, allowed := l.InFlight(); inFlight != 0 || allowed < 1 || allowed > most {
-				t.Errorf("at rest %d in flight, %d allowed", inFlight, allowed)
+				t.Errorf("at rest %d in flight, %d allowed, want 0 and 1 to %d", inFlight, allowed, most)
 			}
 		})
 	}
@@ -108,14 +108,14 @@ func TestLimiterAdapts(t *testing.T) {
 		crowds []int // requests sent at once, one crowd after the other
 		want   []int // allowed after each crowd
 	}{
-		"one round of 429": {
-			reason: "sixteen answers to one load are one sign",
+		"sixteen 429 at once": {
+			reason: "sixteen answers to one load count once",
 			answer: slowly(10*time.Millisecond, 429),
 			crowds: []int{16},
 			want:   []int{8},
 		},
-		"round after round of 503": {
-			reason: "half at each, and never none",
+		"503 again and again": {
+			reason: "each halves the allowance, down to 1",
 			answer: slowly(10*time.Millisecond, 503),
 			crowds: []int{16, 8, 4, 2, 1, 1},
 			want:   []int{8, 4, 2, 1, 1, 1},
@@ -147,7 +147,7 @@ func TestLimiterAdapts(t *testing.T) {
 			want:   []int{16, 16},
 		},
 		"a lost connection": {
-			reason: "one outage, whatever it takes along",
+			reason: "sixteen lost requests are one outage",
 			answer: func(*http.Request) (*http.Response, error) {
 				time.Sleep(10 * time.Millisecond)
 				return nil, refused()
@@ -189,7 +189,7 @@ func TestLimiterGrowsOnlyWhereItIsUsed(t *testing.T) {
 	})
 }
 
-func TestRetryAfterClosesTheGateForEverybody(t *testing.T) {
+func TestRetryAfterDelaysAllRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		w := newWire(func(*http.Request) (*http.Response, error) {
@@ -205,7 +205,7 @@ func TestRetryAfterClosesTheGateForEverybody(t *testing.T) {
 		crowd(t.Context(), rt, 1, http.MethodPatch)
 		crowd(t.Context(), rt, 1, http.MethodGet)
 		crowd(t.Context(), rt, 2, http.MethodGet)
-		// By the bubble's clock. Ten minutes are cut to what one wait may take.
+		// By the bubble's clock. Ten minutes are cut to MaxDelay.
 		second := 3*time.Second + walk.MaxDelay
 		want := []time.Duration{0, 3 * time.Second, second, second}
 		if diff := cmp.Diff(want, w.starts); diff != "" {
@@ -214,8 +214,9 @@ func TestRetryAfterClosesTheGateForEverybody(t *testing.T) {
 	})
 }
 
-// An answer may close the gate for longer in the very moment it would open.
-func TestTheLongerRetryAfterHolds(t *testing.T) {
+// TestLongerRetryAfterWins: an answer may close the gate for longer in the moment in
+// which it would open.
+func TestLongerRetryAfterWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(func(req *http.Request) (*http.Response, error) {
 			switch req.URL.Path {
@@ -224,7 +225,7 @@ func TestTheLongerRetryAfterHolds(t *testing.T) {
 			case "/long": // arrives when the short one's time is up
 				time.Sleep(2 * time.Second)
 				return reply(http.StatusTooManyRequests, "5")
-			case "/shorter": // says less than what holds already
+			case "/shorter": // would open the gate earlier
 				time.Sleep(3 * time.Second)
 				return reply(http.StatusTooManyRequests, "1")
 			}
@@ -245,7 +246,7 @@ func TestTheLongerRetryAfterHolds(t *testing.T) {
 	})
 }
 
-func TestAnOutageIsProbedByOneRequest(t *testing.T) {
+func TestOneRequestProbesAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const down = 30 * time.Second
 		var w *wire
@@ -269,7 +270,7 @@ func TestAnOutageIsProbedByOneRequest(t *testing.T) {
 		wg.Wait()
 
 		var pauses []time.Duration
-		for i := 16; w.starts[i-1] < down; i++ { // the first sixteen were under way when it began
+		for i := 16; w.starts[i-1] < down; i++ { // the first sixteen were under way when the outage began
 			pauses = append(pauses, (w.starts[i] - w.starts[i-1]).Round(100*time.Millisecond))
 		}
 		want := []time.Duration{walk.FirstOutagePause}
@@ -293,14 +294,14 @@ func TestAnOutageIsProbedByOneRequest(t *testing.T) {
 	})
 }
 
-func TestSilenceIsNotOurOwnDoing(t *testing.T) {
+func TestAbortedRequestsAreNoOutage(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		end    func(context.Context) (context.Context, context.CancelFunc)
 		want   int
 	}{
-		"taken back": {
-			reason: "what we cancel says nothing about the server",
+		"canceled": {
+			reason: "a canceled request shows nothing about the server",
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				ctx, cancel := context.WithCancel(ctx)
 				time.AfterFunc(10*time.Second, cancel)
@@ -308,15 +309,15 @@ func TestSilenceIsNotOurOwnDoing(t *testing.T) {
 			},
 			want: 16,
 		},
-		"run into its deadline": {
-			reason: "a server that lets requests hang is as silent as one that is gone",
+		"ended by its deadline": {
+			reason: "a server that lets requests hang counts as one that is down",
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeout(ctx, 10*time.Second)
 			},
 			want: 1,
 		},
 		"sent too late": {
-			reason: "nobody answers in a moment",
+			reason: "the server had no time to answer",
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeout(ctx, 10*time.Millisecond)
 			},
@@ -344,7 +345,7 @@ func TestSilenceIsNotOurOwnDoing(t *testing.T) {
 	}
 }
 
-func TestTheWriteCapLeavesReadsAlone(t *testing.T) {
+func TestWriteCapDoesNotDelayReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(after(0))
 		_, rt := grown(t, w, walk.Limits{MaxWritesPerSecond: 4})
@@ -377,9 +378,9 @@ func TestTheWriteCapLeavesReadsAlone(t *testing.T) {
 	})
 }
 
-// Writers that wait for a closed gate must not each have a write saved up when
-// it opens: that would hit the server when it has just asked for less.
-func TestTheWriteCapHoldsWhenTheGateOpens(t *testing.T) {
+// TestWriteCapHoldsWhenTheGateOpens: writers that wait for a closed gate must not
+// start all at once when it opens.
+func TestWriteCapHoldsWhenTheGateOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		w := newWire(func(*http.Request) (*http.Response, error) {
@@ -392,7 +393,7 @@ func TestTheWriteCapHoldsWhenTheGateOpens(t *testing.T) {
 		crowd(t.Context(), rt, 1, http.MethodPatch)
 		crowd(t.Context(), rt, 6, http.MethodPatch)
 		for i, at := range w.starts[1:] {
-			// One may have been saved up, as in any token bucket of one.
+			// A token bucket of one may hold one token.
 			if least := 10*time.Second + time.Duration(max(0, i-1))*time.Second; at < least {
 				t.Errorf("write %d started at %v, want %v at the earliest", i+1, at, least)
 			}
@@ -400,7 +401,7 @@ func TestTheWriteCapHoldsWhenTheGateOpens(t *testing.T) {
 	})
 }
 
-func TestWaitersAreServedInTurn(t *testing.T) {
+func TestRequestsStartInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(after(time.Second))
 		rt := walk.NewLimiter(walk.Limits{MaxInFlight: 1}).RoundTripper(w)
@@ -410,7 +411,7 @@ func TestWaitersAreServedInTurn(t *testing.T) {
 			want = append(want, fmt.Sprint("/", i))
 			method := []string{http.MethodGet, http.MethodPatch}[i%2]
 			wg.Go(func() { _ = send(t.Context(), rt, method, fmt.Sprint(i)) })
-			synctest.Wait() // until it has its place
+			synctest.Wait() // until it is queued
 		}
 		wg.Wait()
 		if diff := cmp.Diff(want, w.paths); diff != "" {
@@ -419,7 +420,7 @@ func TestWaitersAreServedInTurn(t *testing.T) {
 	})
 }
 
-func TestAWaiterWhoLeavesGivesItsPlaceBack(t *testing.T) {
+func TestCanceledRequestFreesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tired := errors.New("tired")
 		w := newWire(after(time.Second))
@@ -437,7 +438,7 @@ func TestAWaiterWhoLeavesGivesItsPlaceBack(t *testing.T) {
 		leave(tired)
 		wg.Wait()
 		if !errors.Is(left, tired) {
-			t.Errorf("who left got %v, want its own reason", left)
+			t.Errorf("the canceled request got %v, want %v", left, tired)
 		}
 		if diff := cmp.Diff([]string{"/first", "/stays"}, w.paths); diff != "" {
 			t.Errorf("served (-want +got):\n%s", diff)
@@ -445,9 +446,9 @@ func TestAWaiterWhoLeavesGivesItsPlaceBack(t *testing.T) {
 	})
 }
 
-// TestNoPlaceIsLost cancels waiters at any moment, also in the one in which
-// they are admitted.
-func TestNoPlaceIsLost(t *testing.T) {
+// TestCancellationLosesNoSlot cancels requests at any moment, also while they are
+// being admitted.
+func TestCancellationLosesNoSlot(t *testing.T) {
 	l := walk.NewLimiter(walk.Limits{MaxInFlight: 2, MaxWritesPerSecond: 1e6})
 	rt := l.RoundTripper(newWire(func(*http.Request) (*http.Response, error) {
 		return reply(http.StatusOK, "")
@@ -465,7 +466,7 @@ func TestNoPlaceIsLost(t *testing.T) {
 	}
 	wg.Wait()
 	if now, _ := l.InFlight(); now != 0 {
-		t.Errorf("%d in flight when nobody is", now)
+		t.Errorf("%d in flight at rest, want 0", now)
 	}
 	if err := send(t.Context(), rt, http.MethodPatch, ""); err != nil {
 		t.Error(err)
@@ -477,7 +478,7 @@ type body struct{ closed bool }
 func (b *body) Read([]byte) (int, error) { return 0, io.EOF }
 func (b *body) Close() error             { b.closed = true; return nil }
 
-func TestARequestThatIsNeverSentClosesItsBody(t *testing.T) {
+func TestUnsentRequestClosesItsBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := walk.NewLimiter(walk.Limits{MaxInFlight: 1}).RoundTripper(newWire(after(time.Second)))
 		go func() { _ = send(t.Context(), rt, http.MethodGet, "") }()
@@ -493,8 +494,8 @@ func TestARequestThatIsNeverSentClosesItsBody(t *testing.T) {
 	})
 }
 
-// TestTwoWalksShareOneBudget runs two walks over one server, spoken to over
-// HTTP, that complains about more than three requests at once.
+// TestTwoWalksShareOneBudget runs two walks over one HTTP server that answers 429 to
+// more than three requests at once.
 func TestTwoWalksShareOneBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -567,10 +568,10 @@ func TestTwoWalksShareOneBudget(t *testing.T) {
 		}
 		wg.Wait()
 		if peak > 8 || strained == 0 {
-			t.Errorf("the server saw %d at once and complained %d times", peak, strained)
+			t.Errorf("the server saw %d requests at once and answered 429 to %d, want at most 8 and some", peak, strained)
 		}
 		if strained > objects/4 {
-			t.Errorf("the server complained %d times: the limiter did not learn", strained)
+			t.Errorf("the server answered 429 to %d requests, want at most %d: the limiter did not adapt", strained, objects/4)
 		}
 		for path, n := range written {
 			if n != 1 {

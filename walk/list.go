@@ -15,24 +15,25 @@ const DefaultPageObjects = 500
 
 // Page is one bounded part of a collection.
 type Page[T any] struct {
-	// Items in key order. An item that waits for another attempt outlives its
-	// page: one that points into an array of the whole page keeps all of it.
+	// Items are in key order. An item that waits for another attempt outlives its
+	// page. An item that points into an array of the whole page keeps the page in
+	// memory.
 	Items []T
 	// ResourceVersion is the collection's, as the server reported it with this
-	// page. Pages of one list share it, unless its token expired on the way.
+	// page. Pages of one list share it, unless its token expired between them.
 	ResourceVersion string
 	// Remaining counts the objects after this page; -1 when the server does
-	// not say. A server also leaves it out on the last page; List fills that in.
+	// not report it. The server leaves it out on the last page; List sets 0 there.
 	Remaining int64
 }
 
-// Source yields pages in key order. A page that comes with an error is not to
-// be used, and nothing follows it.
+// Source yields pages in key order. A page that comes with an error is invalid,
+// and is the last one.
 type Source[T any] = iter.Seq2[Page[T], error]
 
 // Fetch reads one page: at most limit objects from where the continue token
-// points, an empty token meaning the beginning. It returns the token of the
-// next page, empty after the last one.
+// points; an empty token means the beginning. It returns the token of the next
+// page, which is empty after the last page.
 type Fetch[T any] func(ctx context.Context, limit int64, token string) (page Page[T], next string, err error)
 
 // ListOptions tune [List]. The zero value works.
@@ -41,23 +42,21 @@ type ListOptions struct {
 	PageObjects int64
 	// Attempts bounds the tries for one page; 0 means DefaultAttempts.
 	Attempts int
-	// Retry says whether a failed list is worth another attempt; nil means
-	// [Transient].
+	// Retry decides whether a failed list call is retried; nil means [Transient].
 	Retry func(error) (time.Duration, bool)
 }
 
-// List reads a collection through fetch. The page after the one being acted on
-// is fetched ahead, so that the wire is never idle; at most these two are held.
+// List reads a collection through fetch. It fetches one page ahead of the page
+// being acted on, and keeps at most these two in memory.
 //
-// When the server compacts the list's snapshot away (410), List goes on from
-// the same key with the token that the error carries. Objects on those later
-// pages are newer than the first page's resourceVersion, which whoever compares
-// resourceVersions sees by itself. An error that carries no token restarts the
-// list from the beginning, a few times: acting on an object twice must be
-// harmless, and such an object is counted twice.
+// When the list's snapshot was compacted (410), List continues from the same key
+// with the token that the error carries. Objects on those later pages may be newer
+// than the first page's resourceVersion. After an error without a token, List
+// starts again from the beginning, at most 3 times: acting on an object twice must
+// be harmless, and such an object is counted twice.
 //
-// A source that ends without an error has yielded the whole collection; one
-// that was cut short by its context says so.
+// A source that ends without an error has yielded the whole collection. When its
+// context ends, the source yields the cause as an error.
 func List[T any](ctx context.Context, fetch Fetch[T], o ListOptions) Source[T] {
 	l := lister[T]{fetch: fetch, options: o.withDefaults()}
 	return func(yield func(Page[T], error) bool) {
@@ -69,9 +68,9 @@ func List[T any](ctx context.Context, fetch Fetch[T], o ListOptions) Source[T] {
 			defer close(ahead)
 			l.produce(ctx, ahead)
 		}()
-		// The producer must be gone when the source returns: its next fetch
-		// would otherwise outlive whoever owns the client. Whatever it still
-		// sends is taken from it, so its sends need no way out.
+		// The producer must have ended when the source returns: its next fetch
+		// would otherwise outlive the owner of the client. The pages that it
+		// still sends are read here, so that its sends need not watch ctx.
 		defer func() {
 			cancel()
 			for range ahead {
@@ -109,12 +108,12 @@ func (o ListOptions) withDefaults() ListOptions {
 }
 
 const (
-	// maxExpired bounds the expired tokens in a row: a server that expires
-	// every token at once will not get better by asking.
+	// maxExpired bounds the expired tokens in a row. More requests do not help
+	// against a server that expires every token at once.
 	maxExpired = 3
 
 	// maxRestarts bounds the restarts of a whole list, however many pages come
-	// in between: a list that always expires on its way would never end.
+	// in between: a list that expires each time before its end would never end.
 	maxRestarts = 3
 )
 
@@ -143,8 +142,8 @@ func (l lister[T]) produce(ctx context.Context, out chan<- fetched[T]) {
 	}
 }
 
-// page tries one page until it succeeds, the fault is not worth another
-// attempt, or the attempts are used up.
+// page fetches one page until it succeeds, the fault is not transient, or the
+// attempts are used up.
 func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, error) {
 	for attempt := 1; ; attempt++ {
 		if ctx.Err() != nil {
@@ -167,7 +166,7 @@ func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, err
 	}
 }
 
-// exhaustedError is the last error of a page that was tried as often as allowed. It
+// exhaustedError is the last error of a page whose attempts are used up. It
 // is not transient: a Retry around the list would multiply the attempts.
 type exhaustedError struct {
 	attempts int
@@ -180,9 +179,9 @@ func (e *exhaustedError) Error() string {
 
 func (e *exhaustedError) Unwrap() error { return e.err }
 
-// expired reads a 410. The server's error for an expired token carries a token
-// that goes on from the same key at the newest resourceVersion; without one the
-// list starts again, which an empty token does.
+// expired recognizes a 410. The server's error for an expired token carries a token
+// that continues from the same key at the newest resourceVersion. Where the error
+// has none, resume is empty, which starts the list again.
 func expired(err error) (resume string, ok bool) {
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return "", false

@@ -25,7 +25,7 @@ import (
 //
 //	ok       the page
 //	410      the token is expired, and the answer has no other
-//	410>     the token is expired, and the answer has one that goes on
+//	410>     the token is expired, and the answer has one that continues the list
 //
 // and the faults that an object's script knows.
 type lister struct {
@@ -73,7 +73,7 @@ func parseToken(token string) (page, rv int) {
 	return page, rv
 }
 
-func TestListPlaysScripts(t *testing.T) {
+func TestList(t *testing.T) {
 	gone := apierrors.IsResourceExpired
 	none := func(err error) bool { return err == nil }
 	cases := map[string]struct {
@@ -88,7 +88,7 @@ func TestListPlaysScripts(t *testing.T) {
 			want:   "1@100 2@100 3@100", err: none,
 		},
 		"expired, with a token": {
-			reason: "the list goes on at the same key, later pages are newer",
+			reason: "the list continues at the same key, later pages are newer",
 			script: "ok 410> ok ok",
 			want:   "1@100 2@101 3@101", err: none,
 		},
@@ -103,7 +103,7 @@ func TestListPlaysScripts(t *testing.T) {
 			want:   "1@100 2@100 1@101 2@101 3@101", err: none,
 		},
 		"tokens that expire at once": {
-			reason: "asking does not make it better",
+			reason: "more requests do not help",
 			script: "ok 410> 410> 410> 410>",
 			want:   "1@100", err: gone,
 		},
@@ -113,7 +113,7 @@ func TestListPlaysScripts(t *testing.T) {
 			want:   "1@100 1@101 1@102 1@103", err: gone,
 		},
 		"expired at the beginning": {
-			reason: "without a token there is none to give up",
+			reason: "the request had no token that can expire",
 			script: "410",
 			want:   "", err: gone,
 		},
@@ -133,17 +133,17 @@ func TestListPlaysScripts(t *testing.T) {
 			want:   "1@100 2@100 3@100", err: none,
 		},
 		"a page that breaks off": {
-			reason: "the connection is the server's, not the page's",
+			reason: "the connection broke, the page is intact",
 			script: "ok eof eof ok",
 			want:   "1@100 2@100 3@100", err: none,
 		},
 		"a page that cannot be decoded": {
-			reason: "time does not mend it, and skipping it would lose objects",
+			reason: "a retry returns the same page, and skipping it would lose objects",
 			script: "ok garbled ok",
 			want:   "1@100", err: func(err error) bool { return err != nil && !errors.Is(err, io.EOF) },
 		},
 		"forbidden": {
-			reason: "nor this",
+			reason: "a retry has the same permissions",
 			script: "403",
 			want:   "", err: apierrors.IsForbidden,
 		},
@@ -174,7 +174,7 @@ func TestListPlaysScripts(t *testing.T) {
 	}
 }
 
-func TestListEndsWithItsConsumer(t *testing.T) {
+func TestListProducerEndsWithItsConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The bubble fails the test if the producer is still there at its end.
 		l := &lister{rv: 100}
@@ -184,7 +184,7 @@ func TestListEndsWithItsConsumer(t *testing.T) {
 	})
 }
 
-func TestListSaysThatItsContextEnded(t *testing.T) {
+func TestListReportsTheEndOfItsContext(t *testing.T) {
 	tired := errors.New("tired")
 	cases := map[string]struct{ reason, script string }{
 		"between pages":   {"an end without an error would look like the whole collection", "ok ok ok"},
@@ -231,7 +231,7 @@ func endless(n, size int, fetched func(page int, first *bird)) walk.Fetch[*bird]
 	}
 }
 
-func TestAtMostTwoPagesAreHeld(t *testing.T) {
+func TestListHoldsAtMostTwoPages(t *testing.T) {
 	const pages, size = 20, 50
 	synctest.Test(t, func(t *testing.T) {
 		fetches, acted := 0, 0
@@ -253,7 +253,7 @@ func TestAtMostTwoPagesAreHeld(t *testing.T) {
 	})
 }
 
-func TestPagesAreFreedOnTheWay(t *testing.T) {
+func TestListFreesFormerPages(t *testing.T) {
 	const pages, size = 20, 50
 	first := make([]weak.Pointer[bird], pages)
 	fetched := make(chan struct{}, pages)
@@ -291,7 +291,7 @@ func TestPagesAreFreedOnTheWay(t *testing.T) {
 	}
 }
 
-func TestListAsksForBoundedPages(t *testing.T) {
+func TestListRequestsBoundedPages(t *testing.T) {
 	for name, tc := range map[string]struct{ size, want int64 }{
 		"by default": {0, walk.DefaultPageObjects},
 		"as told":    {7, 7},
@@ -311,7 +311,7 @@ func TestListAsksForBoundedPages(t *testing.T) {
 	}
 }
 
-func TestListWaitsAtLeastAsLongAsTheServerAsks(t *testing.T) {
+func TestListHonorsRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lister{words: []string{"429/3"}, rv: 100}
 		began := time.Now()

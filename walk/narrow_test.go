@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// TestNarrow: one walk keeps to its own bounds, and all of them to those of the
-// limiter that they share.
+// TestNarrow shows that one walk keeps to its own bounds, and all walks to those of
+// the limiter that they share.
 func TestNarrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all, one busyCount
@@ -53,13 +53,13 @@ func TestNarrow(t *testing.T) {
 		send(shared, "/other/a")
 		senders.Wait()
 		if one.most.Load() > 2 || all.most.Load() > 6 || all.most.Load() < 3 {
-			t.Errorf("%d at once of the narrow walk, %d of all, want at most 2 and 6", one.most.Load(), all.most.Load())
+			t.Errorf("%d requests at once of the narrow walk and %d of all, want at most 2 and 6", one.most.Load(), all.most.Load())
 		}
 	})
 }
 
-// TestNarrowLimitersShareTheByteBudget, or a limit for one walk would let it take
-// a budget of its own.
+// TestNarrowLimitersShareTheByteBudget: a limit for one walk must not give it a
+// budget of its own.
 func TestNarrowLimitersShareTheByteBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 10 << 20})
@@ -68,13 +68,14 @@ func TestNarrowLimitersShareTheByteBudget(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := narrow.Write(ctx, func(context.Context) (int64, error) { return 1, nil }); err == nil {
-			t.Error("the narrow walk wrote although the budget of all was used up")
+			t.Error("the narrow walk wrote although the shared budget was used up")
 		}
 	})
 }
 
-// TestNarrowWalkSlowsDownAlone where its own objects' webhook is away, which the
-// server answers with 500; what the server says of itself is for everybody.
+// TestNarrowWalkSlowsDownAlone on 500, which the server answers when the webhook for
+// the walk's own objects does not. Answers about the server itself slow down all
+// walks.
 func TestNarrowWalkSlowsDownAlone(t *testing.T) {
 	for status, want := range map[int]struct{ narrow, shared int }{
 		http.StatusInternalServerError: {1, 4},
@@ -96,7 +97,7 @@ func TestNarrowWalkSlowsDownAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = resp.Body.Close()
-				time.Sleep(time.Millisecond) // an answer to what was sent with the last cut tells nothing new
+				time.Sleep(time.Millisecond) // the limiter ignores answers to requests sent before the last cut
 			}
 			_, ofOne := narrow.InFlight()
 			if _, ofAll := shared.InFlight(); ofOne != want.narrow || ofAll != want.shared {

@@ -18,8 +18,8 @@ import (
 const (
 	// DefaultAttempts bounds the tries for one object or page. With the delays
 	// below, ten tries span 28 to 55 s: longer than an API server's restart,
-	// short enough that a broken webhook is reported while the person
-	// who can mend it is still looking.
+	// short enough that a broken webhook is reported while the user still
+	// watches the run.
 	DefaultAttempts = 10
 
 	firstDelay = 200 * time.Millisecond
@@ -28,8 +28,8 @@ const (
 	maxDelay = 15 * time.Second
 )
 
-// Transient reports whether a fault may cure itself, and how long the server
-// asked to wait (0 when it did not say). Conflicts are not transient: only the
+// Transient reports whether a fault may pass without a change, and how long the
+// server asked to wait (0 when it did not). Conflicts are not transient: only the
 // action knows what a conflict means.
 func Transient(err error) (time.Duration, bool) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) || errors.Is(err, ErrTooLate) || errors.As(err, new(*exhaustedError)) {
@@ -55,15 +55,15 @@ func Transient(err error) (time.Duration, bool) {
 	return 0, transportFault(err)
 }
 
-// serverFault catches the 5xx answers that carry no Kubernetes reason, such as
+// serverFault recognizes the 5xx answers that carry no Kubernetes reason, such as
 // a 502 of a load balancer in front of the API server.
 func serverFault(err error) bool {
 	status, ok := apiStatus(err)
 	return ok && status.Status().Code >= 500
 }
 
-// tooLarge recognizes an object that etcd refuses, or that the API server's
-// client of etcd does not even send: it passes on their words and no reason.
+// tooLarge recognizes an object that etcd refuses, or that the API server's etcd
+// client does not send. The API server passes on their message without a reason.
 func tooLarge(err error) bool {
 	status, ok := apiStatus(err)
 	if !ok {
@@ -93,9 +93,9 @@ func transportFault(err error) bool {
 	return false
 }
 
-// streamReset recognizes a server that gave up in the middle of an answer, as
-// an API server does with a list that outlasts its request timeout. The error
-// is told by its text, as apimachinery tells its likes: it has one type in
+// streamReset recognizes a server that stopped in the middle of an answer, as an
+// API server does with a list that outlasts its request timeout. It compares the
+// error's text, as apimachinery does for such errors: the error has one type in
 // net/http and another in x/net, which client-go uses.
 func streamReset(err error) bool {
 	return strings.Contains(err.Error(), "stream error: stream ID ")
@@ -128,9 +128,9 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Retry calls f until it succeeds, fails for a reason that time does not cure,
-// or has been tried so many times. It is for single requests; what an action
-// returns to its walk, Run retries.
+// Retry calls f until it succeeds, fails with an error that is not [Transient], or
+// the attempts are used up. It is for single requests: [Run] retries the errors
+// that an action returns.
 func Retry(ctx context.Context, attempts int, f func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		err := f(ctx)
@@ -139,7 +139,7 @@ func Retry(ctx context.Context, attempts int, f func(context.Context) error) err
 			return err
 		}
 		if cause := Wait(ctx, backoff(attempt, hint)); cause != nil {
-			return fmt.Errorf("%w while waiting to try again after: %w", cause, err)
+			return fmt.Errorf("%w while waiting to retry after: %w", cause, err)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestTransient(t *testing.T) {
 	unread.ErrStatus.Reason = metav1.StatusReasonStoreReadError
 	bare := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusBadGateway}}
 
-	// What etcd says comes through without a reason.
+	// The API server passes on etcd's errors without a reason.
 	passedOn := func(message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: message}}
 	}
@@ -59,22 +59,22 @@ func TestTransient(t *testing.T) {
 			reason: "actions wrap what they return", err: fmt.Errorf("rewrite a: %w", status("503", "2")),
 			want: true, delay: 2 * time.Second,
 		},
-		"400":            {reason: "our mistake", err: status("400", "")},
-		"401":            {reason: "credentials do not come back", err: status("401", "")},
-		"403":            {reason: "nor do rights", err: status("403", "")},
-		"404":            {reason: "the action knows", err: status("404", "")},
-		"409":            {reason: "only the action knows what it means", err: status("409", "")},
-		"410":            {reason: "List knows", err: expired("token")},
-		"422":            {reason: "an invalid object stays invalid", err: status("422", "")},
-		"undecodable":    {reason: "what etcd holds does not change by asking", err: unread},
-		"garbled":        {reason: "nor does an answer that is no JSON", err: play(t.Context(), "garbled")},
-		"refused":        {reason: "the server is about to start", err: play(t.Context(), "refused"), want: true},
-		"reset":          {reason: "the server was stopped", err: play(t.Context(), "reset"), want: true},
-		"eof":            {reason: "in the middle of an answer", err: play(t.Context(), "eof"), want: true},
-		"timeout on us":  {reason: "our own deadline for one request", err: play(t.Context(), "timeout"), want: true},
-		"deadline":       {reason: "the same, bare", err: context.DeadlineExceeded, want: true},
-		"cancelled":      {reason: "somebody said stop", err: context.Canceled},
-		"cancelled, net": {reason: "the same, as net/http says it", err: &url.Error{Err: context.Canceled}},
+		"400":           {reason: "our mistake", err: status("400", "")},
+		"401":           {reason: "a retry has the same credentials", err: status("401", "")},
+		"403":           {reason: "a retry has the same permissions", err: status("403", "")},
+		"404":           {reason: "the action handles it", err: status("404", "")},
+		"409":           {reason: "only the action knows what it means", err: status("409", "")},
+		"410":           {reason: "List handles it", err: expired("token")},
+		"422":           {reason: "an invalid object stays invalid", err: status("422", "")},
+		"undecodable":   {reason: "a retry reads the same object from etcd", err: unread},
+		"garbled":       {reason: "a retry gets the same answer, which is no JSON", err: play(t.Context(), "garbled")},
+		"refused":       {reason: "the server is about to start", err: play(t.Context(), "refused"), want: true},
+		"reset":         {reason: "the server was stopped", err: play(t.Context(), "reset"), want: true},
+		"eof":           {reason: "in the middle of an answer", err: play(t.Context(), "eof"), want: true},
+		"timeout on us": {reason: "our own deadline for one request", err: play(t.Context(), "timeout"), want: true},
+		"deadline":      {reason: "the same, bare", err: context.DeadlineExceeded, want: true},
+		"canceled":      {reason: "the caller canceled the request", err: context.Canceled},
+		"canceled, net": {reason: "the same, wrapped by net/http", err: &url.Error{Err: context.Canceled}},
 		"http2 lost": {
 			reason: "the ping got no answer", err: errors.New("http2: client connection lost"), want: true,
 		},
@@ -83,14 +83,14 @@ func TestTransient(t *testing.T) {
 			err:    errors.New("http2: server sent GOAWAY and closed the connection; LastStreamID=1"), want: true,
 		},
 		"too large": {
-			reason: "no repetition makes an object smaller", err: passedOn("etcdserver: request is too large"),
+			reason: "a retry sends the same object", err: passedOn("etcdserver: request is too large"),
 		},
 		"too large to send": {
 			reason: "as above, beyond what the API server sends to etcd",
 			err:    passedOn("rpc error: code = ResourceExhausted desc = trying to send message larger than max (2162754 vs. 2097152)"),
 		},
 		"no leader": {
-			reason: "what etcd says of itself passes", err: passedOn("etcdserver: no leader"), want: true,
+			reason: "etcd elects a leader", err: passedOn("etcdserver: no leader"), want: true,
 		},
 		"any other error": {reason: "unknown faults are not worth the time", err: errors.New("boom")},
 	}
@@ -104,8 +104,7 @@ func TestTransient(t *testing.T) {
 	}
 }
 
-// TestTransientOnRealConnections takes its errors from the network instead of
-// making them up.
+// TestTransientOnRealConnections takes its errors from the network.
 func TestTransientOnRealConnections(t *testing.T) {
 	hangUp := func(sent string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -131,8 +130,8 @@ func TestTransientOnRealConnections(t *testing.T) {
 		"half an answer":              {"the server died with the answer", hangUp("{"), false},
 		"no answer over HTTP/2":       {"the stream is reset", hangUp(""), true},
 		"half an answer over HTTP/2":  {"so is a list that outlasts the server's timeout", hangUp("{"), true},
-		"nobody listens":              {"between two processes of a server", nil, false},
-		"nobody listens, over HTTP/2": {"the same", nil, true},
+		"closed port":                 {"between two processes of a server", nil, false},
+		"closed port, over HTTP/2":    {"the same", nil, true},
 		"a server that never answers": {"the client's own timeout", never, false},
 		"nor over HTTP/2":             {"the same", never, true},
 	}
@@ -152,7 +151,7 @@ func TestTransientOnRealConnections(t *testing.T) {
 				t.Fatal("the request succeeded")
 			}
 			if _, again := walk.Transient(fmt.Errorf("list: %w", err)); !again {
-				t.Errorf("%s: %T %v is not seen as transient", tc.reason, err, err)
+				t.Errorf("%s: Transient(%T %v) = false, want true", tc.reason, err, err)
 			}
 		})
 	}
@@ -171,7 +170,7 @@ func get(client *http.Client, url string) error {
 func TestTransientDialTimeout(t *testing.T) {
 	_, err := (&net.Dialer{Timeout: time.Nanosecond}).Dial("tcp", "192.0.2.1:443")
 	if _, again := walk.Transient(err); !again {
-		t.Errorf("%v is not seen as transient", err)
+		t.Errorf("Transient(%v) = false, want true", err)
 	}
 }
 
@@ -222,13 +221,13 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 		time.AfterFunc(time.Second, func() { stop(tired) })
 		err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error { return play(ctx, "503/15") })
 		if !errors.Is(err, tired) || !apierrors.IsServiceUnavailable(err) {
-			t.Errorf("Retry returned %v, want why it stopped and what it was waiting for", err)
+			t.Errorf("Retry returned %v, want the context's cause and the last error", err)
 		}
 	})
 }
 
 // TestRetryDoesNotMultiplyTheAttemptsOfAList: a caller that retries a whole scan
-// must not begin anew when a page was tried as often as allowed.
+// must not begin again when the attempts for one page are used up.
 func TestRetryDoesNotMultiplyTheAttemptsOfAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const attempts = 3
@@ -244,7 +243,7 @@ func TestRetryDoesNotMultiplyTheAttemptsOfAList(t *testing.T) {
 			return nil
 		})
 		if !apierrors.IsServiceUnavailable(err) || tries != attempts {
-			t.Errorf("%d attempts: %v, want %d and the server's error", tries, err, attempts)
+			t.Errorf("%d attempts, error %v; want %d and the server's error", tries, err, attempts)
 		}
 	})
 }

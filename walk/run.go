@@ -18,25 +18,25 @@ const (
 	DefaultGrace = 10 * time.Second
 )
 
-// Object is what a walk needs to know of the things it visits. Every
-// Kubernetes object has it.
+// Object is what a walk needs to know of an object. Every Kubernetes object
+// implements it.
 type Object interface {
 	GetNamespace() string
 	GetName() string
 }
 
-// Action handles one object and says what became of it. An error that is
-// transient is tried again; any other makes the object Failed, unless the
-// outcome is Deferred, in which case it is the reason of the deferral, or the
-// error is an [UnfinishedError].
+// Action handles one object and returns its outcome. Run retries the object after
+// a transient error. Any other error makes the object Failed, unless the error is
+// an [UnfinishedError], or the outcome is Deferred: then the error is the reason of
+// the deferral.
 type Action[T Object] func(context.Context, T) (godwit.Outcome, error)
 
-// UnfinishedError is returned with an outcome that settles the object, by an
-// action that has another job to do on it beside the one that Run counts. The
-// outcome stands. The object is tried again as with any error, and what the last
-// attempt leaves undone is for the action to tell.
+// UnfinishedError is returned by an action that is done with what Run counts, but
+// has other work left on the object. It comes with an outcome that leaves nothing
+// to count, and that outcome stands. Run retries the object as after any error. The
+// action itself must report what the last attempt left undone.
 type UnfinishedError struct {
-	// Cause decides whether there is another attempt.
+	// Cause decides whether the object is retried.
 	Cause error
 }
 
@@ -52,7 +52,7 @@ type Options struct {
 	Limiter *Limiter
 	// Attempts bounds the tries for one object; 0 means DefaultAttempts.
 	Attempts int
-	// Retry says whether an action's error is worth another attempt and how
+	// Retry decides whether an object is retried after an action's error, and how
 	// long to wait at least; nil means [Transient].
 	Retry func(error) (time.Duration, bool)
 	// Cause names what made an attempt fail when that is not the API server itself
@@ -65,8 +65,8 @@ type Options struct {
 	// to stop, by its context or otherwise; 0 means DefaultGrace. The action's
 	// context ends only after it, so that a write that was sent is also counted.
 	Grace time.Duration
-	// OnPage is called before each page is acted on. Its error stops the walk
-	// and is what Run returns.
+	// OnPage is called before each page is acted on. Its error stops the walk,
+	// and Run returns it.
 	OnPage func(context.Context, Report) error
 	// OnEnd is called with each object that is done, one call at a time, before
 	// OnObject. The walk waits for it: it must be quick.
@@ -76,29 +76,28 @@ type Options struct {
 	OnObject func(Report)
 }
 
-// Report is what a walk has done so far. It is a value: what a hook is handed
-// does not change afterwards.
+// Report is what a walk has done so far. It is a value: a Report that was passed to
+// a callback does not change afterwards.
 type Report struct {
 	Counts godwit.Counts
 	// Failures are the first objects that failed, or were deferred for a
 	// reason.
 	Failures []godwit.Failure
-	// Remaining counts the objects not yet handed to the action, as far as the
-	// server said; -1 when it did not.
+	// Remaining counts the objects not yet passed to the action, as the server
+	// reported it; -1 when it did not.
 	Remaining int64
 	// ResourceVersion is the newest page's.
 	ResourceVersion string
-	// Cursor is the key of the last object of the last page such that it and
-	// every page before it are settled: no object failed, deferred or under way.
-	// It goes back only where the source does, in a list that started again.
+	// Cursor is the key of the last object of a page. No object of that page and
+	// of the pages before it failed, was deferred, or is under way. Cursor moves
+	// back only when the list starts again.
 	Cursor string
-	// Complete: the source ended and every object was handled.
+	// Complete means that the source ended and every object was handled.
 	Complete bool
 }
 
-// Key is an object's place in its collection's order: namespace/name, or the
-// name alone where there is no namespace. Keys compare as the API server's
-// storage orders them, byte by byte.
+// Key is namespace/name, or the name alone for a cluster-scoped object. Keys
+// compare byte by byte, as the API server's storage orders them.
 func Key(o Object) string {
 	if ns := o.GetNamespace(); ns != "" {
 		return ns + "/" + o.GetName()
@@ -106,29 +105,27 @@ func Key(o Object) string {
 	return o.GetName()
 }
 
-// Run acts on every object of pages and reports what became of them. Objects
-// are handled concurrently and pages follow each other without a pause; the
-// stop hook runs in between, while the last objects of the page before may
-// still be under way.
+// Run acts on every object of pages and reports the outcomes. Objects are handled
+// concurrently, and pages follow each other without a pause: OnPage runs while the
+// last objects of the page before may still be under way.
 //
-// An object whose attempt failed waits for the next one aside, and holds no
-// worker. While more than 256 objects wait, no other object is begun.
-// What ends that depends on what made the attempts fail, see Options.Cause:
+// An object whose attempt failed waits for its next attempt without a worker. While
+// more than 256 objects wait, no other object is begun. How this ends depends on
+// the cause of the failures, see Options.Cause:
 //
-//   - The API server itself, which then fails for every object: the walk ends
-//     with an error when 32 objects in a row have used up their attempts.
-//   - Another cause, such as the webhook of one namespace: it never ends the
-//     walk. The walk gives the cause up when 32 objects have used up their attempts
-//     for it, or when no object has got past it for a minute. From then on an
-//     object that fails for this cause is Failed after its first attempt, so that
-//     later objects are tried; one object a minute is tried again. When it gets
-//     past the cause, objects wait for the cause as they did at first.
+//   - The cause is the API server itself, which then fails for every object: the
+//     walk ends with an error when 32 objects in a row have used up their attempts.
+//   - The cause is another one, such as the webhook of one namespace: it never ends
+//     the walk. The walk stops retrying for the cause when 32 objects have used up
+//     their attempts, or when no object has got past the cause for a minute. From
+//     then on an object that fails for this cause is Failed after its first
+//     attempt, so that the walk reaches later objects. One object per minute is
+//     still retried. When it gets past the cause, retries start again.
 //
 // Run returns an error when the walk did not reach the end: the source failed,
-// the hook said stop, the context ended, or the API server failed as above. The
-// report is true in every case: every object that was begun is
-// accounted for in it, those waiting for another attempt or abandoned after the
-// grace as Deferred.
+// OnPage returned an error, the context ended, or the API server failed as above.
+// The report counts every object that was begun in every case. An object that
+// waited for another attempt, or was abandoned after the grace, counts as Deferred.
 func Run[T Object](ctx context.Context, pages Source[T], act Action[T], o Options) (Report, error) {
 	r := newRunner(ctx, act, o.withDefaults())
 	defer r.stop(context.Canceled)
@@ -143,7 +140,7 @@ func Run[T Object](ctx context.Context, pages Source[T], act Action[T], o Option
 	}
 	if err == nil {
 		r.report.Complete = true
-		r.report.Remaining = 0 // also where the server never said
+		r.report.Remaining = 0 // also where the server never reported it
 	}
 	return r.report, err
 }
@@ -196,7 +193,7 @@ func (r *runner[T]) feed(pages Source[T]) error {
 	return nil
 }
 
-// begin notes what the server said with the page.
+// begin records what the server reported with the page.
 func (r *runner[T]) begin(page Page[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,8 +225,8 @@ func (r *runner[T]) feedPage(objects []T) error {
 	return nil
 }
 
-// awaitRoom waits while too many objects wait for their next attempt. It returns
-// the reason when the walk is to stop.
+// awaitRoom waits while too many objects wait for their next attempt. When the walk
+// is told to stop, it returns the reason.
 func (r *runner[T]) awaitRoom() error {
 	for r.ctx.Err() == nil && r.full() {
 		select {

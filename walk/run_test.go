@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-func TestRunPlaysScripts(t *testing.T) {
+func TestRunScripts(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		pages   []string
@@ -30,7 +30,7 @@ func TestRunPlaysScripts(t *testing.T) {
 		attempt map[string]int // requests per object, where they matter
 	}{
 		"every object is fine": {
-			reason: "the plain case: all settled, so the cursor is the last key",
+			reason: "the plain case: nothing is left, so the cursor is the last key",
 			pages:  []string{"a | b", "c | d: same"},
 			want:   "3 migrated, 1 unchanged; cursor d; complete",
 		},
@@ -44,7 +44,7 @@ func TestRunPlaysScripts(t *testing.T) {
 			want:   "1 migrated; cursor a; complete",
 		},
 		"an object is gone": {
-			reason: "who deleted it also settled it",
+			reason: "a deleted object needs no migration",
 			pages:  []string{"a: 404 | b", "c: 500 404"},
 			want:   "1 migrated, 2 gone; cursor c; complete",
 		},
@@ -89,22 +89,22 @@ func TestRunPlaysScripts(t *testing.T) {
 			want:    "1 migrated, 1 failed; named x/b; complete",
 			attempt: map[string]int{"x/b": 1},
 		},
-		"evidence from earlier": {
-			reason: "a skipped object is settled",
+		"skipped objects": {
+			reason: "the cursor passes a skipped object",
 			pages:  []string{"a: skip | b: skip", "c"},
 			want:   "1 migrated, 2 skipped; cursor c; complete",
 		},
-		"an action that forgets its outcome": {
-			reason: "it counts as failed, so the cursor must not pass it and the report must name it",
+		"an action that returns no outcome": {
+			reason: "the object counts as failed: the cursor does not pass it, and the report names it",
 			pages:  []string{"a", "b: nil", "c"},
 			want:   "2 migrated, 1 failed; cursor a; named b; complete",
 		},
 		"an action that fails without a reason": {
-			reason: "the sample names every failure it has room for",
+			reason: "the report names every failure that it has room for",
 			pages:  []string{"a | b: mute"},
 			want:   "1 migrated, 1 failed; named b; complete",
 		},
-		"a retry of the caller's own": {
+		"the caller's own Retry": {
 			reason: "Retry replaces Transient",
 			pages:  []string{"a: 422 ok | b: 500 ok"},
 			options: walk.Options{Retry: func(err error) (time.Duration, bool) {
@@ -141,8 +141,8 @@ func TestRunPlaysScripts(t *testing.T) {
 	}
 }
 
-// TestRunCountsExactly plays random scripts of which the outcome is known and
-// holds every report on the way against what has really happened.
+// TestRunCountsExactly plays random scripts with known outcomes, and compares every
+// report with what the action has done.
 func TestRunCountsExactly(t *testing.T) {
 	endings := map[string]godwit.Outcome{
 		"ok": godwit.Migrated, "same": godwit.Unchanged, "skip": godwit.Skipped, "404": godwit.Gone,
@@ -255,16 +255,16 @@ func TestRunBoundsTheFailureSample(t *testing.T) {
 				t.Errorf("%d failures named, want %d", got, tc.want)
 			}
 			if report.Counts.Failed != 300 {
-				t.Errorf("Failed = %d: the bound on names must not bound the count", report.Counts.Failed)
+				t.Errorf("Failed = %d, want 300: MaxFailures must not bound the count", report.Counts.Failed)
 			}
 			if len(mine) != 4 || mine[3].Name != "mine" {
-				t.Errorf("what a hook appended to its failures became %v", mine[3:])
+				t.Errorf("the failure that OnObject appended became %v", mine[3:])
 			}
 		})
 	}
 }
 
-func TestRunTellsWhatRemains(t *testing.T) {
+func TestRunReportsRemaining(t *testing.T) {
 	s, known := collection("a | b", "c | d | e", "f")
 	unknown := func(yield func(walk.Page[*bird], error) bool) {
 		for p, err := range known {
@@ -279,8 +279,8 @@ func TestRunTellsWhatRemains(t *testing.T) {
 		pages  walk.Source[*bird]
 		want   []int64 // at each page
 	}{
-		"the server says":  {"what is on the page is still to do", known, []int64{6, 4, 1}},
-		"the server keeps": {"with a selector a server says nothing", unknown, []int64{-1, -1, -1}},
+		"reported by the server":     {"the objects of the page are still to do", known, []int64{6, 4, 1}},
+		"not reported by the server": {"a server reports nothing with a selector", unknown, []int64{-1, -1, -1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestRunTellsWhatRemains(t *testing.T) {
 	}
 }
 
-func TestRunCursorWaitsForWhoeverIsUnderWay(t *testing.T) {
+func TestRunCursorWaitsForObjectsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, pages := collection("a: 5s | b", "c | d", "e: 9s")
 		var seen []string
@@ -324,7 +324,7 @@ func TestRunCursorWaitsForWhoeverIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestRunStopsWhereTheHookSays(t *testing.T) {
+func TestRunStopsOnTheErrorOfOnPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		enough := errors.New("enough")
 		s, pages := collection("a: 2s | b: 500", "c", "d")
@@ -338,13 +338,13 @@ func TestRunStopsWhereTheHookSays(t *testing.T) {
 			},
 		})
 		if !errors.Is(err, enough) {
-			t.Errorf("Run returned %v, want the hook's error", err)
+			t.Errorf("Run returned %v, want the error of OnPage", err)
 		}
 		if diff := cmp.Diff("2 migrated, 1 deferred; named b", prose(report)); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
 		}
 		if s.requested("d") != 0 {
-			t.Error("an object of the page that the hook refused was acted on")
+			t.Error("Run acted on an object of the page for which OnPage returned an error")
 		}
 	})
 }
@@ -355,7 +355,7 @@ func TestRunStops(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		pages  []string
-		stop   string // who: the context, the hook of page 2, the source
+		stop   string // by the context, OnPage of page 2, or the source
 		want   string
 	}{
 		"the context, within the grace": {
@@ -365,25 +365,25 @@ func TestRunStops(t *testing.T) {
 			want:   "3 migrated; cursor c",
 		},
 		"the context, beyond the grace": {
-			reason: "abandoned is not failed: a later pass will find out",
+			reason: "an abandoned object is deferred, not failed",
 			pages:  []string{"a: hang | b", "c"},
 			stop:   "context",
 			want:   "2 migrated, 1 deferred; named a",
 		},
-		"the hook, beyond the grace": {
-			reason: "a hook's stop must not wait for ever either",
+		"OnPage, beyond the grace": {
+			reason: "a stop by OnPage must not wait for ever",
 			pages:  []string{"a: hang | b", "c"},
-			stop:   "hook",
+			stop:   "OnPage",
 			want:   "1 migrated, 1 deferred; named a",
 		},
 		"the source, beyond the grace": {
-			reason: "nor must a failed list",
+			reason: "a failed list must not wait for ever",
 			pages:  []string{"a: hang | b"},
 			stop:   "source",
 			want:   "1 migrated, 1 deferred; named a",
 		},
 		"the context, objects parked": {
-			reason: "who waits for another attempt is deferred with the last reason",
+			reason: "an object that waits for another attempt is deferred with the last reason",
 			pages:  []string{"a: 429/15 | b: 503/15 | c", "d"},
 			stop:   "context",
 			want:   "2 migrated, 2 deferred; named a b",
@@ -400,7 +400,7 @@ func TestRunStops(t *testing.T) {
 				case "context": // one second in, with every page handed out and the source still open
 					pages = wait(ctx, pages)
 					time.AfterFunc(time.Second, func() { stop(tired) })
-				case "hook":
+				case "OnPage":
 					options.OnPage = func(_ context.Context, r walk.Report) error {
 						if r.ResourceVersion == "101" {
 							return tired
@@ -435,9 +435,10 @@ func wait(ctx context.Context, pages walk.Source[*bird]) walk.Source[*bird] {
 	}
 }
 
-// A parked object whose wait is over may still find every worker busy. When
-// the walk is told to stop meanwhile, it must not be written any more.
-func TestRunDoesNotResumeAfterTheStop(t *testing.T) {
+// TestRunDoesNotRetryAfterTheStop: a parked object whose wait is over may find every
+// worker busy. When the walk is told to stop meanwhile, the object must not be
+// written.
+func TestRunDoesNotRetryAfterTheStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -453,7 +454,7 @@ func TestRunDoesNotResumeAfterTheStop(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Run returned %v", err)
 		}
-		// Up to 50 were resumed before b took the only worker; nobody after.
+		// Up to 50 were retried before b took the only worker, and none after.
 		if got := report.Counts.Total(); got != 51 {
 			t.Errorf("%d objects counted, want the 51 begun", got)
 		}
@@ -462,22 +463,22 @@ func TestRunDoesNotResumeAfterTheStop(t *testing.T) {
 		}
 		for i := range 50 {
 			if key := fmt.Sprintf("a%02d", i); s.requested(key) == 2 {
-				t.Errorf("%s was resumed after the stop", key)
+				t.Errorf("%s was retried after the stop", key)
 			}
 		}
 	})
 }
 
-func TestRunHotObjectsHoldNobodyUp(t *testing.T) {
+func TestRunRetriesDoNotDelayOtherObjects(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		before int // hot objects that came and went
-		hot    int
+		before int // retried objects that are done before
+		hot    int // objects that are retried
 	}{
-		"one":                            {"its waits cost no worker", 0, 1},
-		"as many as there is parking":    {"nor do theirs", 0, walk.MaxParked},
-		"after others":                   {"a parking place is given back", walk.MaxParked, walk.MaxParked},
-		"more than there are places for": {"no other is begun, and all come to their end", 0, walk.MaxParked + 40},
+		"one":                          {"its waits cost no worker", 0, 1},
+		"as many as may be parked":     {"their waits cost no worker", 0, walk.MaxParked},
+		"as many after as many others": {"objects that are done are not parked", walk.MaxParked, walk.MaxParked},
+		"more than may be parked":      {"no other object is begun, and all reach their end", 0, walk.MaxParked + 40},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -491,23 +492,23 @@ func TestRunHotObjectsHoldNobodyUp(t *testing.T) {
 					page = append(page, fmt.Sprintf("hot%04d: 429/15 429/15 ok", i))
 				}
 				for i := range cold {
-					page = append(page, fmt.Sprintf("mild%04d", i))
+					page = append(page, fmt.Sprintf("cold%04d", i))
 				}
 				s, pages := collection(strings.Join(early, "|"), strings.Join(page, "|"))
-				var mild atomic.Int64
+				var coldDone atomic.Int64
 				act := func(ctx context.Context, b *bird) (godwit.Outcome, error) {
 					outcome, err := s.rewrite(ctx, b)
 					switch {
-					case strings.HasPrefix(b.name, "mild"):
-						mild.Add(1)
+					case strings.HasPrefix(b.name, "cold"):
+						coldDone.Add(1)
 					case strings.HasPrefix(b.name, "hot") && outcome == godwit.Migrated &&
-						tc.hot <= walk.MaxParked && mild.Load() < cold:
-						t.Errorf("%s: %s ended before %d others", tc.reason, b.name, cold-mild.Load())
+						tc.hot <= walk.MaxParked && coldDone.Load() < cold:
+						t.Errorf("%s: %s ended before %d others", tc.reason, b.name, cold-coldDone.Load())
 					}
 					return outcome, err
 				}
 				report, err := walk.Run(t.Context(), slowly(pages), act,
-					// One worker shows best who holds it.
+					// With one worker, a retry that kept it would delay all others.
 					walk.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
 				if err != nil {
 					t.Fatal(err)
@@ -532,7 +533,7 @@ func slowly(pages walk.Source[*bird]) walk.Source[*bird] {
 	}
 }
 
-func TestRunGivesUp(t *testing.T) {
+func TestRunEndsWhenTheServerFails(t *testing.T) {
 	many := func(n int, script string) []string {
 		var out []string
 		for i := range n {
@@ -552,12 +553,12 @@ func TestRunGivesUp(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		page   []string
-		giveUp bool
+		ends   bool
 	}{
 		"all are refused":                  {"the fault is not the objects'", many(5000, "refused"), true},
-		"just fewer than the bound":        {"some objects may fail for themselves", many(walk.MaxExhausted-1, "503"), false},
+		"just fewer than the bound":        {"single objects may fail", many(walk.MaxExhausted-1, "503"), false},
 		"every fourth is written":          {"the server works for some", mixed("ok"), false},
-		"every fourth is skipped unsent":   {"what was not sent shows nothing about the server", mixed("skip"), true},
+		"every fourth is skipped unsent":   {"a skipped object shows nothing about the server", mixed("skip"), true},
 		"every fourth is refused for good": {"a 422 is an answer", mixed("422"), false},
 	}
 	for name, tc := range cases {
@@ -568,14 +569,14 @@ func TestRunGivesUp(t *testing.T) {
 					Limiter:  walk.NewLimiter(walk.Limits{MaxInFlight: 1}),
 					Attempts: 1, // without waits the order, and so "in a row", is certain
 				})
-				if gaveUp := err != nil; gaveUp != tc.giveUp || report.Complete == tc.giveUp {
-					t.Errorf("%s: error %v, complete %v", tc.reason, err, report.Complete)
+				if ended := err != nil; ended != tc.ends || report.Complete == tc.ends {
+					t.Errorf("%s: error %v, complete %v; want an error: %v", tc.reason, err, report.Complete, tc.ends)
 				}
-				if _, transient := walk.Transient(err); tc.giveUp && !transient {
+				if _, transient := walk.Transient(err); tc.ends && !transient {
 					t.Errorf("%s: the error hides its cause: %v", tc.reason, err)
 				}
-				// One more may be handed out in the moment of the stop.
-				if over := report.Counts.Failed - walk.MaxExhausted; tc.giveUp && over != 0 && over != 1 {
+				// Another object may be begun in the moment of the stop.
+				if over := report.Counts.Failed - walk.MaxExhausted; tc.ends && over != 0 && over != 1 {
 					t.Errorf("%s: %d failed before the end, want %d", tc.reason, report.Counts.Failed, walk.MaxExhausted)
 				}
 			})
@@ -583,7 +584,7 @@ func TestRunGivesUp(t *testing.T) {
 	}
 }
 
-func TestRunGivesUpOnADeadServer(t *testing.T) {
+func TestRunEndsWithoutAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := make([]string, 5000)
 		for i := range page {
@@ -592,7 +593,7 @@ func TestRunGivesUpOnADeadServer(t *testing.T) {
 		s, pages := collection(strings.Join(page, "|"))
 		report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{})
 		if err == nil || report.Complete {
-			t.Fatalf("Run returned %v, complete %v", err, report.Complete)
+			t.Fatalf("Run returned %v, complete %v; want an error", err, report.Complete)
 		}
 		begun := 0
 		for i := range page {
@@ -604,7 +605,7 @@ func TestRunGivesUpOnADeadServer(t *testing.T) {
 			t.Errorf("%d objects counted, %d begun", got, begun)
 		}
 		if most := walk.MaxParked + walk.DefaultMaxInFlight; begun > most+walk.MaxExhausted {
-			t.Errorf("%d objects begun: no more than what may wait (%d) and what failed should be", begun, most)
+			t.Errorf("%d objects begun, want at most the %d that may wait and the %d that fail", begun, most, walk.MaxExhausted)
 		}
 		if got := report.Remaining; got != int64(5000-begun) {
 			t.Errorf("Remaining = %d after %d of 5000 were begun", got, begun)
@@ -612,8 +613,8 @@ func TestRunGivesUpOnADeadServer(t *testing.T) {
 	})
 }
 
-// The source of a walk may have a context of its own. When that ends, the walk
-// has not seen everything and must not claim to.
+// TestRunIsNotCompleteWhenItsListWasCutShort: the source of a walk may have a context
+// of its own. When that ends, the walk has not seen every object.
 func TestRunIsNotCompleteWhenItsListWasCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listing, cut := context.WithCancel(t.Context())
@@ -637,7 +638,7 @@ func TestRunIsNotCompleteWhenItsListWasCutShort(t *testing.T) {
 	})
 }
 
-func TestKeysOrderAsTheServerStoresThem(t *testing.T) {
+func TestKeysSortInStorageOrder(t *testing.T) {
 	got := []string{
 		walk.Key(&bird{"a-b", "x"}),
 		walk.Key(&bird{"a", "y"}),

@@ -33,19 +33,19 @@ type bird struct{ namespace, name string }
 func (b *bird) GetNamespace() string { return b.namespace }
 func (b *bird) GetName() string      { return b.name }
 
-// A script is what a server answers to one object's requests, in turn; the last
-// word is repeated for ever, and no word at all means ok.
+// script lists a server's answers to one object's requests. The last word is
+// repeated for ever, and an empty script means ok.
 //
 //	ok       written, and the resourceVersion moved
 //	same     written, and the server elided it
-//	404 422 500 502 503 504 ...  that status, as client-go hands it over
+//	404 422 500 502 503 504 ...  that status, as client-go returns it
 //	429/3    that status with Retry-After: 3
 //	refused reset eof timeout    no answer, or half of one
 //	3s       ok after three seconds, unless the context ends before
 //	hang     nothing until the context ends
 //
-// Three words are for the action rather than the server: skip makes it skip the
-// object, mute fail without a reason, nil return no outcome.
+// Three words are for the action, not the server: skip makes it skip the object,
+// mute fail without an error, nil return no outcome.
 type script []string
 
 // server plays a script for each object and counts the requests.
@@ -55,7 +55,7 @@ type server struct {
 	requests map[string]int
 }
 
-// collection reads pages such as "a: 429 500 ok | b | x/c: 404".
+// collection parses pages such as "a: 429 500 ok | b | x/c: 404".
 func collection(pages ...string) (*server, walk.Source[*bird]) {
 	s := &server{scripts: map[string]script{}, requests: map[string]int{}}
 	var parsed []walk.Page[*bird]
@@ -119,7 +119,7 @@ func (s *server) requested(key string) int {
 	return s.requests[key]
 }
 
-// rewrite treats a conflict as somebody else's business: another pass decides.
+// rewrite defers an object after a conflict.
 func (s *server) rewrite(ctx context.Context, b *bird) (godwit.Outcome, error) {
 	word := s.next(b)
 	switch word {
@@ -144,7 +144,7 @@ func (s *server) rewrite(ctx context.Context, b *bird) (godwit.Outcome, error) {
 	return godwit.Failed, fmt.Errorf("rewrite %s: %w", walk.Key(b), err)
 }
 
-// cleanup reads again after a conflict: whoever was faster did the job too.
+// cleanup tries once more after a conflict, and finds the work done.
 func (s *server) cleanup(ctx context.Context, b *bird) (godwit.Outcome, error) {
 	outcome, err := s.rewrite(ctx, b)
 	if !apierrors.IsConflict(err) {
@@ -189,7 +189,7 @@ func play(ctx context.Context, word string) error {
 	return status(code, after)
 }
 
-// status is a StatusError as client-go makes it of an answer.
+// status returns a StatusError as client-go makes it of an answer.
 func status(code, retryAfter string) *apierrors.StatusError {
 	c, err := strconv.Atoi(code)
 	if err != nil {
@@ -199,15 +199,15 @@ func status(code, retryAfter string) *apierrors.StatusError {
 	return apierrors.NewGenericServerResponse(c, http.MethodPatch, birds, "b", "said the script", seconds, true)
 }
 
-// expired is a 410 as the API server sends it, with or without a token that
-// goes on at the newest resourceVersion.
+// expired returns a 410 as the API server sends it, with or without a token that
+// continues at the newest resourceVersion.
 func expired(token string) *apierrors.StatusError {
 	err := apierrors.NewResourceExpired("The provided continue parameter is too old")
 	err.ErrStatus.ListMeta = metav1.ListMeta{Continue: token}
 	return err
 }
 
-// prose renders a report, so that tables state what they expect in words.
+// prose renders a report in words, for the tables of tests.
 func prose(r walk.Report) string {
 	var parts []string
 	for _, c := range []struct {

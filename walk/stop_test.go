@@ -14,9 +14,9 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// What only waits for its turn when a walk is told to stop is not sent any
-// more: with a low rate the wait would be longer than the grace.
-func TestStopDropsWhatWaitsForTheRate(t *testing.T) {
+// TestStopDropsRequestsThatWaitForTheRate: with a low rate their wait would be longer
+// than the grace.
+func TestStopDropsRequestsThatWaitForTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(after(0))
 		l := walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 0.1})
@@ -40,7 +40,7 @@ func TestStopDropsWhatWaitsForTheRate(t *testing.T) {
 			t.Errorf("Run = %v, want %v", err, enough)
 		}
 		if took := time.Since(begun); took != 15*time.Second {
-			t.Errorf("the walk ended after %v, want it to end when it was told to", took)
+			t.Errorf("the walk ended after %v, want 15s, when it was told to", took)
 		}
 		if report.Counts.Migrated != 2 || report.Counts.Failed != 0 || int64(len(w.paths)) != 2 {
 			t.Errorf("%s, %d sent: want the two writes of the first 15 s and no failure", prose(report), len(w.paths))
@@ -48,7 +48,7 @@ func TestStopDropsWhatWaitsForTheRate(t *testing.T) {
 	})
 }
 
-// A review is posted and changes nothing.
+// TestReviewsAreNotPacedAsWrites: a review is posted, but changes nothing.
 func TestReviewsAreNotPacedAsWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(after(0))
@@ -63,14 +63,14 @@ func TestReviewsAreNotPacedAsWrites(t *testing.T) {
 			_ = send(t.Context(), rt, http.MethodPost, "apis/apps/v1/namespaces/ns/controllerrevisions")
 		}
 		if last := w.starts[len(w.starts)-1]; last != time.Second {
-			t.Errorf("the second creation was sent after %v, want the rate's second", last)
+			t.Errorf("the second creation was sent after %v, want 1s", last)
 		}
 	})
 }
 
-// A server that became slow for good is not called strained once it has shown
-// that it is as slow for a single request.
-func TestALoneSlowAnswerIsTheNewFloor(t *testing.T) {
+// TestSlowAnswerToASingleRequestIsTheNewFloor: a server that is as slow for a single
+// request does not count as strained.
+func TestSlowAnswerToASingleRequestIsTheNewFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(after(10 * time.Millisecond))
 		l := walk.NewLimiter(walk.Limits{MaxInFlight: 8})
@@ -83,7 +83,7 @@ func TestALoneSlowAnswerIsTheNewFloor(t *testing.T) {
 			crowd(t.Context(), rt, 8, http.MethodPatch)
 		}
 		if got := allowed(l); got < 3 {
-			t.Errorf("%d may be in flight, want the search for the right number to go on", got)
+			t.Errorf("%d may be in flight, want at least 3", got)
 		}
 	})
 }

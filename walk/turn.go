@@ -11,12 +11,12 @@ import (
 // told to stop.
 type stopKey struct{}
 
-// ErrStopped is the error of a request that was not sent, since its walk was told
-// to stop while the request waited for its turn.
+// ErrStopped is the error of a request that was not sent, because its walk was
+// told to stop while the request waited for its turn.
 var ErrStopped = errors.New("not sent, the walk was told to stop")
 
-// untilStop is the context for waiting: what was not sent yet when the walk is
-// told to stop is not under way, and need not be.
+// untilStop returns the context for waiting. It ends when the walk is told to
+// stop: a request that waits is not under way, and need not be sent.
 func untilStop(ctx context.Context) (context.Context, func()) {
 	stop, ok := ctx.Value(stopKey{}).(context.Context)
 	if !ok {
@@ -35,8 +35,8 @@ type sendByKey struct{}
 var ErrTooLate = errors.New("not sent, its turn came too late")
 
 // SendBy returns a context whose requests are sent by t or not at all. It is for a write
-// whose reason grows old: behind a rate limit its turn may come long after the reads that
-// justify it. A request that was sent by t is waited for, however long its answer takes.
+// that depends on recent reads: behind a rate limit its turn may come long after them. A
+// request that was sent by t may take any time to be answered.
 func SendBy(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, sendByKey{}, t)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// A write whose turn comes after the time that was set is not sent, and says nothing
-// about the server; one that was sent is waited for.
+// TestSendBy: a write whose turn comes after the time that was set is not sent, and
+// is no sign of strain. A write that was sent may take any time.
 func TestSendBy(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason string
@@ -22,7 +22,7 @@ func TestSendBy(t *testing.T) {
 		want   error
 		after  time.Duration
 	}{
-		"at once":               {"nothing is in front of it", walk.Limits{}, 0, 0, nil, 0},
+		"at once":               {"no request is before it", walk.Limits{}, 0, 0, nil, 0},
 		"behind the rate":       {"its turn would be in 10 s", walk.Limits{MaxWritesPerSecond: 0.1}, 1, 0, walk.ErrTooLate, 0},
 		"behind another":        {"the only slot is taken for a minute", walk.Limits{MaxInFlight: 1}, 1, time.Minute, walk.ErrTooLate, 5 * time.Second},
 		"its answer takes long": {"it was sent in time", walk.Limits{}, 0, time.Minute, nil, time.Minute},
@@ -44,7 +44,7 @@ func TestSendBy(t *testing.T) {
 					t.Errorf("%v after %s, want %v after %s: %s", err, time.Since(began), test.want, test.after, test.reason)
 				}
 				if _, transient := walk.Transient(err); transient {
-					t.Error("a retry would be as late")
+					t.Error("the error is transient, but a retry would be as late")
 				}
 				if _, allowed := l.InFlight(); test.want != nil && allowed < before {
 					t.Errorf("%d may be in flight, %d before: a request that was not sent is no sign of strain", allowed, before)

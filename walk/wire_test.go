@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// wire is a scripted RoundTripper that notes when requests start and how many
+// wire is a scripted RoundTripper that records when requests start and how many
 // are under way. Its answers take no time unless they sleep.
 type wire struct {
 	answer func(*http.Request) (*http.Response, error)
@@ -75,8 +75,8 @@ func send(ctx context.Context, rt http.RoundTripper, method, path string) error 
 	return err
 }
 
-// serve starts an HTTP server whose connections are pipes, so that it lives in
-// the bubble and its clock, and returns the transport that reaches it.
+// serve starts an HTTP server whose connections are pipes, so that it runs in the
+// bubble of synctest and by its clock, and returns the transport that reaches it.
 func serve(t *testing.T, handler http.HandlerFunc) *http.Transport {
 	t.Helper()
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}

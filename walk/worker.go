@@ -15,24 +15,24 @@ const (
 	// wait, no other object is begun; the workers make the attempts that are due.
 	maxParked = 256
 
-	// maxExhausted is how many objects may use up their attempts until the walk
-	// draws a conclusion. In a row, and for the API server's own faults: the walk
-	// ends. For one cause beside the API server: the walk gives that cause up.
+	// maxExhausted is how many objects may use up their attempts. When they do so in
+	// a row for faults of the API server itself, the walk ends. When they do so for
+	// one other cause, the walk stops retrying for that cause.
 	maxExhausted = 32
 )
 
 // runner is one walk under way.
 type runner[T Object] struct {
-	ctx     context.Context //nolint:containedctx // the walk is this struct's whole life; ends when the walk is to stop
+	ctx     context.Context //nolint:containedctx // a runner lives as long as its walk; ends when the walk is told to stop
 	stop    context.CancelCauseFunc
-	actCtx  context.Context //nolint:containedctx // likewise; ends a grace later
+	actCtx  context.Context //nolint:containedctx // as above; ends Options.Grace later
 	release func()
 
 	act     Action[T]
 	options Options
 	jobs    chan job[T]
-	again   chan job[T]   // parked objects whose wait is over; a send never blocks
-	room    chan struct{} // tells the feeder that an object is no longer parked
+	due     chan job[T]   // parked objects whose wait is over; a send never blocks
+	room    chan struct{} // signals to the feeder that an object is no longer parked
 	workers sync.WaitGroup
 	pending sync.WaitGroup // objects announced and not yet done
 
@@ -49,7 +49,7 @@ type progress struct {
 	last string // key of the last object
 	left int
 	fed  bool // every object of the page is announced
-	bad  bool // an object failed or was deferred: the page never settles
+	bad  bool // an object failed or was deferred: the cursor never passes the page
 }
 
 type job[T Object] struct {
@@ -58,7 +58,7 @@ type job[T Object] struct {
 	attempt int
 	err     error          // of the attempt before
 	cause   string         // of that error; empty for the API server itself
-	probe   bool           // is tried again although its cause is given up
+	probe   bool           // the object is retried although its cause is suspended
 	outcome godwit.Outcome // that stands, see UnfinishedError; 0 for none
 }
 
@@ -66,7 +66,7 @@ func newRunner[T Object](ctx context.Context, act Action[T], o Options) *runner[
 	r := &runner[T]{
 		act: act, options: o,
 		jobs:   make(chan job[T]),
-		again:  make(chan job[T], maxParked+1+o.workers()), // those under way when the feeder stops may have to wait as well
+		due:    make(chan job[T], maxParked+1+o.workers()), // the objects under way when the feeder stops may have to wait as well
 		room:   make(chan struct{}, 1),
 		causes: causes{},
 	}
@@ -98,7 +98,7 @@ func (r *runner[T]) finish() {
 func (r *runner[T]) work() {
 	for {
 		select {
-		case j := <-r.again:
+		case j := <-r.due:
 			r.unpark()
 			r.resume(j)
 		case j, ok := <-r.jobs:
@@ -110,20 +110,20 @@ func (r *runner[T]) work() {
 	}
 }
 
-// resume makes the next attempt, unless the walk was told to stop meanwhile, or
-// others have shown that the attempt is wasted.
+// resume makes the next attempt, unless the walk was told to stop meanwhile, or the
+// cause of the last error has been suspended.
 func (r *runner[T]) resume(j job[T]) {
 	switch {
 	case r.ctx.Err() != nil:
 		r.done(j, godwit.Deferred, fmt.Errorf("stopped before attempt %d: %w", j.attempt, j.err))
-	case !j.probe && r.givenUp(j.cause):
-		r.done(j, godwit.Failed, wasted(j.attempt-1, j.err))
+	case !j.probe && r.suspended(j.cause):
+		r.done(j, godwit.Failed, notRetried(j.attempt-1, j.err))
 	default:
 		r.handle(j)
 	}
 }
 
-// handle makes one attempt and decides what follows from it.
+// handle makes one attempt, and finishes, parks or fails the object.
 func (r *runner[T]) handle(j job[T]) {
 	outcome, err := r.act(r.actCtx, j.object)
 	if j.outcome == 0 && settled(outcome) && errors.As(err, new(*UnfinishedError)) {
@@ -134,10 +134,10 @@ func (r *runner[T]) handle(j job[T]) {
 		r.done(j, outcome, err)
 		return
 	case err == nil:
-		r.done(j, godwit.Failed, fmt.Errorf("the action says %v and gives no reason", outcome))
+		r.done(j, godwit.Failed, fmt.Errorf("the action returned %v without an error", outcome))
 		return
 	case errors.Is(err, ErrStopped):
-		r.done(j, godwit.Deferred, nil) // that the walk was stopped is no news about the object
+		r.done(j, godwit.Deferred, nil) // a stop is no failure of the object
 		return
 	case r.actCtx.Err() != nil && errors.Is(err, context.Canceled):
 		r.done(j, godwit.Deferred, fmt.Errorf("abandoned %v after the walk was told to stop: %w", r.options.Grace, err))
@@ -146,21 +146,21 @@ func (r *runner[T]) handle(j job[T]) {
 	r.failed(j, err)
 }
 
-// failed decides what follows from an attempt that failed.
+// failed parks or fails the object of an attempt that failed.
 func (r *runner[T]) failed(j job[T], err error) {
-	hint, again := r.options.Retry(err)
-	if !again {
+	hint, transient := r.options.Retry(err)
+	if !transient {
 		r.done(j, godwit.Failed, err)
 		return
 	}
 	j.cause = r.options.Cause(err)
-	worth, probe := r.meet(j.cause)
+	retry, probe := r.recordFailure(j.cause)
 	j.probe = j.probe || probe
 	switch {
 	case j.attempt == r.options.Attempts:
 		r.exhaust(j, err)
-	case !worth && !j.probe:
-		r.done(j, godwit.Failed, wasted(j.attempt, err))
+	case !retry && !j.probe:
+		r.done(j, godwit.Failed, notRetried(j.attempt, err))
 	default:
 		delay := backoff(j.attempt, hint)
 		j.attempt, j.err = j.attempt+1, err
@@ -168,46 +168,45 @@ func (r *runner[T]) failed(j job[T], err error) {
 	}
 }
 
-func wasted(attempts int, err error) error {
-	return fmt.Errorf("not tried again after attempt %d, since other objects fail alike: %w", attempts, err)
+func notRetried(attempts int, err error) error {
+	return fmt.Errorf("not retried after attempt %d, because other objects fail for the same cause: %w", attempts, err)
 }
 
-// settled reports whether an outcome leaves nothing to do. An outcome outside
-// the constants does not: it counts as Failed.
+// settled reports whether an outcome leaves nothing to do. An outcome outside the
+// constants counts as Failed.
 func settled(o godwit.Outcome) bool {
 	return o == godwit.Migrated || o == godwit.Unchanged || o == godwit.Skipped || o == godwit.Gone
 }
 
-// meet notes why an attempt failed, and reports whether the object is tried again.
-// What the API server itself fails at, it fails at for every object: each waits.
-func (r *runner[T]) meet(cause string) (again, probe bool) {
+// recordFailure records why an attempt failed, and reports whether the object is
+// retried. A fault of the API server itself concerns every object, and is retried.
+func (r *runner[T]) recordFailure(cause string) (retry, probe bool) {
 	if cause == "" {
 		return true, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.exhausted = 0 // the server answers
-	return r.causes.meet(cause, time.Now())
+	return r.causes.fail(cause, time.Now())
 }
 
-func (r *runner[T]) givenUp(cause string) bool {
+func (r *runner[T]) suspended(cause string) bool {
 	if cause == "" {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.causes.givenUp(cause)
+	return r.causes.suspended(cause)
 }
 
-// park sets an object aside until its next attempt, so that the worker can go on
-// with others.
+// park keeps an object until its next attempt is due, without a worker.
 func (r *runner[T]) park(j job[T], delay time.Duration) {
 	r.mu.Lock()
 	r.parked++
 	r.mu.Unlock()
 	go func() {
-		_ = Wait(r.ctx, delay) // resume looks at the context
-		r.again <- j
+		_ = Wait(r.ctx, delay) // resume checks the context
+		r.due <- j
 	}()
 }
 
@@ -221,23 +220,23 @@ func (r *runner[T]) unpark() {
 	}
 }
 
-// full reports whether no object may be begun, since more wait already than may.
+// full reports whether no other object may be begun, because too many are parked.
 func (r *runner[T]) full() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.parked > maxParked
 }
 
-// exhaust fails an object that used up its attempts, and draws the conclusion
-// when that has happened to many.
+// exhaust fails an object that used up its attempts, and stops the walk or the
+// retries for its cause when maxExhausted objects have.
 func (r *runner[T]) exhaust(j job[T], err error) {
 	defer r.pending.Done()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if j.cause != "" {
-		r.causes.useUp(j.cause)
+		r.causes.exhaust(j.cause)
 	} else if r.exhausted++; r.exhausted >= maxExhausted {
-		r.stop(fmt.Errorf("give up after %d objects in a row used up %d attempts each: %w",
+		r.stop(fmt.Errorf("stopped after %d objects in a row used up %d attempts each: %w",
 			maxExhausted, r.options.Attempts, err))
 	}
 	r.tally(j, godwit.Failed, fmt.Errorf("%d attempts: %w", j.attempt, err))
@@ -247,7 +246,7 @@ func (r *runner[T]) done(j job[T], outcome godwit.Outcome, err error) {
 	defer r.pending.Done()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if outcome != godwit.Skipped { // nothing was sent, so nothing was shown to work
+	if outcome != godwit.Skipped { // nothing was sent, so that it does not show that the server works
 		r.exhausted = 0
 	}
 	if j.cause != "" && settled(outcome) {
@@ -278,8 +277,8 @@ func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
 	}
 }
 
-// open begins a page. Behind a page that will never settle there is nothing to
-// keep track of.
+// open begins a page. Pages behind a bad one are not tracked, because the cursor
+// cannot reach them.
 func (r *runner[T]) open(last string) *progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -300,7 +299,7 @@ func (r *runner[T]) announce(p *progress) {
 	}
 }
 
-// withdraw takes back the announcement of an object that no worker took.
+// withdraw reverts announce for an object that no worker took.
 func (r *runner[T]) withdraw(p *progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -335,8 +334,7 @@ func (r *runner[T]) snapshot() Report {
 	return r.copyReport()
 }
 
-// copyReport clips the failures, so that a later one cannot reach into the
-// copy.
+// copyReport clips the failures, so that a later append does not change the copy.
 func (r *runner[T]) copyReport() Report {
 	c := r.report
 	c.Failures = c.Failures[:len(c.Failures):len(c.Failures)]

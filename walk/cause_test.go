@@ -16,10 +16,10 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// errWebhook is a failure that is not the API server's own.
+// errWebhook is a failure that has another cause than the API server itself.
 var errWebhook = errors.New("failed calling webhook")
 
-// downIn fails for the objects of one namespace while down says so, and counts
+// downIn fails for the objects of one namespace while down returns true, and counts
 // the attempts there.
 type downIn struct {
 	namespace string
@@ -62,9 +62,10 @@ func objectsIn(namespace string, n int) string {
 
 func forever() bool { return true }
 
-// TestRunBadNamespaceStarvesNobody: objects that fail for a reason of their own
-// come first in key order, more of them than may wait. The walk reaches its end.
-func TestRunBadNamespaceStarvesNobody(t *testing.T) {
+// TestRunFailingNamespaceDoesNotBlockOthers: the objects of one namespace fail, and
+// come first in key order. The walk reaches its end, also where they are more than
+// may wait.
+func TestRunFailingNamespaceDoesNotBlockOthers(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		bad    int
@@ -73,11 +74,11 @@ func TestRunBadNamespaceStarvesNobody(t *testing.T) {
 		most   int           // attempts in the bad namespace
 	}{
 		"fewer than may wait": {
-			reason: "they wait while the others are tried",
+			reason: "they wait while the others are written",
 			bad:    200, within: time.Second, most: 200 * walk.DefaultAttempts,
 		},
 		"more than may wait": {
-			reason: "once the cause is given up, each is tried once",
+			reason: "once the cause is suspended, each is tried once",
 			bad:    1000, within: 2 * time.Minute, most: 1000 + (walk.MaxParked+20)*walk.DefaultAttempts,
 		},
 	}
@@ -108,8 +109,8 @@ func TestRunBadNamespaceStarvesNobody(t *testing.T) {
 	}
 }
 
-// TestRunWaitsForAWebhookThatRestarts: a webhook of every object is away for 20
-// seconds. No object fails, and few attempts are wasted.
+// TestRunWaitsForAWebhookThatRestarts: the webhook for every object does not answer
+// for 20 seconds. No object fails, and few attempts are made.
 func TestRunWaitsForAWebhookThatRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := time.Now().Add(20 * time.Second)
@@ -128,9 +129,9 @@ func TestRunWaitsForAWebhookThatRestarts(t *testing.T) {
 	})
 }
 
-// TestRunRetriesAgainOnceACauseIsCured: objects that are tried again now and then
-// show that the cause is gone, and later failures are retried as at first.
-func TestRunRetriesAgainOnceACauseIsCured(t *testing.T) {
+// TestRunRetriesAgainWhenTheCauseIsGone: a probe shows that the cause is gone, and
+// later failures are retried as at first.
+func TestRunRetriesAgainWhenTheCauseIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		down := func() bool { // for five minutes, and for ten seconds later
@@ -148,19 +149,18 @@ func TestRunRetriesAgainOnceACauseIsCured(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f := report.Counts.Failed; f == 0 || f > 700 {
-			t.Errorf("%d objects failed, want those of the first five minutes alone", f)
+			t.Errorf("%d objects failed, want those of the first five minutes, 1 to 700", f)
 		}
 		for _, f := range report.Failures {
 			if f.Name > "00700" {
-				t.Errorf("%s failed, long after the cause was cured", f.Name)
+				t.Errorf("%s failed, long after the cause was gone", f.Name)
 			}
 		}
 	})
 }
 
-// TestRunServerThatIsAwayEndsTheWalk: without any answer of the server every object
-// would fail. The walk ends with few of them begun.
-func TestRunServerThatIsAwayEndsTheWalk(t *testing.T) {
+// TestRunEndsWhenEveryRequestFails, with few objects begun.
+func TestRunEndsWhenEveryRequestFails(t *testing.T) {
 	for _, word := range []string{"refused", "503", "429", "504"} {
 		t.Run(word, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestRunServerThatIsAwayEndsTheWalk(t *testing.T) {
 				s, pages := collection(strings.Join(objects, "|"))
 				report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{Cause: webhookCause})
 				if err == nil || report.Complete {
-					t.Errorf("Run: %v, complete %v, want it to give up", err, report.Complete)
+					t.Errorf("Run: %v, complete %v, want an error", err, report.Complete)
 				}
 				if most := int64(2*walk.MaxParked + walk.MaxExhausted); report.Counts.Total() > most {
 					t.Errorf("%d objects were begun, want %d at most", report.Counts.Total(), most)
@@ -181,17 +181,17 @@ func TestRunServerThatIsAwayEndsTheWalk(t *testing.T) {
 	}
 }
 
-// TestRunUnfinishedOutcomeStands: a job beside the one that is counted wants another
-// attempt. The outcome stands whatever becomes of that.
+// TestRunUnfinishedOutcomeStands: an action has other work left after the work that
+// Run counts. The outcome stands, however that other work ends.
 func TestRunUnfinishedOutcomeStands(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		then   string // answers to the later attempts
 		tries  int
 	}{
-		"cured":       {"the second attempt does what was left", "ok", 2},
-		"never cured": {"attempts are bounded", "503", walk.DefaultAttempts},
-		"refused":     {"a refusal is final", "422", 2},
+		"done":       {"the second attempt does what was left", "ok", 2},
+		"never done": {"attempts are bounded", "503", walk.DefaultAttempts},
+		"refused":    {"a refusal is final", "422", 2},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,16 +12,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"errors"
-
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
 const (
-	// attemptLimit is above the 10 s that the API server gives a webhook by default, so that
-	// the API server says which one did not answer.
+	// attemptLimit bounds each request, from the moment at which it is sent. It is above the
+	// 10 s that the API server gives a webhook by default, so that the API server names the
+	// webhook that did not answer.
 	attemptLimit = 12 * time.Second
 
 	// attemptsAtOnce is few enough for a webhook that runs once.
@@ -75,7 +75,7 @@ func tryAll(ctx context.Context, t crdmigrator.PreflightTarget, w crdmigrator.Wr
 // the resourceVersion that it found: if that is not the one which was read, another client
 // made the difference.
 func try(ctx context.Context, t crdmigrator.PreflightTarget, w crdmigrator.Write, o walk.Object) attempt {
-	ctx, cancel := kube.WithLimit(ctx, attemptLimit, errAttemptOver)
+	ctx, cancel := kube.WithAnswerLimit(ctx, attemptLimit, errAttemptOver)
 	defer cancel()
 	a := attempt{namespace: o.GetNamespace(), name: o.GetName()}
 	for range attemptReads {

@@ -53,6 +53,8 @@ type Client struct {
 // the limiter paces, and the caller retries.
 func NewClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*Client, error) {
 	c := &Client{Clock: NewServerClock(local)}
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return answerLimit{next} }) // below the limiter
 	cfg = limiter.Config(cfg)
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON
@@ -190,12 +192,4 @@ func Remaining(list *metav1.PartialObjectMetadataList) int64 {
 		return UnknownCount
 	}
 	return 0
-}
-
-// WithLimit is a timeout that does not look to a [walk.Limiter] like a server that does not
-// answer, as a deadline of the context does.
-func WithLimit(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(limit, func() { cancel(cause) })
-	return ctx, func() { timer.Stop(); cancel(nil) }
 }

@@ -19,8 +19,8 @@ const (
 	// half, and more where the API server asks for it.
 	Attempts = 4
 
-	// Limit bounds one attempt. The API server takes milliseconds for one object, and 30 s
-	// until it gives up a conversion webhook.
+	// Limit bounds one attempt, from the moment at which its request is sent. The API server
+	// takes milliseconds for one object, and 30 s until it gives up a conversion webhook.
 	Limit = 10 * time.Second
 
 	// grace lets the API server tell about its own timeout first.
@@ -51,9 +51,9 @@ func Retry(ctx context.Context, list func(context.Context) error) error {
 }
 
 // Attempt makes one attempt within the limit. It returns [ErrOver] for one that the API server
-// did not answer in time.
+// did not answer in time. The time for which a request waits in the limiter does not count.
 func Attempt(ctx context.Context, list func(context.Context) error) error {
-	limited, cancel := kube.WithLimit(ctx, Limit+grace, ErrOver)
+	limited, cancel := kube.WithAnswerLimit(ctx, Limit+grace, ErrOver)
 	defer cancel()
 	err := list(limited)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {

@@ -1,0 +1,143 @@
+package externalname
+
+// Class is how a name of a [Scheme] is written.
+type Class string
+
+const (
+	// Empty means that there is no name.
+	Empty Class = "Empty"
+	// Canonical means that the name is the one that the codec writes.
+	Canonical Class = "Canonical"
+	// Lenient means that the name identifies the resource, but that the codec writes it
+	// in another way.
+	Lenient Class = "Lenient"
+	// Legacy means that the name has a former form.
+	Legacy Class = "Legacy"
+)
+
+// Content is what a legacy form contains.
+type Content string
+
+const (
+	// ContentKey means that the name contains the whole key.
+	ContentKey Content = "Key"
+	// ContentHint means that the name does not identify the resource by itself: the
+	// provider looks the resource up with the help of the spec.
+	ContentHint Content = "Hint"
+	// ContentOperation means that the name is the ID of an operation, which knows the
+	// key once it has ended.
+	ContentOperation Content = "Operation"
+)
+
+// Form is a way in which names of a kind were once written.
+type Form[K any] struct {
+	// Name identifies the form in metrics, plans and the reference. It is CamelCase.
+	Name string
+	// Content is what such a name contains.
+	Content Content
+
+	read func(name, objectName string) (Reading[K], error)
+}
+
+// LegacyKey is a form that contains the whole key, in the writing of another codec.
+func LegacyKey[K any](form string, codec Codec[K]) Form[K] {
+	return Form[K]{Name: form, Content: ContentKey, read: func(name, _ string) (Reading[K], error) {
+		key, err := codec.ParseLenient(name)
+		return Reading[K]{Key: key}, err
+	}}
+}
+
+// LegacyHint is a form that does not identify the resource by itself, such as a name that
+// lacks the organization.
+func LegacyHint[K any](form string, codec Codec[string]) Form[K] {
+	return Form[K]{Name: form, Content: ContentHint, read: func(name, _ string) (Reading[K], error) {
+		text, err := codec.ParseLenient(name)
+		return Reading[K]{Text: text}, err
+	}}
+}
+
+// LegacyObjectName is the form that crossplane-runtime writes by default: the name of the
+// managed resource itself. It is a hint, unless the external system uses that name.
+func LegacyObjectName[K any]() Form[K] {
+	return Form[K]{Name: "ObjectName", Content: ContentHint, read: func(name, objectName string) (Reading[K], error) {
+		if name != objectName {
+			return Reading[K]{}, invalid("", ReasonRejected, "the name of the managed resource", name)
+		}
+		return Reading[K]{Text: name}, nil
+	}}
+}
+
+// LegacyOperation is a form that contains the ID of an operation that creates the resource.
+func LegacyOperation[K any](form string, codec Codec[string]) Form[K] {
+	return Form[K]{Name: form, Content: ContentOperation, read: func(name, _ string) (Reading[K], error) {
+		text, err := codec.ParseLenient(name)
+		return Reading[K]{Text: text}, err
+	}}
+}
+
+// Scheme is how the names of a kind are written, and how they once were.
+type Scheme[K any] struct {
+	// Codec writes the names.
+	Codec Codec[K]
+	// Legacy are the former forms. The first one that accepts a name reads it.
+	Legacy []Form[K]
+}
+
+// Reading is what a name says.
+type Reading[K any] struct {
+	// Class is how the name is written.
+	Class Class
+	// Form is the name of the legacy form, if Class is Legacy.
+	Form string
+	// Content is what a legacy form contains.
+	Content Content
+	// Key identifies the external resource. It is set for Canonical and Lenient names,
+	// and for legacy forms that contain a key.
+	Key K
+	// Name is the canonical name of Key, empty without one.
+	Name string
+	// Text is the hint or the ID of the operation.
+	Text string
+}
+
+// HasKey reports whether the name identifies the external resource.
+func (r Reading[K]) HasKey() bool { return r.Name != "" }
+
+// Read reads the external name of the managed resource objectName. A name that the codec
+// accepts is never taken for a legacy form. The error is the [InvalidError] of the codec if
+// nothing accepts the name.
+func (s Scheme[K]) Read(name, objectName string) (Reading[K], error) {
+	if name == "" {
+		return Reading[K]{Class: Empty}, nil
+	}
+	if key, err := s.Codec.Parse(name); err == nil {
+		return Reading[K]{Class: Canonical, Key: key, Name: name}, nil
+	}
+	key, invalidErr := s.Codec.ParseLenient(name)
+	if invalidErr == nil {
+		return s.withName(Reading[K]{Class: Lenient, Key: key})
+	}
+	for _, form := range s.Legacy {
+		reading, err := form.read(name, objectName)
+		if err != nil {
+			continue
+		}
+		reading.Class, reading.Form, reading.Content = Legacy, form.Name, form.Content
+		if form.Content == ContentKey {
+			return s.withName(reading)
+		}
+		return reading, nil
+	}
+	return Reading[K]{}, invalidErr
+}
+
+// withName adds the canonical name of the key. A key that a former codec accepts may be
+// invalid today.
+func (s Scheme[K]) withName(reading Reading[K]) (Reading[K], error) {
+	name, err := s.Codec.Format(reading.Key)
+	if err != nil {
+		return Reading[K]{}, err
+	}
+	reading.Name = name
+	return reading, nil
+}

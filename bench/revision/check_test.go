@@ -7,13 +7,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // A machine of two new revisions passes, and one of which anything is missing does not:
 // else a run that left some out would look fast.
 func TestResolve(t *testing.T) {
-	instancetype, preference := stash.Find("F3/VirtualMachineClusterInstancetype/labelled"), stash.Find("F3/VirtualMachinePreference/labelled")
+	instancetype, preference := fixture.Find("F3/VirtualMachineClusterInstancetype/labelled"), fixture.Find("F3/VirtualMachinePreference/labelled")
 	name := instancetype.RevisionName("vm")
 	cases := map[string]struct {
 		reason string
@@ -39,7 +39,7 @@ func TestResolve(t *testing.T) {
 			}},
 		"Old": {reason: "The name may be new and the data old.", says: "v1alpha2",
 			spoil: func(_ *unstructured.Unstructured, there map[string]*appsv1.ControllerRevision) {
-				there[name].Data.Raw = []byte(stash.Find("F2/VirtualMachineClusterInstancetype/labelled").Data)
+				there[name].Data.Raw = []byte(fixture.Find("F2/VirtualMachineClusterInstancetype/labelled").Data)
 			}},
 		"OtherRole": {reason: "A preference is no instance type.", says: "Preference",
 			spoil: func(_ *unstructured.Unstructured, there map[string]*appsv1.ControllerRevision) {
@@ -52,10 +52,10 @@ func TestResolve(t *testing.T) {
 	}
 	for title, c := range cases {
 		t.Run(title, func(t *testing.T) {
-			vm := stash.VirtualMachine("team", "vm", stash.InSpec|stash.InStatus, instancetype, preference)
+			vm := fixture.VirtualMachine("team", "vm", fixture.InSpec|fixture.InStatus, instancetype, preference)
 			vm.SetUID("1")
 			there := map[string]*appsv1.ControllerRevision{}
-			for _, f := range []stash.Fixture{instancetype, preference} {
+			for _, f := range []fixture.Fixture{instancetype, preference} {
 				r := f.Revision(vm)
 				there[r.Name] = r
 			}

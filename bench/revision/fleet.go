@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // fillers prepare machines in parallel.
@@ -44,7 +44,7 @@ type machine struct {
 // role is what one of the two revisions of a machine is to it.
 type role struct {
 	field   string // of the machine's spec; that of its status ends in Ref
-	fixture stash.Fixture
+	fixture fixture.Fixture
 	// source is the name of the old revision.
 	source string
 	// successor is what godwit made of it, ready to be made again.
@@ -77,8 +77,8 @@ func newFleet(ctx context.Context, plane *controlplane.ControlPlane, user *rest.
 }
 
 // old are the fixtures at versions that KubeVirt can't read any more, of either role.
-func old() (instancetypes, preferences []stash.Fixture) {
-	for _, f := range stash.All() {
+func old() (instancetypes, preferences []fixture.Fixture) {
+	for _, f := range fixture.All() {
 		switch {
 		case f.Version == target:
 		case f.Preference():
@@ -115,7 +115,7 @@ func (f *fleet) grow(ctx context.Context, n int) error {
 }
 
 func (f *fleet) create(ctx context.Context, m *machine) error {
-	vm, err := cluster.Create(ctx, f.dynamic, stash.VirtualMachine(m.namespace, m.name, stash.InSpec|stash.InStatus, m.roles[0].fixture, m.roles[1].fixture))
+	vm, err := cluster.Create(ctx, f.dynamic, fixture.VirtualMachine(m.namespace, m.name, fixture.InSpec|fixture.InStatus, m.roles[0].fixture, m.roles[1].fixture))
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 var virtualMachines = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
@@ -61,7 +61,7 @@ func createMachine(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	running, unknown := false, false
-	var fixtures []stash.Fixture
+	var fixtures []fixture.Fixture
 	for _, arg := range args[1:] {
 		switch arg {
 		case "-running":
@@ -69,13 +69,13 @@ func createMachine(ts *testscript.TestScript, args []string) error {
 		case "-unknown":
 			unknown = true
 		default:
-			fixtures = append(fixtures, stash.Find(arg))
+			fixtures = append(fixtures, fixture.Find(arg))
 		}
 	}
-	vm := stash.VirtualMachine(s.namespace, args[0], stash.InSpec|stash.InStatus, fixtures...)
+	vm := fixture.VirtualMachine(s.namespace, args[0], fixture.InSpec|fixture.InStatus, fixtures...)
 	vm.SetLabels(map[string]string{"app": args[0]})
 	if running {
-		vm = stash.Running(vm)
+		vm = fixture.Running(vm)
 	}
 	if vm, err = cluster.Create(context.Background(), s.dynamic, vm); err != nil {
 		return err
@@ -89,7 +89,7 @@ func createMachine(ts *testscript.TestScript, args []string) error {
 		}
 	}
 	if running {
-		return s.create(stash.StartRevision(vm))
+		return s.create(fixture.StartRevision(vm))
 	}
 	return nil
 }
@@ -109,15 +109,15 @@ func createSnapshot(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	var fixtures []stash.Fixture
+	var fixtures []fixture.Fixture
 	for _, name := range args[2:] {
-		fixtures = append(fixtures, stash.Find(name))
+		fixtures = append(fixtures, fixture.Find(name))
 	}
-	snapshot, err := cluster.Create(context.Background(), s.dynamic, stash.Snapshot(vm, args[1]))
+	snapshot, err := cluster.Create(context.Background(), s.dynamic, fixture.Snapshot(vm, args[1]))
 	if err != nil {
 		return err
 	}
-	if _, err := cluster.Create(context.Background(), s.dynamic, stash.SnapshotContent(vm, args[1], stash.InSpec|stash.InStatus, fixtures...)); err != nil {
+	if _, err := cluster.Create(context.Background(), s.dynamic, fixture.SnapshotContent(vm, args[1], fixture.InSpec|fixture.InStatus, fixtures...)); err != nil {
 		return err
 	}
 	for _, f := range fixtures {

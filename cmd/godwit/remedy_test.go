@@ -17,7 +17,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // spoiled are ways in which a revision of web, an instance type at v1alpha2, can't be
@@ -43,8 +43,8 @@ func spoil(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	f := stash.Find("F2/VirtualMachineClusterInstancetype/labelled")
-	vm := stash.VirtualMachine(s.namespace, args[0], stash.InSpec, f)
+	f := fixture.Find("F2/VirtualMachineClusterInstancetype/labelled")
+	vm := fixture.VirtualMachine(s.namespace, args[0], fixture.InSpec, f)
 	r := f.Revision(vm)
 	r.Name = args[0] + "-" + args[1] + "-copy"
 	if args[1] == "unowned" {

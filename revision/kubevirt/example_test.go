@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// KubeVirt v0.56 stashed a spec and nothing else. What it is the VirtualMachine
-// knows, whose object it was the revision's name tells.
+// KubeVirt v0.56 stored the spec of an instance type alone. The reference of the VirtualMachine
+// tells its kind, and the name of the revision tells whose it is.
 func ExampleFamily() {
 	controller := true
 	old := &appsv1.ControllerRevision{
@@ -25,23 +25,23 @@ func ExampleFamily() {
 			`{"apiVersion":"","spec":"eyJjcHUiOnsiZ3Vlc3QiOjJ9LCJtZW1vcnkiOnsiZ3Vlc3QiOiI0R2kifX0="}`)},
 	}
 	var family revision.Family = kubevirt.Family{}
-	stash, err := family.Decode(old, reference.ExpectedType{Kind: "VirtualMachineInstancetype", Name: "small"})
+	stored, err := family.Decode(old, reference.ExpectedType{Kind: "VirtualMachineInstancetype", Name: "small"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	stash, err = family.Convert(stash, "v1beta1")
+	stored, err = family.Convert(stored, "v1beta1")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	successor, err := family.Compose(old, stash)
+	replacement, err := family.Compose(old, stored)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(successor.Name)
-	fmt.Println(stash.Object["spec"])
+	fmt.Println(replacement.Name)
+	fmt.Println(stored.Object["spec"])
 	// Output:
 	// db-small-v1beta1-6fc1a5c4-2b8e-4b8a-9a57-0d6f2f3f9c11-1
 	// map[cpu:map[dedicatedCPUPlacement:false guest:2 isolateEmulatorThread:false model:] memory:map[guest:4Gi]]

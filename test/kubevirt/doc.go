@@ -1,6 +1,6 @@
 // Package kubevirt tests what Godwit makes of KubeVirt's stashed objects.
 //
-// Package stash has what KubeVirt stashed in every form; package cluster makes a
+// Package fixture has what KubeVirt stores in ControllerRevisions, in every form; package cluster makes a
 // control plane one that has KubeVirt's API. testdata/oracle is a module of its own
 // that compares conversions with those of KubeVirt, and writes down the fields of
 // KubeVirt's types.

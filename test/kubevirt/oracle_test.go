@@ -7,7 +7,7 @@ import (
 
 	// Nothing of it is called; importing it makes go test run this test again when the conversion changes.
 	_ "github.com/godwit-dev/godwit/revision/kubevirt"
-	_ "github.com/godwit-dev/godwit/test/kubevirt/stash"
+	_ "github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // TestOracle runs the tests of the module that has KubeVirt's own conversions: every

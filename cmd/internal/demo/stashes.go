@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 const (
@@ -58,18 +58,18 @@ func (d *stashDemo) createStashes(ctx context.Context) (int, error) {
 	return count + n, err
 }
 
-func found(names []string) []stash.Fixture {
-	fixtures := make([]stash.Fixture, len(names))
+func found(names []string) []fixture.Fixture {
+	fixtures := make([]fixture.Fixture, len(names))
 	for i, name := range names {
-		fixtures[i] = stash.Find(name)
+		fixtures[i] = fixture.Find(name)
 	}
 	return fixtures
 }
 
-func (d *stashDemo) createMachine(ctx context.Context, name string, fixtures []stash.Fixture) (int, error) {
-	vm := stash.VirtualMachine(stashNamespace, name, stash.InSpec|stash.InStatus, fixtures...)
+func (d *stashDemo) createMachine(ctx context.Context, name string, fixtures []fixture.Fixture) (int, error) {
+	vm := fixture.VirtualMachine(stashNamespace, name, fixture.InSpec|fixture.InStatus, fixtures...)
 	if name == runs {
-		vm = stash.Running(vm)
+		vm = fixture.Running(vm)
 	}
 	vm, err := cluster.Create(ctx, d.objects, vm)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *stashDemo) createMachine(ctx context.Context, name string, fixtures []s
 		}
 	}
 	if name == runs {
-		return len(fixtures), d.createRevision(ctx, stash.StartRevision(vm))
+		return len(fixtures), d.createRevision(ctx, fixture.StartRevision(vm))
 	}
 	return len(fixtures), nil
 }
@@ -110,16 +110,16 @@ func (d *stashDemo) createTwin(ctx context.Context) error {
 	return err
 }
 
-func (d *stashDemo) createSnapshot(ctx context.Context, of, name string, fixtures []stash.Fixture) (int, error) {
+func (d *stashDemo) createSnapshot(ctx context.Context, of, name string, fixtures []fixture.Fixture) (int, error) {
 	vm, err := d.objects.Resource(virtualMachines).Namespace(stashNamespace).Get(ctx, of, metav1.GetOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("read virtual machine %s: %w", of, err)
 	}
-	snapshot, err := cluster.Create(ctx, d.objects, stash.Snapshot(vm, name))
+	snapshot, err := cluster.Create(ctx, d.objects, fixture.Snapshot(vm, name))
 	if err != nil {
 		return 0, err
 	}
-	if _, err := cluster.Create(ctx, d.objects, stash.SnapshotContent(vm, name, stash.InSpec|stash.InStatus, fixtures...)); err != nil {
+	if _, err := cluster.Create(ctx, d.objects, fixture.SnapshotContent(vm, name, fixture.InSpec|fixture.InStatus, fixtures...)); err != nil {
 		return 0, err
 	}
 	for _, f := range fixtures {

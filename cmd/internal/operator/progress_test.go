@@ -23,7 +23,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // TestTriggerSaysFirstWhatItFound: thousands of upgrades take minutes to make. The status
@@ -31,8 +31,8 @@ import (
 // ends in between does not leave the others out.
 func TestTriggerSaysFirstWhatItFound(t *testing.T) {
 	c := newVirtualization(t)
-	c.machine(stash.Find("F2/VirtualMachinePreference/labelled"))
-	c.machine(stash.Find("F1/VirtualMachineClusterInstancetype/labelled"))
+	c.machine(fixture.Find("F2/VirtualMachinePreference/labelled"))
+	c.machine(fixture.Find("F1/VirtualMachineClusterInstancetype/labelled"))
 	trigger := c.trigger("told", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	server, err := client.NewWithWatch(plane.Config(), client.Options{Scheme: c.Scheme()})
 	if err != nil {
@@ -85,7 +85,7 @@ func TestTriggerSaysFirstWhatItFound(t *testing.T) {
 // cause is removed.
 func TestRefusedWriteStalls(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	old := c.machine(f)
 	quota := c.full()
 	c.upgrade()
@@ -130,6 +130,6 @@ func (c *virtualization) full() *corev1.ResourceQuota {
 }
 
 func (c *virtualization) dryRunRevision() error {
-	one := stash.Find("F2/VirtualMachinePreference/labelled").Revision(c.virtualMachine(stash.Find("F1/VirtualMachineClusterInstancetype/labelled")))
+	one := fixture.Find("F2/VirtualMachinePreference/labelled").Revision(c.virtualMachine(fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")))
 	return c.Create(c.t.Context(), one, client.DryRunAll)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // TestTriggerDoesNotUndoARollback, neither of the command nor of an upgrade; what a person
 // asks for does.
 func TestTriggerDoesNotUndoARollback(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F2/VirtualMachinePreference/labelled")
+	f := fixture.Find("F2/VirtualMachinePreference/labelled")
 	old := c.machine(f)
 	command, err := revision.New(plane.Config(), kubevirt.Family{}, revision.Options{})
 	if err != nil {
@@ -72,8 +72,8 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 // upgrade has the name that the trigger would give.
 func TestTriggerFindsAnUpgradeByItsTarget(t *testing.T) {
 	c := newVirtualization(t)
-	mine := c.machine(stash.Find("F2/VirtualMachinePreference/labelled"))
-	other := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	mine := c.machine(fixture.Find("F2/VirtualMachinePreference/labelled"))
+	other := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	old := c.machine(other)
 	c.upgradeByName("mine", mine)
 	c.upgradeByName(revisionupgrade.UpgradeName(old, c.controllerRevision(old).UID), "another")

@@ -25,7 +25,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	kubevirtcluster "github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // TestTriggerHasEveryRevisionUpgraded: a trigger that says nothing finds the
@@ -34,7 +34,7 @@ import (
 func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	c := newVirtualization(t)
 	want := v1alpha1.RevisionCounts{}
-	for _, f := range stash.All() {
+	for _, f := range fixture.All() {
 		c.machine(f)
 		want.Discovered++
 		switch {
@@ -76,8 +76,8 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 // nothing is left, and stalled before.
 func TestTriggerThatOnlyLooks(t *testing.T) {
 	c := newVirtualization(t)
-	old, runs := stash.Find("F1/VirtualMachineClusterInstancetype/labelled"), stash.Find("F2/VirtualMachinePreference/labelled")
-	names := map[string]string{old.VM: c.machine(old), runs.VM: c.machine(runs, stash.Running)}
+	old, runs := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled"), fixture.Find("F2/VirtualMachinePreference/labelled")
+	names := map[string]string{old.VM: c.machine(old), runs.VM: c.machine(runs, fixture.Running)}
 	c.upgrade()
 	found := v1alpha1.RevisionCounts{Discovered: 2, Pending: 1, Deferred: 1}
 
@@ -92,7 +92,7 @@ func TestTriggerThatOnlyLooks(t *testing.T) {
 	if made := c.upgrades(); len(made) > 0 {
 		t.Errorf("upgrades were made: %v", made)
 	}
-	for _, f := range []stash.Fixture{old, runs} {
+	for _, f := range []fixture.Fixture{old, runs} {
 		if got := c.stashed(f); got != names[f.VM] {
 			t.Errorf("%s refers to %s, want %s", f.VM, got, names[f.VM])
 		}
@@ -109,8 +109,8 @@ func TestTriggerThatOnlyLooks(t *testing.T) {
 // where it stopped.
 func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
-	old := c.machine(f, stash.Running)
+	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	old := c.machine(f, fixture.Running)
 	trigger := c.trigger("later", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Suspend: true})
 	c.mustHaveKstatus(trigger, status.InProgressStatus) // nobody has looked
 	c.upgrade()
@@ -125,7 +125,7 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
 
 	c.stop(f)
-	bystander := c.upgradeByName("bystander", c.machine(stash.Find("F2/VirtualMachinePreference/labelled")))
+	bystander := c.upgradeByName("bystander", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
 	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
 	if got := c.stashed(f); got != old {
 		t.Errorf("suspended, and %s refers to %s", f.VM, got)
@@ -145,7 +145,7 @@ func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
 	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded)
 	always := c.trigger("always", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Run: v1alpha1.RunContinuous})
 	c.awaitTrigger(always, revisionupgrade.ReasonSucceeded)
-	f := stash.Find("F2/VirtualMachinePreference/labelled")
+	f := fixture.Find("F2/VirtualMachinePreference/labelled")
 	old := c.machine(f)
 	c.hoursLater(once)
 	c.hoursLater(always)
@@ -162,7 +162,7 @@ func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
 // upgrades go with it.
 func TestTriggerLeavesWhenItsTimeIsOver(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F2/VirtualMachinePreference/labelled")
+	f := fixture.Find("F2/VirtualMachinePreference/labelled")
 	old := c.machine(f)
 	trigger := c.trigger("short", v1alpha1.ControllerRevisionUpgradeTriggerSpec{TTLSecondsAfterFinished: new(int32(1))})
 	c.upgrade()
@@ -183,8 +183,8 @@ func TestTriggerLeavesWhenItsTimeIsOver(t *testing.T) {
 // and once that is done the trigger is, too.
 func TestTriggerSaysWhatIsBroken(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F2/VirtualMachinePreference/labelled")
-	vm, err := kubevirtcluster.Create(t.Context(), c.objects, stash.VirtualMachine(c.namespace, f.VM, stash.InSpec|stash.InStatus, f))
+	f := fixture.Find("F2/VirtualMachinePreference/labelled")
+	vm, err := kubevirtcluster.Create(t.Context(), c.objects, fixture.VirtualMachine(c.namespace, f.VM, fixture.InSpec|fixture.InStatus, f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +210,8 @@ func TestTriggerSaysWhatIsBroken(t *testing.T) {
 // and a second trigger is not done before that is.
 func TestTriggerWaitsForWhatOthersHaveBegun(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
-	c.machine(f, stash.Running)
+	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	c.machine(f, fixture.Running)
 	c.upgrade()
 	first := c.trigger("first", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	c.awaitDeferred()
@@ -233,7 +233,7 @@ func TestTriggerWaitsForWhatOthersHaveBegun(t *testing.T) {
 // its upgrade is at its end.
 func TestOldNameThatComesBack(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	old := c.machine(f)
 	c.upgrade()
 	trigger := c.trigger("always", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Run: v1alpha1.RunContinuous})
@@ -255,8 +255,8 @@ func TestOldNameThatComesBack(t *testing.T) {
 // its upgrades wait for the garbage collector.
 func TestDeletedTriggerStartsNothing(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
-	old := c.machine(f, stash.Running)
+	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	old := c.machine(f, fixture.Running)
 	c.upgrade()
 	trigger := c.trigger("gone", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	c.awaitDeferred()
@@ -267,7 +267,7 @@ func TestDeletedTriggerStartsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.nudge()
-	bystander := c.upgradeByName("bystander", c.machine(stash.Find("F2/VirtualMachinePreference/labelled")))
+	bystander := c.upgradeByName("bystander", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
 	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
 	if got := c.stashed(f); got != old {
 		t.Errorf("the trigger is gone, and %s refers to %s", f.VM, got)
@@ -278,7 +278,7 @@ func TestDeletedTriggerStartsNothing(t *testing.T) {
 // back, and says what is wrong with a name.
 func TestUpgradeByName(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	old := c.machine(f)
 	upgrade, misspelt := c.upgradeByName("by-name", old), c.upgradeByName("misspelt", "old-"+old)
 	c.merge(upgrade, `{"spec":{"suspend":true}}`)
@@ -348,7 +348,7 @@ func TestWhatIsAskedForStays(t *testing.T) {
 // TestTriggerIsNotDoneWhileTheCacheIsBehind: what it has just made, it can't count yet.
 func TestTriggerIsNotDoneWhileTheCacheIsBehind(t *testing.T) {
 	c := newVirtualization(t)
-	c.machine(stash.Find("F2/VirtualMachinePreference/labelled"))
+	c.machine(fixture.Find("F2/VirtualMachinePreference/labelled"))
 	trigger := c.trigger("hasty", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	server, err := client.NewWithWatch(plane.Config(), client.Options{Scheme: c.Scheme()})
 	if err != nil {

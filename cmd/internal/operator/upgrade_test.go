@@ -17,14 +17,14 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
 	kubevirtcluster "github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // TestUpgradeTellsWhatItFound, and keeps it: what a source was stays in the status, and
 // proves with a backup what the result was made of.
 func TestUpgradeTellsWhatItFound(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	source := c.controllerRevision(c.machine(f))
 	upgrade := c.upgradeByName("told", source.Name)
 	c.upgrade()
@@ -55,8 +55,8 @@ func TestUpgradeTellsWhatItFound(t *testing.T) {
 // anything, although the upgrade has no more than a name.
 func TestMachineIsDeletedBeforeItsUpgrade(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F2/VirtualMachinePreference/labelled")
-	source := c.controllerRevision(c.machine(f, stash.Running))
+	f := fixture.Find("F2/VirtualMachinePreference/labelled")
+	source := c.controllerRevision(c.machine(f, fixture.Running))
 	upgrade := c.upgradeByName("waits", source.Name)
 	c.upgrade()
 	c.awaitUpgrade(upgrade, revision.Converted)
@@ -85,7 +85,7 @@ func (c *virtualization) look(upgrade *v1alpha1.ControllerRevisionUpgrade) {
 // source is left as it is.
 func TestUpgradeOfWhatCanNotBe(t *testing.T) {
 	c := newVirtualization(t)
-	f := stash.Find("F1/VirtualMachineClusterInstancetype/labelled")
+	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	data := func(old, with string) func(*appsv1.ControllerRevision) {
 		return func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(strings.Replace(f.Data, old, with, 1)) }
 	}
@@ -111,7 +111,7 @@ func TestUpgradeOfWhatCanNotBe(t *testing.T) {
 	}
 	sources, upgrades := map[string]*appsv1.ControllerRevision{}, map[string]*v1alpha1.ControllerRevisionUpgrade{}
 	for name, test := range cases {
-		vm, err := kubevirtcluster.Create(t.Context(), c.objects, stash.VirtualMachine(c.namespace, name, stash.InSpec|stash.InStatus, f))
+		vm, err := kubevirtcluster.Create(t.Context(), c.objects, fixture.VirtualMachine(c.namespace, name, fixture.InSpec|fixture.InStatus, f))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestUpgradeOfWhatCanNotBe(t *testing.T) {
 // says so.
 func TestUpgradeWithoutARight(t *testing.T) {
 	c := newVirtualization(t)
-	upgrade := c.upgradeByName("blind", c.machine(stash.Find("F2/VirtualMachinePreference/labelled")))
+	upgrade := c.upgradeByName("blind", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
 	_, user := c.serviceAccountOf(RevisionUpgrader, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "virtualmachinepools") })
 	c.manageAs(user, "", EnableVariable+"=false", EnableRevisionUpgrader+"=true")
 	c.awaitUpgrade(upgrade, revision.Analyzing)

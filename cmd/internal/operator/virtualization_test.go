@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/revision"
 	kubevirtcluster "github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // virtualization is a namespace of a cluster with KubeVirt's definitions.
@@ -75,9 +75,9 @@ func (c *virtualization) upgrade() *process {
 
 // machine creates a virtual machine with the revision that it refers to in its spec
 // and status.
-func (c *virtualization) machine(f stash.Fixture, change ...func(*unstructured.Unstructured) *unstructured.Unstructured) (revision string) {
+func (c *virtualization) machine(f fixture.Fixture, change ...func(*unstructured.Unstructured) *unstructured.Unstructured) (revision string) {
 	c.t.Helper()
-	want := stash.VirtualMachine(c.namespace, f.VM, stash.InSpec|stash.InStatus, f)
+	want := fixture.VirtualMachine(c.namespace, f.VM, fixture.InSpec|fixture.InStatus, f)
 	for _, change := range change {
 		want = change(want)
 	}
@@ -93,7 +93,7 @@ func (c *virtualization) machine(f stash.Fixture, change ...func(*unstructured.U
 }
 
 // stashed is what a virtual machine's spec names.
-func (c *virtualization) stashed(f stash.Fixture) string {
+func (c *virtualization) stashed(f fixture.Fixture) string {
 	c.t.Helper()
 	vm := c.virtualMachine(f)
 	field := "instancetype"
@@ -107,9 +107,9 @@ func (c *virtualization) stashed(f stash.Fixture) string {
 	return name
 }
 
-func (c *virtualization) virtualMachine(f stash.Fixture) *unstructured.Unstructured {
+func (c *virtualization) virtualMachine(f fixture.Fixture) *unstructured.Unstructured {
 	c.t.Helper()
-	vm := stash.VirtualMachine(c.namespace, f.VM, stash.InSpec)
+	vm := fixture.VirtualMachine(c.namespace, f.VM, fixture.InSpec)
 	if err := c.Get(c.t.Context(), client.ObjectKeyFromObject(vm), vm); err != nil {
 		c.t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func (c *virtualization) virtualMachine(f stash.Fixture) *unstructured.Unstructu
 }
 
 // stop writes what KubeVirt writes of a machine that has stopped.
-func (c *virtualization) stop(f stash.Fixture) {
+func (c *virtualization) stop(f fixture.Fixture) {
 	c.t.Helper()
 	stopped := client.RawPatch(types.MergePatchType, []byte(`{"status":{"printableStatus":"Stopped","created":false,"ready":false}}`))
 	if err := c.Status().Patch(c.t.Context(), c.virtualMachine(f), stopped); err != nil {

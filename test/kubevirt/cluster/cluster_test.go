@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 var (
@@ -65,15 +65,15 @@ func TestFixturesOnServer(t *testing.T) {
 		}
 		return created
 	}
-	for _, f := range stash.All() {
+	for _, f := range fixture.All() {
 		t.Run(f.Name, func(t *testing.T) {
-			vm := create(t, stash.Running(stash.VirtualMachine(namespace, f.VM, stash.InSpec|stash.InStatus, f)))
+			vm := create(t, fixture.Running(fixture.VirtualMachine(namespace, f.VM, fixture.InSpec|fixture.InStatus, f)))
 			if _, err := client.Resource(cluster.Resource(vm.GroupVersionKind())).Namespace(namespace).Get(t.Context(), f.VM, metav1.GetOptions{}, "status"); err != nil {
 				t.Errorf("a virtual machine's status is no resource of its own: %v", err)
 			}
-			snapshot := create(t, stash.Snapshot(vm, f.VM+"-nightly"))
-			create(t, stash.SnapshotContent(vm, snapshot.GetName(), stash.InSpec|stash.InStatus, f))
-			pool := stash.Pool(vm, f.VM)
+			snapshot := create(t, fixture.Snapshot(vm, f.VM+"-nightly"))
+			create(t, fixture.SnapshotContent(vm, snapshot.GetName(), fixture.InSpec|fixture.InStatus, f))
+			pool := fixture.Pool(vm, f.VM)
 			create(t, pool)
 			pool.SetAPIVersion("pool.kubevirt.io/v1alpha1")
 			pool.SetName(pool.GetName() + "-older")
@@ -85,16 +85,16 @@ func TestFixturesOnServer(t *testing.T) {
 					t.Fatal(err)
 				}
 				var family kubevirt.Family
-				want, err := family.Decode(given, f.Claim())
+				want, err := family.Decode(given, f.ExpectedType())
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := family.Decode(r, f.Claim())
+				got, err := family.Decode(r, f.ExpectedType())
 				if diff := cmp.Diff(want, got); err != nil || diff != "" {
 					t.Errorf("the server's revision reads otherwise: %v (-given +stored):\n%s", err, diff)
 				}
 			}
-			start, err := typed.AppsV1().ControllerRevisions(namespace).Create(t.Context(), stash.StartRevision(vm), metav1.CreateOptions{})
+			start, err := typed.AppsV1().ControllerRevisions(namespace).Create(t.Context(), fixture.StartRevision(vm), metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestFixturesOnServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := readers[revisions.String()](stored).References
-			if len(got) != 1 || !got[0].Fixed || got[0].Revision != f.RevisionName(f.VM) || got[0].Expected != f.Claim() {
+			if len(got) != 1 || !got[0].Fixed || got[0].Revision != f.RevisionName(f.VM) || got[0].Expected != f.ExpectedType() {
 				t.Errorf("the start revision refers to %+v, want %s", got, f.RevisionName(f.VM))
 			}
 		})

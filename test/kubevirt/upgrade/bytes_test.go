@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/revision"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // asWritten is a fixture as a script or a backup tool writes it: with spaces, and with
 // & < > in a text. The API server would write the same data in other bytes.
-func asWritten(t *testing.T, f stash.Fixture) stash.Fixture {
+func asWritten(t *testing.T, f fixture.Fixture) fixture.Fixture {
 	t.Helper()
 	data := strings.Replace(f.Data, `"guest":1}`, `"guest":1,"model":"a & b <c>"}`, 1)
 	if data == f.Data {
@@ -67,8 +67,8 @@ func (y *testNamespace) mustStore(name, data string) {
 func TestDataAsOthersWriteThem(t *testing.T) {
 	for name, test := range map[string]func(*testNamespace){
 		"relabel": func(y *testNamespace) {
-			f := asWritten(t, stash.Find("F3/VirtualMachineClusterInstancetype/unlabelled"))
-			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
+			f := asWritten(t, fixture.Find("F3/VirtualMachineClusterInstancetype/unlabelled"))
+			r := y.createAsWritten(f.Revision(y.create(fixture.VirtualMachine(y.namespace, "web", both, f))))
 			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Succeeded, "")
 			if got := y.revisions()[r.Name].Labels["instancetype.kubevirt.io/object-version"]; got != "v1beta1" {
 				y.t.Errorf("its version is labelled %q", got)
@@ -77,7 +77,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 		},
 		"upgrade, pinned again, removed": func(y *testNamespace) {
 			f := asWritten(t, instancetype)
-			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
+			r := y.createAsWritten(f.Revision(y.create(fixture.VirtualMachine(y.namespace, "web", both, f))))
 			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
 			y.mustStore(r.Name, f.Data)
 			y.change(machines, "web", "", set(r.Name, "spec", "instancetype", "revisionName"))
@@ -88,7 +88,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 		},
 		"rollback": func(y *testNamespace) {
 			f := asWritten(t, instancetype)
-			r := y.createAsWritten(f.Revision(y.create(stash.VirtualMachine(y.namespace, "web", both, f))))
+			r := y.createAsWritten(f.Revision(y.create(fixture.VirtualMachine(y.namespace, "web", both, f))))
 			y.run(revision.Policy{})
 			back := y.advance(revision.Policy{}, revision.Request{Name: r.Name, Rollback: true})
 			y.mustBe(map[string]revision.Result{r.Name: back}, r.Name, revision.RolledBack, revision.ReasonRetained)
@@ -97,7 +97,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 		},
 		"a replacement that another client made": func(y *testNamespace) {
 			f := asWritten(t, instancetype)
-			vm := y.create(stash.VirtualMachine(y.namespace, "web", both, f))
+			vm := y.create(fixture.VirtualMachine(y.namespace, "web", both, f))
 			r := y.createAsWritten(f.Revision(vm))
 			made := virtController{y}.compose(r, f)
 			made.Namespace, made.Data.Raw = y.namespace, []byte(spaced(y.t, string(made.Data.Raw)))

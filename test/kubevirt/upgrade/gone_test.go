@@ -12,7 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // seen lets a test act once, before the nth request that it picks.
@@ -111,7 +111,7 @@ func TestMachineDeletedDuringAPlan(t *testing.T) {
 	for nth := 1; nth <= 2; nth++ {
 		y := newNamespace(t)
 		vm := y.machine("web", both, instancetype, preference)
-		y.createRevision(stash.StartRevision(vm))
+		y.createRevision(fixture.StartRevision(vm))
 		s := &seen{pick: listsRevisions, nth: nth, act: func() { y.collect("web") }}
 		u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
 		y.must(u, err)
@@ -126,10 +126,10 @@ func TestMachineDeletedDuringAPlan(t *testing.T) {
 func TestMachineIsDeletedAfterItsRevisions(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	vm := stash.VirtualMachine(y.namespace, "web", both, instancetype)
+	vm := fixture.VirtualMachine(y.namespace, "web", both, instancetype)
 	vm.SetFinalizers([]string{"example.com/keep"})
 	vm = y.create(vm)
-	y.stash(vm, instancetype)
+	y.createRevisions(vm, instancetype)
 	source := instancetype.RevisionName("web")
 	s := &seen{pick: readsARevision, nth: 1, act: func() { y.collect("web") }}
 	u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
@@ -149,8 +149,8 @@ func TestMachineIsDeletedAfterItsRevisions(t *testing.T) {
 func TestStartRevisionOfAMachineThatIsGone(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	vm := y.create(stash.Running(stash.VirtualMachine(y.namespace, "web", both, instancetype)))
-	y.createRevision(stash.StartRevision(vm))
+	vm := y.create(fixture.Running(fixture.VirtualMachine(y.namespace, "web", both, instancetype)))
+	y.createRevision(fixture.StartRevision(vm))
 	y.remove(machines, "web")
 	if left := y.plan(revision.Policy{}); len(left) > 0 {
 		t.Errorf("the plan has %v", left)
@@ -190,10 +190,10 @@ func TestPoolOfARunningMachine(t *testing.T) {
 	y := newNamespace(t)
 	pinned := "/spec/virtualMachineTemplate/spec/instancetype/revisionName"
 	source := instancetype.RevisionName("golden")
-	pool := y.create(stash.Pool(y.machine("golden", both, instancetype), "fleet"))
-	vm := stash.Running(stash.VirtualMachine(y.namespace, "fleet-0", both, preference))
+	pool := y.create(fixture.Pool(y.machine("golden", both, instancetype), "fleet"))
+	vm := fixture.Running(fixture.VirtualMachine(y.namespace, "fleet-0", both, preference))
 	vm.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())})
-	y.stash(y.create(vm), preference)
+	y.createRevisions(y.create(vm), preference)
 	i := y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonRunning)
 	for _, part := range []string{"VirtualMachine fleet-0", "VirtualMachinePool fleet"} {
 		if !strings.Contains(i.Message, part) {
@@ -216,10 +216,10 @@ func TestPoolOfARunningMachine(t *testing.T) {
 func TestPoolOfARunningMachineWithHold(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	pool := y.create(stash.Pool(y.machine("golden", both, instancetype), "fleet"))
-	vm := stash.Running(stash.VirtualMachine(y.namespace, "fleet-0", both, preference))
+	pool := y.create(fixture.Pool(y.machine("golden", both, instancetype), "fleet"))
+	vm := fixture.Running(fixture.VirtualMachine(y.namespace, "fleet-0", both, preference))
 	vm.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())})
-	y.stash(y.create(vm), preference)
+	y.createRevisions(y.create(vm), preference)
 	y.run(revision.Policy{OnRunning: revision.Hold})
 	y.mustRefer(pools, "fleet", map[string]string{"/spec/virtualMachineTemplate/spec/instancetype/revisionName": "golden" + instancetypeTail})
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/revision"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // TestBadInput: who asks for an upgrade that can't be is told why and what to do, and
@@ -44,7 +44,7 @@ func TestBadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			y := newNamespace(t)
-			vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype))
+			vm := y.create(fixture.VirtualMachine(y.namespace, "web", both, instancetype))
 			r := instancetype.Revision(vm)
 			if test.spoil != nil {
 				test.spoil(r)
@@ -75,8 +75,8 @@ func TestBadInput(t *testing.T) {
 func TestAskedForWhatIsNoStash(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	vm := y.create(stash.VirtualMachine(y.namespace, "web", both))
-	start := y.createRevision(stash.StartRevision(vm))
+	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both))
+	start := y.createRevision(fixture.StartRevision(vm))
 	for name, test := range map[string]struct {
 		wish    revision.Request
 		want    revision.Phase
@@ -99,9 +99,9 @@ func TestAskedForWhatIsNoStash(t *testing.T) {
 func TestOneNameForBothRoles(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	bare := stash.Find("F0/VirtualMachineClusterInstancetype/empty")
+	bare := fixture.Find("F0/VirtualMachineClusterInstancetype/empty")
 	bare.Data = `{"apiVersion":"","spec":"e30="}`
-	y.machine("web", stash.InSpec, bare)
+	y.machine("web", fixture.InSpec, bare)
 	source := bare.RevisionName("web")
 	y.change(machines, "web", "", set(map[string]any{"name": bare.Object, "revisionName": source}, "spec", "preference"))
 	i := y.mustPlan(revision.Policy{}, source, revision.Blocked, revision.ReasonConflictingTypes)
@@ -121,7 +121,7 @@ func TestOneNameForBothRoles(t *testing.T) {
 func TestLabelsLie(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype))
+	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both, instancetype))
 	r := instancetype.Revision(vm)
 	r.Labels["instancetype.kubevirt.io/object-version"] = "v1beta1"
 	y.createRevision(r)
@@ -135,8 +135,8 @@ func TestLabelsLie(t *testing.T) {
 func TestSiblingThatCanNotBeUpgraded(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype, preference))
-	y.stash(vm, instancetype)
+	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both, instancetype, preference))
+	y.createRevisions(vm, instancetype)
 	broken := preference.Revision(vm)
 	broken.Data.Raw = []byte(strings.Replace(preference.Data, `"spec":{`, `"spec":{"cpu":7,"was":{`, 1) + "}")
 	y.createRevision(broken)
@@ -153,7 +153,7 @@ func TestSiblingThatCanNotBeUpgraded(t *testing.T) {
 func TestOrphanIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	y.stash(y.create(stash.VirtualMachine(y.namespace, "web", both)), instancetype)
+	y.createRevisions(y.create(fixture.VirtualMachine(y.namespace, "web", both)), instancetype)
 	i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Unreferenced, "")
 	if !strings.Contains(i.Message, "v1alpha2") {
 		t.Errorf("%q does not say which version it holds", i.Message)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // successors are what KubeVirt would write of each kind at v1beta1: the name after the
@@ -54,23 +54,23 @@ var successors = map[string]struct {
 
 // ways in which a fixture may be referred to: each makes a virtual machine and
 // returns the owners of revisions of the fixture, among them always the machine.
-var ways = map[string]func(*testNamespace, stash.Fixture) (owners []string){
-	"spec": func(y *testNamespace, f stash.Fixture) []string {
-		y.machine(f.VM, stash.InSpec, f)
+var ways = map[string]func(*testNamespace, fixture.Fixture) (owners []string){
+	"spec": func(y *testNamespace, f fixture.Fixture) []string {
+		y.machine(f.VM, fixture.InSpec, f)
 		return []string{f.VM}
 	},
-	"status": func(y *testNamespace, f stash.Fixture) []string {
-		y.machine(f.VM, stash.InStatus, f)
+	"status": func(y *testNamespace, f fixture.Fixture) []string {
+		y.machine(f.VM, fixture.InStatus, f)
 		return []string{f.VM}
 	},
-	"both": func(y *testNamespace, f stash.Fixture) []string { y.machine(f.VM, both, f); return []string{f.VM} },
-	"snapshot": func(y *testNamespace, f stash.Fixture) []string {
-		snapshot := y.create(stash.Snapshot(y.machine(f.VM, both, f), f.VM+"-nightly"))
-		y.stash(snapshot, f)
-		y.create(stash.SnapshotContent(y.read(machines, f.VM), snapshot.GetName(), stash.InSpec, f))
+	"both": func(y *testNamespace, f fixture.Fixture) []string { y.machine(f.VM, both, f); return []string{f.VM} },
+	"snapshot": func(y *testNamespace, f fixture.Fixture) []string {
+		snapshot := y.create(fixture.Snapshot(y.machine(f.VM, both, f), f.VM+"-nightly"))
+		y.createRevisions(snapshot, f)
+		y.create(fixture.SnapshotContent(y.read(machines, f.VM), snapshot.GetName(), fixture.InSpec, f))
 		return []string{f.VM, snapshot.GetName()}
 	},
-	"shared": func(y *testNamespace, f stash.Fixture) []string {
+	"shared": func(y *testNamespace, f fixture.Fixture) []string {
 		vm := y.machine(f.VM, both, f)
 		other := vm.DeepCopy()
 		other.SetName("other-" + f.VM)
@@ -79,10 +79,10 @@ var ways = map[string]func(*testNamespace, stash.Fixture) (owners []string){
 		y.create(other)
 		return []string{f.VM}
 	},
-	"running": func(y *testNamespace, f stash.Fixture) []string {
-		vm := y.create(stash.Running(stash.VirtualMachine(y.namespace, f.VM, both, f)))
-		y.stash(vm, f)
-		y.createRevision(stash.StartRevision(vm))
+	"running": func(y *testNamespace, f fixture.Fixture) []string {
+		vm := y.create(fixture.Running(fixture.VirtualMachine(y.namespace, f.VM, both, f)))
+		y.createRevisions(vm, f)
+		y.createRevision(fixture.StartRevision(vm))
 		return []string{f.VM}
 	},
 }
@@ -95,7 +95,7 @@ func TestEveryFixtureReferredToInEveryWay(t *testing.T) {
 			t.Parallel()
 			y := newNamespace(t)
 			var all []move
-			for _, f := range stash.All() {
+			for _, f := range fixture.All() {
 				for _, owner := range build(y, f) {
 					all = append(all, move{f, owner})
 				}
@@ -167,7 +167,7 @@ func (y *testNamespace) staysWhileRunning(all []move, before map[string]*appsv1.
 
 // move is the way of one revision.
 type move struct {
-	fixture stash.Fixture
+	fixture fixture.Fixture
 	owner   string
 }
 
@@ -243,7 +243,7 @@ func (m move) converted(t *testing.T, source, successor *appsv1.ControllerRevisi
 		return
 	}
 	var family kubevirt.Family
-	s, err := family.Decode(source, m.fixture.Claim())
+	s, err := family.Decode(source, m.fixture.ExpectedType())
 	if err == nil {
 		s, err = family.Convert(s, "v1beta1")
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/fault"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 var (
@@ -41,12 +41,12 @@ var (
 // Most tests are about one machine of an instance type, and some about its preference
 // as well: objects at v1alpha2, labelled.
 var (
-	instancetype = stash.Find("F2/VirtualMachineClusterInstancetype/labelled")
-	preference   = stash.Find("F2/VirtualMachinePreference/labelled")
+	instancetype = fixture.Find("F2/VirtualMachineClusterInstancetype/labelled")
+	preference   = fixture.Find("F2/VirtualMachinePreference/labelled")
 )
 
 const (
-	both = stash.InSpec | stash.InStatus
+	both = fixture.InSpec | fixture.InStatus
 
 	instancetypeTail = "-u1.medium-v1beta1-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"
 	preferenceTail   = "-debian.web-v1beta1-a8e6a2d1-9f0d-4f6e-b7c4-3a5c1a0ce203-2"
@@ -153,8 +153,8 @@ func (y *testNamespace) create(o *unstructured.Unstructured) *unstructured.Unstr
 	return created
 }
 
-// stash gives a revision of each fixture to an owner.
-func (y *testNamespace) stash(owner *unstructured.Unstructured, of ...stash.Fixture) {
+// createRevisions gives a revision of each fixture to an owner.
+func (y *testNamespace) createRevisions(owner *unstructured.Unstructured, of ...fixture.Fixture) {
 	y.t.Helper()
 	for _, f := range of {
 		y.createRevision(f.Revision(owner))
@@ -169,10 +169,10 @@ func (y *testNamespace) createRevision(r *appsv1.ControllerRevision) *appsv1.Con
 }
 
 // machine is a virtual machine with its own revisions of the fixtures.
-func (y *testNamespace) machine(name string, at stash.Place, of ...stash.Fixture) *unstructured.Unstructured {
+func (y *testNamespace) machine(name string, at fixture.Fields, of ...fixture.Fixture) *unstructured.Unstructured {
 	y.t.Helper()
-	vm := y.create(stash.VirtualMachine(y.namespace, name, at, of...))
-	y.stash(vm, of...)
+	vm := y.create(fixture.VirtualMachine(y.namespace, name, at, of...))
+	y.createRevisions(vm, of...)
 	return vm
 }
 

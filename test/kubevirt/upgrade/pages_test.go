@@ -15,7 +15,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // TestCensusOfManyPages: 2,000 machines of two references each in namespaces that end
@@ -89,14 +89,14 @@ func (y *testNamespace) build(all []*fleet) {
 }
 
 func (y *testNamespace) buildOne(ctx context.Context, f *fleet) error {
-	vm := stash.VirtualMachine(f.namespace, f.vm, stash.InSpec, instancetype, preference)
+	vm := fixture.VirtualMachine(f.namespace, f.vm, fixture.InSpec, instancetype, preference)
 	delete(vm.Object, "status")
 	vm.SetLabels(map[string]string{"census": "yes"})
 	vm, err := cluster.Create(ctx, y.dynamic, vm)
 	if err != nil {
 		return err
 	}
-	for _, of := range []stash.Fixture{instancetype, preference} {
+	for _, of := range []fixture.Fixture{instancetype, preference} {
 		if _, err := y.core.AppsV1().ControllerRevisions(f.namespace).Create(ctx, of.Revision(vm), metav1.CreateOptions{}); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/fault"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // TestRaceWithKubeVirt: KubeVirt takes the three steps of its own upgrade of the same
@@ -19,7 +19,7 @@ import (
 // break no reference on the way; KubeVirt does, to a machine that pins its revision,
 // and the next pass leads the pin to what took the revision's place.
 func TestRaceWithKubeVirt(t *testing.T) {
-	for name, at := range map[string]stash.Place{"status alone": stash.InStatus, "pinned": both} {
+	for name, at := range map[string]fixture.Fields{"status alone": fixture.InStatus, "pinned": both} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const ourWrites = 4
@@ -37,7 +37,7 @@ func TestRaceWithKubeVirt(t *testing.T) {
 }
 
 // race has KubeVirt take each of its steps before our write of that number.
-func (y *testNamespace) race(at stash.Place, before []int) {
+func (y *testNamespace) race(at fixture.Fields, before []int) {
 	y.machine("web", at, instancetype)
 	steps, taken := virtController{y}.upgrade("web", instancetype), 0
 	y.pass(y.disturbed(&fault.Transport{Before: func(n int) {
@@ -49,7 +49,7 @@ func (y *testNamespace) race(at stash.Place, before []int) {
 	for _, step := range steps[taken:] {
 		step()
 	}
-	if at == stash.InStatus {
+	if at == fixture.InStatus {
 		y.mustResolve() // KubeVirt's way is safe for these, and so is ours
 	}
 	y.retire()
@@ -84,7 +84,7 @@ func TestKubeVirtDeletedWhatAPinNames(t *testing.T) {
 func TestStatusFollowsSpec(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	y.machine("web", stash.InSpec, instancetype)
+	y.machine("web", fixture.InSpec, instancetype)
 	y.pass(y.disturbed(&fault.Transport{Before: func(int) { virtController{y}.mirror("web") }}, revision.Policy{}))
 	virtController{y}.mirror("web")
 	y.retire()
@@ -96,7 +96,7 @@ func TestStatusFollowsSpec(t *testing.T) {
 // TestMachineChangesMidway: what somebody does to the machine before any of our writes
 // wins, and nothing that is written leads anywhere else than before.
 func TestMachineChangesMidway(t *testing.T) {
-	newer := stash.Find("F3/VirtualMachineInstancetype/labelled")
+	newer := fixture.Find("F3/VirtualMachineInstancetype/labelled")
 	for name, test := range map[string]struct {
 		reason string
 		change func(*testNamespace)
@@ -122,7 +122,7 @@ func TestMachineChangesMidway(t *testing.T) {
 			reason: "a user pins another revision",
 			change: func(y *testNamespace) {
 				vm := y.read(machines, "web")
-				y.stash(vm, newer)
+				y.createRevisions(vm, newer)
 				matcher := map[string]any{"name": newer.Object, "kind": newer.Kind, "revisionName": newer.RevisionName("web")}
 				y.change(machines, "web", "", set(matcher, "spec", "instancetype"))
 				virtController{y}.mirror("web")
@@ -235,7 +235,7 @@ func TestMachineDeletedMidway(t *testing.T) {
 				y.remove(machines, "web")
 			}
 		}}, revision.Policy{}))
-		y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
+		y.create(fixture.VirtualMachine(y.namespace, "web", fixture.InSpec, instancetype))
 		source := instancetype.RevisionName("web")
 		r := y.advance(revision.Policy{}, revision.Request{Name: source})
 		if r.Phase != revision.Failed || r.Reason != revision.ReasonOwnerGone {
@@ -277,7 +277,7 @@ func TestMachineIsCopiedMeanwhile(t *testing.T) {
 func TestEmptyPinIsNone(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	y.machine("web", stash.InStatus, instancetype)
+	y.machine("web", fixture.InStatus, instancetype)
 	vm := y.change(machines, "web", "", set("", "spec", "instancetype", "revisionName"))
 	y.run(revision.Policy{})
 	y.mustRefer(machines, "web", map[string]string{inStatus: "web" + instancetypeTail})

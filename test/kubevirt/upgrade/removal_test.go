@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/fault"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -21,7 +21,7 @@ func due(t *testing.T, n int) *testNamespace {
 	t.Helper()
 	y := newNamespace(t)
 	for i := range n {
-		y.machine(fmt.Sprintf("vm-%d", i), stash.InSpec, instancetype)
+		y.machine(fmt.Sprintf("vm-%d", i), fixture.InSpec, instancetype)
 	}
 	y.run(revision.Policy{})
 	y.later(revision.DefaultRetention)
@@ -44,10 +44,10 @@ func (y *testNamespace) paced(l walk.Limits, w *fault.Transport, first func()) *
 // names has a new machine name a revision.
 func (y *testNamespace) names(vm, name string, running bool) {
 	y.t.Helper()
-	late := stash.VirtualMachine(y.namespace, vm, stash.InSpec, instancetype)
+	late := fixture.VirtualMachine(y.namespace, vm, fixture.InSpec, instancetype)
 	set(name, "spec", "instancetype", "revisionName")(late.Object)
 	if running {
-		late = stash.Running(late)
+		late = fixture.Running(late)
 	}
 	y.create(late)
 }
@@ -75,7 +75,7 @@ func TestNamedWhileSourcesAreRemoved(t *testing.T) {
 				for i := range n {
 					y.names(fmt.Sprintf("late-%d", i), instancetype.RevisionName(fmt.Sprintf("vm-%d", i)), test.running)
 				}
-				content := stash.SnapshotContent(y.read(machines, "vm-0"), "late", stash.InSpec)
+				content := fixture.SnapshotContent(y.read(machines, "vm-0"), "late", fixture.InSpec)
 				set(instancetype.RevisionName("vm-0"), "spec", "source", "virtualMachine", "spec", "instancetype", "revisionName")(content.Object)
 				y.create(content)
 			})

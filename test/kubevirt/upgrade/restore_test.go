@@ -11,7 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/fault"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 const contentPin = "/spec/source/virtualMachine/spec/instancetype/revisionName"
@@ -79,8 +79,8 @@ func TestSnapshotThatNamesTheMachinesRevision(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	vm := y.machine("web", both, instancetype)
-	y.create(stash.Snapshot(vm, "nightly"))
-	content := stash.SnapshotContent(vm, "nightly", stash.InSpec)
+	y.create(fixture.Snapshot(vm, "nightly"))
+	content := fixture.SnapshotContent(vm, "nightly", fixture.InSpec)
 	set(false, "status", "readyToUse")(content.Object)
 	y.create(content)
 	y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Deferred, revision.ReasonReferrerNotReady)
@@ -100,9 +100,9 @@ func TestSnapshotThatNamesTheMachinesRevision(t *testing.T) {
 func TestMachineThatRefersToASnapshotsRevision(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	vm := y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
-	snapshot := y.create(stash.Snapshot(vm, "nightly"))
-	y.stash(snapshot, instancetype)
+	vm := y.create(fixture.VirtualMachine(y.namespace, "web", fixture.InSpec, instancetype))
+	snapshot := y.create(fixture.Snapshot(vm, "nightly"))
+	y.createRevisions(snapshot, instancetype)
 	y.change(machines, "web", "", set(instancetype.RevisionName("nightly"), "spec", "instancetype", "revisionName"))
 	y.retire()
 	y.mustRefer(machines, "web", map[string]string{inSpec: "nightly" + instancetypeTail})
@@ -123,7 +123,7 @@ func TestLateRestoreFromABackup(t *testing.T) {
 	y.remove(machines, "web")
 	y.removeRevision("web" + instancetypeTail)
 
-	vm := y.create(stash.VirtualMachine(y.namespace, "web", both, instancetype))
+	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both, instancetype))
 	restored := instancetype.Revision(vm)
 	restored.OwnerReferences = nil
 	y.createRevision(restored)
@@ -144,7 +144,7 @@ func TestLateRestoreFromABackup(t *testing.T) {
 func TestRevisionThatNobodyOwns(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	vm := y.create(stash.VirtualMachine(y.namespace, "web", stash.InSpec, instancetype))
+	vm := y.create(fixture.VirtualMachine(y.namespace, "web", fixture.InSpec, instancetype))
 	r := instancetype.Revision(vm)
 	r.OwnerReferences, r.Name = nil, "other-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"
 	y.createRevision(r)
@@ -173,7 +173,7 @@ func TestMachineThatComesBackWithAnOldName(t *testing.T) {
 // refer to it, and the source is not given up for what is gone.
 func TestSuccessorIsDeleted(t *testing.T) {
 	t.Parallel()
-	for _, f := range []stash.Fixture{instancetype, stash.Find("F0/VirtualMachineClusterInstancetype/empty")} {
+	for _, f := range []fixture.Fixture{instancetype, fixture.Find("F0/VirtualMachineClusterInstancetype/empty")} {
 		y := newNamespace(t)
 		y.machine("web", both, f)
 		y.run(revision.Policy{})
@@ -223,8 +223,8 @@ func TestPool(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	vm := y.machine("web", both, instancetype)
-	pool := y.create(stash.Pool(vm, "fleet"))
-	past := stash.StartRevision(vm)
+	pool := y.create(fixture.Pool(vm, "fleet"))
+	past := fixture.StartRevision(vm)
 	past.Name, past.OwnerReferences = "fleet-1", []metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())}
 	past.Data.Raw = []byte(`{"virtualMachineTemplate":{"spec":{"instancetype":{"name":"u1.medium","revisionName":"` + instancetype.RevisionName("web") + `"}}}}`)
 	y.createRevision(past)
@@ -240,7 +240,7 @@ func TestLongNames(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	machine, object := strings.Repeat("m", 125)+".web", strings.Repeat("o", 74)
-	vm := stash.VirtualMachine(y.namespace, machine, stash.InStatus)
+	vm := fixture.VirtualMachine(y.namespace, machine, fixture.InStatus)
 	name := machine + "-" + object + "-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-12345678"
 	set(map[string]any{"name": object}, "spec", "instancetype")(vm.Object)
 	set(map[string]any{"name": object, "controllerRevisionRef": map[string]any{"name": name}}, "status", "instancetypeRef")(vm.Object)
@@ -289,7 +289,7 @@ func TestRollback(t *testing.T) {
 func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	bare := stash.Find("F0/VirtualMachineClusterInstancetype/empty")
+	bare := fixture.Find("F0/VirtualMachineClusterInstancetype/empty")
 	y.machine("web", both, bare)
 	source, successor := bare.RevisionName("web"), "web"+instancetypeTail
 	back := revision.Request{Name: source, Rollback: true}
@@ -324,10 +324,10 @@ func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 func TestMachineAlreadyTerminating(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	vm := stash.VirtualMachine(y.namespace, "web", both, instancetype)
+	vm := fixture.VirtualMachine(y.namespace, "web", both, instancetype)
 	vm.SetFinalizers([]string{"example.com/keep"})
 	vm = y.create(vm)
-	y.stash(vm, instancetype)
+	y.createRevisions(vm, instancetype)
 	y.remove(machines, "web")
 	y.retire()
 	y.mustResolve()

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/fault"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // mustRestore has KubeVirt restore a snapshot onto a machine, which is to refer to one
@@ -44,7 +44,7 @@ func TestRestoreAfterARunWithARunningMachine(t *testing.T) {
 	y, _ := snapshotted(t)
 	source, copied := instancetype.RevisionName("web"), instancetype.RevisionName("nightly")
 	y.change(machines, "web", "status", set(true, "status", "created"))
-	y.createRevision(stash.StartRevision(y.read(machines, "web")))
+	y.createRevision(fixture.StartRevision(y.read(machines, "web")))
 	y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonRunning)
 	y.mustBe(y.run(revision.Policy{}), copied, revision.Retained, revision.ReasonRetained)
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
@@ -200,7 +200,7 @@ func TestRestoreThatWaitsForARevision(t *testing.T) {
 					y.removeRevision(waits)
 				}
 			} else {
-				newer := stash.Find("F3/VirtualMachineInstancetype/labelled")
+				newer := fixture.Find("F3/VirtualMachineInstancetype/labelled")
 				y.change(machines, "web", "", set(map[string]any{"name": newer.Object, "kind": newer.Kind}, "spec", "instancetype"))
 				kubeVirt.capture("web", newer)
 				y.removeRevision(instancetype.RevisionName("web"))
@@ -257,7 +257,7 @@ func TestRestoreOfAMachineThatIsGone(t *testing.T) {
 func TestRestoreOntoAMachineOfAnotherInstancetype(t *testing.T) {
 	t.Parallel()
 	y, kubeVirt := snapshotted(t)
-	newer := stash.Find("F3/VirtualMachineInstancetype/labelled")
+	newer := fixture.Find("F3/VirtualMachineInstancetype/labelled")
 	y.change(machines, "web", "", set(map[string]any{"name": newer.Object, "kind": newer.Kind}, "spec", "instancetype"))
 	kubeVirt.capture("web", newer)
 	y.retire()
@@ -279,7 +279,7 @@ func TestRestoreWithLongNames(t *testing.T) {
 			t.Parallel()
 			y := newNamespace(t)
 			source := test.machine + "-" + object + "-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-12345678"
-			vm := stash.VirtualMachine(y.namespace, test.machine, stash.InStatus)
+			vm := fixture.VirtualMachine(y.namespace, test.machine, fixture.InStatus)
 			set(map[string]any{"name": object}, "spec", "instancetype")(vm.Object)
 			set(map[string]any{"name": object, "controllerRevisionRef": map[string]any{"name": source}}, "status", "instancetypeRef")(vm.Object)
 			vm = y.create(vm)
@@ -322,7 +322,7 @@ func TestSnapshotThatWaitsIsDeleted(t *testing.T) {
 func TestSnapshotInConflictIsReplaced(t *testing.T) {
 	t.Parallel()
 	y, kubeVirt := snapshotted(t)
-	other := stash.Find("F3/VirtualMachineInstancetype/labelled").Revision(y.read(machines, "web"))
+	other := fixture.Find("F3/VirtualMachineInstancetype/labelled").Revision(y.read(machines, "web"))
 	other.Name = "web" + instancetypeTail
 	y.createRevision(other)
 	copied := instancetype.RevisionName("nightly")
@@ -342,7 +342,7 @@ func TestRestoreWouldReplaceARevision(t *testing.T) {
 	y, _ := snapshotted(t)
 	source, copied, taken := instancetype.RevisionName("web"), instancetype.RevisionName("nightly"), "web"+instancetypeTail
 	vm := y.read(machines, "web")
-	other := stash.Find("F3/VirtualMachineInstancetype/labelled").Revision(vm)
+	other := fixture.Find("F3/VirtualMachineInstancetype/labelled").Revision(vm)
 	other.Name = taken
 	y.createRevision(other)
 	for range 2 {

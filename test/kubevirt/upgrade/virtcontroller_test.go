@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/revision/kubevirt"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // virtController does to revisions what KubeVirt's controllers do, one step at a call.
@@ -34,13 +34,13 @@ func (v virtController) mirror(vm string) {
 }
 
 // capture makes the revision of a machine that has none yet, and notes it in status.
-func (v virtController) capture(vm string, f stash.Fixture) {
+func (v virtController) capture(vm string, f fixture.Fixture) {
 	v.t.Helper()
-	v.stash(v.read(machines, vm), f)
+	v.createRevisions(v.read(machines, vm), f)
 	v.record(vm, f, f.RevisionName(vm))
 }
 
-func (v virtController) record(vm string, f stash.Fixture, name string) {
+func (v virtController) record(vm string, f fixture.Fixture, name string) {
 	v.t.Helper()
 	v.change(machines, vm, "status", func(o map[string]any) {
 		matcher := map[string]any{"name": f.Object, "kind": f.Kind, "controllerRevisionRef": map[string]any{"name": name}}
@@ -54,8 +54,8 @@ func (v virtController) record(vm string, f stash.Fixture, name string) {
 func (v virtController) snapshot(vm, name string) {
 	v.t.Helper()
 	machine := v.read(machines, vm)
-	snapshot := v.create(stash.Snapshot(machine, name))
-	content := stash.SnapshotContent(machine, name, stash.InSpec)
+	snapshot := v.create(fixture.Snapshot(machine, name))
+	content := fixture.SnapshotContent(machine, name, fixture.InSpec)
 	for field, source := range v.referred(vm) {
 		to := strings.Replace(source, vm, name, 1)
 		v.copyRevision(source, to, *metav1.NewControllerRef(snapshot, snapshot.GroupVersionKind()))
@@ -133,7 +133,7 @@ func (v virtController) equal(a, b *appsv1.ControllerRevision) bool {
 	v.t.Helper()
 	var specs [2]any
 	for i, r := range []*appsv1.ControllerRevision{a, b} {
-		s, err := kubevirt.Family{}.Decode(r, instancetype.Claim())
+		s, err := kubevirt.Family{}.Decode(r, instancetype.ExpectedType())
 		v.must(s, err)
 		s, err = kubevirt.Family{}.Convert(s, "v1beta1")
 		v.must(s, err)
@@ -194,7 +194,7 @@ func (v virtController) copyRevision(from, to string, owners ...metav1.OwnerRefe
 // upgrade is how KubeVirt ≥ 1.3 upgrades the revision of a machine's status: it creates
 // the new one, and gives up for good if that exists; it writes the status, and leaves
 // the spec alone; it deletes the old one, and asks nobody.
-func (v virtController) upgrade(vm string, f stash.Fixture) []func() {
+func (v virtController) upgrade(vm string, f fixture.Fixture) []func() {
 	var from, to string
 	return []func(){
 		func() {
@@ -226,10 +226,10 @@ func (v virtController) upgrade(vm string, f stash.Fixture) []func() {
 
 // compose is what KubeVirt makes of a revision: the oracle's tests say that the family
 // makes the same.
-func (v virtController) compose(source *appsv1.ControllerRevision, f stash.Fixture) *appsv1.ControllerRevision {
+func (v virtController) compose(source *appsv1.ControllerRevision, f fixture.Fixture) *appsv1.ControllerRevision {
 	v.t.Helper()
 	var family kubevirt.Family
-	s, err := family.Decode(source, f.Claim())
+	s, err := family.Decode(source, f.ExpectedType())
 	v.must(s, err)
 	s, err = family.Convert(s, "v1beta1")
 	v.must(s, err)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/godwit-dev/godwit/revision/kubevirt"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // FuzzTyped fills KubeVirt's types by what the fuzzer gives, and stashes them as
@@ -28,8 +28,8 @@ func FuzzTyped(f *testing.F) {
 		}
 		f.Add(data, uint8(seed))
 	}
-	for _, fixture := range stash.All() {
-		f.Add([]byte(fixture.Data), uint8(len(fixture.Kind)))
+	for _, one := range fixture.All() {
+		f.Add([]byte(one.Data), uint8(len(one.Kind)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, which uint8) {
 		o := oracle[int(which)%len(oracle)]
@@ -95,12 +95,12 @@ func filler(data []byte) *randfill.Filler {
 // FuzzRaw changes the JSON itself. Whatever KubeVirt can't read, we refuse; what it
 // can, we read as it does. The differences are those that stricter knows.
 func FuzzRaw(f *testing.F) {
-	for _, fixture := range stash.All() {
+	for _, one := range fixture.All() {
 		for which, o := range oracle {
-			if o.version != fixture.Version || o.kind != fixture.Kind {
+			if o.version != one.Version || o.kind != one.Kind {
 				continue
 			}
-			spec := payloadOrSpec(f, fixture)
+			spec := payloadOrSpec(f, one)
 			f.Add(spec, uint8(which), false)
 			f.Add(spec, uint8(which), true)
 		}
@@ -162,13 +162,13 @@ func otherRole(o theirs, spec []byte) bool {
 	return (own.refused != nil || len(own.unknown) > 0) && (as.refused == nil || escapedQuantity(spec, as)) && len(as.unknown) == 0
 }
 
-func payloadOrSpec(f *testing.F, fixture stash.Fixture) []byte {
+func payloadOrSpec(f *testing.F, one fixture.Fixture) []byte {
 	f.Helper()
-	if fixture.Form == "F0" {
-		return payload(fixture.Data)
+	if one.Form == "F0" {
+		return payload(one.Data)
 	}
 	var whole struct{ Spec json.RawMessage }
-	if err := json.Unmarshal([]byte(fixture.Data), &whole); err != nil {
+	if err := json.Unmarshal([]byte(one.Data), &whole); err != nil {
 		f.Fatal(err)
 	}
 	return whole.Spec

@@ -23,7 +23,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/revision/reference"
-	"github.com/godwit-dev/godwit/test/kubevirt/stash"
+	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
 // A theirs is what KubeVirt has for one kind at one version.
@@ -229,7 +229,7 @@ func payload(data string) []byte {
 func TestConvertAsKubeVirt(t *testing.T) {
 	t.Parallel()
 	converted := 0
-	for _, f := range stash.All() {
+	for _, f := range fixture.All() {
 		if f.Version == "v1beta1" {
 			continue // nothing to convert
 		}

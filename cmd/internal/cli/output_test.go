@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 )
 
 func TestOutput(t *testing.T) {
 	objects := int64(2000000)
-	list := report.PlanList([]report.CRDPlan{{Name: "a.example.com", State: "Ready", Objects: &objects}})
+	list := crdreport.PlanList([]crdreport.Plan{{Name: "a.example.com", State: "Ready", Objects: &objects}})
 	people := func(w io.Writer) error { _, err := io.WriteString(w, "a table\n"); return err }
 	cases := map[string]struct{ reason, value, want string }{
 		"nothing":             {"tables are for people", "", "a table\n"},

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -173,7 +173,7 @@ func (d *stashDemo) drop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var r report.RevisionRunReport
+	var r revisionreport.RunReport
 	if err := json.Unmarshal(printed, &r); err != nil {
 		return wrong("read what `revision run -o json` printed: %w", err)
 	}

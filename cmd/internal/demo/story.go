@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -130,7 +131,7 @@ func (d *demo) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var reports report.List[report.CRDRunReport]
+	var reports report.List[crdreport.Run]
 	if err := json.Unmarshal(printed, &reports); err != nil {
 		return wrong("read what `crd run -o json` printed: %w", err)
 	}

@@ -72,12 +72,12 @@ func withSigns(table []remedy.ReasonDoc) []remedy.ReasonDoc {
 
 // Find lists the documentation of a reason, which may be one of several subjects, without
 // regard to upper and lower case.
-func Find(name string) []report.Reason {
-	var found []report.Reason
+func Find(name string) []Explanation {
+	var found []Explanation
 	for _, g := range Groups() {
 		for _, d := range g.Docs {
 			if strings.EqualFold(d.Reason, name) {
-				found = append(found, report.NewReason(string(g.Subject), g.Where, d))
+				found = append(found, Explain(string(g.Subject), g.Where, d))
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/reason"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
 const kinds = "api/v1alpha1/crdmigration.go"
@@ -83,7 +82,7 @@ func reasonTable(g reason.Group) *table {
 	}
 	t := newTable(columns...)
 	for _, d := range g.Docs {
-		r := report.NewReason(string(g.Subject), g.Where, d)
+		r := reason.Explain(string(g.Subject), g.Where, d)
 		if !shows {
 			t.row(code(r.Reason), r.Meaning, r.Remedy)
 			continue

@@ -1,22 +1,19 @@
-// Package report is what the commands say: the JSON contract of their output
-// and the tables for people. It is pure: values in, text out.
+// Package report is what the output of all commands has in common: the envelope of the JSON
+// contract, its encoding, and tables with columns, colours and numbers for people. It is
+// pure: values in, text out.
 //
-// The contract is the API group cli.godwit.dev. Output is always an object with
-// items, also when a command fails; its fields are never left out and its arrays never
-// null. Within a version fields are added, never changed or removed.
+// The contract is the API group cli.godwit.dev. Output is always an object with items, also
+// when a command fails; its fields are never left out and its arrays are never null. Within
+// a version fields are added, never changed or removed.
 //
-// Read contract.go, then table.go; encode.go, style.go and the files named after
-// the commands turn the contract's kinds into text. What is about revisions is in
-// files of their own.
+// The kinds of a domain, their tables and sums are a package of its own: crdreport and
+// revisionreport. Those of a single command are beside the command. This package knows none
+// of them.
+//
+// Read contract.go, reason.go, encode.go, then style.go and table.go.
 package report
 
-import (
-	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
-)
-
-// APIVersion is of every list in this package.
+// APIVersion is of every list that a command prints.
 const APIVersion = "cli.godwit.dev/v1alpha1"
 
 // List is the outermost object of all output.
@@ -26,203 +23,28 @@ type List[T any] struct {
 	Items      []T    `json:"items"`
 }
 
-// Item is one CustomResourceDefinition in a list, which has a name.
+// NewList makes a list of a kind, whose items are never null.
+func NewList[T any](kind string, items []T) List[T] {
+	return List[T]{APIVersion: APIVersion, Kind: kind, Items: Present(items)}
+}
+
+// Item is an item of a list that names a Kubernetes object.
 type Item interface {
-	CRDPlan | CRDRunReport | CRDVerifyReport | CRDCheck
-	name() string
+	// ResourceName is the object as kubectl writes and reads it: "RESOURCE.GROUP/NAME".
+	ResourceName() string
 }
 
-// CRDPlan says what there is to migrate of one definition. A definition that
-// could not be read is Blocked, with the cause as its blocker.
-type CRDPlan struct {
-	Name           string   `json:"name"`
-	State          string   `json:"state"` // Clean, Ready, Blocked or Unknown
-	StorageVersion string   `json:"storageVersion"`
-	ServedVersions []string `json:"servedVersions"`
-	StoredVersions []string `json:"storedVersions"`
-	// Objects is null when they were not counted.
-	Objects *int64 `json:"objects"`
-	// Unlisted says why the API server did not list the objects; null when it did.
-	Unlisted      *Unlisted        `json:"unlisted"`
-	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
-	Blockers      []godwit.Blocker `json:"blockers"`
-	// Warnings do not keep a run from starting.
-	Warnings []godwit.Warning `json:"warnings"`
-	// Preflight is null when no write was tried.
-	Preflight *crdmigrator.PreflightSummary `json:"preflight"`
-}
-
-// Unlisted says why the API server did not list the objects, as a
-// [crdmigrator.UnlistedError] does.
-type Unlisted struct {
-	// Reason is one of the documented constants.
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Remedy  string `json:"remedy"`
-	// Transient: the cause may end without a user's action, so try again.
-	Transient bool `json:"transient"`
-}
-
-// UnlistedOf is nil where the objects were listed.
-func UnlistedOf(e *crdmigrator.UnlistedError) *Unlisted {
-	if e == nil {
-		return nil
+// NamesOf returns the resource name of each item.
+func NamesOf[T Item](items []T) []string {
+	names := make([]string, len(items))
+	for i, item := range items {
+		names[i] = item.ResourceName()
 	}
-	return &Unlisted{Reason: e.Reason, Message: e.Message, Remedy: e.Remedy, Transient: e.Transient()}
+	return names
 }
 
-// Reasons of blockers and verdicts that the command line finds by itself; all others are
-// those of package crdmigrator.
-const (
-	// ReasonNotFound: there is no such definition.
-	ReasonNotFound = "NotFound"
-	// ReasonForbidden: the definition may not be read.
-	ReasonForbidden = "Forbidden"
-	// ReasonAPIVersionRemoved: a file has a definition at a version of the API
-	// that API servers do not serve any more.
-	ReasonAPIVersionRemoved = "APIVersionRemoved"
-	// ReasonUnreadable: reading the definition failed.
-	ReasonUnreadable = "Unreadable"
-)
-
-// Result is what became of one definition in a run.
-type Result string
-
-const (
-	// Succeeded: every object is at the storage version, and
-	// status.storedVersions says so unless the run was told not to trim.
-	Succeeded Result = "Succeeded"
-	// Partial: something was done, or every object was tried, and something is
-	// left: objects, or managedFields of objects. Failures say why.
-	Partial Result = "Partial"
-	// Failed: the run came to an error before it got anywhere; failures say why.
-	Failed Result = "Failed"
-	// Blocked: the run was refused and nothing was written; failures say why.
-	Blocked Result = "Blocked"
-	// Unknown means that the API server did not list the objects, so that nothing is
-	// known about them and nothing was written; unlisted and failures say why.
-	Unknown Result = "Unknown"
-	// Terminating means that the CRD is being deleted, with all its objects; nothing
-	// is left to migrate.
-	Terminating Result = "Terminating"
-	// NoChange means that no object had to be written, or that the API server would
-	// accept every write of a dry run.
-	NoChange Result = "NoChange"
-)
-
-// CRDRunReport says what a run did about one definition.
-type CRDRunReport struct {
-	Name           string `json:"name"`
-	StorageVersion string `json:"storageVersion"`
-	Result         Result `json:"result"`
-	// Objects is the tally of the last pass over them.
-	Objects       Objects       `json:"objects"`
-	ManagedFields ManagedFields `json:"managedFields"`
-	// Requests counts all that were sent for this definition: planning,
-	// waiting, migrating.
-	Requests        int64   `json:"requests"`
-	DurationSeconds float64 `json:"durationSeconds"`
-	Trimmed         bool    `json:"trimmed"`
-	// Unlisted says why the API server did not list the objects, where that ended
-	// the run.
-	Unlisted *Unlisted `json:"unlisted"`
-	// Failures names objects, at most 20 of each tally, and the definition
-	// itself for what concerns all of it.
-	Failures []godwit.Failure `json:"failures"`
-}
-
-// Objects counts outcomes; Total is their sum.
-type Objects struct {
-	Total int64 `json:"total"`
-	godwit.Counts
-}
-
-// ObjectsOf adds the total to a tally.
-func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }
-
-// ManagedFields counts what became of stale metadata.managedFields entries.
-type ManagedFields struct {
-	Cleaned  int64 `json:"cleaned"`
-	Deferred int64 `json:"deferred"`
-	Failed   int64 `json:"failed"`
-}
-
-// CRDVerifyReport says at which versions etcd holds the objects of one
-// definition. A definition that could not be scanned has no item, since any
-// number would be a claim.
-type CRDVerifyReport struct {
-	Name           string           `json:"name"`
-	StorageVersion string           `json:"storageVersion"`
-	Objects        int64            `json:"objects"`
-	ByVersion      map[string]int64 `json:"byVersion"`
-	Unreadable     int64            `json:"unreadable"`
-	// UnreadableWhy and Remedy are for people: what is in the way of reading, and
-	// the command that migrates what is at another version.
-	UnreadableWhy string `json:"-"`
-	Remedy        string `json:"-"`
-}
-
-// Proven reports whether every object was read and is at the storage version.
-func (r CRDVerifyReport) Proven() bool {
-	return r.Unreadable == 0 && r.ByVersion[r.StorageVersion] == r.Objects
-}
-
-// CRDCheck says what becomes of the cluster when it is given one definition of
-// the next release.
-type CRDCheck struct {
-	Name    string `json:"name"`
-	Verdict string `json:"verdict"` // Safe, Refused, Unsafe or Unknown
-	// RemovedVersions are in spec.versions now and not in the next release.
-	RemovedVersions []string `json:"removedVersions"`
-	// Reasons come with the weightiest first. Each has a verdict of its own, of
-	// which the weightiest is that of the definition; those that are Safe are notes.
-	Reasons []releasecheck.Finding `json:"reasons"`
-}
-
-func (p CRDPlan) name() string         { return p.Name }
-func (r CRDRunReport) name() string    { return r.Name }
-func (r CRDVerifyReport) name() string { return r.Name }
-func (c CRDCheck) name() string        { return c.Name }
-
-// PlanList makes the list that `crd plan` prints.
-func PlanList(items []CRDPlan) List[CRDPlan] {
-	for i := range items {
-		p := &items[i]
-		p.ServedVersions, p.StoredVersions = present(p.ServedVersions), present(p.StoredVersions)
-		p.Blockers, p.Warnings = present(p.Blockers), present(p.Warnings)
-	}
-	return List[CRDPlan]{APIVersion, "CRDPlanList", present(items)}
-}
-
-// RunReportList makes the list that `crd run` prints.
-func RunReportList(items []CRDRunReport) List[CRDRunReport] {
-	for i := range items {
-		items[i].Failures = present(items[i].Failures)
-	}
-	return List[CRDRunReport]{APIVersion, "CRDRunReportList", present(items)}
-}
-
-// VerifyReportList makes the list that `crd verify` prints.
-func VerifyReportList(items []CRDVerifyReport) List[CRDVerifyReport] {
-	for i := range items {
-		if items[i].ByVersion == nil {
-			items[i].ByVersion = map[string]int64{}
-		}
-	}
-	return List[CRDVerifyReport]{APIVersion, "CRDVerifyReportList", present(items)}
-}
-
-// CheckList makes the list that `crd check` prints.
-func CheckList(items []CRDCheck) List[CRDCheck] {
-	for i := range items {
-		c := &items[i]
-		c.RemovedVersions, c.Reasons = present(c.RemovedVersions), present(c.Reasons)
-	}
-	return List[CRDCheck]{APIVersion, "CRDCheckList", present(items)}
-}
-
-// present turns null into [].
-func present[T any](s []T) []T {
+// Present returns an empty slice for nil, so that JSON has [] and never null.
+func Present[T any](s []T) []T {
 	if s == nil {
 		return []T{}
 	}

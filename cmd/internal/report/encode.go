@@ -14,12 +14,17 @@ import (
 // indent is kubectl's.
 const indent = "    "
 
-// Encode writes a value as JSON, indented as kubectl does.
-func Encode(w io.Writer, value any) error {
-	if r, is := value.(RevisionRunReport); is && len(r.Items) > 0 {
-		return r.encode(w)
+// Encoder is a document that writes itself as JSON.
+type Encoder interface {
+	EncodeJSON(w io.Writer) error
+}
+
+// Encode writes a document as JSON, indented as kubectl does.
+func Encode(w io.Writer, document any) error {
+	if e, is := document.(Encoder); is {
+		return e.EncodeJSON(w)
 	}
-	return encode(w, "", value)
+	return encode(w, "", document)
 }
 
 func encode(w io.Writer, prefix string, value any) error {
@@ -29,13 +34,16 @@ func encode(w io.Writer, prefix string, value any) error {
 	return e.Encode(value)
 }
 
-// encode writes the report item by item: as a whole it would be in memory twice more.
-func (r RevisionRunReport) encode(w io.Writer) error {
+// EncodeItems writes a document without items as JSON, and the items into it one by one: as a
+// whole they would be in memory twice more.
+func EncodeItems[T any](w io.Writer, document any, items []T) error {
 	const noItems, prefix = `"items": []`, indent + indent
-	items := r.Items
-	r.Items = []*RevisionRun{}
 	var around bytes.Buffer
-	if err := encode(&around, "", r); err != nil {
+	if err := encode(&around, "", document); err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		_, err := w.Write(around.Bytes())
 		return err
 	}
 	before, after, _ := strings.Cut(around.String(), noItems)
@@ -75,13 +83,4 @@ func Names(w io.Writer, names []string) error {
 		}
 	}
 	return nil
-}
-
-// NamesOf are the names of definitions, as kubectl writes and reads them.
-func NamesOf[T Item](items []T) []string {
-	names := make([]string, len(items))
-	for i, item := range items {
-		names[i] = "customresourcedefinition.apiextensions.k8s.io/" + item.name()
-	}
-	return names
 }

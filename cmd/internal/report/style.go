@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/fatih/color"
 )
@@ -14,21 +16,27 @@ type Style struct {
 	Wide bool
 }
 
-// tone is the meaning of a colour.
-type tone uint8
+// Tone is the meaning of a colour.
+type Tone uint8
 
 const (
-	plain tone = iota
-	good
-	attention
-	bad
-	faint
+	// Plain text has no colour.
+	Plain Tone = iota
+	// Good needs no action.
+	Good
+	// Attention is to be read.
+	Attention
+	// Bad needs an action.
+	Bad
+	// Faint is of little interest.
+	Faint
 )
 
-var attributes = map[tone]color.Attribute{good: color.FgGreen, attention: color.FgYellow, bad: color.FgRed, faint: color.Faint}
+var attributes = map[Tone]color.Attribute{Good: color.FgGreen, Attention: color.FgYellow, Bad: color.FgRed, Faint: color.Faint}
 
-func (s Style) paint(t tone, text string) string {
-	if !s.Color || t == plain {
+// Paint colours a text, where the style has colours.
+func (s Style) Paint(t Tone, text string) string {
+	if !s.Color || t == Plain {
 		return text
 	}
 	c := color.New(attributes[t])
@@ -58,4 +66,13 @@ func Count(n int64, one, many string) string {
 		return "1 " + one
 	}
 	return Number(n) + " " + many
+}
+
+// Duration is precise to the tenth of a second where that matters.
+func Duration(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	if d < time.Minute {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
 }

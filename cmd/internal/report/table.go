@@ -6,45 +6,50 @@ import (
 	"unicode/utf8"
 )
 
-// cell is one entry of a table. Its colour is applied after its width is
+// Cell is one entry of a table. Its colour is applied after its width is
 // known, which is why text/tabwriter does not serve here.
-type cell struct {
-	text string
-	tone tone
+type Cell struct {
+	Text string
+	Tone Tone
 }
 
-type table struct {
-	header []string
-	rows   [][]cell
+// NumberCell is a cell with a number.
+func NumberCell(n int64) Cell { return Cell{Text: Number(n)} }
+
+// Table is text in columns below a header.
+type Table struct {
+	Header []string
+	rows   [][]Cell
 }
 
 // columnGap is kubectl's.
 const columnGap = 3
 
-func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
+// Add adds a row.
+func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
 
-// write prints nothing for a table without rows.
-func (t *table) write(w io.Writer, s Style) error {
+// Write writes nothing for a table without rows.
+func (t *Table) Write(w io.Writer, s Style) error {
 	if len(t.rows) == 0 {
 		return nil
 	}
-	header := make([]cell, len(t.header))
-	for i, text := range t.header {
-		header[i] = cell{text: text}
+	header := make([]Cell, len(t.Header))
+	for i, text := range t.Header {
+		header[i] = Cell{Text: text}
 	}
-	rows := append([][]cell{header}, t.rows...)
-	widths := make([]int, len(t.header))
+	rows := append([][]Cell{header}, t.rows...)
+	widths := make([]int, len(t.Header))
 	for _, row := range rows {
 		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.Text))
 		}
 	}
 	var text strings.Builder
 	for _, row := range rows {
 		for i, c := range row {
-			text.WriteString(s.paint(c.tone, c.text))
+			text.WriteString(s.Paint(c.Tone, c.Text))
 			if i < len(row)-1 {
-				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+columnGap))
+				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.Text)+columnGap))
 			}
 		}
 		text.WriteByte('\n')
@@ -53,9 +58,26 @@ func (t *table) write(w io.Writer, s Style) error {
 	return err
 }
 
-func words(list []string) string {
+// Words is a list in one column, and a dash where it is empty.
+func Words(list []string) string {
 	if len(list) == 0 {
 		return "-"
 	}
 	return strings.Join(list, ",")
+}
+
+// OrDash is a dash where a column has no text.
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// YesNo is a boolean in a column.
+func YesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }

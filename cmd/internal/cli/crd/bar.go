@@ -6,7 +6,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
@@ -57,7 +57,7 @@ func (b *bar) moved(r crdmigrator.Report) {
 
 func (b *bar) note(text string) { b.console.Printf("%s\n", text) }
 
-func (b *bar) end(r report.CRDRunReport) {
+func (b *bar) end(r crdreport.Run) {
 	if b.drawn != nil {
 		b.console.Erase(b.drawn, b.bar)
 		b.drawn, b.view = nil, nil

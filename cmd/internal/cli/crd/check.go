@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
@@ -49,7 +50,7 @@ func checkCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.CheckList(nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, crdreport.CheckList(nil), err)
 		},
 	}
 	o.addTo(c)
@@ -74,14 +75,14 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items := make([]report.CRDCheck, len(releases))
+	items := make([]crdreport.Check, len(releases))
 	for i, r := range releases {
 		if items[i], err = s.check(cli.About(ctx, r.name), checker, r); err != nil {
 			return s.explain(ctx, err)
 		}
 	}
-	err = cli.Write(o.Streams.Out, o.output, report.CheckList(items), func(w io.Writer) error {
-		return report.WriteChecks(w, o.Style(o.Streams.Out, o.output), items)
+	err = cli.Write(o.Streams.Out, o.output, crdreport.CheckList(items), func(w io.Writer) error {
+		return crdreport.WriteChecks(w, o.Style(o.Streams.Out, o.output), items)
 	})
 	if err != nil {
 		return err
@@ -89,9 +90,9 @@ func (o *checkOptions) run(ctx context.Context) error {
 	return cli.Exit(checkCode(items))
 }
 
-func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r release) (report.CRDCheck, error) {
+func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r release) (crdreport.Check, error) {
 	if r.crd == nil {
-		return report.CRDCheck{Name: r.name, Verdict: string(releasecheck.Refused), Reasons: []releasecheck.Finding{{
+		return crdreport.Check{Name: r.name, Verdict: string(releasecheck.Refused), Reasons: []releasecheck.Finding{{
 			Verdict: releasecheck.Refused,
 			Reason:  report.ReasonAPIVersionRemoved,
 			Message: r.name + " is written in apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 has removed",
@@ -108,10 +109,10 @@ func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r re
 			c.Reasons[i].Remedy = s.Purpose.Remedy(s.WhoAmI(ctx))
 		}
 	}
-	return report.CRDCheck{Name: c.Name, Verdict: string(c.Verdict), RemovedVersions: c.RemovedVersions, Reasons: c.Reasons}, err
+	return crdreport.Check{Name: c.Name, Verdict: string(c.Verdict), RemovedVersions: c.RemovedVersions, Reasons: c.Reasons}, err
 }
 
-func checkCode(items []report.CRDCheck) cli.Code {
+func checkCode(items []crdreport.Check) cli.Code {
 	code := cli.OK
 	for _, item := range items {
 		switch releasecheck.Verdict(item.Verdict) {

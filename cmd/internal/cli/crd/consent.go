@@ -5,20 +5,20 @@ import (
 	"slices"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
 // ask shows what would be done and returns an error unless the answer is yes.
 func ask(ctx context.Context, a *cli.App, s *session, findings []finding) error {
 	if anyReady(findings) {
-		var plans []report.CRDPlan
+		var plans []crdreport.Plan
 		for _, f := range findings {
 			if f.problem == nil && f.plan.State != crdmigrator.Clean {
 				plans = append(plans, f.item())
 			}
 		}
-		if err := report.WritePlans(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), plans, true); err != nil {
+		if err := crdreport.WritePlans(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), plans, true); err != nil {
 			return err
 		}
 		a.Console.Printf("\nMigrate them on %s? [y/N] ", s.Where())
@@ -57,7 +57,7 @@ func anyReady(findings []finding) bool {
 
 // refuseUnreadable refuses a run of named definitions when one of them can't be
 // read: a typo must not leave half of a list migrated.
-func refuseUnreadable(sel Selection, findings []finding) ([]report.CRDRunReport, bool) {
+func refuseUnreadable(sel Selection, findings []finding) ([]crdreport.Run, bool) {
 	unreadable := ""
 	for _, f := range findings {
 		if f.problem != nil {
@@ -67,14 +67,14 @@ func refuseUnreadable(sel Selection, findings []finding) ([]report.CRDRunReport,
 	if unreadable == "" || len(sel.Names) == 0 {
 		return nil, false
 	}
-	items := make([]report.CRDRunReport, len(findings))
+	items := make([]crdreport.Run, len(findings))
 	for i, f := range findings {
-		items[i] = report.CRDRunReport{Name: f.name, StorageVersion: f.plan.StorageVersion, Requests: f.requests.Load()}
+		items[i] = crdreport.Run{Name: f.name, StorageVersion: f.plan.StorageVersion, Requests: f.requests.Load()}
 		if f.problem != nil {
-			items[i].Result, items[i].Failures = report.Failed, whole(f.name, f.problem.Error())
+			items[i].Result, items[i].Failures = crdreport.Failed, whole(f.name, f.problem.Error())
 			continue
 		}
-		items[i].Result, items[i].Failures = report.Blocked, whole(f.name, "not begun, because "+unreadable+" can't be read")
+		items[i].Result, items[i].Failures = crdreport.Blocked, whole(f.name, "not begun, because "+unreadable+" can't be read")
 	}
 	return items, true
 }

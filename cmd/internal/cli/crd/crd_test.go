@@ -8,7 +8,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -24,9 +24,9 @@ func TestCheckCode(t *testing.T) {
 		"unsafe, as bad as that":    {[]string{"Unknown", "Unsafe"}, cli.Refused},
 	}
 	for name, tc := range cases {
-		var items []report.CRDCheck
+		var items []crdreport.Check
 		for _, v := range tc.verdicts {
-			items = append(items, report.CRDCheck{Verdict: v})
+			items = append(items, crdreport.Check{Verdict: v})
 		}
 		if got := checkCode(items); got != tc.want {
 			t.Errorf("%s: checkCode = %d, want %d", name, got, tc.want)
@@ -41,7 +41,7 @@ func TestCodesOfWhatIsUnknown(t *testing.T) {
 	if got := planCode([]finding{clean, unknown, blocked}); got != cli.Error {
 		t.Errorf("plan ends with %d, want %d: what is unknown outweighs what is known", got, cli.Error)
 	}
-	items := []report.CRDRunReport{{Name: "b.example.com", Result: report.NoChange}, {Name: "a.example.com", Result: report.Unknown}}
+	items := []crdreport.Run{{Name: "b.example.com", Result: crdreport.NoChange}, {Name: "a.example.com", Result: crdreport.Unknown}}
 	if got := runCode(items, []finding{clean, unknown}); got != cli.Error {
 		t.Errorf("run ends with %d, want %d", got, cli.Error)
 	}
@@ -56,24 +56,24 @@ func TestPassageResult(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		passage
-		want report.Result
+		want crdreport.Result
 	}{
-		"all migrated":      {"the usual end", passage{report: complete(godwit.Counts{Migrated: 2}), wrote: true}, report.Succeeded},
-		"no objects":        {"there was only the list to trim", passage{report: complete(godwit.Counts{})}, report.Succeeded},
-		"clean":             {"the library made no pass", passage{}, report.NoChange},
-		"one failed":        {"others did not", passage{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, report.Partial},
-		"one deferred":      {"it is not done", passage{report: complete(godwit.Counts{Deferred: 1})}, report.Partial},
-		"trimmed meanwhile": {"somebody else finished what we began", passage{wrote: true}, report.Succeeded},
-		"error at once":     {"nothing was written", passage{err: broken}, report.Failed},
-		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, report.Partial},
-		"blocked":           {"refused before the first write", passage{err: &crdmigrator.BlockedError{}}, report.Blocked},
-		"blocked later":     {"something was written, so it was not refused", passage{err: &crdmigrator.BlockedError{}, wrote: true}, report.Partial},
-		"gone":              {"it was deleted since it was listed", passage{err: crdmigrator.ErrNotFound}, report.Terminating},
-		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, report.Unknown},
-		"not readable":      {"a user has to act before a run", passage{err: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonUnreadableObjects}}, report.Blocked},
-		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, report.Partial},
-		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, report.NoChange},
-		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, report.Partial},
+		"all migrated":      {"the usual end", passage{report: complete(godwit.Counts{Migrated: 2}), wrote: true}, crdreport.Succeeded},
+		"no objects":        {"there was only the list to trim", passage{report: complete(godwit.Counts{})}, crdreport.Succeeded},
+		"clean":             {"the library made no pass", passage{}, crdreport.NoChange},
+		"one failed":        {"others did not", passage{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, crdreport.Partial},
+		"one deferred":      {"it is not done", passage{report: complete(godwit.Counts{Deferred: 1})}, crdreport.Partial},
+		"trimmed meanwhile": {"somebody else finished what we began", passage{wrote: true}, crdreport.Succeeded},
+		"error at once":     {"nothing was written", passage{err: broken}, crdreport.Failed},
+		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, crdreport.Partial},
+		"blocked":           {"refused before the first write", passage{err: &crdmigrator.BlockedError{}}, crdreport.Blocked},
+		"blocked later":     {"something was written, so it was not refused", passage{err: &crdmigrator.BlockedError{}, wrote: true}, crdreport.Partial},
+		"gone":              {"it was deleted since it was listed", passage{err: crdmigrator.ErrNotFound}, crdreport.Terminating},
+		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, crdreport.Unknown},
+		"not readable":      {"a user has to act before a run", passage{err: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonUnreadableObjects}}, crdreport.Blocked},
+		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, crdreport.Partial},
+		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.NoChange},
+		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, crdreport.Partial},
 	}
 	for name, tc := range cases {
 		tc.end(tc.report, tc.err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
@@ -62,7 +63,7 @@ func (l *lines) moved(r crdmigrator.Report) {
 
 func (l *lines) note(text string) { l.console.Printf("%s\n", text) }
 
-func (l *lines) end(r report.CRDRunReport) {
+func (l *lines) end(r crdreport.Run) {
 	if l.stop != nil {
 		l.stop()
 		l.stop, l.view = nil, nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -78,29 +78,29 @@ func (r *runner) carryOut(ctx context.Context, p *passage) {
 // result renders the last step. A pass that did not reach its end counts as what it
 // leaves behind: Partial if any object was written, Failed if none was. A dry run on
 // the server predicts: refusals make it Partial, as the run would be.
-func (p passage) result() report.Result {
+func (p passage) result() crdreport.Result {
 	switch {
 	case p.terminating():
-		return report.Terminating
+		return crdreport.Terminating
 	case p.err == nil && p.step.Action == crdmigrator.ActionDone:
 		return p.finished()
 	case p.err == nil || p.wrote:
-		return report.Partial
+		return crdreport.Partial
 	case p.step.Action == crdmigrator.ActionUnknown:
-		return report.Unknown
+		return crdreport.Unknown
 	case p.step.Reason == crdmigrator.ReasonBlocked:
-		return report.Blocked
+		return crdreport.Blocked
 	}
-	return report.Failed
+	return crdreport.Failed
 }
 
 // finished tells work that was done from none that was to do.
-func (p passage) finished() report.Result {
+func (p passage) finished() crdreport.Result {
 	trimmed := p.report.Storage.Complete && !p.dryRun && p.plan.State != crdmigrator.Clean // by this command or by another client
 	if trimmed || p.wrote || p.report.ManagedFields.Counts.Migrated > 0 {
-		return report.Succeeded
+		return crdreport.Succeeded
 	}
-	return report.NoChange
+	return crdreport.NoChange
 }
 
 // terminating reports a CRD that is being deleted, or is gone since the run began.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 )
@@ -48,10 +48,10 @@ func planCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.PlanList(nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, crdreport.PlanList(nil), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.PlanList(nil))
+	cli.ListOnFlagError(a, c, crdreport.PlanList(nil))
 	o.AddTo(c)
 	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, to tell whether managedFields name versions that are not served")
 	c.Flags().BoolVar(&o.preflight, "preflight", true, "try the write on one object of each namespace, as a dry run")
@@ -73,16 +73,16 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items := make([]report.CRDPlan, len(findings))
+	items := make([]crdreport.Plan, len(findings))
 	for i, f := range findings {
 		items[i] = f.item()
 	}
-	err = cli.Write(o.Streams.Out, o.output, report.PlanList(items), func(w io.Writer) error {
+	err = cli.Write(o.Streams.Out, o.output, crdreport.PlanList(items), func(w io.Writer) error {
 		plans := readable(findings)
 		if len(plans) == 0 && len(findings) > 0 {
 			return nil // the errors say it all
 		}
-		return report.WritePlans(w, o.Style(o.Streams.Out, o.output), plans, len(o.Names) > 0)
+		return crdreport.WritePlans(w, o.Style(o.Streams.Out, o.output), plans, len(o.Names) > 0)
 	})
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func look(ctx context.Context, a *cli.App, c permission.Command, sel Selection, 
 }
 
 // readable are the plans of what could be read; people get the rest as errors.
-func readable(findings []finding) []report.CRDPlan {
-	var plans []report.CRDPlan
+func readable(findings []finding) []crdreport.Plan {
+	var plans []crdreport.Plan
 	for _, f := range findings {
 		if f.problem == nil {
 			plans = append(plans, f.item())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
@@ -16,7 +17,7 @@ type display interface {
 	settling(*crdmigrator.NotSettledError)
 	moved(crdmigrator.Report)
 	note(string)
-	end(report.CRDRunReport)
+	end(crdreport.Run)
 }
 
 // pace says what holds a run up.
@@ -30,12 +31,12 @@ func newDisplay(c *cli.Console, dryRun bool, p pace) display {
 }
 
 // endText is the last line about a definition.
-func endText(r report.CRDRunReport, dryRun bool) string {
+func endText(r crdreport.Run, dryRun bool) string {
 	if dryRun {
 		return fmt.Sprintf("%s: dry run, nothing was written: %s accepted, %s refused", r.Name,
 			report.Count(r.Objects.Skipped, "object", "objects"), report.Number(r.Objects.Failed))
 	}
-	return r.Name + ": " + report.Summary(r)
+	return r.Name + ": " + crdreport.Summary(r)
 }
 
 // view is what is known about the definition that is being migrated. The

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/walk"
@@ -59,10 +60,10 @@ func runCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.RunReportList(nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, crdreport.RunList(nil), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.RunReportList(nil))
+	cli.ListOnFlagError(a, c, crdreport.RunList(nil))
 	o.addFlags(c)
 	return c
 }
@@ -145,16 +146,16 @@ func (o *runOptions) run(ctx context.Context) error {
 
 // decisive are the results that decide the exit code. A CRD that is being deleted
 // is a refusal only to a user who named it.
-func (o *runOptions) decisive(items []report.CRDRunReport) []report.CRDRunReport {
+func (o *runOptions) decisive(items []crdreport.Run) []crdreport.Run {
 	if len(o.Names) > 0 {
 		return items
 	}
-	return slices.DeleteFunc(slices.Clone(items), func(item report.CRDRunReport) bool { return item.Result == report.Terminating })
+	return slices.DeleteFunc(slices.Clone(items), func(item crdreport.Run) bool { return item.Result == crdreport.Terminating })
 }
 
 // migrate carries out the plans, one after the other. For the CRDs in past,
 // another write gets past what objects failed for.
-func (o *runOptions) migrate(ctx context.Context, s *session, findings []finding) (items []report.CRDRunReport, past []string) {
+func (o *runOptions) migrate(ctx context.Context, s *session, findings []finding) (items []crdreport.Run, past []string) {
 	r := &runner{session: s, dryRun: o.dryRun.Value, display: newDisplay(o.Console, o.dryRun.Value == cli.DryRunServer, s.limiter)}
 	for _, f := range findings {
 		if f.problem != nil && f.problem.Reason == report.ReasonNotFound {
@@ -167,19 +168,19 @@ func (o *runOptions) migrate(ctx context.Context, s *session, findings []finding
 
 // writeRuns leaves out of the table what is clean, and what only lacks permissions if
 // that is much, unless it was asked for by name or the table is wide.
-func (o *runOptions) writeRuns(items []report.CRDRunReport, findings []finding) error {
-	return cli.Write(o.Streams.Out, o.output, report.RunReportList(items), func(w io.Writer) error {
+func (o *runOptions) writeRuns(items []crdreport.Run, findings []finding) error {
+	return cli.Write(o.Streams.Out, o.output, crdreport.RunList(items), func(w io.Writer) error {
 		style := o.Style(o.Streams.Out, o.output)
 		if o.dryRun.Value == cli.DryRunClient {
-			return report.WritePlans(w, style, readable(findings), len(o.Names) > 0)
+			return crdreport.WritePlans(w, style, readable(findings), len(o.Names) > 0)
 		}
 		shown, folded := foldRuns(items, findings, len(o.Names) > 0 || style.Wide)
-		return report.WriteRuns(w, style, shown, folded)
+		return crdreport.WriteRuns(w, style, shown, folded)
 	})
 }
 
 // foldRuns parts what has a row from what is counted only.
-func foldRuns(items []report.CRDRunReport, findings []finding, all bool) (shown []report.CRDRunReport, folded report.Folded) {
+func foldRuns(items []crdreport.Run, findings []finding, all bool) (shown []crdreport.Run, folded crdreport.Folded) {
 	if all {
 		return items, folded
 	}
@@ -191,9 +192,9 @@ func foldRuns(items []report.CRDRunReport, findings []finding, all bool) (shown 
 	}
 	for _, item := range items {
 		switch {
-		case item.Result == report.NoChange && !pending[item.Name]:
+		case item.Result == crdreport.NoChange && !pending[item.Name]:
 			folded.Clean++
-		case lacking[item.Name] && len(lacking) > report.ManyLacking:
+		case lacking[item.Name] && len(lacking) > crdreport.ManyLacking:
 			folded.Lacking++
 		default:
 			shown = append(shown, item)
@@ -203,7 +204,7 @@ func foldRuns(items []report.CRDRunReport, findings []finding, all bool) (shown 
 }
 
 // endRun chooses the code and says how to go on.
-func (o *runOptions) end(ctx context.Context, items []report.CRDRunReport, findings []finding) error {
+func (o *runOptions) end(ctx context.Context, items []crdreport.Run, findings []finding) error {
 	code := runCode(items, findings)
 	if code == cli.OK || code == cli.Pending {
 		return cli.Exit(code) // it was through before the context ended
@@ -218,18 +219,18 @@ func (o *runOptions) end(ctx context.Context, items []report.CRDRunReport, findi
 	return cli.Exit(cli.Worst(code, end))
 }
 
-func runCode(items []report.CRDRunReport, findings []finding) cli.Code {
+func runCode(items []crdreport.Run, findings []finding) cli.Code {
 	code := cli.OK
 	pending := ready(findings)
 	for _, item := range items {
 		switch item.Result {
-		case report.Failed, report.Unknown:
+		case crdreport.Failed, crdreport.Unknown:
 			code = cli.Worst(code, cli.Error)
-		case report.Partial:
+		case crdreport.Partial:
 			code = cli.Worst(code, cli.Partial)
-		case report.Blocked, report.Terminating:
+		case crdreport.Blocked, crdreport.Terminating:
 			code = cli.Worst(code, cli.Refused)
-		case report.NoChange:
+		case crdreport.NoChange:
 			if pending[item.Name] { // a dry run
 				code = cli.Worst(code, cli.Pending)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/internal/kube"
@@ -25,9 +26,9 @@ type runner struct {
 }
 
 // one runs one definition to an end, whatever that is.
-func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
+func (r *runner) one(ctx context.Context, f finding) crdreport.Run {
 	if f.problem != nil {
-		return report.CRDRunReport{Name: f.name, Result: report.Failed, Failures: whole(f.name, f.problem.Error())}
+		return crdreport.Run{Name: f.name, Result: crdreport.Failed, Failures: whole(f.name, f.problem.Error())}
 	}
 	began := time.Now()
 	p := passage{plan: f.plan, dryRun: r.dryRun != cli.DryRunNone}
@@ -43,22 +44,22 @@ func (r *runner) one(ctx context.Context, f finding) report.CRDRunReport {
 	default:
 		r.carryOut(kube.CountRequests(cli.About(ctx, f.name), f.requests), &p)
 	}
-	item := report.CRDRunReport{
+	item := crdreport.Run{
 		Name:            f.name,
 		StorageVersion:  p.plan.StorageVersion,
 		Result:          p.result(),
-		Objects:         report.ObjectsOf(p.report.Storage.Counts),
+		Objects:         crdreport.ObjectsOf(p.report.Storage.Counts),
 		ManagedFields:   managedFields(p.report.ManagedFields),
 		Requests:        f.requests.Load(),
 		DurationSeconds: time.Since(began).Round(time.Millisecond).Seconds(),
 		Trimmed:         p.report.Trimmed,
-		Unlisted:        report.UnlistedOf(p.unlisted()),
+		Unlisted:        crdreport.UnlistedOf(p.unlisted()),
 		Failures:        r.failures(ctx, p),
 	}
 	if p.shown {
 		r.display.end(item)
 	}
-	if item.Result == report.Partial && p.report.Storage.Counts.Failed > 0 {
+	if item.Result == crdreport.Partial && p.report.Storage.Counts.Failed > 0 {
 		if passes, err := preflight.StatusPatchPasses(ctx, r.Migrator, p.plan, p.report.Storage.Failures); err == nil && passes {
 			r.past = append(r.past, f.name)
 		}
@@ -117,8 +118,8 @@ func whole(crd, reason string) []godwit.Failure {
 	return []godwit.Failure{{Name: crd, Reason: reason}}
 }
 
-func managedFields(t crdmigrator.Tally) report.ManagedFields {
-	return report.ManagedFields{Cleaned: t.Counts.Migrated, Deferred: t.Counts.Deferred, Failed: t.Counts.Failed}
+func managedFields(t crdmigrator.Tally) crdreport.ManagedFields {
+	return crdreport.ManagedFields{Cleaned: t.Counts.Migrated, Deferred: t.Counts.Deferred, Failed: t.Counts.Failed}
 }
 
 // explainRun keeps the words of an error of a run, which know more, unless the

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
@@ -97,20 +97,20 @@ func patiently(ctx context.Context, read func() error) error {
 }
 
 // item is the finding in the form of the contract.
-func (f finding) item() report.CRDPlan {
+func (f finding) item() crdreport.Plan {
 	if f.problem != nil {
-		item := report.CRDPlan{Name: f.name, State: string(crdmigrator.Blocked), ManagedFields: string(crdmigrator.ManagedFieldsUnknown)}
+		item := crdreport.Plan{Name: f.name, State: string(crdmigrator.Blocked), ManagedFields: string(crdmigrator.ManagedFieldsUnknown)}
 		item.Blockers = append(item.Blockers, f.problem.Blocker())
 		return item
 	}
-	return report.CRDPlan{
+	return crdreport.Plan{
 		Name:           f.name,
 		State:          string(f.plan.State),
 		StorageVersion: f.plan.StorageVersion,
 		ServedVersions: f.plan.ServedVersions,
 		StoredVersions: f.plan.StoredVersions,
 		Objects:        f.plan.Objects,
-		Unlisted:       report.UnlistedOf(f.plan.Unlisted),
+		Unlisted:       crdreport.UnlistedOf(f.plan.Unlisted),
 		ManagedFields:  string(f.plan.ManagedFields),
 		Blockers:       f.plan.Blockers,
 		Warnings:       f.plan.Warnings,

@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/etcd"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 )
@@ -51,10 +52,10 @@ func verifyCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.VerifyReportList(nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, crdreport.VerificationList(nil), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.VerifyReportList(nil))
+	cli.ListOnFlagError(a, c, crdreport.VerificationList(nil))
 	o.AddTo(c)
 	flags := c.Flags()
 	flags.StringSliceVar(&o.etcd.Servers, "etcd-servers", nil, "URLs of etcd, comma separated")
@@ -84,8 +85,8 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		found := slices.IndexFunc(findings, func(f finding) bool { return f.name == items[i].Name })
 		items[i].Remedy = o.repair(findings[found], items[i].ByVersion)
 	}
-	err = cli.Write(o.Streams.Out, o.output, report.VerifyReportList(items), func(w io.Writer) error {
-		return report.WriteVerified(w, o.Style(o.Streams.Out, o.output), items)
+	err = cli.Write(o.Streams.Out, o.output, crdreport.VerificationList(items), func(w io.Writer) error {
+		return crdreport.WriteVerifications(w, o.Style(o.Streams.Out, o.output), items)
 	})
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	return cli.Exit(verifyCode(items, findings))
 }
 
-func verifyCode(items []report.CRDVerifyReport, findings []finding) cli.Code {
+func verifyCode(items []crdreport.Verification, findings []finding) cli.Code {
 	code := cli.OK
 	for _, item := range items {
 		if !item.Proven() {
@@ -114,8 +115,8 @@ var errOtherEtcd = errors.New("this is not the etcd of this cluster, or --etcd-p
 
 // scanAll scans what could be read, and notes what could not be scanned. When
 // it is the wrong etcd for everything, that is said once.
-func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, findings []finding) ([]report.CRDVerifyReport, error) {
-	var items []report.CRDVerifyReport
+func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, findings []finding) ([]crdreport.Verification, error) {
+	var items []crdreport.Verification
 	var other error
 	for i := range findings {
 		f := &findings[i]
@@ -141,21 +142,21 @@ func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, 
 }
 
 // scan counts what etcd holds of one definition.
-func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f finding) (report.CRDVerifyReport, error) {
+func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f finding) (crdreport.Verification, error) {
 	crd := f.facts.CRD
 	holds, err := kv.Holds(ctx, f.name, crd.UID)
 	if err != nil {
-		return report.CRDVerifyReport{}, err
+		return crdreport.Verification{}, err
 	}
 	if !holds {
-		return report.CRDVerifyReport{}, fmt.Errorf("etcd at %s has no %s of %s under %s: %w; compare with kube-apiserver's own "+
+		return crdreport.Verification{}, fmt.Errorf("etcd at %s has no %s of %s under %s: %w; compare with kube-apiserver's own "+
 			"flags --etcd-servers and --etcd-prefix", strings.Join(o.Servers, ","), f.name, s.Where(), o.Prefix, errOtherEtcd)
 	}
 	count, err := etcdverify.Scan(ctx, kv, o.Prefix, schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural})
 	if err != nil {
-		return report.CRDVerifyReport{}, err
+		return crdreport.Verification{}, err
 	}
-	return report.CRDVerifyReport{
+	return crdreport.Verification{
 		Name:           f.name,
 		StorageVersion: f.plan.StorageVersion,
 		Objects:        count.Objects,

@@ -48,22 +48,22 @@ func complete(given []string, toComplete string) []string {
 func (o *options) run(args []string) error {
 	items, err := find(args)
 	if err != nil {
-		return cli.ListOnError(o.Streams.Out, o.output, report.ReasonList(nil), err)
+		return cli.ListOnError(o.Streams.Out, o.output, list(nil), err)
 	}
-	return cli.WriteDocument(o.Streams.Out, o.output, report.ReasonList(items), nil, func(w io.Writer) error {
+	return cli.WriteDocument(o.Streams.Out, o.output, list(items), nil, func(w io.Writer) error {
 		if len(args) == 0 {
-			return report.WriteReasonTable(w, items)
+			return writeTable(w, items)
 		}
-		return report.WriteReasons(w, items)
+		return writeParagraphs(w, items)
 	})
 }
 
 // find explains the reasons, all of them by default.
-func find(names []string) ([]report.Reason, error) {
+func find(names []string) ([]reason.Explanation, error) {
 	if len(names) == 0 {
 		names = reason.Names()
 	}
-	var all []report.Reason
+	var all []reason.Explanation
 	for _, name := range names {
 		found := reason.Find(name)
 		if len(found) == 0 {

@@ -54,7 +54,7 @@ func TestExplainJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list report.List[report.Reason]
+	var list report.List[reason.Explanation]
 	if err := json.Unmarshal([]byte(got), &list); err != nil {
 		t.Fatal(err)
 	}

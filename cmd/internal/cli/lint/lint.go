@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator/markers"
 )
 
@@ -74,8 +73,8 @@ func markersCommand(a *cli.App) *cobra.Command {
 
 // sayFindings prints a list for programs also when there was an error.
 func sayFindings(a *cli.App, f cli.Output, findings []markers.Finding, failed error) error {
-	err := cli.WriteDocument(a.Streams.Out, f, report.MarkerFindingList(findings), nil, func(w io.Writer) error {
-		return report.WriteFindings(w, findings)
+	err := cli.WriteDocument(a.Streams.Out, f, findingList(findings), nil, func(w io.Writer) error {
+		return writeFindings(w, findings)
 	})
 	switch {
 	case failed != nil:

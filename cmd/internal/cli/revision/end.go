@@ -8,13 +8,14 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
 
 // ask shows what would be done and returns an error unless the answer is yes.
 func ask(ctx context.Context, a *cli.App, s *session, items []revision.Item) error {
-	list := report.NewRevisionPlanList(items, nil, a.ClusterFlags())
-	if err := report.WriteRevisionPlan(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), list); err != nil {
+	list := revisionreport.NewPlanList(items, nil, a.ClusterFlags())
+	if err := revisionreport.WritePlan(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), list); err != nil {
 		return err
 	}
 	a.Console.Printf("\nUpgrade them on %s? [y/N] ", s.Where())
@@ -27,10 +28,10 @@ func end(ctx context.Context, a *cli.App, f cli.Output, p *pass, began time.Time
 	r.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
 	var names []string
 	if f.Value == "name" {
-		names = r.Names()
+		names = report.NamesOf(r.Items)
 	}
 	err := cli.WriteDocument(a.Streams.Out, f, r, names, func(w io.Writer) error {
-		return report.WriteRevisionRun(w, a.Style(a.Streams.Out, f), r)
+		return revisionreport.WriteRun(w, a.Style(a.Streams.Out, f), r)
 	})
 	if err != nil {
 		return err

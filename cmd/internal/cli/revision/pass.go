@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -27,14 +27,14 @@ type pass struct {
 
 // row is what is known of one revision.
 type row struct {
-	printed report.RevisionRun
+	printed revisionreport.Run
 	action  revision.Action
 	phase   revision.Phase
 	begun   bool // an upgrade has created the new revision, a rollback has marked the old one
 }
 
 func (p *pass) newRow(r revision.Result) *row {
-	one := &row{printed: report.NewRevisionRun(r, p.flags), action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
+	one := &row{printed: revisionreport.NewRun(r, p.flags), action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
 	one.printed.Namespace, one.printed.Message = p.text(one.printed.Namespace), p.text(one.printed.Message)
 	one.printed.Remedy = p.text(one.printed.Remedy)
 	return one
@@ -101,7 +101,7 @@ func (p *pass) run(ctx context.Context) {
 }
 
 func (p *pass) find(namespace, name string) (int, bool) {
-	return slices.BinarySearchFunc(p.rows, report.RevisionRun{Namespace: namespace, Name: name}, func(one *row, by report.RevisionRun) int {
+	return slices.BinarySearchFunc(p.rows, revisionreport.Run{Namespace: namespace, Name: name}, func(one *row, by revisionreport.Run) int {
 		return cmp.Or(cmp.Compare(one.printed.Namespace, by.Namespace), cmp.Compare(one.printed.Name, by.Name))
 	})
 }
@@ -143,12 +143,12 @@ func (p *pass) tally() {
 	}
 }
 
-func (p *pass) report() report.RevisionRunReport {
-	items := make([]*report.RevisionRun, len(p.rows))
+func (p *pass) report() revisionreport.RunReport {
+	items := make([]*revisionreport.Run, len(p.rows))
 	for i, one := range p.rows {
 		items[i] = &one.printed
 	}
-	r := report.NewRevisionRunReport(items)
+	r := revisionreport.NewRunReport(items)
 	r.Counts = p.counts
 	if p.survey != nil {
 		r.DroppableVersions = p.survey.Droppable

@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -45,10 +46,10 @@ func planCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionPlanList(nil, nil, ""), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, ""), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.NewRevisionPlanList(nil, nil, ""))
+	cli.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, ""))
 	c.Flags().SortFlags = false
 	o.selection.addTo(c)
 	o.policyFlags.addTo(c)
@@ -65,9 +66,9 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list := report.NewRevisionPlanList(items, survey, o.ClusterFlags())
-	err = cli.WriteDocument(o.Streams.Out, o.output, list, list.Names(), func(w io.Writer) error {
-		return report.WriteRevisionPlan(w, o.Style(o.Streams.Out, o.output), list)
+	list := revisionreport.NewPlanList(items, survey, o.ClusterFlags())
+	err = cli.WriteDocument(o.Streams.Out, o.output, list, report.NamesOf(list.Items), func(w io.Writer) error {
+		return revisionreport.WritePlan(w, o.Style(o.Streams.Out, o.output), list)
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -53,10 +54,10 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionRunReport(nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.NewRevisionRunReport(nil))
+	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
 	flags := c.Flags()
 	flags.SortFlags = false
 	AddFamilyFlag(c, &o.family)
@@ -140,7 +141,7 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	said()
 	for _, r := range results {
 		action := revision.Action("")
-		if report.Waits(r) {
+		if revisionreport.Waits(r) {
 			action = revision.Deferred
 		}
 		p.counts.Add(action, r.Phase)

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -56,10 +57,10 @@ func runCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionRunReport(nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.NewRevisionRunReport(nil))
+	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
 	o.addFlags(c)
 	return c
 }
@@ -163,8 +164,8 @@ func (o *runOptions) run(ctx context.Context) error {
 func (o *runOptions) sayDryRun(p *pass, items []revision.Item) error {
 	p.tally()
 	r := p.report()
-	err := cli.WriteDocument(o.Streams.Out, o.output, r, r.Names(), func(w io.Writer) error {
-		return report.WriteRevisionPlan(w, o.Style(o.Streams.Out, o.output), report.NewRevisionPlanList(items, nil, o.ClusterFlags()))
+	err := cli.WriteDocument(o.Streams.Out, o.output, r, report.NamesOf(r.Items), func(w io.Writer) error {
+		return revisionreport.WritePlan(w, o.Style(o.Streams.Out, o.output), revisionreport.NewPlanList(items, nil, o.ClusterFlags()))
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -41,10 +42,10 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, report.NewRevisionPlanList(nil, nil, ""), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, ""), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, report.NewRevisionPlanList(nil, nil, ""))
+	cli.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, ""))
 	c.Flags().SortFlags = false
 	o.addTo(c)
 	o.retention.addTo(c, "an old revision")
@@ -61,10 +62,10 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list := report.NewRevisionPlanList(items, survey, o.ClusterFlags())
-	list.Items = slices.DeleteFunc(list.Items, func(p report.RevisionPlan) bool { return !p.UnderWay() })
-	err = cli.WriteDocument(o.Streams.Out, o.output, list, list.Names(), func(w io.Writer) error {
-		return report.WriteRevisionStatus(w, o.Style(o.Streams.Out, o.output), list)
+	list := revisionreport.NewPlanList(items, survey, o.ClusterFlags())
+	list.Items = slices.DeleteFunc(list.Items, func(p revisionreport.Plan) bool { return !p.UnderWay() })
+	err = cli.WriteDocument(o.Streams.Out, o.output, list, report.NamesOf(list.Items), func(w io.Writer) error {
+		return revisionreport.WriteStatus(w, o.Style(o.Streams.Out, o.output), list)
 	})
 	if err != nil {
 		return err

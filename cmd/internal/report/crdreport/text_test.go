@@ -1,4 +1,4 @@
-package report
+package crdreport
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
@@ -22,7 +23,7 @@ func TestText(t *testing.T) {
 		"plans": {
 			reason: "what is in the way comes first; what is clean is only counted; what can't be counted is not added up",
 			write: func(w io.Writer) error {
-				return WritePlans(w, Style{}, []CRDPlan{
+				return WritePlans(w, report.Style{}, []Plan{
 					{Name: "a.example.com", State: "Clean", StorageVersion: "v1", StoredVersions: []string{"v1"}, Objects: new(int64(12345))},
 					{Name: "b.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}, Objects: new(int64(1))},
 					{Name: "c.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}},
@@ -69,13 +70,13 @@ e.example.com
 		},
 		"no plans": {
 			reason: "a cluster without definitions has no table, and says so",
-			write:  func(w io.Writer) error { return WritePlans(w, Style{}, nil, false) },
+			write:  func(w io.Writer) error { return WritePlans(w, report.Style{}, nil, false) },
 			want:   "\n0 customresourcedefinitions: 0 clean, 0 ready, 0 blocked\n",
 		},
 		"runs": {
 			reason: "failures are named, those that are not are counted, and what had nothing to do is one line",
 			write: func(w io.Writer) error {
-				return WriteRuns(w, Style{}, []CRDRunReport{
+				return WriteRuns(w, report.Style{}, []Run{
 					{
 						Name: "widgets.example.com", StorageVersion: "v2", Result: Partial, DurationSeconds: 61.2, Failures: failed,
 						Objects: ObjectsOf(godwit.Counts{Migrated: 1000, Unchanged: 2, Skipped: 3, Deferred: 1, Failed: 4}),
@@ -100,7 +101,7 @@ widgets.example.com
 			reason: "what must not be released comes first, a note looks like one, and what is safe without a word is only in the table",
 			write: func(w io.Writer) error {
 				note := releasecheck.Finding{Verdict: "Safe", Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}
-				return WriteChecks(w, Style{}, []CRDCheck{
+				return WriteChecks(w, report.Style{}, []Check{
 					{Name: "a.example.com", Verdict: "Safe"},
 					{Name: "b.example.com", Verdict: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []releasecheck.Finding{
 						{Verdict: "Unknown", Reason: "Forbidden", Message: "alice may not", Remedy: "kubectl"}, note,
@@ -140,7 +141,7 @@ b.example.com
 		"verdicts": {
 			reason: "what is not proven says why and what to do",
 			write: func(w io.Writer) error {
-				return WriteVerified(w, Style{}, []CRDVerifyReport{
+				return WriteVerifications(w, report.Style{}, []Verification{
 					{Name: "a.example.com", StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 2}},
 					{Name: "b.example.com", StorageVersion: "v2", Objects: 4, ByVersion: map[string]int64{"v2": 1, "v1": 1}, Unreadable: 2, UnreadableWhy: "x: encrypted", Remedy: "kubectl godwit crd run b.example.com"},
 				})
@@ -171,12 +172,12 @@ b.example.com
 }
 
 func TestColourAddsNothingButColour(t *testing.T) {
-	plans := []CRDPlan{{Name: "a.example.com", State: "Ready"}, {Name: "b.example.com", State: "Clean"}}
+	plans := []Plan{{Name: "a.example.com", State: "Ready"}, {Name: "b.example.com", State: "Clean"}}
 	var plain, coloured bytes.Buffer
-	if err := WritePlans(&plain, Style{}, plans, true); err != nil {
+	if err := WritePlans(&plain, report.Style{}, plans, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := WritePlans(&coloured, Style{Color: true}, plans, true); err != nil {
+	if err := WritePlans(&coloured, report.Style{Color: true}, plans, true); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(plain.String(), "\x1b") {
@@ -185,13 +186,5 @@ func TestColourAddsNothingButColour(t *testing.T) {
 	stripped := strings.NewReplacer("\x1b[33m", "", "\x1b[32m", "", "\x1b[0m", "").Replace(coloured.String())
 	if diff := cmp.Diff(plain.String(), stripped); diff != "" || plain.Len() == coloured.Len() {
 		t.Errorf("-plain +coloured without escape codes:\n%s", diff)
-	}
-}
-
-func TestNumber(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1: "-1", -123: "-123", -1234: "-1,234"} {
-		if got := Number(n); got != want {
-			t.Errorf("Number(%d) = %q, want %q", n, got, want)
-		}
 	}
 }

@@ -1,28 +1,29 @@
-package report
+package crdreport
 
 import (
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-var results = map[Result]cell{
-	Succeeded: {"✓ Succeeded", good},
-	NoChange:  {"✓ NoChange", faint},
-	Partial:   {"◐ Partial", attention},
-	Failed:    {"✗ Failed", bad},
-	Blocked:   {"✗ Blocked", bad},
-	Unknown:   {"? Unknown", bad},
+var results = map[Result]report.Cell{
+	Succeeded: {Text: "✓ Succeeded", Tone: report.Good},
+	NoChange:  {Text: "✓ NoChange", Tone: report.Faint},
+	Partial:   {Text: "◐ Partial", Tone: report.Attention},
+	Failed:    {Text: "✗ Failed", Tone: report.Bad},
+	Blocked:   {Text: "✗ Blocked", Tone: report.Bad},
+	Unknown:   {Text: "? Unknown", Tone: report.Bad},
 
-	Terminating: {"- Terminating", faint},
+	Terminating: {Text: "- Terminating", Tone: report.Faint},
 }
 
 // WriteRuns writes a table of what became of each definition, and names what
 // failed.
-func WriteRuns(w io.Writer, s Style, runs []CRDRunReport, folded Folded) error {
-	if err := runTable(s, runs).write(w, s); err != nil {
+func WriteRuns(w io.Writer, s report.Style, runs []Run, folded Folded) error {
+	if err := runTable(s, runs).Write(w, s); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -35,17 +36,17 @@ func WriteRuns(w io.Writer, s Style, runs []CRDRunReport, folded Folded) error {
 			if i == 0 {
 				fmt.Fprintf(&text, "\n%s\n", r.Name)
 			}
-			fmt.Fprintf(&text, "  %s %s\n", s.paint(bad, "✗ "+failedName(f.Namespace, f.Name)+":"), f.Reason)
+			fmt.Fprintf(&text, "  %s %s\n", s.Paint(report.Bad, "✗ "+failedName(f.Namespace, f.Name)+":"), f.Reason)
 		}
 		if more := r.Objects.Failed + r.Objects.Deferred - named; named > 0 && more > 0 {
-			fmt.Fprintf(&text, "  … and %s\n", Count(more, "more object", "more objects"))
+			fmt.Fprintf(&text, "  … and %s\n", report.Count(more, "more object", "more objects"))
 		}
 	}
 	if folded.Clean > 0 {
-		fmt.Fprintf(&text, "%s: nothing to do\n", Count(folded.Clean, "clean customresourcedefinition", "clean customresourcedefinitions"))
+		fmt.Fprintf(&text, "%s: nothing to do\n", report.Count(folded.Clean, "clean customresourcedefinition", "clean customresourcedefinitions"))
 	}
 	if folded.Lacking > 0 {
-		fmt.Fprintf(&text, "%s: not begun, because permissions are missing\n", CRDs(folded.Lacking))
+		fmt.Fprintf(&text, "%s: not begun, because permissions are missing\n", report.CRDs(folded.Lacking))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -70,40 +71,40 @@ var outcomes = []outcome{
 	{"FAILED", false, func(o Objects) int64 { return o.Failed }},
 }
 
-func (o outcome) shown(s Style, runs []CRDRunReport) bool {
-	return !o.seldom || s.Wide || slices.ContainsFunc(runs, func(r CRDRunReport) bool { return o.of(r.Objects) > 0 })
+func (o outcome) shown(s report.Style, runs []Run) bool {
+	return !o.seldom || s.Wide || slices.ContainsFunc(runs, func(r Run) bool { return o.of(r.Objects) > 0 })
 }
 
-func runTable(s Style, runs []CRDRunReport) *table {
+func runTable(s report.Style, runs []Run) *report.Table {
 	shown := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return !o.shown(s, runs) })
-	t := &table{header: []string{"NAME", "RESULT", "STORAGE", "OBJECTS"}}
+	t := &report.Table{Header: []string{"NAME", "RESULT", "STORAGE", "OBJECTS"}}
 	for _, o := range shown {
-		t.header = append(t.header, o.name)
+		t.Header = append(t.Header, o.name)
 	}
-	t.header = append(t.header, "TRIMMED", "TIME")
+	t.Header = append(t.Header, "TRIMMED", "TIME")
 	if s.Wide {
-		t.header = append(t.header, "REQUESTS")
+		t.Header = append(t.Header, "REQUESTS")
 	}
 	for _, r := range runs {
-		row := []cell{{text: r.Name}, results[r.Result], {text: orDash(r.StorageVersion)}, number(r.Objects.Total)}
+		row := []report.Cell{{Text: r.Name}, results[r.Result], {Text: report.OrDash(r.StorageVersion)}, report.NumberCell(r.Objects.Total)}
 		for _, o := range shown {
-			c := number(o.of(r.Objects))
+			c := report.NumberCell(o.of(r.Objects))
 			if o.name == "FAILED" && o.of(r.Objects) > 0 {
-				c.tone = bad
+				c.Tone = report.Bad
 			}
 			row = append(row, c)
 		}
-		row = append(row, cell{text: yesNo(r.Trimmed)}, cell{text: Duration(r.DurationSeconds)})
+		row = append(row, report.Cell{Text: report.YesNo(r.Trimmed)}, report.Cell{Text: report.Duration(r.DurationSeconds)})
 		if s.Wide {
-			row = append(row, number(r.Requests))
+			row = append(row, report.NumberCell(r.Requests))
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
 	return t
 }
 
 // Summary is one line about one definition.
-func Summary(r CRDRunReport) string {
+func Summary(r Run) string {
 	parts := []string{string(r.Result)}
 	for _, c := range []struct {
 		n    int64
@@ -113,7 +114,7 @@ func Summary(r CRDRunReport) string {
 		{r.Objects.Gone, "gone"}, {r.Objects.Deferred, "deferred"}, {r.Objects.Failed, "failed"},
 	} {
 		if c.n > 0 {
-			parts = append(parts, Number(c.n)+" "+c.what)
+			parts = append(parts, report.Number(c.n)+" "+c.what)
 		}
 	}
 	for _, c := range []struct {
@@ -124,22 +125,13 @@ func Summary(r CRDRunReport) string {
 		{r.ManagedFields.Failed, "managedFields failed"},
 	} {
 		if c.n > 0 {
-			parts = append(parts, Number(c.n)+" "+c.what)
+			parts = append(parts, report.Number(c.n)+" "+c.what)
 		}
 	}
 	if r.Trimmed {
 		parts = append(parts, "storedVersions trimmed to "+r.StorageVersion)
 	}
-	return strings.Join(append(parts, Duration(r.DurationSeconds)), ", ")
-}
-
-// Duration is precise to the tenth of a second where that matters.
-func Duration(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	if d < time.Minute {
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	return d.Round(time.Second).String()
+	return strings.Join(append(parts, report.Duration(r.DurationSeconds)), ", ")
 }
 
 func failedName(namespace, name string) string {
@@ -147,13 +139,4 @@ func failedName(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
-}
-
-func number(n int64) cell { return cell{text: Number(n)} }
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }

@@ -1,4 +1,4 @@
-package report
+package revisionreport
 
 import (
 	"fmt"
@@ -6,26 +6,27 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // revisionOrder is that of the table: what a user has to look at comes first.
-var revisionOrder = []RevisionState{
+var revisionOrder = []State{
 	StateBlocked, StateDeferred, StateHeld, StateUpgrade, StateRelabel, StateRetained, StateRolledBack, StateUnreferenced, StateUpToDate,
 }
 
-// WriteRevisionPlan writes the census, what is to be done and why, and a sum. What is
+// WritePlan writes the census, what is to be done and why, and a sum. What is
 // up to date is only counted, unless everything is asked for.
-func WriteRevisionPlan(w io.Writer, s Style, l RevisionPlanList) error {
-	census := table{header: []string{"VERSION", "FORM", "COUNT"}}
+func WritePlan(w io.Writer, s report.Style, l PlanList) error {
+	census := report.Table{Header: []string{"VERSION", "FORM", "COUNT"}}
 	for _, c := range l.VersionCounts {
-		census.add(cell{text: c.Version}, cell{text: c.Form}, number(c.Count))
+		census.Add(report.Cell{Text: c.Version}, report.Cell{Text: c.Form}, report.NumberCell(c.Count))
 	}
-	if err := census.write(w, s); err != nil {
+	if err := census.Write(w, s); err != nil {
 		return err
 	}
-	shown := slices.DeleteFunc(slices.Clone(l.Items), func(p RevisionPlan) bool { return p.Action == revision.UpToDate && !s.Wide })
+	shown := slices.DeleteFunc(slices.Clone(l.Items), func(p Plan) bool { return p.Action == revision.UpToDate && !s.Wide })
 	if len(shown) > 0 && len(l.VersionCounts) > 0 {
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
@@ -46,25 +47,25 @@ func WriteRevisionPlan(w io.Writer, s Style, l RevisionPlanList) error {
 }
 
 // writeRevisionItems writes a table, and the reasons below it.
-func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
-	slices.SortStableFunc(items, func(a, b RevisionPlan) int {
+func writeRevisionItems(w io.Writer, s report.Style, items []Plan) error {
+	slices.SortStableFunc(items, func(a, b Plan) int {
 		return slices.Index(revisionOrder, a.State) - slices.Index(revisionOrder, b.State)
 	})
-	t := table{header: []string{"STATE", "NAMESPACE", "OWNER", "VERSION", "TARGET", "REASON", "REVISION"}}
+	t := report.Table{Header: []string{"STATE", "NAMESPACE", "OWNER", "VERSION", "TARGET", "REASON", "REVISION"}}
 	if s.Wide {
-		t.header = append(t.header, "FORM", "REFERRERS")
+		t.Header = append(t.Header, "FORM", "REFERRERS")
 	}
 	for _, p := range items {
-		row := []cell{
-			revisionStates[p.State], {text: p.Namespace}, {text: ownerText(p.Owner)}, {text: orDash(p.Version)}, {text: orDash(p.Target)},
-			{text: orDash(p.Reason)}, {text: p.Name},
+		row := []report.Cell{
+			revisionStates[p.State], {Text: p.Namespace}, {Text: ownerText(p.Owner)}, {Text: report.OrDash(p.Version)}, {Text: report.OrDash(p.Target)},
+			{Text: report.OrDash(p.Reason)}, {Text: p.Name},
 		}
 		if s.Wide {
-			row = append(row, cell{text: orDash(p.Form)}, cell{text: words(placesText(p.References))})
+			row = append(row, report.Cell{Text: report.OrDash(p.Form)}, report.Cell{Text: report.Words(placesText(p.References))})
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
-	if err := t.write(w, s); err != nil {
+	if err := t.Write(w, s); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -72,11 +73,11 @@ func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
 		if p.Reason == "" || p.Reason == revision.ReasonRetained && p.RetainedUntil != nil {
 			continue
 		}
-		mark, tone := "!", attention
+		mark, tone := "!", report.Attention
 		if p.Action == revision.Blocked {
-			mark, tone = "✗", bad
+			mark, tone = "✗", report.Bad
 		}
-		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.paint(tone, mark+" "+p.Reason+":"), p.Message)
+		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.Paint(tone, mark+" "+p.Reason+":"), p.Message)
 		if what := p.Remedy; what != "" {
 			fmt.Fprintf(&text, "    → %s\n", what)
 		}
@@ -86,30 +87,30 @@ func writeRevisionItems(w io.Writer, s Style, items []RevisionPlan) error {
 }
 
 // writeVersions says which can be dropped, and what holds the others.
-func writeVersions(text *strings.Builder, s Style, l RevisionPlanList) {
+func writeVersions(text *strings.Builder, s report.Style, l PlanList) {
 	if len(l.DroppableVersions)+len(l.VersionsInUse) > 0 {
 		text.WriteString("\n")
 	}
 	for _, v := range l.DroppableVersions {
-		fmt.Fprintf(text, "%s nothing is left at it, it can be dropped\n", s.paint(good, "✓ "+v+":"))
+		fmt.Fprintf(text, "%s nothing is left at it, it can be dropped\n", s.Paint(report.Good, "✓ "+v+":"))
 	}
 	for _, v := range l.VersionsInUse {
-		fmt.Fprintf(text, "%s %s\n", s.paint(attention, "● "+v.Version+":"), Count(v.Count, "holds it", "hold it"))
+		fmt.Fprintf(text, "%s %s\n", s.Paint(report.Attention, "● "+v.Version+":"), report.Count(v.Count, "holds it", "hold it"))
 		for _, by := range v.UsedBy {
 			fmt.Fprintf(text, "    %s\n", by)
 		}
 		if more := v.Count - int64(len(v.UsedBy)); more > 0 {
-			fmt.Fprintf(text, "    … and %s more\n", Number(more))
+			fmt.Fprintf(text, "    … and %s more\n", report.Number(more))
 		}
 	}
 }
 
-func revisionSum(items []RevisionPlan) string {
-	counts := map[RevisionState]int64{}
+func revisionSum(items []Plan) string {
+	counts := map[State]int64{}
 	for _, p := range items {
 		counts[p.State]++
 	}
-	parts := []string{Number(counts[StateUpToDate]) + " up to date"}
+	parts := []string{report.Number(counts[StateUpToDate]) + " up to date"}
 	for _, part := range []struct {
 		n    int64
 		what string
@@ -118,10 +119,10 @@ func revisionSum(items []RevisionPlan) string {
 		{counts[StateRetained], "retained"}, {counts[StateRolledBack], "rolled back"}, {counts[StateDeferred], "deferred"}, {counts[StateBlocked], "blocked"}, {counts[StateUnreferenced], "unreferenced"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, Number(part.n)+" "+part.what)
+			parts = append(parts, report.Number(part.n)+" "+part.what)
 		}
 	}
-	return Count(int64(len(items)), "revision", "revisions") + ": " + strings.Join(parts, ", ")
+	return report.Count(int64(len(items)), "revision", "revisions") + ": " + strings.Join(parts, ", ")
 }
 
 func ownerText(o reference.Owner) string {

@@ -1,55 +1,58 @@
-package report
+package revisionreport
 
-import "github.com/godwit-dev/godwit/revision"
+import (
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/revision"
+)
 
-// RevisionState is how far the upgrade of one revision is. `revision plan`, `run`,
+// State is how far the upgrade of one revision is. `revision plan`, `run`,
 // `rollback` and `status` use the same word for the same state.
-type RevisionState string
+type State string
 
 const (
 	// StateUpgrade means that nothing is written yet.
-	StateUpgrade RevisionState = "Upgrade"
+	StateUpgrade State = "Upgrade"
 	// StateRelabel means that the data is at the target, and labels are to be written.
-	StateRelabel RevisionState = "Relabel"
+	StateRelabel State = "Relabel"
 	// StateHeld means that there is a new revision, and a reference to the old one.
-	StateHeld RevisionState = "Held"
+	StateHeld State = "Held"
 	// StateRetained means that no reference to the old revision is left.
-	StateRetained RevisionState = "Retained"
+	StateRetained State = "Retained"
 	// StateDeferred means that a referrer has to stop or to finish something first.
-	StateDeferred RevisionState = "Deferred"
+	StateDeferred State = "Deferred"
 	// StateBlocked means that a user has to decide or to repair something first.
-	StateBlocked RevisionState = "Blocked"
+	StateBlocked State = "Blocked"
 	// StateFailed means that an upgrade that was begun needs a user.
-	StateFailed RevisionState = "Failed"
+	StateFailed State = "Failed"
 	// StateSucceeded means that the old revision is gone, or has its labels.
-	StateSucceeded RevisionState = "Succeeded"
+	StateSucceeded State = "Succeeded"
 	// StateRolledBack means that all references lead to the old revision again.
-	StateRolledBack RevisionState = "RolledBack"
+	StateRolledBack State = "RolledBack"
 	// StateSkipped means that there was nothing to upgrade.
-	StateSkipped RevisionState = "Skipped"
+	StateSkipped State = "Skipped"
 	// StateUpToDate means that data and labels are at the target.
-	StateUpToDate RevisionState = "UpToDate"
+	StateUpToDate State = "UpToDate"
 	// StateUnreferenced means that no reference to the revision was found.
-	StateUnreferenced RevisionState = "Unreferenced"
+	StateUnreferenced State = "Unreferenced"
 )
 
-var revisionStates = map[RevisionState]cell{
-	StateUpgrade:      {"● Upgrade", attention},
-	StateRelabel:      {"● Relabel", attention},
-	StateHeld:         {"◐ Held", attention},
-	StateRetained:     {"✓ Retained", good},
-	StateDeferred:     {"◐ Deferred", attention},
-	StateBlocked:      {"✗ Blocked", bad},
-	StateFailed:       {"✗ Failed", bad},
-	StateSucceeded:    {"✓ Succeeded", good},
-	StateRolledBack:   {"✓ RolledBack", good},
-	StateSkipped:      {"· Skipped", faint},
-	StateUpToDate:     {"✓ UpToDate", good},
-	StateUnreferenced: {"· Unreferenced", faint},
+var revisionStates = map[State]report.Cell{
+	StateUpgrade:      {Text: "● Upgrade", Tone: report.Attention},
+	StateRelabel:      {Text: "● Relabel", Tone: report.Attention},
+	StateHeld:         {Text: "◐ Held", Tone: report.Attention},
+	StateRetained:     {Text: "✓ Retained", Tone: report.Good},
+	StateDeferred:     {Text: "◐ Deferred", Tone: report.Attention},
+	StateBlocked:      {Text: "✗ Blocked", Tone: report.Bad},
+	StateFailed:       {Text: "✗ Failed", Tone: report.Bad},
+	StateSucceeded:    {Text: "✓ Succeeded", Tone: report.Good},
+	StateRolledBack:   {Text: "✓ RolledBack", Tone: report.Good},
+	StateSkipped:      {Text: "· Skipped", Tone: report.Faint},
+	StateUpToDate:     {Text: "✓ UpToDate", Tone: report.Good},
+	StateUnreferenced: {Text: "· Unreferenced", Tone: report.Faint},
 }
 
 // problem tells the states that a user has to know of revision by revision.
-func (s RevisionState) problem() bool {
+func (s State) problem() bool {
 	switch s {
 	case StateRetained, StateSucceeded, StateRolledBack, StateSkipped, StateUpToDate, StateUnreferenced:
 		return false
@@ -58,7 +61,7 @@ func (s RevisionState) problem() bool {
 }
 
 // UnderWay tells revisions that are neither at the target nor left alone.
-func (p RevisionPlan) UnderWay() bool {
+func (p Plan) UnderWay() bool {
 	return p.State.problem() || p.State == StateRetained || p.State == StateRolledBack
 }
 
@@ -68,10 +71,10 @@ func Waits(r revision.Result) bool {
 }
 
 // stateOf a revision that a plan found, which has no phase, or that a run has tried.
-func stateOf(r revision.Result) RevisionState {
+func stateOf(r revision.Result) State {
 	switch r.Phase {
 	case revision.Succeeded, revision.RolledBack, revision.Skipped, revision.Held, revision.Retained:
-		return RevisionState(r.Phase)
+		return State(r.Phase)
 	case revision.Repointed:
 		return StateRetained
 	case revision.Failed:
@@ -91,5 +94,5 @@ func stateOf(r revision.Result) RevisionState {
 	case r.Action == revision.Upgrade && r.Replacement != "", r.Action == revision.Deferred && r.Replacement != "", r.Action == "":
 		return StateHeld
 	}
-	return RevisionState(r.Action)
+	return State(r.Action)
 }

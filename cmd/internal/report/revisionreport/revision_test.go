@@ -1,4 +1,4 @@
-package report
+package revisionreport
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -42,7 +43,7 @@ func TestRevisionText(t *testing.T) {
 	}{
 		"a plan": {
 			reason: "what somebody has to look at comes first, what is up to date is only counted, and nobody is told that he has to do something about what is retained",
-			write:  func(w io.Writer) error { return WriteRevisionPlan(w, Style{}, NewRevisionPlanList(items, survey, "")) },
+			write:  func(w io.Writer) error { return WritePlan(w, report.Style{}, NewPlanList(items, survey, "")) },
 			want: `
 VERSION   FORM     COUNT
 v1        Object   4
@@ -74,12 +75,12 @@ shop/g
 		},
 		"nothing": {
 			reason: "a namespace without revisions has no tables, and says so",
-			write:  func(w io.Writer) error { return WriteRevisionPlan(w, Style{}, NewRevisionPlanList(nil, nil, "")) },
+			write:  func(w io.Writer) error { return WritePlan(w, report.Style{}, NewPlanList(nil, nil, "")) },
 			want:   "\n0 revisions: 0 up to date\n",
 		},
 		"a run": {
 			reason: "each problem has a row, what went well is counted",
-			write:  func(w io.Writer) error { return WriteRevisionRun(w, Style{}, ran) },
+			write:  func(w io.Writer) error { return WriteRun(w, report.Style{}, ran) },
 			want: `
 RESULT      NAMESPACE   OWNER                REASON       REVISION   NEW REVISION
 ✗ Blocked   shop        VirtualMachine/web   SourceGone   d          -
@@ -100,7 +101,7 @@ shop/b
 			write: func(w io.Writer) error {
 				wide := ran
 				wide.Items = wide.Items[:1]
-				return WriteRevisionRun(w, Style{Wide: true}, wide)
+				return WriteRun(w, report.Style{Wide: true}, wide)
 			},
 			want: `
 RESULT       NAMESPACE   OWNER                REASON     REVISION   NEW REVISION   UNTIL
@@ -111,7 +112,7 @@ RESULT       NAMESPACE   OWNER                REASON     REVISION   NEW REVISION
 		},
 		"no status": {
 			reason: "silence would leave open whether anything was asked",
-			write:  func(w io.Writer) error { return WriteRevisionStatus(w, Style{}, NewRevisionPlanList(nil, nil, "")) },
+			write:  func(w io.Writer) error { return WriteStatus(w, report.Style{}, NewPlanList(nil, nil, "")) },
 			want:   "\nno upgrade is under way or to be begun\n",
 		},
 	}
@@ -137,7 +138,7 @@ func TestRevisionState(t *testing.T) {
 	blocked := revision.Item{Action: revision.Blocked, Reason: revision.ReasonLossy}
 	cases := map[string]struct {
 		result revision.Result
-		want   RevisionState
+		want   State
 	}{
 		"up to date":                          {revision.Result{Item: revision.Item{Action: revision.UpToDate}}, StateUpToDate},
 		"no reference":                        {revision.Result{Item: revision.Item{Action: revision.Unreferenced}}, StateUnreferenced},
@@ -171,13 +172,13 @@ func TestRevisionState(t *testing.T) {
 	}
 }
 
-func reportOf(results []revision.Result) RevisionRunReport {
-	var items []*RevisionRun
+func reportOf(results []revision.Result) RunReport {
+	var items []*Run
 	for _, one := range results {
-		item := NewRevisionRun(one, "")
+		item := NewRun(one, "")
 		items = append(items, &item)
 	}
-	return NewRevisionRunReport(items)
+	return NewRunReport(items)
 }
 
 // TestReportIsEncodedItemByItem: the text is that of the whole document.
@@ -190,8 +191,9 @@ func TestReportIsEncodedItemByItem(t *testing.T) {
 	} {
 		r := reportOf(results)
 		r.DroppableVersions, r.DurationSeconds = []string{"v1"}, 1.5
+		type whole RunReport // without EncodeJSON
 		var got, want bytes.Buffer
-		if err := errors.Join(Encode(&got, r), encode(&want, "", r)); err != nil || got.String() != want.String() {
+		if err := errors.Join(report.Encode(&got, r), report.Encode(&want, whole(r))); err != nil || got.String() != want.String() {
 			t.Errorf("%s: %v, got\n%s\nwant\n%s", name, err, got.String(), want.String())
 		}
 	}

@@ -1,4 +1,4 @@
-package report
+package revisionreport
 
 import (
 	"fmt"
@@ -6,20 +6,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// WriteRevisionStatus writes how far each upgrade is, and what holds it. The list has
+// WriteStatus writes how far each upgrade is, and what holds it. The list has
 // nothing else.
-func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
-	t := table{header: []string{"STATE", "NAMESPACE", "OWNER", "UNTIL", "REVISION", "TAKEN OVER BY"}}
-	counts := map[RevisionState]int64{}
+func WriteStatus(w io.Writer, s report.Style, l PlanList) error {
+	t := report.Table{Header: []string{"STATE", "NAMESPACE", "OWNER", "UNTIL", "REVISION", "TAKEN OVER BY"}}
+	counts := map[State]int64{}
 	for _, p := range l.Items {
 		counts[p.State]++
-		t.add(revisionStates[p.State], cell{text: p.Namespace}, cell{text: ownerText(p.Owner)}, cell{text: untilText(p.RetainedUntil)},
-			cell{text: p.Name}, cell{text: orDash(p.Replacement)})
+		t.Add(revisionStates[p.State], report.Cell{Text: p.Namespace}, report.Cell{Text: ownerText(p.Owner)}, report.Cell{Text: untilText(p.RetainedUntil)},
+			report.Cell{Text: p.Name}, report.Cell{Text: report.OrDash(p.Replacement)})
 	}
-	if err := t.write(w, s); err != nil {
+	if err := t.Write(w, s); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -28,19 +29,19 @@ func WriteRevisionStatus(w io.Writer, s Style, l RevisionPlanList) error {
 		case StateHeld:
 			fmt.Fprintf(&text, "\n%s/%s\n", p.Namespace, p.Name)
 			for _, r := range p.References {
-				fmt.Fprintf(&text, "  %s %s %s refers to it at %s%s\n", s.paint(attention, "! held:"), r.Kind, r.Name, r.Path, whyFixed(r.State))
+				fmt.Fprintf(&text, "  %s %s %s refers to it at %s%s\n", s.Paint(report.Attention, "! held:"), r.Kind, r.Name, r.Path, whyFixed(r.State))
 			}
 			if p.Message != "" {
-				fmt.Fprintf(&text, "  %s %s\n", s.paint(attention, "! "+p.Reason+":"), p.Message)
+				fmt.Fprintf(&text, "  %s %s\n", s.Paint(report.Attention, "! "+p.Reason+":"), p.Message)
 			}
 		case StateDeferred, StateBlocked:
-			fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.paint(attention, "! "+p.Reason+":"), p.Message)
+			fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.Paint(report.Attention, "! "+p.Reason+":"), p.Message)
 		}
 	}
 	if len(l.Items) == 0 {
 		text.WriteString("no upgrade is under way or to be begun\n")
 	} else {
-		fmt.Fprintf(&text, "\n%s: %d to upgrade, %d held, %d retained, %d rolled back, %d deferred, %d blocked\n", Count(int64(len(l.Items)), "revision", "revisions"),
+		fmt.Fprintf(&text, "\n%s: %d to upgrade, %d held, %d retained, %d rolled back, %d deferred, %d blocked\n", report.Count(int64(len(l.Items)), "revision", "revisions"),
 			counts[StateUpgrade]+counts[StateRelabel], counts[StateHeld], counts[StateRetained], counts[StateRolledBack], counts[StateDeferred], counts[StateBlocked])
 	}
 	_, err := io.WriteString(w, text.String())

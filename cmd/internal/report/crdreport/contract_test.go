@@ -1,4 +1,4 @@
-package report
+package crdreport
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator/markers"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
@@ -25,25 +25,25 @@ func TestArraysAreNeverNull(t *testing.T) {
 		},
 		"an empty plan": {
 			reason: "objects may be null, since 0 would be a claim, and so may what was not met or not tried",
-			list:   PlanList([]CRDPlan{{}}),
+			list:   PlanList([]Plan{{}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"","storageVersion":"",` +
 				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":null,"managedFields":"","blockers":[],"warnings":[],"preflight":null}]}`,
 		},
 		"a plan without a list": {
 			reason: "a program reads the reason, and whether it is worth another try",
-			list:   PlanList([]CRDPlan{{State: "Unknown", Unlisted: &Unlisted{Reason: "Throttled", Message: "m", Remedy: "r", Transient: true}}}),
+			list:   PlanList([]Plan{{State: "Unknown", Unlisted: &Unlisted{Reason: "Throttled", Message: "m", Remedy: "r", Transient: true}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"Unknown","storageVersion":"",` +
 				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":{"reason":"Throttled","message":"m","remedy":"r","transient":true},` +
 				`"managedFields":"","blockers":[],"warnings":[],"preflight":null}]}`,
 		},
 		"no runs": {
 			reason: "a command that failed early prints a list, too",
-			list:   RunReportList(nil),
+			list:   RunList(nil),
 			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[]}`,
 		},
 		"an empty run": {
 			reason: "every field is there, in the order of the contract",
-			list:   RunReportList([]CRDRunReport{{Objects: ObjectsOf(godwit.Counts{Migrated: 2, Failed: 1})}}),
+			list:   RunList([]Run{{Objects: ObjectsOf(godwit.Counts{Migrated: 2, Failed: 1})}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[{"name":"","storageVersion":"","result":"",` +
 				`"objects":{"total":3,"migrated":2,"unchanged":0,"skipped":0,"gone":0,"deferred":0,"failed":1},` +
 				`"managedFields":{"cleaned":0,"deferred":0,"failed":0},"requests":0,"durationSeconds":0,"trimmed":false,"unlisted":null,"failures":[]}]}`,
@@ -55,43 +55,32 @@ func TestArraysAreNeverNull(t *testing.T) {
 		},
 		"an empty check": {
 			reason: "no reason is an empty list",
-			list:   CheckList([]CRDCheck{{}}),
+			list:   CheckList([]Check{{}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","verdict":"",` +
 				`"removedVersions":[],"reasons":[]}]}`,
 		},
 		"a check with a reason": {
 			reason: "each reason has a verdict of its own",
-			list:   CheckList([]CRDCheck{{Verdict: "Safe", Reasons: []releasecheck.Finding{{Verdict: "Safe", Reason: "NotDryRun"}}}}),
+			list:   CheckList([]Check{{Verdict: "Safe", Reasons: []releasecheck.Finding{{Verdict: "Safe", Reason: "NotDryRun"}}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","verdict":"Safe",` +
 				`"removedVersions":[],"reasons":[{"verdict":"Safe","reason":"NotDryRun","message":"","remedy":""}]}]}`,
 		},
 		"no verdicts": {
 			reason: "a command that failed early prints a list, too",
-			list:   VerifyReportList(nil),
+			list:   VerificationList(nil),
 			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[]}`,
 		},
 		"an empty verdict": {
 			reason: "the map is an object; why something is unreadable is for people",
-			list:   VerifyReportList([]CRDVerifyReport{{UnreadableWhy: "secret"}}),
+			list:   VerificationList([]Verification{{UnreadableWhy: "secret"}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[{"name":"","storageVersion":"",` +
 				`"objects":0,"byVersion":{},"unreadable":0}]}`,
-		},
-		"no findings": {
-			reason: "nothing to correct is a list, too",
-			list:   MarkerFindingList(nil),
-			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"MarkerFindingList","items":[]}`,
-		},
-		"an empty finding": {
-			reason: "every field is there, in the order of the contract",
-			list:   MarkerFindingList([]markers.Finding{{}}),
-			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"MarkerFindingList","items":[{"file":"","line":0,"type":"",` +
-				`"reason":"","message":""}]}`,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Encode(&out, tc.list); err != nil {
+			if err := report.Encode(&out, tc.list); err != nil {
 				t.Fatal(err)
 			}
 			got := strings.NewReplacer("\n", "", "    ", "", `": `, `":`).Replace(out.String())
@@ -104,8 +93,8 @@ func TestArraysAreNeverNull(t *testing.T) {
 
 func TestCommandsAreEncodedAsTheyAreTyped(t *testing.T) {
 	var out bytes.Buffer
-	plans := PlanList([]CRDPlan{{Blockers: []godwit.Blocker{{Remedy: "kubectl a && kubectl b <file>"}}}})
-	if err := Encode(&out, plans); err != nil {
+	plans := PlanList([]Plan{{Blockers: []godwit.Blocker{{Remedy: "kubectl a && kubectl b <file>"}}}})
+	if err := report.Encode(&out, plans); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "kubectl a && kubectl b <file>") {
@@ -115,13 +104,13 @@ func TestCommandsAreEncodedAsTheyAreTyped(t *testing.T) {
 
 func TestNothingIsProvenByWhatCouldNotBeRead(t *testing.T) {
 	cases := map[string]struct {
-		report CRDVerifyReport
+		report Verification
 		want   bool
 	}{
-		"no object":      {CRDVerifyReport{StorageVersion: "v2"}, true},
-		"all at v2":      {CRDVerifyReport{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 2}}, true},
-		"one at v1":      {CRDVerifyReport{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 1, "v1": 1}}, false},
-		"one unreadable": {CRDVerifyReport{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 1}, Unreadable: 1}, false},
+		"no object":      {Verification{StorageVersion: "v2"}, true},
+		"all at v2":      {Verification{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 2}}, true},
+		"one at v1":      {Verification{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 1, "v1": 1}}, false},
+		"one unreadable": {Verification{StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 1}, Unreadable: 1}, false},
 	}
 	for name, tc := range cases {
 		if got := tc.report.Proven(); got != tc.want {

@@ -1,4 +1,4 @@
-package report
+package crdreport
 
 import (
 	"fmt"
@@ -7,37 +7,38 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-var planStates = map[string]cell{
-	"Clean":   {"✓ Clean", good},
-	"Ready":   {"● Ready", attention},
-	"Blocked": {"✗ Blocked", bad},
-	"Unknown": {"? Unknown", bad},
+var planStates = map[string]report.Cell{
+	"Clean":   {Text: "✓ Clean", Tone: report.Good},
+	"Ready":   {Text: "● Ready", Tone: report.Attention},
+	"Blocked": {Text: "✗ Blocked", Tone: report.Bad},
+	"Unknown": {Text: "? Unknown", Tone: report.Bad},
 }
 
 // WritePlans writes a table of plans, what blocks them or should be known and what
 // fixes it, and a sum. What there is to do comes first. Plans without anything to say
 // are only counted, unless all are asked for or the table is wide.
-func WritePlans(w io.Writer, s Style, plans []CRDPlan, all bool) error {
+func WritePlans(w io.Writer, s report.Style, plans []Plan, all bool) error {
 	sum := planSum(plans)
 	plans, folded := foldPlans(plans, all || s.Wide)
-	slices.SortStableFunc(plans, func(a, b CRDPlan) int { return planOrder(a) - planOrder(b) })
-	t := table{header: []string{"NAME", "STATE", "STORAGE", "STORED", "OBJECTS"}}
+	slices.SortStableFunc(plans, func(a, b Plan) int { return planOrder(a) - planOrder(b) })
+	t := report.Table{Header: []string{"NAME", "STATE", "STORAGE", "STORED", "OBJECTS"}}
 	if s.Wide {
-		t.header = append(t.header, "SERVED", "MANAGED FIELDS")
+		t.Header = append(t.Header, "SERVED", "MANAGED FIELDS")
 	}
 	for _, p := range plans {
-		row := []cell{
-			{text: p.Name}, planStates[p.State], {text: orDash(p.StorageVersion)}, {text: words(p.StoredVersions)}, {text: objects(p.Objects)},
+		row := []report.Cell{
+			{Text: p.Name}, planStates[p.State], {Text: report.OrDash(p.StorageVersion)}, {Text: report.Words(p.StoredVersions)}, {Text: objects(p.Objects)},
 		}
 		if s.Wide {
-			row = append(row, cell{text: words(p.ServedVersions)}, cell{text: orDash(p.ManagedFields)})
+			row = append(row, report.Cell{Text: report.Words(p.ServedVersions)}, report.Cell{Text: report.OrDash(p.ManagedFields)})
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
-	if err := t.write(w, s); err != nil {
+	if err := t.Write(w, s); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -53,7 +54,7 @@ func WritePlans(w io.Writer, s Style, plans []CRDPlan, all bool) error {
 		text.WriteByte('\n')
 	}
 	if folded.Lacking > 0 {
-		fmt.Fprintf(&text, "%s not shown, because permissions are missing; -o wide shows all\n", CRDs(folded.Lacking))
+		fmt.Fprintf(&text, "%s not shown, because permissions are missing; -o wide shows all\n", report.CRDs(folded.Lacking))
 	}
 	fmt.Fprintf(&text, "%s\n", sum)
 	_, err := io.WriteString(w, text.String())
@@ -61,19 +62,19 @@ func WritePlans(w io.Writer, s Style, plans []CRDPlan, all bool) error {
 }
 
 // explain says what blocks a plan or should be known, under its name.
-func (p CRDPlan) explain(text *strings.Builder, s Style) {
+func (p Plan) explain(text *strings.Builder, s report.Style) {
 	var lines strings.Builder
 	if unknown := p.unknown(); unknown != nil {
-		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.paint(bad, "? "+unknown.Reason+":"), unknown.Message, unknown.Remedy)
+		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.Paint(report.Bad, "? "+unknown.Reason+":"), unknown.Message, unknown.Remedy)
 	}
 	for _, b := range p.Blockers {
-		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.paint(bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
+		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.Paint(report.Bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
 	}
 	for _, b := range p.Warnings {
-		if b.Reason == ReasonForbidden {
+		if b.Reason == report.ReasonForbidden {
 			continue // told for all CRDs at once
 		}
-		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.paint(attention, "! "+b.Reason+":"), b.Message, b.Remedy)
+		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.Paint(report.Attention, "! "+b.Reason+":"), b.Message, b.Remedy)
 	}
 	if lines.Len() > 0 {
 		fmt.Fprintf(text, "\n%s\n%s", p.Name, lines.String())
@@ -93,9 +94,9 @@ type Folded struct {
 // are one line.
 const ManyLacking = 5
 
-func foldPlans(plans []CRDPlan, all bool) (shown []CRDPlan, folded Folded) {
+func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 	shown = slices.Clone(plans)
-	slices.SortStableFunc(shown, func(a, b CRDPlan) int { return planOrder(a) - planOrder(b) })
+	slices.SortStableFunc(shown, func(a, b Plan) int { return planOrder(a) - planOrder(b) })
 	if all {
 		return shown, folded
 	}
@@ -105,7 +106,7 @@ func foldPlans(plans []CRDPlan, all bool) (shown []CRDPlan, folded Folded) {
 			lacking++
 		}
 	}
-	shown = slices.DeleteFunc(shown, func(p CRDPlan) bool {
+	shown = slices.DeleteFunc(shown, func(p Plan) bool {
 		switch {
 		case p.State == string(crdmigrator.Clean) && len(p.Warnings) == 0:
 			folded.Clean++
@@ -120,24 +121,24 @@ func foldPlans(plans []CRDPlan, all bool) (shown []CRDPlan, folded Folded) {
 }
 
 // onlyLacks means that missing permissions are all there is to say.
-func (p CRDPlan) onlyLacks() bool {
-	forbidden := func(b godwit.Blocker) bool { return b.Reason == ReasonForbidden }
+func (p Plan) onlyLacks() bool {
+	forbidden := func(b godwit.Blocker) bool { return b.Reason == report.ReasonForbidden }
 	switch crdmigrator.State(p.State) {
 	case crdmigrator.StateUnknown:
-		return p.Unlisted != nil && p.Unlisted.Reason == ReasonForbidden && len(p.Warnings) == 0
+		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && len(p.Warnings) == 0
 	case crdmigrator.Blocked:
-		return p.Unlisted != nil && p.Unlisted.Reason == ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b godwit.Blocker) bool { return !forbidden(b) })
+		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b godwit.Blocker) bool { return !forbidden(b) })
 	}
 	return false
 }
 
-func planOrder(p CRDPlan) int {
+func planOrder(p Plan) int {
 	return slices.Index([]string{"Blocked", "Unknown", "Ready", "Clean"}, p.State)
 }
 
 // unknown is why nothing is known of the objects, for the table: what blocks says
 // so itself, and permissions that are missing are told for all CRDs at once.
-func (p CRDPlan) unknown() *Unlisted {
+func (p Plan) unknown() *Unlisted {
 	if p.State != string(crdmigrator.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == crdmigrator.ReasonForbidden {
 		return nil
 	}
@@ -146,7 +147,7 @@ func (p CRDPlan) unknown() *Unlisted {
 
 // planSum never adds up what was not counted, nor says that there is nothing to
 // migrate where something was not.
-func planSum(plans []CRDPlan) string {
+func planSum(plans []Plan) string {
 	states := map[string]int64{}
 	var objects, uncounted, blocked int64 // of which blocked were not counted either
 	for _, p := range plans {
@@ -161,7 +162,7 @@ func planSum(plans []CRDPlan) string {
 			objects += *p.Objects
 		}
 	}
-	sum := fmt.Sprintf("%s: %d clean, %d ready, %d blocked", CRDs(int64(len(plans))), states["Clean"], states["Ready"], states["Blocked"])
+	sum := fmt.Sprintf("%s: %d clean, %d ready, %d blocked", report.CRDs(int64(len(plans))), states["Clean"], states["Ready"], states["Blocked"])
 	if states["Unknown"] > 0 {
 		sum += fmt.Sprintf(", %d unknown", states["Unknown"])
 	}
@@ -171,14 +172,14 @@ func planSum(plans []CRDPlan) string {
 	case uncounted+blocked > 0 && objects == 0:
 		return sum + "; how many objects to migrate is unknown"
 	case uncounted > 0:
-		return sum + fmt.Sprintf("; at least %s to migrate", Count(objects, "object", "objects"))
+		return sum + fmt.Sprintf("; at least %s to migrate", report.Count(objects, "object", "objects"))
 	}
-	return sum + fmt.Sprintf("; %s to migrate", Count(objects, "object", "objects"))
+	return sum + fmt.Sprintf("; %s to migrate", report.Count(objects, "object", "objects"))
 }
 
 // onlyManagedFields: no object has to be migrated, unless the list of stored
 // versions is in doubt.
-func onlyManagedFields(p CRDPlan) bool {
+func onlyManagedFields(p Plan) bool {
 	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
 		!slices.ContainsFunc(p.Warnings, func(w godwit.Warning) bool { return w.Reason == crdmigrator.ReasonStoredVersionsDoubtful })
 }
@@ -187,12 +188,5 @@ func objects(n *int64) string {
 	if n == nil {
 		return "?"
 	}
-	return Number(*n)
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	return report.Number(*n)
 }

@@ -1,6 +1,11 @@
-package report
+// Package revisionreport is the output of `godwit revision`: its JSON contract, and its tables
+// and sums for people. It is pure: values in, text out.
+//
+// Read contract.go and state.go, then the files named after the commands.
+package revisionreport
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -8,15 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// RevisionPlanList is what `revision plan` and `revision status` print.
-type RevisionPlanList struct {
-	APIVersion string         `json:"apiVersion"`
-	Kind       string         `json:"kind"`
-	Items      []RevisionPlan `json:"items"`
+// PlanList is what `revision plan` and `revision status` print.
+type PlanList struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Items      []Plan `json:"items"`
 	// VersionCounts counts what was found by version and form.
 	VersionCounts []revision.VersionCount `json:"versionCounts"`
 	// DroppableVersions is null when not the whole cluster was looked at.
@@ -26,8 +32,8 @@ type RevisionPlanList struct {
 	VersionsInUse []revision.VersionUse `json:"versionsInUse"`
 }
 
-// RevisionPlan says what is to be done about one revision.
-type RevisionPlan struct {
+// Plan says what is to be done about one revision.
+type Plan struct {
 	Namespace  string                     `json:"namespace"`
 	Name       string                     `json:"name"`
 	UID        types.UID                  `json:"uid"`
@@ -36,7 +42,7 @@ type RevisionPlan struct {
 	Form       string                     `json:"form"`
 	Target     string                     `json:"target"`
 	Action     revision.Action            `json:"action"`
-	State      RevisionState              `json:"state"`
+	State      State                      `json:"state"`
 	References []revision.ReferenceStatus `json:"references"`
 	Losses     []string                   `json:"losses"`
 	Reason     string                     `json:"reason"`
@@ -49,24 +55,24 @@ type RevisionPlan struct {
 	RetainedUntil *time.Time `json:"retainedUntil"`
 }
 
-// RevisionRunReport is what `revision run` and `revision rollback` print.
-type RevisionRunReport struct {
+// RunReport is what `revision run` and `revision rollback` print.
+type RunReport struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
 	Counts     revision.Counts `json:"counts"`
 	// Items are the revisions that were not at the target.
-	Items []*RevisionRun `json:"items"`
+	Items []*Run `json:"items"`
 	// DroppableVersions is null when not the whole cluster was looked at.
 	DroppableVersions []string `json:"droppableVersions"`
 	DurationSeconds   float64  `json:"durationSeconds"`
 }
 
-// RevisionRun says what became of one revision.
-type RevisionRun struct {
+// Run says what became of one revision.
+type Run struct {
 	Namespace   string          `json:"namespace"`
 	Name        string          `json:"name"`
 	Owner       reference.Owner `json:"owner"`
-	Phase       RevisionState   `json:"phase"`
+	Phase       State           `json:"phase"`
 	Replacement string          `json:"replacement"`
 	Reason      string          `json:"reason"`
 	Message     string          `json:"message"`
@@ -75,10 +81,10 @@ type RevisionRun struct {
 	RetainedUntil *time.Time `json:"retainedUntil"`
 }
 
-// NewRevisionRun says what became of one revision. Commands in the remedy have the flags
+// NewRun says what became of one revision. Commands in the remedy have the flags
 // that lead to their cluster.
-func NewRevisionRun(one revision.Result, flags string) RevisionRun {
-	r := RevisionRun{
+func NewRun(one revision.Result, flags string) Run {
+	r := Run{
 		Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
 		Reason: one.Reason, Message: one.Message, Remedy: remedy.For(one.Item, flags).Command,
 	}
@@ -89,51 +95,47 @@ func NewRevisionRun(one revision.Result, flags string) RevisionRun {
 }
 
 // remedied reports whether a message, and what to do, is printed for a revision.
-func (r RevisionRun) remedied() bool {
+func (r Run) remedied() bool {
 	return r.Message != "" && r.RetainedUntil == nil && r.Phase != StateRetained
 }
 
-// NewRevisionPlanList makes the list of what was found. Without a survey nothing is
+// NewPlanList makes the list of what was found. Without a survey nothing is
 // said about versions. Commands in remedies have the flags that lead to their cluster.
-func NewRevisionPlanList(items []revision.Item, survey *revision.Inventory, flags string) RevisionPlanList {
-	l := RevisionPlanList{APIVersion: APIVersion, Kind: "RevisionPlanList", Items: []RevisionPlan{}, VersionCounts: censusOf(items)}
+func NewPlanList(items []revision.Item, survey *revision.Inventory, flags string) PlanList {
+	l := PlanList{APIVersion: report.APIVersion, Kind: "RevisionPlanList", Items: []Plan{}, VersionCounts: censusOf(items)}
 	for _, i := range items {
-		l.Items = append(l.Items, RevisionPlan{
+		l.Items = append(l.Items, Plan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
-			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: present(i.References), Losses: present(i.Losses), Reason: i.Reason, Message: i.Message, Remedy: remedy.For(i, flags).Command,
+			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: report.Present(i.References), Losses: report.Present(i.Losses), Reason: i.Reason, Message: i.Message, Remedy: remedy.For(i, flags).Command,
 			Replacement: i.Replacement, RetainedUntil: orNull(i.Until),
 		})
 	}
 	if survey != nil {
-		l.DroppableVersions, l.VersionsInUse = present(survey.Droppable), present(survey.InUse)
+		l.DroppableVersions, l.VersionsInUse = report.Present(survey.Droppable), report.Present(survey.InUse)
 	}
 	return l
 }
 
-// NewRevisionRunReport makes the report of what was done.
-func NewRevisionRunReport(items []*RevisionRun) RevisionRunReport {
-	return RevisionRunReport{APIVersion: APIVersion, Kind: "RevisionRunReport", Items: present(items)}
+// NewRunReport makes the report of what was done.
+func NewRunReport(items []*Run) RunReport {
+	return RunReport{APIVersion: report.APIVersion, Kind: "RevisionRunReport", Items: report.Present(items)}
 }
 
-// Names are those of the items, as kubectl writes and reads them.
-func (l RevisionPlanList) Names() []string {
-	names := make([]string, len(l.Items))
-	for i, item := range l.Items {
-		names[i] = revisionName(item.Name)
-	}
-	return names
+// EncodeJSON implements [report.Encoder].
+func (r RunReport) EncodeJSON(w io.Writer) error {
+	items := r.Items
+	r.Items = []*Run{}
+	type envelope RunReport // without EncodeJSON
+	return report.EncodeItems(w, envelope(r), items)
 }
 
-// Names are those of the items, as kubectl writes and reads them.
-func (r RevisionRunReport) Names() []string {
-	names := make([]string, len(r.Items))
-	for i, item := range r.Items {
-		names[i] = revisionName(item.Name)
-	}
-	return names
-}
+// ResourceName implements [report.Item].
+func (p Plan) ResourceName() string { return resourceName(p.Name) }
 
-func revisionName(name string) string { return "controllerrevision.apps/" + name }
+// ResourceName implements [report.Item].
+func (r Run) ResourceName() string { return resourceName(r.Name) }
+
+func resourceName(revision string) string { return "controllerrevision.apps/" + revision }
 
 // censusOf counts what says at which version it is.
 func censusOf(items []revision.Item) []revision.VersionCount {

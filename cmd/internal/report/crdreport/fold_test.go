@@ -1,4 +1,4 @@
-package report
+package crdreport
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
@@ -26,9 +27,9 @@ func TestColumnsOfRunsAddUp(t *testing.T) {
 		"nothing":    {},
 	}
 	for name, counts := range cases {
-		for _, s := range []Style{{}, {Wide: true}} {
+		for _, s := range []report.Style{{}, {Wide: true}} {
 			var text bytes.Buffer
-			runs := []CRDRunReport{{Name: "a.example.com", Objects: ObjectsOf(counts)}, {Name: "b.example.com", Objects: ObjectsOf(godwit.Counts{Migrated: 1})}}
+			runs := []Run{{Name: "a.example.com", Objects: ObjectsOf(counts)}, {Name: "b.example.com", Objects: ObjectsOf(godwit.Counts{Migrated: 1})}}
 			if err := WriteRuns(&text, s, runs, Folded{}); err != nil {
 				t.Fatal(err)
 			}
@@ -56,10 +57,10 @@ func TestColumnsOfRunsAddUp(t *testing.T) {
 	}
 }
 
-func planOf(i int, state crdmigrator.State, stored ...string) CRDPlan {
-	p := CRDPlan{Name: fmt.Sprintf("w%03d.example.com", i), State: string(state), StorageVersion: "v2", StoredVersions: stored}
+func planOf(i int, state crdmigrator.State, stored ...string) Plan {
+	p := Plan{Name: fmt.Sprintf("w%03d.example.com", i), State: string(state), StorageVersion: "v2", StoredVersions: stored}
 	if state == crdmigrator.StateUnknown {
-		p.Unlisted = &Unlisted{Reason: ReasonForbidden, Message: "alice lacks permissions", Remedy: "grant them"}
+		p.Unlisted = &Unlisted{Reason: report.ReasonForbidden, Message: "alice lacks permissions", Remedy: "grant them"}
 	}
 	return p
 }
@@ -67,12 +68,12 @@ func planOf(i int, state crdmigrator.State, stored ...string) CRDPlan {
 // A user with no more than get and list of CRDs reads a few lines about 300 of them,
 // and each row that there is something to do about.
 func TestManyPlansWithoutPermissionsAreFolded(t *testing.T) {
-	var plans []CRDPlan
+	var plans []Plan
 	for i := range 300 {
 		p := planOf(i, crdmigrator.StateUnknown, "v2")
 		if i == 7 {
 			p = planOf(i, crdmigrator.Ready, "v1", "v2")
-			p.Warnings = []godwit.Warning{{Reason: ReasonForbidden, Message: "a run needs permissions", Remedy: "grant them"}}
+			p.Warnings = []godwit.Warning{{Reason: report.ReasonForbidden, Message: "a run needs permissions", Remedy: "grant them"}}
 		}
 		plans = append(plans, p)
 	}
@@ -83,13 +84,13 @@ w007.example.com   ● Ready   v2        v1,v2    ?
 300 customresourcedefinitions: 0 clean, 1 ready, 0 blocked, 299 unknown; how many objects to migrate is unknown
 `
 	for name, test := range map[string]struct {
-		style Style
+		style report.Style
 		all   bool
-		plans []CRDPlan
+		plans []Plan
 		want  string // empty: a row for each
 	}{
 		"many":       {plans: plans, want: folded},
-		"wide":       {plans: plans, style: Style{Wide: true}},
+		"wide":       {plans: plans, style: report.Style{Wide: true}},
 		"named":      {plans: plans, all: true},
 		"only a few": {plans: plans[:ManyLacking]},
 	} {
@@ -108,20 +109,20 @@ w007.example.com   ● Ready   v2        v1,v2    ?
 
 // Where objects were not counted the sum does not say that there are none.
 func TestSumNeverSaysNothingBesideAQuestionMark(t *testing.T) {
-	counted := func(n int64, p CRDPlan) CRDPlan { p.Objects = &n; return p }
+	counted := func(n int64, p Plan) Plan { p.Objects = &n; return p }
 	ready := planOf(0, crdmigrator.Ready, "v1", "v2")
 	for name, test := range map[string]struct {
-		plans []CRDPlan
+		plans []Plan
 		want  string
 	}{
-		"none counted":       {[]CRDPlan{ready}, "; how many objects to migrate is unknown"},
-		"none, and unknown":  {[]CRDPlan{counted(0, ready), planOf(1, crdmigrator.StateUnknown, "v2")}, "; how many objects to migrate is unknown"},
-		"none, and blocked":  {[]CRDPlan{counted(0, ready), planOf(1, crdmigrator.Blocked, "v1", "v2")}, "; how many objects to migrate is unknown"},
-		"some, and blocked":  {[]CRDPlan{counted(3, ready), planOf(1, crdmigrator.Blocked, "v1", "v2")}, "; 3 objects to migrate"},
-		"some, and a ?":      {[]CRDPlan{counted(3, ready), ready}, "; at least 3 objects to migrate"},
-		"all counted":        {[]CRDPlan{counted(3, ready), counted(4, ready)}, "; 7 objects to migrate"},
-		"counted, and none":  {[]CRDPlan{counted(0, ready)}, "; 0 objects to migrate"},
-		"nothing to migrate": {[]CRDPlan{planOf(0, crdmigrator.Clean, "v2")}, "blocked"},
+		"none counted":       {[]Plan{ready}, "; how many objects to migrate is unknown"},
+		"none, and unknown":  {[]Plan{counted(0, ready), planOf(1, crdmigrator.StateUnknown, "v2")}, "; how many objects to migrate is unknown"},
+		"none, and blocked":  {[]Plan{counted(0, ready), planOf(1, crdmigrator.Blocked, "v1", "v2")}, "; how many objects to migrate is unknown"},
+		"some, and blocked":  {[]Plan{counted(3, ready), planOf(1, crdmigrator.Blocked, "v1", "v2")}, "; 3 objects to migrate"},
+		"some, and a ?":      {[]Plan{counted(3, ready), ready}, "; at least 3 objects to migrate"},
+		"all counted":        {[]Plan{counted(3, ready), counted(4, ready)}, "; 7 objects to migrate"},
+		"counted, and none":  {[]Plan{counted(0, ready)}, "; 0 objects to migrate"},
+		"nothing to migrate": {[]Plan{planOf(0, crdmigrator.Clean, "v2")}, "blocked"},
 	} {
 		if got := planSum(test.plans); !strings.HasSuffix(got, test.want) {
 			t.Errorf("%s: %q, want it to end in %q", name, got, test.want)

@@ -1,0 +1,196 @@
+// Package crdreport is the output of `godwit crd`: its JSON contract, and its tables and sums
+// for people. It is pure: values in, text out.
+//
+// Read contract.go, then the files named after the commands.
+package crdreport
+
+import (
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+)
+
+// Plan says what there is to migrate of one definition. A definition that
+// could not be read is Blocked, with the cause as its blocker.
+type Plan struct {
+	Name           string   `json:"name"`
+	State          string   `json:"state"` // Clean, Ready, Blocked or Unknown
+	StorageVersion string   `json:"storageVersion"`
+	ServedVersions []string `json:"servedVersions"`
+	StoredVersions []string `json:"storedVersions"`
+	// Objects is null when they were not counted.
+	Objects *int64 `json:"objects"`
+	// Unlisted says why the API server did not list the objects; null when it did.
+	Unlisted      *Unlisted        `json:"unlisted"`
+	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
+	Blockers      []godwit.Blocker `json:"blockers"`
+	// Warnings do not keep a run from starting.
+	Warnings []godwit.Warning `json:"warnings"`
+	// Preflight is null when no write was tried.
+	Preflight *crdmigrator.PreflightSummary `json:"preflight"`
+}
+
+// Unlisted says why the API server did not list the objects, as a
+// [crdmigrator.UnlistedError] does.
+type Unlisted struct {
+	// Reason is one of the documented constants.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy"`
+	// Transient: the cause may end without a user's action, so try again.
+	Transient bool `json:"transient"`
+}
+
+// UnlistedOf is nil where the objects were listed.
+func UnlistedOf(e *crdmigrator.UnlistedError) *Unlisted {
+	if e == nil {
+		return nil
+	}
+	return &Unlisted{Reason: e.Reason, Message: e.Message, Remedy: e.Remedy, Transient: e.Transient()}
+}
+
+// Result is what became of one definition in a run.
+type Result string
+
+const (
+	// Succeeded: every object is at the storage version, and
+	// status.storedVersions says so unless the run was told not to trim.
+	Succeeded Result = "Succeeded"
+	// Partial: something was done, or every object was tried, and something is
+	// left: objects, or managedFields of objects. Failures say why.
+	Partial Result = "Partial"
+	// Failed: the run came to an error before it got anywhere; failures say why.
+	Failed Result = "Failed"
+	// Blocked: the run was refused and nothing was written; failures say why.
+	Blocked Result = "Blocked"
+	// Unknown means that the API server did not list the objects, so that nothing is
+	// known about them and nothing was written; unlisted and failures say why.
+	Unknown Result = "Unknown"
+	// Terminating means that the CRD is being deleted, with all its objects; nothing
+	// is left to migrate.
+	Terminating Result = "Terminating"
+	// NoChange means that no object had to be written, or that the API server would
+	// accept every write of a dry run.
+	NoChange Result = "NoChange"
+)
+
+// Run says what a run did about one definition.
+type Run struct {
+	Name           string `json:"name"`
+	StorageVersion string `json:"storageVersion"`
+	Result         Result `json:"result"`
+	// Objects is the tally of the last pass over them.
+	Objects       Objects       `json:"objects"`
+	ManagedFields ManagedFields `json:"managedFields"`
+	// Requests counts all that were sent for this definition: planning,
+	// waiting, migrating.
+	Requests        int64   `json:"requests"`
+	DurationSeconds float64 `json:"durationSeconds"`
+	Trimmed         bool    `json:"trimmed"`
+	// Unlisted says why the API server did not list the objects, where that ended
+	// the run.
+	Unlisted *Unlisted `json:"unlisted"`
+	// Failures names objects, at most 20 of each tally, and the definition
+	// itself for what concerns all of it.
+	Failures []godwit.Failure `json:"failures"`
+}
+
+// Objects counts outcomes; Total is their sum.
+type Objects struct {
+	Total int64 `json:"total"`
+	godwit.Counts
+}
+
+// ObjectsOf adds the total to a tally.
+func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }
+
+// ManagedFields counts what became of stale metadata.managedFields entries.
+type ManagedFields struct {
+	Cleaned  int64 `json:"cleaned"`
+	Deferred int64 `json:"deferred"`
+	Failed   int64 `json:"failed"`
+}
+
+// Verification says at which versions etcd holds the objects of one
+// definition. A definition that could not be scanned has no item, since any
+// number would be a claim.
+type Verification struct {
+	Name           string           `json:"name"`
+	StorageVersion string           `json:"storageVersion"`
+	Objects        int64            `json:"objects"`
+	ByVersion      map[string]int64 `json:"byVersion"`
+	Unreadable     int64            `json:"unreadable"`
+	// UnreadableWhy and Remedy are for people: what is in the way of reading, and
+	// the command that migrates what is at another version.
+	UnreadableWhy string `json:"-"`
+	Remedy        string `json:"-"`
+}
+
+// Proven reports whether every object was read and is at the storage version.
+func (r Verification) Proven() bool {
+	return r.Unreadable == 0 && r.ByVersion[r.StorageVersion] == r.Objects
+}
+
+// Check says what becomes of the cluster when it is given one definition of
+// the next release.
+type Check struct {
+	Name    string `json:"name"`
+	Verdict string `json:"verdict"` // Safe, Refused, Unsafe or Unknown
+	// RemovedVersions are in spec.versions now and not in the next release.
+	RemovedVersions []string `json:"removedVersions"`
+	// Reasons come with the weightiest first. Each has a verdict of its own, of
+	// which the weightiest is that of the definition; those that are Safe are notes.
+	Reasons []releasecheck.Finding `json:"reasons"`
+}
+
+// ResourceName implements [report.Item].
+func (p Plan) ResourceName() string { return resourceName(p.Name) }
+
+// ResourceName implements [report.Item].
+func (r Run) ResourceName() string { return resourceName(r.Name) }
+
+// ResourceName implements [report.Item].
+func (r Verification) ResourceName() string { return resourceName(r.Name) }
+
+// ResourceName implements [report.Item].
+func (c Check) ResourceName() string { return resourceName(c.Name) }
+
+func resourceName(crd string) string { return "customresourcedefinition.apiextensions.k8s.io/" + crd }
+
+// PlanList makes the list that `crd plan` prints.
+func PlanList(items []Plan) report.List[Plan] {
+	for i := range items {
+		p := &items[i]
+		p.ServedVersions, p.StoredVersions = report.Present(p.ServedVersions), report.Present(p.StoredVersions)
+		p.Blockers, p.Warnings = report.Present(p.Blockers), report.Present(p.Warnings)
+	}
+	return report.NewList("CRDPlanList", items)
+}
+
+// RunList makes the list that `crd run` prints.
+func RunList(items []Run) report.List[Run] {
+	for i := range items {
+		items[i].Failures = report.Present(items[i].Failures)
+	}
+	return report.NewList("CRDRunReportList", items)
+}
+
+// VerificationList makes the list that `crd verify` prints.
+func VerificationList(items []Verification) report.List[Verification] {
+	for i := range items {
+		if items[i].ByVersion == nil {
+			items[i].ByVersion = map[string]int64{}
+		}
+	}
+	return report.NewList("CRDVerifyReportList", items)
+}
+
+// CheckList makes the list that `crd check` prints.
+func CheckList(items []Check) report.List[Check] {
+	for i := range items {
+		c := &items[i]
+		c.RemovedVersions, c.Reasons = report.Present(c.RemovedVersions), report.Present(c.Reasons)
+	}
+	return report.NewList("CRDCheckList", items)
+}

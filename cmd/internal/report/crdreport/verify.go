@@ -1,0 +1,52 @@
+package crdreport
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+)
+
+// WriteVerifications writes a table of what etcd holds, and why something is not
+// proven.
+func WriteVerifications(w io.Writer, s report.Style, reports []Verification) error {
+	t := report.Table{Header: []string{"NAME", "VERDICT", "STORAGE", "OBJECTS", "BY VERSION", "UNREADABLE"}}
+	for _, r := range reports {
+		verdict := report.Cell{Text: "✗ NotProven", Tone: report.Bad}
+		if r.Proven() {
+			verdict = report.Cell{Text: "✓ Proven", Tone: report.Good}
+		}
+		t.Add(report.Cell{Text: r.Name}, verdict, report.Cell{Text: report.OrDash(r.StorageVersion)}, report.NumberCell(r.Objects), report.Cell{Text: byVersion(r)}, report.NumberCell(r.Unreadable))
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, r := range reports {
+		if r.Proven() {
+			continue
+		}
+		fmt.Fprintf(&text, "\n%s\n", r.Name)
+		if old := r.Objects - r.Unreadable - r.ByVersion[r.StorageVersion]; old > 0 {
+			fmt.Fprintf(&text, "  %s\n    → %s\n",
+				s.Paint(report.Bad, "✗ "+report.Count(old, "object is", "objects are")+" not at "+report.OrDash(r.StorageVersion)), r.Remedy)
+		}
+		if r.Unreadable > 0 {
+			fmt.Fprintf(&text, "  %s, first %s\n",
+				s.Paint(report.Bad, "✗ "+report.Count(r.Unreadable, "object", "objects")+" can't be read"), r.UnreadableWhy)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func byVersion(r Verification) string {
+	parts := make([]string, 0, len(r.ByVersion))
+	for _, version := range slices.Sorted(maps.Keys(r.ByVersion)) {
+		parts = append(parts, version+"="+report.Number(r.ByVersion[version]))
+	}
+	return report.Words(parts)
+}

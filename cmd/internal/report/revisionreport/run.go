@@ -1,0 +1,75 @@
+package revisionreport
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+)
+
+// WriteRun writes which revisions were not upgraded and why, and counts of all. With
+// everything asked for, it has a row for each revision that was not at the target.
+func WriteRun(w io.Writer, s report.Style, r RunReport) error {
+	t := report.Table{Header: []string{"RESULT", "NAMESPACE", "OWNER", "REASON", "REVISION", "NEW REVISION"}}
+	if s.Wide {
+		t.Header = append(t.Header, "UNTIL")
+	}
+	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one *Run) bool { return !one.Phase.problem() && !s.Wide })
+	for _, one := range shown {
+		row := []report.Cell{
+			revisionStates[one.Phase], {Text: one.Namespace}, {Text: ownerText(one.Owner)}, {Text: report.OrDash(one.Reason)},
+			{Text: one.Name}, {Text: report.OrDash(one.Replacement)},
+		}
+		if s.Wide {
+			row = append(row, report.Cell{Text: untilText(one.RetainedUntil)})
+		}
+		t.Add(row...)
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, one := range shown {
+		if !one.remedied() {
+			continue
+		}
+		mark, tone := "!", report.Attention
+		if one.Phase == StateFailed || one.Phase == StateBlocked {
+			mark, tone = "✗", report.Bad
+		}
+		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.Paint(tone, mark+" "+report.OrDash(one.Reason)+":"), one.Message)
+		if what := one.Remedy; what != "" {
+			fmt.Fprintf(&text, "    → %s\n", what)
+		}
+	}
+	if len(shown) > 0 {
+		text.WriteString("\n")
+	}
+	for _, v := range r.DroppableVersions {
+		fmt.Fprintf(&text, "%s nothing is left at it, it can be dropped\n", s.Paint(report.Good, "✓ "+v+":"))
+	}
+	fmt.Fprintf(&text, "%s\n", runSum(r))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func runSum(r RunReport) string {
+	c := r.Counts
+	var parts []string
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{c.UpToDate, "up to date"}, {c.Succeeded, "finished"}, {c.Relabelled, "relabelled"}, {c.RolledBack, "rolled back"},
+		{c.Retained, "upgraded, the old one retained"}, {c.Held, "held"}, {c.Pending, "to upgrade"}, {c.Deferred, "deferred"},
+		{c.Blocked, "blocked"}, {c.Failed, "failed"}, {c.Unreferenced, "unreferenced"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, report.Number(part.n)+" "+part.what)
+		}
+	}
+	parts = append(parts, "in "+report.Duration(r.DurationSeconds))
+	return report.Count(c.Discovered, "revision", "revisions") + ": " + strings.Join(parts, ", ")
+}

@@ -261,7 +261,7 @@ func addRevisionUpgrader(mgr manager.Manager, s setting) error {
 	if every := s.RevisionUpgrader.ScanEvery; every != nil {
 		triggers.ScanEvery = every.Duration
 	}
-	upgrades := &revisionupgrade.Upgrades{Client: mgr.GetClient(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{}}
+	upgrades := &revisionupgrade.Upgrades{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{}}
 	return errors.Join(triggers.SetupWithManager(mgr), upgrades.SetupWithManager(mgr))
 }
 

@@ -1,102 +1,47 @@
 package revisionupgrade
 
 import (
-	"errors"
-	"strings"
+	"cmp"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
-	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// verdict is what conditions say: at most one of the three is true.
-type verdict struct {
-	ready, working, stalled bool
-	reason, message         string
-}
-
-// judge an upgrade by where it is.
-func judge(r revision.Result) verdict {
-	v := verdict{reason: r.Reason, message: r.Message}
-	if v.reason == "" {
-		v.reason = string(r.Phase)
-	}
+// summaryOf summarizes how far an upgrade is.
+func summaryOf(r revision.Result) status.Summary {
+	s := status.Summary{State: status.StateReconciling, Reason: cmp.Or(r.Reason, string(r.Phase)), Message: r.Message}
 	switch {
-	case r.Phase.Ended(), r.Phase == revision.Retained: // everybody refers to the successor; what is left is a matter of time
-		v.ready = true
+	case r.Phase.Ended(), r.Phase == revision.Retained: // the source waits for the end of its retention
+		s.State = status.StateReady
 	case r.Phase == revision.Failed:
-		v.stalled = true
+		s.State = status.StateStalled
 		if what := remedy.For(r.Item, ""); what.UserAction {
-			v.message += ". " + what.Remedy
+			s.Message += ". " + what.Remedy
 		}
 	case r.Reason == revision.ReasonForbidden:
-		v.stalled = true
-	default:
-		v.working = true
+		s.State = status.StateStalled
 	}
-	return v
+	return s
 }
 
-// suspended is the verdict while the spec says to wait: none of the three.
-var suspended = verdict{reason: ReasonSuspended, message: "spec.suspend says so; set it to false to go on"}
+// suspended is the Summary while spec.suspend is true.
+var suspended = status.Summary{Reason: ReasonSuspended, Message: "spec.suspend is true; set it to false to resume"}
 
-// settled is an error that says itself what the conditions are to say: looking again
-// soon would not help.
-type settled struct{ verdict }
-
-func (s *settled) Error() string { return s.reason + ": " + s.message }
-
-// trouble is for somebody to mend.
-func trouble(reason, message string) error {
-	return &settled{verdict{stalled: true, reason: reason, message: message}}
-}
-
-// troubled is the verdict where an error ended a look.
-func troubled(err error) verdict {
-	if known := (*settled)(nil); errors.As(err, &known) {
-		return known.verdict
+// errorSummary summarizes an error that ended a scan.
+func errorSummary(err error) status.Summary {
+	if s, found := status.FromError(err); found {
+		return s
 	}
 	if apierrors.IsForbidden(err) {
-		return verdict{stalled: true, reason: revision.ReasonForbidden,
-			message: err.Error() + "; grant it: godwit rbac --controller=revisionUpgrader | kubectl apply -f -"}
+		return status.Summary{State: status.StateStalled, Reason: revision.ReasonForbidden,
+			Message: err.Error() + "; grant it: godwit rbac --controller=revisionUpgrader | kubectl apply -f -"}
 	}
-	return verdict{working: true, reason: revision.ReasonUnanswered, message: err.Error()}
-}
-
-func setConditions(conditions *[]metav1.Condition, generation int64, v verdict) {
-	for _, c := range []struct {
-		kind   string
-		status bool
-	}{{v1alpha1.ConditionReady, v.ready}, {v1alpha1.ConditionReconciling, v.working}, {v1alpha1.ConditionStalled, v.stalled}} {
-		status := metav1.ConditionFalse
-		if c.status {
-			status = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(conditions, metav1.Condition{
-			Type: c.kind, Status: status, Reason: v.reason, Message: strings.ToValidUTF8(v.message[:min(len(v.message), maxMessage)], ""), ObservedGeneration: generation,
-		})
-	}
-}
-
-// maxMessage is what a condition takes; a longer one would have the API server refuse
-// the status, and what a webhook says is in one.
-const maxMessage = 32768
-
-// announce tells whoever watches events.
-func (v verdict) announce(to events.EventRecorder, about runtime.Object, action string) {
-	kind := corev1.EventTypeNormal
-	if v.stalled {
-		kind = corev1.EventTypeWarning
-	}
-	to.Eventf(about, nil, kind, v.reason, action, "%s", kube.EventNote(v.message))
+	return status.Summary{State: status.StateReconciling, Reason: revision.ReasonUnanswered, Message: err.Error()}
 }
 
 // maxSamples of places and losses that a status names.

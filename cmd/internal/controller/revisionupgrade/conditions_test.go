@@ -1,12 +1,10 @@
 package revisionupgrade
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
@@ -69,23 +67,6 @@ func TestFillKeepsWhatIsNoLongerSeen(t *testing.T) {
 	fill(&fresh, first)
 	if diff := cmp.Diff(began, fresh); diff != "" {
 		t.Errorf("the first time (-want +got):\n%s", diff)
-	}
-}
-
-func TestConditionTakesAnyMessage(t *testing.T) {
-	for name, test := range map[string]struct{ message, want string }{
-		"short":               {"no", "no"},
-		"longer than it may":  {strings.Repeat("n", maxMessage+1), strings.Repeat("n", maxMessage)},
-		"cut in a character":  {strings.Repeat("n", maxMessage-1) + "é", strings.Repeat("n", maxMessage-1)},
-		"no text by encoding": {"n\xff", "n"},
-	} {
-		var conditions []metav1.Condition
-		setConditions(&conditions, 1, verdict{stalled: true, reason: "Refused", message: test.message})
-		for _, c := range conditions {
-			if c.Message != test.want {
-				t.Errorf("%s: %s says %d bytes, want %d", name, c.Type, len(c.Message), len(test.want))
-			}
-		}
 	}
 }
 

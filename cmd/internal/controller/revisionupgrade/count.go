@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -104,8 +105,8 @@ var blockedReasons = map[string]bool{
 // deferredReasons are what time cures.
 var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonReferrerNotReady: true, revision.ReasonTerminating: true}
 
-// upgrading is the verdict while upgrades are made or under way.
-func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) verdict {
+// upgrading is the Summary while upgrades are created or under way.
+func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) status.Summary {
 	atOnce := int32(defaultAtOnce)
 	if spec.MaxConcurrent != nil {
 		atOnce = *spec.MaxConcurrent
@@ -114,38 +115,38 @@ func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec)
 	if t.MaxWritesPerSecond > 0 {
 		pace = fmt.Sprintf("limits.maxWritesPerSecond of the manager allows %g writes per second", t.MaxWritesPerSecond)
 	}
-	return verdict{working: true, reason: ReasonUpgrading, message: fmt.Sprintf(
+	return status.Summary{State: status.StateReconciling, Reason: ReasonUpgrading, Message: fmt.Sprintf(
 		"Upgrades are under way: see status.counts, and each upgrade for what it waits for. %s, and spec.maxConcurrent %d upgrades at once.", pace, atOnce)}
 }
 
-// verdictOf what was counted, or only looked at.
-func (t *Triggers) verdictOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec, c v1alpha1.RevisionCounts) verdict {
+// summaryOf summarizes the counts.
+func (t *Triggers) summaryOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec, c v1alpha1.RevisionCounts) status.Summary {
 	m := spec.Mode
 	waiting, stuck := c.Pending+c.Deferred+c.Held, c.Blocked+c.Failed
 	switch {
 	case waiting+stuck == 0:
-		return verdict{ready: true, reason: ReasonSucceeded, message: "nothing is left to upgrade"}
+		return status.Summary{State: status.StateReady, Reason: ReasonSucceeded, Message: "nothing is left to upgrade"}
 	case m == v1alpha1.ModeVerify:
-		return verdict{stalled: true, reason: ReasonNotUpgraded, message: "revisions are left at old versions: see status.versionCounts"}
+		return status.Summary{State: status.StateStalled, Reason: ReasonNotUpgraded, Message: "revisions are left at old versions: see status.versionCounts"}
 	case m == v1alpha1.ModeDryRun:
-		return verdict{ready: true, reason: ReasonNotUpgraded, message: "revisions are left at old versions, and the mode is to leave them"}
+		return status.Summary{State: status.StateReady, Reason: ReasonNotUpgraded, Message: "revisions are left at old versions, and the mode is to leave them"}
 	case waiting > 0:
 		return t.upgrading(spec)
 	}
-	return verdict{stalled: true, reason: ReasonUpgradesFailed, message: "some revisions need somebody: see status.failures"}
+	return status.Summary{State: status.StateStalled, Reason: ReasonUpgradesFailed, Message: "some revisions need somebody: see status.failures"}
 }
 
 // stand is where everything stands: for who upgrades, what became of the upgrades, and
 // of those that a scan has just found to be somebody else's.
-func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding) (verdict, error) {
+func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding) (status.Summary, error) {
 	s := &trigger.Status
 	if !upgrades(trigger.Spec.Mode) {
-		return t.verdictOf(trigger.Spec, *s.Counts), nil
+		return t.summaryOf(trigger.Spec, *s.Counts), nil
 	}
 	list := &v1alpha1.ControllerRevisionUpgradeList{}
 	mine := client.MatchingLabels{TriggerLabel: string(trigger.UID)}
 	if err := t.Client.List(ctx, list, mine, client.UnsafeDisableDeepCopy); err != nil {
-		return verdict{}, fmt.Errorf("list controllerrevisionupgrades: %w", err)
+		return status.Summary{}, fmt.Errorf("list controllerrevisionupgrades: %w", err)
 	}
 	all := ledger{}
 	if f != nil {
@@ -157,35 +158,25 @@ func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisi
 	}
 	all.counts.Discovered, all.counts.UpToDate = s.Counts.Discovered, s.Counts.UpToDate
 	s.Counts, s.Failures = &all.counts, all.failures
-	v := t.verdictOf(trigger.Spec, all.counts)
-	if v.ready && all.kept {
-		v.reason, v.message = ReasonSourcesKept, "everybody refers to a successor; the sources go when their time is over: see status.retainedUntil of the upgrades"
+	v := t.summaryOf(trigger.Spec, all.counts)
+	if v.State == status.StateReady && all.kept {
+		v.Reason, v.Message = ReasonSourcesKept, "everybody refers to a successor; the sources go when their time is over: see status.retainedUntil of the upgrades"
 	}
 	return v, nil
 }
 
-// setSurvey says what was found, and what can be dropped.
-func setSurvey(conditions *[]metav1.Condition, generation int64, s revision.Inventory) {
-	message := "every revision in scope was looked at"
-	if len(s.UnknownStorageVersions) > 0 {
-		message += fmt.Sprintf("; the definitions store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(s.UnknownStorageVersions, ", "))
+// setInventory sets the conditions about what was found, and what can be dropped.
+func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i revision.Inventory) {
+	message := "every revision in scope was scanned"
+	if len(i.UnknownStorageVersions) > 0 {
+		message += fmt.Sprintf("; the CRDs store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(i.UnknownStorageVersions, ", "))
 	}
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: v1alpha1.ConditionDiscovered, Status: metav1.ConditionTrue, Reason: ReasonScanned,
-		Message: message, ObservedGeneration: generation,
-	})
-	droppable := metav1.Condition{Type: v1alpha1.ConditionVersionsDroppable, Status: metav1.ConditionTrue, Reason: ReasonSucceeded,
-		Message: "nothing is left at " + strings.Join(s.Droppable, ", "), ObservedGeneration: generation}
-	if len(s.InUse) > 0 {
-		first := s.InUse[0]
-		droppable.Status, droppable.Reason = metav1.ConditionFalse, ReasonHeldBack
-		droppable.Message = fmt.Sprintf("%s is held by %s", first.Version, strings.Join(first.UsedBy, ", "))
+	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, true, ReasonScanned, message)
+	if len(i.InUse) > 0 {
+		first := i.InUse[0]
+		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonHeldBack,
+			fmt.Sprintf("%s is held by %s", first.Version, strings.Join(first.UsedBy, ", ")))
+		return
 	}
-	meta.SetStatusCondition(conditions, droppable)
-}
-
-// changed tells whether a verdict is news.
-func changed(before []metav1.Condition, v verdict) bool {
-	known := meta.FindStatusCondition(before, v1alpha1.ConditionReady)
-	return known == nil || known.Reason != v.reason
+	status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, true, ReasonSucceeded, "nothing is left at "+strings.Join(i.Droppable, ", "))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -38,8 +39,8 @@ func TestUpgradingNamesItsLimits(t *testing.T) {
 	} {
 		v := (&Triggers{MaxWritesPerSecond: test.writes}).upgrading(v1alpha1.ControllerRevisionUpgradeTriggerSpec{MaxConcurrent: test.concurrent})
 		for _, want := range test.want {
-			if !v.working || !strings.Contains(v.message, want) {
-				t.Errorf("%s: %q does not say %q", name, v.message, want)
+			if v.State != status.StateReconciling || !strings.Contains(v.Message, want) {
+				t.Errorf("%s: %q does not say %q", name, v.Message, want)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -106,7 +107,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	for _, v := range survey.VersionCounts {
 		s.VersionCounts = append(s.VersionCounts, v1alpha1.RevisionVersionCount(v))
 	}
-	setSurvey(&s.Conditions, trigger.Generation, survey)
+	setInventory(trigger, survey)
 	return f, nil
 }
 
@@ -125,11 +126,11 @@ func installed(ctx context.Context, u *revision.Upgrader) error {
 		names = append(names, resource.String())
 	}
 	slices.Sort(names)
-	return trouble(revision.ReasonCRDNotFound, "there is none of the customresourcedefinitions "+strings.Join(names, ", ")+": install KubeVirt's, or delete the trigger")
+	return status.NewStalledError(revision.ReasonCRDNotFound, "there is none of the customresourcedefinitions "+strings.Join(names, ", ")+": install KubeVirt's, or delete the trigger")
 }
 
 // errUnwanted ends a scan that nobody wants any more.
-var errUnwanted = &settled{suspended}
+var errUnwanted = &status.Error{Summary: suspended}
 
 // isWanted looks whether the trigger is still there and not suspended: to look at many
 // revisions and to make many upgrades takes long.
@@ -149,7 +150,7 @@ func scopeOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) (revision.Scope
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector.Selector())
 	if err != nil {
-		return scope, trouble(ReasonInvalidSelector, fmt.Sprintf("read spec.labelSelector: %v; make another trigger", err))
+		return scope, status.NewStalledError(ReasonInvalidSelector, fmt.Sprintf("read spec.labelSelector: %v; make another trigger", err))
 	}
 	scope.Selector = selector
 	return scope, nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -45,7 +46,7 @@ func TestScanOfASettledTriggerChangesNoCondition(t *testing.T) {
 	}
 	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "trigger"}}
 	trigger.Status.Counts = &v1alpha1.RevisionCounts{Discovered: 2, Succeeded: 1, Blocked: 1}
-	setConditions(&trigger.Status.Conditions, 0, verdict{ready: true, reason: ReasonSourcesKept, message: "kept"})
+	status.Summary{State: status.StateReady, Reason: ReasonSourcesKept, Message: "kept"}.Apply(trigger)
 	there := upgradeFor(trigger, wanted{namespace: "shop", name: "old", uid: "5d0c2cf4"})
 	there.Status.Phase = v1alpha1.UpgradePhase(revision.Retained)
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(trigger, there).WithStatusSubresource(trigger).Build()
@@ -58,7 +59,7 @@ func TestScanOfASettledTriggerChangesNoCondition(t *testing.T) {
 		}
 		before := now.DeepCopy()
 		f := &finding{wanted: []wanted{{namespace: "shop", name: "back", rolledBack: true}, {namespace: "shop", name: "old", uid: "5d0c2cf4", retained: true}}}
-		if err := triggers.makeAll(t.Context(), &statusWriter{Triggers: triggers, trigger: now, written: before}, f); err != nil {
+		if err := triggers.makeAll(t.Context(), triggers.writerFor(now), f); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(before.Status, now.Status); diff != "" || f.unseen != 0 || f.others.counts.Blocked != 1 {

@@ -3,7 +3,6 @@ package revisionupgrade
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -88,54 +88,57 @@ func counted() handler.EventHandler {
 	}
 }
 
-// Reconcile scans when it is time to, counts, and says where everything stands.
+// Reconcile scans when it is time to, counts, and writes how far the upgrades are.
 func (t *Triggers) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{}
 	if err := t.Reader.Get(ctx, req.NamespacedName, trigger); err != nil || trigger.DeletionTimestamp != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	w := &statusWriter{Triggers: t, trigger: trigger, written: trigger.DeepCopy()}
-	v, pause, err := t.advance(ctx, w)
+	w := t.writerFor(trigger)
+	s, pause, err := t.advance(ctx, w)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // the manager stops; the next one begins with a scan
 	}
 	if err != nil {
-		v = troubled(err)
+		s = errorSummary(err)
 	}
-	if known := (*settled)(nil); errors.As(err, &known) {
+	if _, found := status.FromError(err); found {
 		err, pause = nil, rare
 	}
-	if failed := w.write(ctx, v); failed != nil {
+	if failed := w.write(ctx, s); failed != nil {
 		return reconcile.Result{}, errors.Join(err, failed)
 	}
 	return reconcile.Result{RequeueAfter: pause}, err
 }
 
-// statusWriter writes the status of a trigger, as often as there is something to say.
+// statusWriter writes the status of a trigger that is being reconciled.
 type statusWriter struct {
+	*status.Writer[*v1alpha1.ControllerRevisionUpgradeTrigger]
 	*Triggers
-	trigger *v1alpha1.ControllerRevisionUpgradeTrigger
-	written *v1alpha1.ControllerRevisionUpgradeTrigger // as the API server has it
+	trigger *v1alpha1.ControllerRevisionUpgradeTrigger // with the status to write
 }
 
-// write sends what has changed since the last time, and an event where the reason has.
-func (w *statusWriter) write(ctx context.Context, v verdict) error {
-	w.trigger.Status.ObservedGeneration = w.trigger.Generation
-	setConditions(&w.trigger.Status.Conditions, w.trigger.Generation, v)
-	before, after := w.written, w.trigger.DeepCopy()
-	if err := patchStatus(ctx, w.Client, before, after); err != nil {
-		return fmt.Errorf("write the status of controllerrevisionupgradetrigger %s: %w", w.trigger.Name, err)
+func (t *Triggers) writerFor(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) *statusWriter {
+	return &statusWriter{Writer: status.NewWriter(t.Client, t.Reader, trigger), Triggers: t, trigger: trigger}
+}
+
+// write sends the status as it is now, and an event if the reason is another one.
+func (w *statusWriter) write(ctx context.Context, s status.Summary) error {
+	known := w.Known().Status.Conditions
+	s.Apply(w.trigger)
+	next := w.trigger.Status.DeepCopy()
+	if err := w.Write(ctx, func(now *v1alpha1.ControllerRevisionUpgradeTrigger) { now.Status = *next }); err != nil {
+		return err
 	}
-	w.written = w.trigger.DeepCopy()
-	if changed(before.Status.Conditions, v) {
-		v.announce(w.Recorder, w.trigger, "UpgradeRevisions")
+	if !s.SameReason(known) {
+		s.Announce(w.Recorder, w.trigger, "UpgradeRevisions")
 	}
 	return nil
 }
 
 // advance takes a trigger as far as it can go now, and says when to come back if
 // nothing happens; zero is never.
-func (t *Triggers) advance(ctx context.Context, w *statusWriter) (verdict, time.Duration, error) {
+func (t *Triggers) advance(ctx context.Context, w *statusWriter) (status.Summary, time.Duration, error) {
 	trigger := w.trigger
 	s, spec := &trigger.Status, trigger.Spec
 	switch {
@@ -148,22 +151,22 @@ func (t *Triggers) advance(ctx context.Context, w *statusWriter) (verdict, time.
 	var err error
 	if t.due(trigger) {
 		if f, err = t.discover(ctx, w); err != nil {
-			return verdict{}, 0, err
+			return status.Summary{}, 0, err
 		}
 	}
 	v, err := t.stand(ctx, trigger, f)
-	if err == nil && f == nil && v.ready && news(trigger, v) {
+	if err == nil && f == nil && v.State == status.StateReady && news(trigger, v) {
 		if f, err = t.discover(ctx, w); err == nil {
 			v, err = t.stand(ctx, trigger, f)
 		}
 	}
 	switch {
 	case err != nil:
-		return verdict{}, 0, err
+		return status.Summary{}, 0, err
 	case f != nil && f.unseen > 0: // nobody can count them yet
 		s.CompletionTime = nil
 		return t.upgrading(spec), countEvery, nil
-	case upgrades(spec.Mode) && (!v.ready || v.reason == ReasonSourcesKept):
+	case upgrades(spec.Mode) && (v.State != status.StateReady || v.Reason == ReasonSourcesKept):
 		s.CompletionTime = nil
 		return v, t.untilScan(trigger, f), nil
 	}
@@ -189,12 +192,12 @@ func (t *Triggers) discover(ctx context.Context, w *statusWriter) (*finding, err
 	return f, nil
 }
 
-// news tells whether a verdict is to be confirmed by a scan. All that was found is led
+// news tells whether a Summary is to be confirmed by a scan. All that was found is led
 // to its successor, and is that all there is? The last source is gone, and at which
 // versions is anything left?
-func news(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, v verdict) bool {
+func news(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, v status.Summary) bool {
 	known := meta.FindStatusCondition(trigger.Status.Conditions, v1alpha1.ConditionReady)
-	return known == nil || known.Status != metav1.ConditionTrue || known.Reason != v.reason
+	return known == nil || known.Status != metav1.ConditionTrue || known.Reason != v.Reason
 }
 
 func continuous(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) bool {
@@ -226,7 +229,7 @@ func (t *Triggers) scanEvery() time.Duration {
 }
 
 // complete notes that nothing is left to do.
-func (t *Triggers) complete(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, v verdict) (verdict, time.Duration, error) {
+func (t *Triggers) complete(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger, v status.Summary) (status.Summary, time.Duration, error) {
 	if trigger.Status.CompletionTime == nil {
 		trigger.Status.CompletionTime = &metav1.Time{Time: t.Clock.Now().Truncate(time.Second)}
 	}
@@ -237,8 +240,8 @@ func (t *Triggers) complete(ctx context.Context, trigger *v1alpha1.ControllerRev
 }
 
 // finished waits for the end of its time, and leaves.
-func (t *Triggers) finished(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (verdict, time.Duration, error) {
-	done := t.verdictOf(trigger.Spec, *trigger.Status.Counts)
+func (t *Triggers) finished(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (status.Summary, time.Duration, error) {
+	done := t.summaryOf(trigger.Spec, *trigger.Status.Counts)
 	if trigger.Spec.TTLSecondsAfterFinished == nil {
 		return done, 0, nil
 	}

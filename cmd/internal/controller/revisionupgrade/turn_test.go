@@ -9,6 +9,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -42,7 +43,7 @@ func TestTurns(t *testing.T) {
 	clock.SetTime(clock.Now().Add(time.Minute))
 	look(turnUpgrades, time.Millisecond)
 	look(50, time.Minute)
-	setConditions(&open[9].Status.Conditions, 1, verdict{stalled: true, reason: revision.ReasonRefused})
+	status.Summary{State: status.StateStalled, Reason: revision.ReasonRefused}.Apply(open[9])
 	look(0, time.Minute)
 	open[7].Generation++
 	look(2, time.Minute) // what was refused alone may be taken together

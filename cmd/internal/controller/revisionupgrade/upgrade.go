@@ -23,11 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
-
-// fieldManager names our writes where the server records them.
-const fieldManager = "godwit"
 
 // namespacesAtOnce share one limiter; most of their time is spent waiting for
 // answers.
@@ -54,7 +52,9 @@ const namespacesAtOnce = 4
 
 // Upgrades advances the ControllerRevisionUpgrades of one namespace at a time.
 type Upgrades struct {
-	Client   client.Client
+	Client client.Client
+	// Reader asks the API server: after a conflict a cache may have the status that conflicts.
+	Reader   client.Reader
 	Recorder events.EventRecorder
 	Upgrader *revision.Upgrader
 	Clock    clock.PassiveClock
@@ -197,10 +197,10 @@ func (u *Upgrades) lookAgain(one *v1alpha1.ControllerRevisionUpgrade, at time.Ti
 
 // unread is where upgrades stand of whose namespace not everything could be read.
 func unread(wishes []revision.Request, err error) []revision.Result {
-	why := troubled(err)
+	why := errorSummary(err)
 	all := make([]revision.Result, len(wishes))
 	for i, w := range wishes {
-		all[i] = revision.Result{Item: revision.Item{Name: w.Name, Reason: why.reason, Message: why.message}, Phase: revision.Analyzing}
+		all[i] = revision.Result{Item: revision.Item{Name: w.Name, Reason: why.Reason, Message: why.Message}, Phase: revision.Analyzing}
 	}
 	return all
 }
@@ -330,50 +330,32 @@ func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolic
 }
 
 func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
-	return u.write(ctx, one, func(s *v1alpha1.ControllerRevisionUpgradeStatus) {
-		if s.Phase == "" {
-			s.Phase = v1alpha1.UpgradePhase(revision.Pending)
+	return u.writerFor(one).Write(ctx, func(now *v1alpha1.ControllerRevisionUpgrade) {
+		if now.Status.Phase == "" {
+			now.Status.Phase = v1alpha1.UpgradePhase(revision.Pending)
 		}
-		setConditions(&s.Conditions, one.Generation, suspended)
+		suspended.Apply(now)
 	})
 }
 
-// record writes what became of an upgrade, and tells of it if it is news.
+// record writes what became of an upgrade, and announces a new phase.
 func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade, r revision.Result) error {
-	before, redo := one.Status.Phase, again(one)
-	v := judge(r)
-	err := u.write(ctx, one, func(s *v1alpha1.ControllerRevisionUpgradeStatus) {
-		if redo && r.Phase == revision.Analyzing {
-			s.Phase = v1alpha1.UpgradePhase(r.Phase) // the mark is still on the revision
+	s, w := summaryOf(r), u.writerFor(one)
+	err := w.Write(ctx, func(now *v1alpha1.ControllerRevisionUpgrade) {
+		if again(now) && r.Phase == revision.Analyzing {
+			now.Status.Phase = v1alpha1.UpgradePhase(r.Phase) // the mark is still on the revision
 		}
-		fill(s, r)
-		setConditions(&s.Conditions, one.Generation, v)
+		fill(&now.Status, r)
+		s.Apply(now)
 	})
-	if err == nil && before != one.Status.Phase {
-		v.announce(u.Recorder, one, "UpgradeRevision")
+	if err == nil && w.Known().Status.Phase != one.Status.Phase {
+		s.Announce(u.Recorder, one, "UpgradeRevision")
 	}
 	return err
 }
 
-// write sends what changes in the status, if anything does.
-func (u *Upgrades) write(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade, change func(*v1alpha1.ControllerRevisionUpgradeStatus)) error {
-	before := one.DeepCopy()
-	one.Status.ObservedGeneration = one.Generation
-	change(&one.Status)
-	if err := patchStatus(ctx, u.Client, before, one); err != nil {
-		return fmt.Errorf("write the status of controllerrevisionupgrade %s/%s: %w", one.Namespace, one.Name, err)
-	}
-	return nil
-}
-
-// patchStatus sends what has changed, if anything has. Where the object is gone, nobody
-// is left to read it.
-func patchStatus(ctx context.Context, c client.Client, before, after client.Object) error {
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
-		return err
-	}
-	return client.IgnoreNotFound(c.Status().Patch(ctx, after, patch, client.FieldOwner(fieldManager)))
+func (u *Upgrades) writerFor(one *v1alpha1.ControllerRevisionUpgrade) *status.Writer[*v1alpha1.ControllerRevisionUpgrade] {
+	return status.NewWriter(u.Client, u.Reader, one)
 }
 
 const (

@@ -1,0 +1,150 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// FieldManager names the manager's writes in metadata.managedFields.
+const FieldManager = "godwit"
+
+// Interval is the least time between two writes of progress, and between any write and progress after it: each write is an
+// event to every client that watches the object.
+const Interval = 5 * time.Second
+
+// flushTimeout bounds the last write of a manager that stops. A pod has 30 s to end.
+const flushTimeout = 5 * time.Second
+
+// Change changes the status of an object. A Writer repeats it on a status that another client wrote meanwhile.
+type Change[T Object] func(T)
+
+// Writer writes the status of one object. Its methods may be called concurrently.
+type Writer[T Object] struct {
+	client client.Client
+	reader client.Reader // live
+
+	mu      sync.Mutex
+	known   T // as it was last read or written
+	noted   []Change[T]
+	written time.Time // the end of the last write, also of one that failed
+}
+
+// NewWriter returns a Writer for an object as it was read. The Writer keeps a copy. The reader asks the API server, because
+// a cache may return the status that a write conflicted with.
+func NewWriter[T Object](c client.Client, reader client.Reader, o T) *Writer[T] {
+	return &Writer[T]{client: c, reader: reader, known: copyOf(o)}
+}
+
+// Known returns a copy of the object as it was last read or written.
+func (w *Writer[T]) Known() T {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return copyOf(w.known)
+}
+
+// Note makes the next write include a change.
+func (w *Writer[T]) Note(change Change[T]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noted = append(w.noted, change)
+}
+
+// Due returns how long the next write of progress has to wait; it is negative if there is no need to.
+func (w *Writer[T]) Due() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Interval - time.Since(w.written)
+}
+
+// Write makes a change after the noted ones, and patches the status if it differs. After a conflict it reads the object and
+// makes the changes again, so that no field of another client's status is mixed with ours. If the object is deleted, there is
+// no status to write, and no error.
+func (w *Writer[T]) Write(ctx context.Context, change Change[T]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noted = append(w.noted, change)
+	defer func() { w.written = time.Now() }()
+	err := retry.OnError(retry.DefaultRetry, apierrors.IsConflict, func() error {
+		err := w.send(ctx)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if failed := w.reread(ctx); failed != nil {
+			return failed
+		}
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, errReplaced) {
+		return fmt.Errorf("write the status of %s: %w", nameOf(w.known), err)
+	}
+	w.noted = nil
+	return nil
+}
+
+// Flush sends the noted changes of a manager that stops, whose context is done. An error costs the noted changes: the next
+// manager continues from what the API server has.
+func (w *Writer[T]) Flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	defer cancel()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.send(ctx)
+}
+
+// send patches the status once.
+func (w *Writer[T]) send(ctx context.Context) error {
+	next := copyOf(w.known)
+	for _, change := range w.noted {
+		change(next)
+	}
+	if diff, err := client.MergeFrom(w.known).Data(next); err != nil || string(diff) == "{}" {
+		return err
+	}
+	patch := client.MergeFromWithOptions(w.known, client.MergeFromWithOptimisticLock{})
+	if err := w.client.Status().Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
+		return err
+	}
+	w.know(next)
+	return nil
+}
+
+// errReplaced means that another object has the name now.
+var errReplaced = errors.New("the object was deleted, and another one has its name")
+
+func (w *Writer[T]) reread(ctx context.Context) error {
+	now := reflect.New(reflect.TypeOf(w.known).Elem()).Interface().(T) //nolint:forcetypeassert // it is the type of T
+	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(w.known), now); err != nil {
+		return err
+	}
+	if now.GetUID() != w.known.GetUID() {
+		return errReplaced
+	}
+	w.know(now)
+	return nil
+}
+
+// know keeps the generation with which the work began: the status is about that spec, also if the spec changed meanwhile.
+func (w *Writer[T]) know(o T) {
+	o.SetGeneration(w.known.GetGeneration())
+	w.known = o
+}
+
+// nameOf names an object as kubectl does. Go types leave the kind of an object empty.
+func nameOf(o client.Object) string {
+	name := strings.ToLower(reflect.TypeOf(o).Elem().Name()) + " "
+	if o.GetNamespace() != "" {
+		name += o.GetNamespace() + "/"
+	}
+	return name + o.GetName()
+}
+
+func copyOf[T Object](o T) T { return o.DeepCopyObject().(T) } //nolint:forcetypeassert // a copy has the type of its original

@@ -21,13 +21,13 @@ const (
 	Unknown Class = iota
 	// Denied means that a webhook or a policy denies the request.
 	Denied
-	// NoDryRun means that a webhook that must be asked has side effects in a dry run.
+	// NoDryRun means that a required webhook does not support dry runs.
 	NoDryRun
-	// WebhookUnavailable means that an admission webhook that must be asked does not answer.
+	// WebhookUnavailable means that a required admission webhook does not answer.
 	WebhookUnavailable
 	// ConversionUnavailable means that the conversion webhook does not answer.
 	ConversionUnavailable
-	// ConversionFailed means that the conversion webhook answers and does not convert.
+	// ConversionFailed means that the conversion webhook answers, but does not convert.
 	ConversionFailed
 	// UnreadableObject means that the API server can't read an object from etcd.
 	UnreadableObject
@@ -35,11 +35,11 @@ const (
 	Forbidden
 	// NotFound is a 404.
 	NotFound
-	// Conflict is a 409: the object is not as it was read, or is there already.
+	// Conflict is a 409: the object has changed since it was read, or exists already.
 	Conflict
 	// Throttled is a 429.
 	Throttled
-	// Timeout means that the API server, or a proxy before it, gave up the request.
+	// Timeout means that the API server, or a proxy before it, timed out.
 	Timeout
 	// ServerError is any other 5xx.
 	ServerError
@@ -47,16 +47,16 @@ const (
 	Refused
 )
 
-// Answer is what an API server answered to a request that it did not carry out.
+// Answer is an API server's answer to a request that it did not carry out.
 type Answer struct {
 	Class Class
 	// Origin is the webhook or policy that the answer is from; zero for the API server.
 	Origin Origin
 	// Message is the API server's sentence, without what callers put before it.
 	Message string
-	// Cause is the part of Message that Origin worded; Message where it has no such part.
+	// Cause is the part of Message that comes from Origin; Message where it has no such part.
 	Cause string
-	// User and Grant are the permission that is missing, and who lacks it; set if Forbidden.
+	// User lacks the permission Grant; both are set if Forbidden.
 	User  string
 	Grant kube.Grant
 	// StoredVersion is the version at which etcd holds an object that could not be
@@ -88,8 +88,8 @@ func Of(err error) Answer {
 	return a
 }
 
-// Parse classifies an answer of which no more than the status code and the text are known.
-// The code 0 means that it is not known either.
+// Parse classifies an answer by its status code and its text. The code 0 means that the code
+// is not known.
 func Parse(code int32, text string) Answer {
 	a := parse(text)
 	a.Message = cmp.Or(a.Message, text)
@@ -141,9 +141,9 @@ func code(err error) int32 {
 	return status.Status().Code
 }
 
-// Transient is walk.Transient and a conversion that failed: the API server has one reason for
-// that and for what it will never be able to read, while a conversion webhook is back when
-// its rollout is over.
+// Transient is walk.Transient, and true for a failed conversion: a conversion webhook works
+// again when its rollout is over. The API server uses the same reason for objects that it
+// can never read.
 func Transient(err error) (time.Duration, bool) {
 	if apierrors.IsStoreReadError(err) && Of(err).Origin.Kind == Conversion {
 		return 0, true
@@ -151,9 +151,10 @@ func Transient(err error) (time.Duration, bool) {
 	return walk.Transient(err)
 }
 
-// RetryForbidden makes a 503 of the 403 of an API server that has not read its roles yet, as
-// each one answers for a moment after its start. It is for callers whose permissions were
-// there. Admission's refusals have the same code and reason; they lack the authorizer's words.
+// RetryForbidden makes a 503 of an authorizer's 403. Each API server answers 403 for a moment
+// after its start, until it has read its roles. RetryForbidden is for callers that had the
+// permission before. Refusals by admission have the same code and reason, but other words, and
+// are returned unchanged.
 func RetryForbidden(err error) error {
 	if apierrors.IsForbidden(err) && IsForbidden(err) {
 		return apierrors.NewServiceUnavailable(err.Error())
@@ -161,14 +162,14 @@ func RetryForbidden(err error) error {
 	return err
 }
 
-// IsForbidden reports the authorizer's words, whatever the error was made of.
+// IsForbidden reports whether an error of any type has the authorizer's words.
 func IsForbidden(err error) bool { return err != nil && unauthorized.MatchString(err.Error()) }
 
-// Moved reports whether an answer says that an object is not as it was read.
+// Moved reports whether an object has changed, or is gone, since it was read.
 func Moved(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
 
-// IsRefusal reports whether the API server answered that a request is not acceptable, so that
-// it answers the same next time.
+// IsRefusal reports whether the API server rejected a request in a way that a retry does not
+// change.
 func IsRefusal(err error) bool {
 	if _, transient := walk.Transient(err); transient || Moved(err) {
 		return false
@@ -183,13 +184,13 @@ const (
 	Conversion = "conversion"
 )
 
-// Origin is the webhook or policy that an answer is from, as far as its words tell.
+// Origin is the webhook or policy that an answer names.
 type Origin struct {
 	// Kind is Webhook, Conversion, or the kind of a policy.
 	Kind string
-	// Name of the webhook or policy; of a conversion, the kind of object.
+	// Name is the name of the webhook or policy; for a conversion, the kind of object.
 	Name string
-	// Binding of a policy.
+	// Binding is the binding of a policy.
 	Binding string
 }
 

@@ -33,26 +33,26 @@ func TestOf(t *testing.T) {
 		want   apierror.Answer
 	}{
 		"a webhook denies": {
-			reason: "a webhook chooses its code: a 429 and a 500 are denials as well",
+			reason: "a webhook chooses its code: a denial may be a 429 or a 500",
 			err:    status(500, metav1.StatusReasonInternalError, `admission webhook "x.example.com" denied the request: my database is down`),
 			want: apierror.Answer{Class: apierror.Denied, Origin: webhook, Cause: "my database is down",
 				Message: `admission webhook "x.example.com" denied the request: my database is down`},
 		},
 		"a policy denies": {
-			reason: "a binding makes it apply",
+			reason: "the answer names the policy and its binding",
 			err:    status(422, metav1.StatusReasonInvalid, "ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen"),
 			want: apierror.Answer{Class: apierror.Denied, Cause: "frozen",
 				Origin:  apierror.Origin{Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "prod"},
 				Message: "ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen"},
 		},
 		"a webhook with side effects": {
-			reason: "the API server does not ask it in a dry run",
+			reason: "the API server does not call it in a dry run",
 			err:    status(400, metav1.StatusReasonBadRequest, `admission webhook "x.example.com" does not support dry run`),
 			want: apierror.Answer{Class: apierror.NoDryRun, Origin: webhook, Cause: "it does not support dry runs",
 				Message: `admission webhook "x.example.com" does not support dry run`},
 		},
 		"a webhook does not answer": {
-			reason: "a 500 that names the webhook is about the webhook",
+			reason: "a 500 may name a webhook",
 			err:    status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "x.example.com": Post "https://x": refused`),
 			want: apierror.Answer{Class: apierror.WebhookUnavailable, Origin: webhook, Cause: `Post "https://x": refused`,
 				Message: `Internal error occurred: failed calling webhook "x.example.com": Post "https://x": refused`},
@@ -64,13 +64,13 @@ func TestOf(t *testing.T) {
 				Message: `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": refused`},
 		},
 		"the conversion webhook fails": {
-			reason: "it answers, and does not convert",
+			reason: "it answers, but does not convert",
 			err:    status(500, metav1.StatusReasonInternalError, "conversion webhook for example.com/v1, Kind=Widget failed: no such color"),
 			want: apierror.Answer{Class: apierror.ConversionFailed, Origin: converter, StoredVersion: "v1", Cause: "no such color",
 				Message: "conversion webhook for example.com/v1, Kind=Widget failed: no such color"},
 		},
 		"an object is at a version that is gone": {
-			reason: "the words name the version",
+			reason: "the message names the version",
 			err:    status(500, metav1.StatusReasonStoreReadError, "/registry/a: request to convert CR from an invalid group/version: example.com/v1"),
 			want: apierror.Answer{Class: apierror.UnreadableObject, StoredVersion: "v1",
 				Message: "/registry/a: request to convert CR from an invalid group/version: example.com/v1",
@@ -82,14 +82,14 @@ func TestOf(t *testing.T) {
 			want: apierror.Answer{Class: apierror.Forbidden, User: "alice", Message: notAuthorized, Cause: notAuthorized,
 				Grant: kube.Grant{Verb: "patch", Namespace: "shop", Resource: schema.GroupResource{Group: "example.com", Resource: "widgets/status"}}},
 		},
-		"not found":    {"a code tells", status(404, metav1.StatusReasonNotFound, "no"), apierror.Answer{Class: apierror.NotFound, Message: "no", Cause: "no"}},
-		"conflict":     {"a code tells", status(409, metav1.StatusReasonConflict, "no"), apierror.Answer{Class: apierror.Conflict, Message: "no", Cause: "no"}},
-		"throttled":    {"a code tells", status(429, metav1.StatusReasonTooManyRequests, "no"), apierror.Answer{Class: apierror.Throttled, Message: "no", Cause: "no"}},
+		"not found":    {"the code decides", status(404, metav1.StatusReasonNotFound, "no"), apierror.Answer{Class: apierror.NotFound, Message: "no", Cause: "no"}},
+		"conflict":     {"the code decides", status(409, metav1.StatusReasonConflict, "no"), apierror.Answer{Class: apierror.Conflict, Message: "no", Cause: "no"}},
+		"throttled":    {"the code decides", status(429, metav1.StatusReasonTooManyRequests, "no"), apierror.Answer{Class: apierror.Throttled, Message: "no", Cause: "no"}},
 		"timeout":      {"a proxy gives no reason", status(504, "", "no"), apierror.Answer{Class: apierror.Timeout, Message: "no", Cause: "no"}},
-		"server error": {"a proxy gives no words", status(502, "", ""), apierror.Answer{Class: apierror.ServerError, Message: "status code 502", Cause: "status code 502"}},
-		"invalid":      {"the schema refuses, and not admission", status(422, metav1.StatusReasonInvalid, "no"), apierror.Answer{Class: apierror.Refused, Message: "no", Cause: "no"}},
+		"server error": {"a proxy gives no message", status(502, "", ""), apierror.Answer{Class: apierror.ServerError, Message: "status code 502", Cause: "status code 502"}},
+		"invalid":      {"validation refuses, not admission", status(422, metav1.StatusReasonInvalid, "no"), apierror.Answer{Class: apierror.Refused, Message: "no", Cause: "no"}},
 		"no answer":    {"a lost connection is no answer", errors.New("EOF"), apierror.Answer{Class: apierror.Unknown, Message: "EOF", Cause: "EOF"}},
-		"no error":     {"nothing is to be classified", nil, apierror.Answer{}},
+		"no error":     {"there is nothing to classify", nil, apierror.Answer{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,20 +100,20 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestParse: a report keeps no more of an answer than its words.
+// TestParse classifies what a report keeps of an answer: its text.
 func TestParse(t *testing.T) {
 	if got := apierror.Parse(0, notAuthorized).Class; got != apierror.Forbidden {
-		t.Errorf("the authorizer's words are of class %d", got)
+		t.Errorf("class of the authorizer's words = %d, want %d", got, apierror.Forbidden)
 	}
 	if got := apierror.Parse(0, "no").Class; got != apierror.Unknown {
-		t.Errorf("words that say nothing are of class %d", got)
+		t.Errorf("class of other words = %d, want %d", got, apierror.Unknown)
 	}
 	if got := apierror.Parse(http.StatusUnprocessableEntity, "no").Class; got != apierror.Refused {
-		t.Errorf("a 422 is of class %d", got)
+		t.Errorf("class of a 422 = %d, want %d", got, apierror.Refused)
 	}
 }
 
-func TestRefusalsAndWhatMayPass(t *testing.T) {
+func TestIsRefusalAndTransient(t *testing.T) {
 	cases := map[string]struct {
 		err                error
 		refusal, transient bool
@@ -145,7 +145,7 @@ func TestOriginString(t *testing.T) {
 		"MutatingAdmissionPolicy paint":                   {Kind: "MutatingAdmissionPolicy", Name: "paint"},
 	} {
 		if got := o.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("String() = %q, want %q", got, want)
 		}
 	}
 }

@@ -1,13 +1,12 @@
-// Package apierror says what the answer of an API server means: the one classification for
-// all migrations.
+// Package apierror classifies the answers of an API server, for all migrations.
 //
-// The API server gives one status code and one reason to different facts: a 403 is the
-// authorizer's or a policy's, a 500 is a webhook's or damaged bytes of etcd. Its words tell
-// them apart. These words are Kubernetes' own, and each expression here names the source file
-// that they come from.
+// The API server uses one status code and one reason for different facts: a 403 comes from the
+// authorizer or from a policy, a 500 from a webhook or from damaged bytes in etcd. The words of
+// the message tell them apart. They come from the source files of Kubernetes that words.go
+// names.
 //
-// It decides nothing: what a class means for an object is the migration's to say. What a walk
-// retries by default is walk.Transient, which this package builds on.
+// The package does not decide what a class means for an object; the migration does. It builds
+// on walk.Transient, which decides what a walk retries by default.
 //
 // Read answer.go, then words.go. Each file uses only the files after it.
 package apierror

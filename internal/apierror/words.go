@@ -23,12 +23,12 @@ var (
 	versionGone     = regexp.MustCompile(`request to convert CR from an invalid group/version: [^ ]*/([^ /]+)`)
 	unauthorized    = regexp.MustCompile(`: User "(.*)" cannot ([a-z]+) resource "([^"]*)"(?: in API group "([^"]*)")?(?: in the namespace "([^"]*)")?`)
 
-	// unanswered are the words of an HTTP client that got no answer.
+	// unanswered matches the error of an HTTP client that got no answer.
 	unanswered = regexp.MustCompile(`^(?:Post|Get) "`)
 )
 
-// parse reads the words that tell more than a status code. Its class is Unknown where the
-// text has none of them.
+// parse classifies an answer by its words. Its class is Unknown where the text has none of
+// the words that it knows.
 func parse(text string) Answer {
 	if m := policyDenies.FindStringSubmatch(text); m != nil {
 		kind := "MutatingAdmissionPolicy"

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Allowed asks the API server, which knows all of its authorizers, whether the caller has a
+// Allowed asks the API server, and so all of its authorizers, whether the caller has a
 // permission.
 func Allowed(ctx context.Context, c rest.Interface, g Grant) (bool, error) {
 	resource, subresource, _ := strings.Cut(g.Resource.Resource, "/")
@@ -29,7 +29,8 @@ func Allowed(ctx context.Context, c rest.Interface, g Grant) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
-// UserName is the name by which the API server knows the caller; empty when it does not say.
+// UserName returns the caller's name in the API server; empty when the API server does not
+// report it.
 func UserName(ctx context.Context, c rest.Interface) string {
 	review := &authenticationv1.SelfSubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
@@ -40,8 +41,8 @@ func UserName(ctx context.Context, c rest.Interface) string {
 	return review.Status.UserInfo.Username
 }
 
-// postReview posts a kind of object that the API server answers and does not store. It
-// reads JSON by itself, whatever the client's serializer knows.
+// postReview posts an object that the API server answers and does not store. It encodes and
+// decodes JSON itself, because the client's serializer does not know the kinds.
 func postReview(ctx context.Context, c rest.Interface, review runtime.Object, path ...string) error {
 	text, err := json.Marshal(review)
 	if err != nil {

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// FieldManager names our writes where the API server records them.
+	// FieldManager is the field manager of our writes.
 	FieldManager = "godwit"
 
-	// AcceptMetadata asks for an object's metadata alone: in protobuf where the server has
-	// it, since decoding is a good part of what a pass costs the client.
+	// AcceptMetadata asks for an object's metadata only, in protobuf where the server has it:
+	// decoding is a good part of what a pass costs the client.
 	AcceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	// AcceptMetadataList is the same for a list.
@@ -42,7 +42,7 @@ var codecs = func() serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// Client sends requests that a limiter paces. It decides nothing and never retries.
+// Client sends requests that a limiter paces. It never retries.
 type Client struct {
 	rest.Interface
 	// Clock is the API server's.
@@ -68,12 +68,12 @@ func NewClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock
 	return c, nil
 }
 
-// Do sends a request without client-go's hidden retries: a walk must see every 429 to pace
-// itself by it.
+// Do sends a request without client-go's retries: a walk must see every 429 to adapt its
+// pace.
 func Do(ctx context.Context, r *rest.Request) rest.Result { return r.MaxRetries(0).Do(ctx) }
 
-// Body is the body of an answer, or the error as the server worded it, for which Result.Raw
-// has no other word than "unknown".
+// Body returns the body of an answer, or the server's error. Result.Raw alone would return
+// an error whose message is "unknown".
 func Body(r rest.Result) ([]byte, error) {
 	if err := r.Error(); err != nil {
 		return nil, err
@@ -81,14 +81,14 @@ func Body(r rest.Result) ([]byte, error) {
 	return r.Raw()
 }
 
-// Metadata sends a request that is answered with an object's metadata alone.
+// Metadata sends a request for an object's metadata only.
 func Metadata(ctx context.Context, r *rest.Request) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{}
 	err := Do(ctx, r.SetHeader("Accept", AcceptMetadata)).Into(m)
 	return m, err
 }
 
-// MetadataList sends a request that is answered with the metadata of a list of objects.
+// MetadataList sends a request for the metadata of a list of objects.
 func MetadataList(ctx context.Context, r *rest.Request) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	err := Do(ctx, r.SetHeader("Accept", AcceptMetadataList)).Into(list)
@@ -130,15 +130,15 @@ func (c *Client) Objects(ctx context.Context, r schema.GroupVersionResource, lim
 	return MetadataList(ctx, req)
 }
 
-// FirstObject lists one object, and has the API server give up after a time.
+// FirstObject lists one object, with a timeout for the API server.
 func (c *Client) FirstObject(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) (*metav1.PartialObjectMetadataList, error) {
 	return MetadataList(ctx, c.Get().AbsPath(CollectionPath(r)...).
 		Param("limit", "1").Param("timeout", timeout.String()))
 }
 
-// Find lists one object's metadata, and returns nil if the object is not there. Unlike a
-// GET, whose 404 may also mean that the version is no longer served, an empty list leaves no
-// doubt; and it needs no permission that a pass over all objects does not need.
+// Find lists one object's metadata, and returns nil if the object does not exist. The 404 of a
+// GET could also mean that the version is no longer served; an empty list could not. A list
+// also needs no permission that a pass over all objects does not need.
 func (c *Client) Find(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
 	list, err := MetadataList(ctx, c.find(r, o))
 	if err != nil || len(list.Items) == 0 {
@@ -147,7 +147,7 @@ func (c *Client) Find(ctx context.Context, r schema.GroupVersionResource, o walk
 	return &list.Items[0], nil
 }
 
-// FindWhole is Find for all of an object.
+// FindWhole is like Find, and returns the whole object.
 func (c *Client) FindWhole(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*unstructured.Unstructured, error) {
 	text, err := Body(Do(ctx, c.find(r, o).SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
@@ -179,11 +179,11 @@ func Decode(text []byte) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-// UnknownCount stands for a number of objects that is not known.
+// UnknownCount means that the number of objects is not known.
 const UnknownCount = -1
 
-// Remaining is the number of objects after those in a list, as the API server says;
-// UnknownCount where it does not say.
+// Remaining is the number of objects after those in a list, as the API server reports it;
+// UnknownCount where it does not.
 func Remaining(list *metav1.PartialObjectMetadataList) int64 {
 	switch {
 	case list.RemainingItemCount != nil:

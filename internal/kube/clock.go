@@ -8,9 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ServerClock tells the time as the API server has it. The times that the server or
-// another client writes into objects are compared with this clock, since a laptop's or a
-// node's clock may be hours off. It learns from the Date header of each response.
+// ServerClock is the API server's clock. Times in objects are compared with it, because the
+// clock of a laptop or a node may be hours off. It reads the Date header of each response.
 type ServerClock struct {
 	local  clock.PassiveClock
 	mu     sync.Mutex
@@ -18,11 +17,11 @@ type ServerClock struct {
 	offset time.Duration
 }
 
-// NewServerClock returns a clock that runs at the pace of a local one, and is the same
-// until it has read a date.
+// NewServerClock returns a clock that runs at the pace of a local clock, and equals it until
+// it has read a date.
 func NewServerClock(local clock.PassiveClock) *ServerClock { return &ServerClock{local: local} }
 
-// Now is a lower bound: the Date header it comes from is cut to the second.
+// Now is a lower bound: the Date header that it comes from is cut to the second.
 func (c *ServerClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +31,8 @@ func (c *ServerClock) Now() time.Time {
 // Since is the time that passed since t.
 func (c *ServerClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Read takes the value of a Date header. One that can't be parsed changes nothing.
+// Read sets the clock by the value of a Date header. A value that can't be parsed changes
+// nothing.
 func (c *ServerClock) Read(date string) {
 	t, err := http.ParseTime(date)
 	if err != nil {
@@ -41,9 +41,9 @@ func (c *ServerClock) Read(date string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	offset := t.Sub(c.local.Now())
-	// A cut-off second makes every single reading up to one second too
-	// early; the latest of many is the truest. A clock that was set back is
-	// believed once it is clearly more than that.
+	// The cut makes every reading up to one second too early, so that the
+	// latest of many is the most exact. Only a larger difference shows that
+	// the server's clock was set back.
 	if !c.known || offset > c.offset || c.offset-offset > 2*time.Second {
 		c.known, c.offset = true, offset
 	}

@@ -12,9 +12,9 @@ import (
 
 var flip = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Each step: the local clock moves to local, a response with the date server
-// arrives (empty: it has none), and the server's time is believed to be want.
-// All count from flip.
+// TestServerClock plays steps: the local clock moves to local, a response arrives
+// with the date server (empty for none), and the clock shows want. All times are
+// relative to flip.
 func TestServerClock(t *testing.T) {
 	type step struct {
 		local  time.Duration
@@ -27,23 +27,23 @@ func TestServerClock(t *testing.T) {
 		steps  []step
 	}{
 		"nothing read": {
-			reason: "until a response comes, ours is all there is",
+			reason: "without a response the clock shows the local time",
 			steps:  []step{{3 * time.Second, "", 3 * time.Second}},
 		},
 		"the server is ahead": {
-			reason: "its time, going on at our pace",
+			reason: "the clock shows the server's time, and runs at the local pace",
 			steps:  []step{{0, date(time.Hour), time.Hour}, {90 * time.Second, "", time.Hour + 90*time.Second}},
 		},
 		"the server is behind": {
-			reason: "also when that is less than what we knew before the first reading",
+			reason: "the first reading may set the clock back",
 			steps:  []step{{0, date(-time.Hour), -time.Hour}, {time.Second, "", -time.Hour + time.Second}},
 		},
 		"half a second behind": {
-			reason: "the first reading counts, however near it is to our own clock",
+			reason: "the first reading counts, however near it is to the local clock",
 			steps:  []step{{500 * time.Millisecond, date(0), 0}},
 		},
 		"cut to the second": {
-			reason: "the latest of many readings is the truest; one that was cut more takes nothing back",
+			reason: "the latest of many readings is the most exact; a reading that was cut more changes nothing",
 			steps: []step{
 				{900 * time.Millisecond, date(10 * time.Second), 10 * time.Second},
 				{1100 * time.Millisecond, date(11 * time.Second), 11 * time.Second},
@@ -52,15 +52,15 @@ func TestServerClock(t *testing.T) {
 			},
 		},
 		"a slow response": {
-			reason: "a date that is a little old is no clock set back",
+			reason: "a date that is a little old does not set the clock back",
 			steps:  []step{{0, date(0), 0}, {12 * time.Second, date(10 * time.Second), 12 * time.Second}},
 		},
 		"set back": {
-			reason: "what can't be a cut-off second is believed",
+			reason: "more than a second is no cut",
 			steps:  []step{{0, date(0), 0}, {12 * time.Second, date(9 * time.Second), 9 * time.Second}, {13 * time.Second, date(10 * time.Second), 10 * time.Second}},
 		},
 		"set forward": {
-			reason: "believed at once",
+			reason: "the clock follows at once",
 			steps:  []step{{0, date(0), 0}, {time.Second, date(time.Minute), time.Minute}},
 		},
 		"garbage": {
@@ -76,15 +76,15 @@ func TestServerClock(t *testing.T) {
 				local.SetTime(flip.Add(s.local))
 				c.Read(s.server)
 				if got := c.Now().Sub(flip); got != s.want {
-					t.Errorf("%s\nstep %d: server's time is flip + %s, want + %s", tc.reason, i+1, got, s.want)
+					t.Errorf("%s\nstep %d: the clock shows flip + %s, want flip + %s", tc.reason, i+1, got, s.want)
 				}
 			}
 		})
 	}
 }
 
-// Whatever fraction of a second each date lost and however long each response
-// took, the server's time is never overestimated: that would cut the settle time.
+// TestServerClockIsALowerBound, for any fraction of a second that a date lost and any
+// duration of a response: a clock that is ahead would shorten the settle time.
 func TestServerClockIsALowerBound(t *testing.T) {
 	local := clocktesting.NewFakePassiveClock(flip)
 	c := kube.NewServerClock(local)
@@ -96,9 +96,9 @@ func TestServerClockIsALowerBound(t *testing.T) {
 		c.Read(at.Add(ahead).UTC().Format(http.TimeFormat))
 		truth := at.Add(took + ahead)
 		if got := c.Now(); got.After(truth) {
-			t.Fatalf("reading %d: believes %s, it is %s", i, got, truth)
+			t.Fatalf("reading %d: the clock shows %s, want at most %s", i, got, truth)
 		} else if i > 1000 && truth.Sub(got) > 50*time.Millisecond {
-			t.Fatalf("reading %d: still %s behind, though quick responses at the turn of a second came by", i, truth.Sub(got))
+			t.Fatalf("reading %d: the clock is %s behind, want at most 50ms after quick responses at the turn of a second", i, truth.Sub(got))
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 var CRDs = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
 
 // ResourceOf is the resource of a CRD's objects at the storage version. Objects are read and
-// written at that version only, since writing through another one can lose fields.
+// written at that version only, because a write through another one can lose fields.
 func ResourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionResource {
 	return schema.GroupVersionResource{
 		Group: crd.Spec.Group, Version: StorageVersion(crd), Resource: crd.Spec.Names.Plural,
@@ -80,7 +80,8 @@ func Converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
-// ConversionWebhook is where the conversion webhook of a CRD is; nil for a CRD without one.
+// ConversionWebhook is the client configuration of a CRD's conversion webhook; nil for a CRD
+// without one.
 func ConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.WebhookClientConfig {
 	if !Converts(crd) || crd.Spec.Conversion.Webhook == nil {
 		return nil
@@ -92,9 +93,9 @@ func ConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *apiextens
 // StorageVersionMigration that failed.
 const MigrationFailed = "MigrationFailed"
 
-// FailedMigration is the index of the condition that takes the promise of
-// status.storedVersions back, or -1: Kubernetes' own migrator trims storedVersions also when
-// it has failed (finishCRDMigration in k8s.io/kubernetes 1.37), with objects left anywhere.
+// FailedMigration is the index of the condition after which status.storedVersions is not
+// reliable, or -1: Kubernetes' own migrator trims storedVersions also when it has failed
+// (finishCRDMigration in k8s.io/kubernetes 1.37), with objects left at old versions.
 func FailedMigration(crd *apiextensionsv1.CustomResourceDefinition) int {
 	return slices.IndexFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.StorageMigrating && c.Reason == MigrationFailed

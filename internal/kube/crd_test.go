@@ -21,16 +21,16 @@ func TestServedAndEstablished(t *testing.T) {
 	}
 	for version, want := range map[string]bool{"v1": false, "v2": true, "v3": false, "": false, "v9": false} {
 		if got := kube.Serves(crd, version); got != want {
-			t.Errorf("served(%q) = %t, want %t", version, got, want)
+			t.Errorf("Serves(%q) = %t, want %t", version, got, want)
 		}
 	}
 	if got := kube.StorageVersion(crd); got != "v3" {
-		t.Errorf("storage version = %q, want v3, served or not", got)
+		t.Errorf("storage version = %q, want v3, which is not served", got)
 	}
 	if got := kube.StorageVersion(&apiextensionsv1.CustomResourceDefinition{}); got != "" {
-		t.Errorf("storage version of nothing = %q", got)
+		t.Errorf("storage version of an empty CRD = %q, want none", got)
 	}
 	if !kube.Established(crd) || kube.Established(kubetest.Widgets(kubetest.Conditions())) {
-		t.Error("a CRD is established when its condition says so, and not otherwise")
+		t.Error("Established must follow the condition Established")
 	}
 }

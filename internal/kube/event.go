@@ -2,9 +2,9 @@ package kube
 
 import "github.com/godwit-dev/godwit/internal/quote"
 
-// maxNote is what the API server takes as the note of an event: 1 kB, in
+// maxNote bounds the note of an event, in bytes: NoteLengthLimit of
 // k8s.io/kubernetes/pkg/apis/core/validation.
 const maxNote = 1024
 
-// EventNote cuts a text to what the API server takes as the note of an event.
+// EventNote cuts a text to the length that the API server accepts as the note of an event.
 func EventNote(text string) string { return quote.Clip(text, maxNote) }

@@ -13,9 +13,9 @@ import (
 // Grant is the permission for one verb on one resource.
 type Grant struct {
 	Verb string
-	// Resource with its subresource after a slash, if it has one.
+	// Resource has its subresource after a slash, if there is one.
 	Resource schema.GroupResource
-	// Name restricts the grant to one object, Namespace to one namespace.
+	// Name restricts the permission to one object, Namespace to one namespace.
 	Name, Namespace string
 }
 
@@ -30,8 +30,9 @@ func (g Grant) String() string {
 	return text
 }
 
-// Command creates a role with exactly this permission and binds it to the user. The role's
-// name contains the user's: a command for another user must not find the name taken.
+// Command returns kubectl commands that create a role with exactly this permission and bind it
+// to the user. The role's name contains the user's name, so that the commands for two users
+// do not collide.
 func (g Grant) Command(user string) string {
 	if user == "" {
 		user = "USER"
@@ -54,7 +55,7 @@ func (g Grant) Command(user string) string {
 		kind, role, scope, rule, subject)
 }
 
-// nameRune keeps the characters that the name of any object may have.
+// nameRune keeps the characters that are valid in the name of any object.
 func nameRune(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 		return r
@@ -62,7 +63,7 @@ func nameRune(r rune) rune {
 	return '-'
 }
 
-// ResourceArgument writes a resource as kubectl takes it: the subresource comes after the
+// ResourceArgument formats a resource as kubectl takes it: the subresource comes after the
 // group.
 func ResourceArgument(r schema.GroupResource) string {
 	resource, subresource, ok := strings.Cut(r.Resource, "/")

@@ -71,10 +71,10 @@ func TestGrantCommand(t *testing.T) {
 			}
 			role := words[3]
 			if strings.ContainsAny(role, "/.:") {
-				t.Errorf("role name %q is not one that a URL path takes", role)
+				t.Errorf("role name %q is not valid in a URL path", role)
 			}
 			if !slices.Contains(words, "--clusterrole="+role) {
-				t.Errorf("%s\nbinds another role than it creates", command)
+				t.Errorf("%s\nthe binding names another role than %s", command, role)
 			}
 		})
 	}
@@ -98,9 +98,9 @@ func TestGrantCommandsDoNotCollide(t *testing.T) {
 
 func TestGrantString(t *testing.T) {
 	if got := (kube.Grant{Verb: "list", Resource: widgets}).String(); got != "list widgets.example.com" {
-		t.Errorf("a grant on all reads %q", got)
+		t.Errorf("grant on all objects = %q, want %q", got, "list widgets.example.com")
 	}
 	if got := (kube.Grant{Verb: "patch", Resource: widgets, Name: "a"}).String(); got != "patch widgets.example.com a" {
-		t.Errorf("a grant on one reads %q", got)
+		t.Errorf("grant on one object = %q, want %q", got, "patch widgets.example.com a")
 	}
 }

@@ -74,7 +74,7 @@ func TestRequestsCountIntoEveryCounter(t *testing.T) {
 				t.Errorf("%s\ncounts (-want +got):\n%s", tc.reason, diff)
 			}
 			if read := !c.Clock.Now().Equal(flip); read != (tc.err == nil) {
-				t.Errorf("the clock was read: %t; a response has a date, an error has none", read)
+				t.Errorf("clock set by the response: %t, want %t", read, tc.err == nil)
 			}
 		})
 	}

@@ -1,6 +1,5 @@
-// Package quicklist lists for a user who waits for the answer: a few attempts, each within a
-// limit, and none after one that timed out. A walk over all objects, which no user waits for,
-// retries longer.
+// Package quicklist retries lists for a user who waits for the answer: a few attempts, each
+// within a limit, and none after one that timed out. A walk over all objects retries longer.
 package quicklist
 
 import (
@@ -15,15 +14,15 @@ import (
 )
 
 const (
-	// Attempts bounds the attempts. With the pauses between them they span a second and a
-	// half, and more where the API server asks for it.
+	// Attempts bounds the attempts. With the pauses between them they span 1.5 s, and more
+	// where the API server asks for it.
 	Attempts = 4
 
 	// Limit bounds one attempt, from the moment at which its request is sent. The API server
-	// takes milliseconds for one object, and 30 s until it gives up a conversion webhook.
+	// needs milliseconds for one object, and 30 s until a conversion webhook times out.
 	Limit = 10 * time.Second
 
-	// grace lets the API server tell about its own timeout first.
+	// grace lets the API server report its own timeout first.
 	grace = 2 * time.Second
 
 	firstPause = 200 * time.Millisecond
@@ -33,14 +32,14 @@ const (
 // ErrOver is the cause of an attempt that the API server did not answer in time.
 var ErrOver = fmt.Errorf("no answer within %v", Limit+grace)
 
-// Retry makes a few attempts at a list, each within the limit. An API server that let one of
-// them time out is not asked again.
+// Retry makes a few attempts at a list, each within the limit. It does not retry after a
+// timeout.
 func Retry(ctx context.Context, list func(context.Context) error) error {
 	pause := firstPause
 	for try := 1; ; try++ {
 		err := Attempt(ctx, list)
-		hint, again := Transient(err)
-		if err == nil || !again || try == Attempts {
+		hint, transient := Transient(err)
+		if err == nil || !transient || try == Attempts {
 			return err
 		}
 		if cause := walk.Wait(ctx, min(max(pause, hint), maxPause)); cause != nil {
@@ -50,8 +49,8 @@ func Retry(ctx context.Context, list func(context.Context) error) error {
 	}
 }
 
-// Attempt makes one attempt within the limit. It returns [ErrOver] for one that the API server
-// did not answer in time. The time for which a request waits in the limiter does not count.
+// Attempt makes one attempt within the limit. It returns [ErrOver] if the API server did not
+// answer in time. The time for which a request waits in the limiter does not count.
 func Attempt(ctx context.Context, list func(context.Context) error) error {
 	limited, cancel := kube.WithAnswerLimit(ctx, Limit+grace, ErrOver)
 	defer cancel()
@@ -62,7 +61,7 @@ func Attempt(ctx context.Context, list func(context.Context) error) error {
 	return err
 }
 
-// Transient is apierror.Transient without another attempt after one that timed out.
+// Transient is apierror.Transient, and false for an attempt that timed out.
 func Transient(err error) (time.Duration, bool) {
 	if TimedOut(err) {
 		return 0, false
@@ -70,8 +69,8 @@ func Transient(err error) (time.Duration, bool) {
 	return apierror.Transient(err)
 }
 
-// TimedOut reports whether the API server, or a proxy before it, gave up a list, or did not
-// answer it within the limit.
+// TimedOut reports whether the API server, or a proxy before it, timed out, or did not answer
+// within the limit.
 func TimedOut(err error) bool {
 	return errors.Is(err, ErrOver) || apierror.Of(err).Class == apierror.Timeout
 }

@@ -1,5 +1,5 @@
-// Package quote puts the words of others, such as a webhook's answer or a user's name,
-// into our messages and commands.
+// Package quote puts foreign text, such as a webhook's answer or a user's name, into our
+// messages and commands.
 package quote
 
 import (
@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// lineBytes bounds what a message quotes of an answer: a webhook may say anything.
+// lineBytes bounds what a message quotes of an answer, which a webhook may make any length.
 const lineBytes = 300
 
-// Line makes one line of bounded length of an answer.
+// Line makes an answer one line of bounded length.
 func Line(words string) string {
 	if line := Clip(strings.Join(strings.Fields(words), " "), lineBytes); line != "" {
 		return line
 	}
-	return "without a word"
+	return "(no message)"
 }
 
-// Clip cuts a text to a number of bytes, and no character in two.
+// Clip cuts a text to a number of bytes, between two characters.
 func Clip(text string, limit int) string {
 	const more = "…"
 	if len(text) <= limit {
@@ -31,8 +31,8 @@ func Clip(text string, limit int) string {
 	return text[:end] + more
 }
 
-// Shell makes a word safe for a POSIX shell. What a certificate or an identity provider
-// calls a user may hold any character.
+// Shell quotes a word for a POSIX shell. The user name of a certificate or an identity
+// provider may contain any character.
 func Shell(word string) string {
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word

@@ -12,10 +12,10 @@ func TestLine(t *testing.T) {
 		reason      string
 		words, want string
 	}{
-		"one line":      {"what fits stays as it is", `webhook "a.b" denied the request`, `webhook "a.b" denied the request`},
+		"one line":      {"a short text is unchanged", `webhook "a.b" denied the request`, `webhook "a.b" denied the request`},
 		"several lines": {"a message is one line", "no\n\n  and\tno", "no and no"},
-		"nothing":       {"an answer without words is said to have none", " \n", "without a word"},
-		"too long":      {"a webhook may say anything", strings.Repeat("a line\n", 100), strings.Repeat("a line ", 42) + "a l…"},
+		"nothing":       {"an answer may be empty", " \n", "(no message)"},
+		"too long":      {"a webhook may send any length", strings.Repeat("a line\n", 100), strings.Repeat("a line ", 42) + "a l…"},
 		"wide":          {"no character is cut in two", strings.Repeat("ä", 200), strings.Repeat("ä", 148) + "…"},
 	}
 	for name, tc := range cases {

@@ -1,4 +1,4 @@
-// Package kubetest makes the CustomResourceDefinition that tests of pure decisions begin with.
+// Package kubetest makes CRDs for tests of pure functions.
 package kubetest
 
 import (
@@ -13,7 +13,7 @@ import (
 // the second.
 var Flip = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Resource is the one that [Widgets] defines.
+// Resource is the resource of [Widgets].
 var Resource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
 
 // Edit changes a CRD.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -126,7 +127,7 @@ func (c counterparts) create(ctx context.Context, one counterpart) (*appsv1.Cont
 // needed removes the time since which no object has referred to a counterpart, so that a
 // deletion that is under way meets a conflict.
 func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRevision) (reason, message string, err error) {
-	if unreferencedSince(existing).IsZero() {
+	if lineage.UnreferencedSince(existing).IsZero() {
 		return "", "", nil
 	}
 	_, err = c.client.WriteMetadata(ctx, existing, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})

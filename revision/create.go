@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -41,7 +42,7 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 		return err
 	}
 	d := decide(facts{family: c.family, policy: u.policy, crds: s.crds, revision: u.source,
-		references: s.Of(u.GetName()), ownerGone: s.OwnerGone(u.source), replacement: s.replacementOf(u.source)})
+		references: s.Of(u.GetName()), ownerGone: s.OwnerGone(u.source), replacement: s.lineage.ReplacementOf(u.source)})
 	u.result.Item = d.Item
 	switch d.Action {
 	case Upgrade:
@@ -94,12 +95,12 @@ func waiting(d decision) Phase {
 // afterRollback reports whether an upgrade may continue with a source that was rolled back.
 // Only a request with AfterRollback may; it removes the annotation before any other write.
 func (c *create) afterRollback(ctx context.Context, s *snapshot, u *upgrade) (bool, error) {
-	at := rolledBack(u.source)
+	at := lineage.RolledBackAt(u.source)
 	switch {
 	case at.IsZero():
 		return true, nil
 	case !u.request.AfterRollback:
-		if left := reference.Explicit(s.Of(s.replacementOf(u.source))); len(left) > 0 {
+		if left := reference.Explicit(s.Of(s.lineage.ReplacementOf(u.source))); len(left) > 0 {
 			u.result.RolledBack = at
 			u.result.Item = u.result.rollbackPending(left)
 			u.result.Phase = Held
@@ -138,16 +139,16 @@ func (c *create) findReplacement(ctx context.Context, s *snapshot, u *upgrade, n
 
 // makeReplacement creates the replacement, or finds the one that exists.
 func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d decision) error {
-	if !unreferencedSince(u.source).IsZero() {
+	if !lineage.UnreferencedSince(u.source).IsZero() {
 		source, err := clearUnreferenced(ctx, c.client, u.source, ToAnnotation)
 		if err != nil {
 			return err
 		}
 		u.source = source
 	}
-	want := newReplacement(d.replacement, u.source, d.newController)
-	names := []string{restorable(s, u, want.Name), restorable(s, u, suffixed(want))}
-	if existing := s.replacementOf(u.source); existing != "" && existing == names[1] {
+	want := lineage.NewReplacement(d.replacement, u.source, d.newController)
+	names := []string{restorable(s, u, want.Name), restorable(s, u, lineage.SuffixedName(want))}
+	if existing := s.lineage.ReplacementOf(u.source); existing != "" && existing == names[1] {
 		names = names[1:] // created earlier, when another revision had the name
 	}
 	for _, name := range names {
@@ -181,7 +182,7 @@ func (c *create) recreateReplacement(ctx context.Context, s *snapshot, u *upgrad
 		return nil
 	}
 	u.result.Phase = Converted
-	want := newReplacement(d.replacement, u.source, d.newController)
+	want := lineage.NewReplacement(d.replacement, u.source, d.newController)
 	want.Name = name
 	replacement, err := c.client.Create(ctx, want)
 	if err != nil {
@@ -204,14 +205,14 @@ func (c *create) recordLineage(ctx context.Context, u *upgrade) error {
 	if err := clearReplacement(ctx, c.client, u); err != nil {
 		return err
 	}
-	if _, known := sourcesOf(u.replacement)[u.source.UID]; !known {
+	if _, known := lineage.SourcesOf(u.replacement)[u.source.UID]; !known {
 		replacement, err := c.client.WriteMetadata(ctx, u.replacement, nil, map[string]*string{AlsoFromPrefix + string(u.source.UID): &u.source.Name})
 		if err != nil {
 			return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.replacement.Name, err)
 		}
 		u.replacement = replacement
 	}
-	if _, first := sourceOf(u.replacement); first == u.source.UID || notedReplacement(u.source) == u.replacement.Name {
+	if _, first := lineage.SourceOf(u.replacement); first == u.source.UID || lineage.NotedReplacement(u.source) == u.replacement.Name {
 		return nil
 	}
 	source, err := c.client.WriteMetadata(ctx, u.source, nil, map[string]*string{ToAnnotation: &u.replacement.Name})
@@ -238,7 +239,7 @@ func clearUnreferenced(ctx context.Context, c *cluster.Client, r *appsv1.Control
 
 // clearReplacement does so on a replacement that a rollback left unreferenced.
 func clearReplacement(ctx context.Context, c *cluster.Client, u *upgrade) error {
-	if unreferencedSince(u.replacement).IsZero() {
+	if lineage.UnreferencedSince(u.replacement).IsZero() {
 		return nil
 	}
 	written, err := clearUnreferenced(ctx, c, u.replacement)
@@ -263,8 +264,8 @@ func (c *create) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*a
 		return nil, nil
 	}
 	// A source of the same name and another UID is gone: a restore brought it back.
-	from, uid := sourceOf(existing)
-	if source, current := sourceOf(want); from != "" && (from != source || uid == current) {
+	from, uid := lineage.SourceOf(existing)
+	if source, current := lineage.SourceOf(want); from != "" && (from != source || uid == current) {
 		return existing, nil
 	}
 	return c.client.WriteMetadata(ctx, existing, nil, pointers(want.Annotations))
@@ -297,8 +298,8 @@ func same(existing, want *appsv1.ControllerRevision) bool {
 	if a == nil || b == nil || a.UID != b.UID || existing.DeletionTimestamp != nil {
 		return false
 	}
-	_, source := sourceOf(want)
-	if _, ours := sourcesOf(existing)[source]; !ours && !labelled(existing, want.Labels) {
+	_, source := lineage.SourceOf(want)
+	if _, ours := lineage.SourcesOf(existing)[source]; !ours && !labelled(existing, want.Labels) {
 		return false
 	}
 	var left, right any

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -39,10 +40,10 @@ func (a absence) decide(i Item) (Item, bool) {
 }
 
 // missing is a revision that is referred to and does not exist.
-func missing(namespace, name string, references []reference.Reference, replacements []replacementRef) Item {
+func missing(namespace, name string, references []reference.Reference, replacements []lineage.Replacement) Item {
 	i := Item{Namespace: namespace, Name: name, References: referenceStatuses(references, "")}
 	if len(replacements) == 1 {
-		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+replacements[0].name+" has replaced it"
+		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+replacements[0].Name+" has replaced it"
 		return i
 	}
 	i.Action, i.Reason = Blocked, ReasonSourceGone
@@ -150,13 +151,13 @@ func terminatingNamespace(err error) bool {
 // withoutSource handles an upgrade whose source is gone: another client deleted it, or this is
 // another pass over an upgrade that has ended.
 func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) error {
-	replacements, all := s.replacements[u.GetName()], s.Of(u.GetName())
+	replacements, all := s.lineage.Replacements(u.GetName()), s.Of(u.GetName())
 	references := reference.Explicit(all)
 	switch {
 	case len(references) == 0 && len(all) > 0 && len(replacements) == 0:
 		return c.counterparts.makeLookedUp(ctx, s, u, all)
 	case len(replacements) == 1:
-		replacement, err := c.client.Revision(ctx, u.GetNamespace(), replacements[0].name)
+		replacement, err := c.client.Revision(ctx, u.GetNamespace(), replacements[0].Name)
 		if err != nil {
 			return err
 		}

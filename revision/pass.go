@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -31,7 +32,7 @@ func (u *Upgrader) stages() []stage {
 // Advance takes the upgrades of one namespace as far as they can go now. Each step begins
 // with live reads, so that any client may call it again at any time, after any interruption.
 func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Request) ([]Result, error) {
-	s := &snapshot{Index: refindex.New(namespace)}
+	s := &snapshot{Index: refindex.New(namespace), lineage: lineage.NewIndex()}
 	for found, err := range u.snapshots(ctx, Scope{Namespace: namespace}) {
 		if err != nil {
 			return nil, err

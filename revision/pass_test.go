@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -28,7 +29,7 @@ func TestUpgradesKeepNoData(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	u := &Upgrader{options: Options{Limiter: walk.NewLimiter(walk.Limits{})}}
-	if err := apply(ctx, u.stages(), &snapshot{Index: refindex.New("shop")}, batch); err == nil {
+	if err := apply(ctx, u.stages(), &snapshot{Index: refindex.New("shop"), lineage: lineage.NewIndex()}, batch); err == nil {
 		t.Error("an interrupted batch ends without an error")
 	}
 	for _, u := range batch {
@@ -45,7 +46,7 @@ func TestUpgradesKeepNoData(t *testing.T) {
 func TestStagesTakeTheirOwn(t *testing.T) {
 	t.Parallel()
 	u := &Upgrader{options: Options{Limiter: walk.NewLimiter(walk.Limits{})}}
-	s := &snapshot{Index: refindex.New("shop")}
+	s := &snapshot{Index: refindex.New("shop"), lineage: lineage.NewIndex()}
 	for i, one := range u.stages() {
 		batch := []*upgrade{{request: Request{Name: "done"}, result: Result{Phase: Succeeded}}}
 		if err := one.Apply(t.Context(), s, batch); err != nil || batch[0].next != stepDone || batch[0].result.Phase != Succeeded {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -232,7 +233,7 @@ type decision struct {
 // decide decides about one revision. It sends nothing and changes nothing.
 func decide(f facts) decision {
 	r := f.revision
-	j := decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: referenceStatuses(f.references, ""), Replacement: f.replacement, RolledBack: rolledBack(r)}}
+	j := decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: referenceStatuses(f.references, ""), Replacement: f.replacement, RolledBack: lineage.RolledBackAt(r)}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = reference.Owner{Kind: owner.Kind, Name: owner.Name}
 	}
@@ -306,12 +307,12 @@ func (j decision) convert(f facts, s StoredObject) decision {
 
 // superseded reports whether a replacement has taken over all references.
 func (f facts) superseded() bool {
-	return len(f.references) == 0 && f.replacement != "" && rolledBack(f.revision).IsZero()
+	return len(f.references) == 0 && f.replacement != "" && lineage.RolledBackAt(f.revision).IsZero()
 }
 
 // retained: an upgrade of which only the end is left.
 func (j decision) retained(f facts) decision {
-	if since := unreferencedSince(f.revision); !since.IsZero() && !f.policy.Retain {
+	if since := lineage.UnreferencedSince(f.revision); !since.IsZero() && !f.policy.Retain {
 		j.Until = since.Add(f.policy.retention())
 	}
 	j.replacement = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: f.replacement}}

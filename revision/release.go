@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -110,7 +111,7 @@ func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, r
 // clearUnreferenced removes from the old revision the time since which no object has referred
 // to it. Where another client wrote the revision, the next pass does it.
 func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
-	if unreferencedSince(u.move.old).IsZero() {
+	if lineage.UnreferencedSince(u.move.old).IsZero() {
 		return nil
 	}
 	var more []string
@@ -141,13 +142,13 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 			return nil
 		}
 	}
-	if unreferencedSince(u.move.old).IsZero() {
+	if lineage.UnreferencedSince(u.move.old).IsZero() {
 		if err := l.noteUnreferenced(ctx, u); err != nil {
 			return u.setChanged(err)
 		}
 	}
 	now := l.clock.Now()
-	u.result.Until = unreferencedSince(u.move.old).Add(u.policy.retention())
+	u.result.Until = lineage.UnreferencedSince(u.move.old).Add(u.policy.retention())
 	switch {
 	case u.policy.Retain:
 		u.result.Until = time.Time{}
@@ -172,7 +173,7 @@ func (u *upgrade) oldName() string {
 // otherSource names a source for which late references still need the old revision of a
 // rollback: one that is gone, or that was not rolled back.
 func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
-	for uid, name := range sourcesOf(u.move.old) {
+	for uid, name := range lineage.SourcesOf(u.move.old) {
 		if uid == u.move.target.UID {
 			continue
 		}
@@ -180,7 +181,7 @@ func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
 		switch {
 		case err != nil:
 			return "", err
-		case other == nil, other.UID == uid && rolledBack(other).IsZero():
+		case other == nil, other.UID == uid && lineage.RolledBackAt(other).IsZero():
 			return name, nil
 		}
 	}
@@ -198,7 +199,7 @@ func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 	old, err := l.client.WriteMetadata(ctx, u.move.old, nil, annotations)
 	if u.move.shared && apierrors.IsConflict(err) {
 		live, readErr := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
-		if readErr == nil && live != nil && !unreferencedSince(live).IsZero() {
+		if readErr == nil && live != nil && !lineage.UnreferencedSince(live).IsZero() {
 			old, err = live, nil
 		}
 	}

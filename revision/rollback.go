@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -36,7 +36,7 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	if again, err := readSource(ctx, b.client, u); err != nil || !again {
 		return err
 	}
-	if u.source == nil && len(s.replacements[u.GetName()]) == 0 {
+	if u.source == nil && len(s.lineage.Replacements(u.GetName())) == 0 {
 		u.setStatus(Failed, ReasonSourceGone, "there is no such revision, and none that replaced it")
 		return nil
 	}
@@ -44,7 +44,7 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 		u.setIrreversible()
 		return nil
 	}
-	name := s.replacementOf(u.source)
+	name := s.lineage.ReplacementOf(u.source)
 	if name == "" {
 		u.setStatus(Skipped, "", "it was not upgraded")
 		return nil
@@ -53,7 +53,7 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	if err != nil {
 		return err
 	}
-	if replacement == nil && rolledBack(u.source).IsZero() {
+	if replacement == nil && lineage.RolledBackAt(u.source).IsZero() {
 		u.setStatus(Failed, ReasonReplacementGone, name+" replaced it, and is gone: change the references to it to "+u.GetName())
 		return nil
 	}
@@ -100,8 +100,8 @@ func (u *upgrade) setIrreversible() {
 // annotate writes the source before any other object: it must not be deleted, and no trigger
 // may upgrade it again.
 func (b *rollback) annotate(ctx context.Context, u *upgrade, replacement string) error {
-	at := rolledBack(u.source)
-	if !at.IsZero() && unreferencedSince(u.source).IsZero() && notedReplacement(u.source) == replacement {
+	at := lineage.RolledBackAt(u.source)
+	if !at.IsZero() && lineage.UnreferencedSince(u.source).IsZero() && lineage.NotedReplacement(u.source) == replacement {
 		return nil
 	}
 	if at.IsZero() {
@@ -113,15 +113,6 @@ func (b *rollback) annotate(ctx context.Context, u *upgrade, replacement string)
 		u.source = source
 	}
 	return err
-}
-
-// rolledBack is when a rollback to a source was asked for; zero if none was.
-func rolledBack(r *appsv1.ControllerRevision) time.Time {
-	t, err := time.Parse(time.RFC3339, r.Annotations[RolledBackAnnotation])
-	if err != nil {
-		return time.Time{}
-	}
-	return t
 }
 
 func rolledBackMessage(at time.Time) string {

@@ -10,8 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -20,11 +20,11 @@ import (
 // seen by the next scan, which is another snapshot.
 type snapshot struct {
 	*refindex.Index
-	lineage
-	types []refindex.Source
-	crds  map[schema.GroupResource]CRD
-	items []Item    // in the order of their names
-	taken time.Time // when the scan ended; zero where revisions were planned by it
+	lineage *lineage.Index
+	types   []refindex.Source
+	crds    map[schema.GroupResource]CRD
+	items   []Item    // in the order of their names
+	taken   time.Time // when the scan ended; zero where revisions were planned by it
 }
 
 // with is the same namespace as a later scan for references found it.
@@ -109,7 +109,7 @@ type scanner struct {
 }
 
 func (sc *scanner) begin() {
-	sc.found = &snapshot{types: sc.types, crds: sc.crds, lineage: newLineage()}
+	sc.found = &snapshot{types: sc.types, crds: sc.crds, lineage: lineage.NewIndex()}
 	sc.seen = map[string]bool{}
 }
 
@@ -117,9 +117,9 @@ func (sc *scanner) begin() {
 func (sc *scanner) see(index *refindex.Index, r *appsv1.ControllerRevision) {
 	sc.seen[r.Name] = true
 	references := index.Of(r.Name)
-	sc.found.lineage.add(r)
+	sc.found.lineage.Add(r)
 	i := decide(facts{family: sc.family, policy: sc.policy, crds: sc.crds, revision: r,
-		references: references, ownerGone: index.OwnerGone(r), replacement: notedReplacement(r)}).Item
+		references: references, ownerGone: index.OwnerGone(r), replacement: lineage.NotedReplacement(r)}).Item
 	if i.Action == Unmanaged || !index.Selected(r, references) {
 		return
 	}
@@ -130,9 +130,9 @@ func (sc *scanner) see(index *refindex.Index, r *appsv1.ControllerRevision) {
 func (sc *scanner) end(index *refindex.Index) *snapshot {
 	s := sc.found
 	s.Index = index
-	s.leadBack()
+	s.lineage.AddRollbacks()
 	for i, item := range s.items {
-		replacement := s.replacementFor(item.Name, item.UID, item.Replacement)
+		replacement := s.lineage.ReplacementFor(item.Name, item.UID, item.Replacement)
 		item.Replacement = replacement
 		if !item.RolledBack.IsZero() {
 			s.items[i] = sc.rolledBackItem(item)
@@ -158,13 +158,13 @@ func (sc *scanner) missing() []Item {
 		switch {
 		case sc.seen[name] || len(references) == 0 || !s.Selected(&metav1.ObjectMeta{}, references):
 		case len(reference.Explicit(references)) == 0:
-			if i, needed := s.lookedUp(name, references); needed && s.superseded[name] == "" {
+			if i, needed := s.lookedUp(name, references); needed && s.lineage.NotedBy(name) == "" {
 				gone = append(gone, i)
 			}
 		default:
 			references = reference.Explicit(references)
-			i := missing(s.Namespace, name, references, s.replacements[name])
-			if source := s.superseded[name]; source != "" && i.Action == Blocked {
+			i := missing(s.Namespace, name, references, s.lineage.Replacements(name))
+			if source := s.lineage.NotedBy(name); source != "" && i.Action == Blocked {
 				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", which it had replaced"
 			}
 			gone = append(gone, i)
@@ -187,69 +187,4 @@ func (sc *scanner) rolledBackItem(i Item) Item {
 		return i.rollbackPending(left)
 	}
 	return i
-}
-
-// lineage says which revision replaces which, as annotations tell it.
-type lineage struct {
-	replacements map[string][]replacementRef // by the name of the source
-	superseded   map[string]string           // sources, by the name of the replacement that they note
-	rolledBack   map[string]string           // sources that were rolled back, by the name of the replacement
-}
-
-// replacementRef is a revision that says where it comes from.
-type replacementRef struct {
-	name string
-	from types.UID
-}
-
-func newLineage() lineage {
-	return lineage{replacements: map[string][]replacementRef{}, superseded: map[string]string{}, rolledBack: map[string]string{}}
-}
-
-// add reads the annotations of one revision.
-func (l lineage) add(r *appsv1.ControllerRevision) {
-	for uid, from := range sourcesOf(r) {
-		l.replacements[from] = append(l.replacements[from], replacementRef{r.Name, uid})
-	}
-	to := notedReplacement(r)
-	if to == "" {
-		return
-	}
-	l.superseded[to] = r.Name
-	if first := l.rolledBack[to]; !rolledBack(r).IsZero() && (first == "" || r.Name < first) {
-		l.rolledBack[to] = r.Name
-	}
-}
-
-// leadBack has late references to a replacement that is gone repointed to the source that was
-// rolled back.
-func (l lineage) leadBack() {
-	for to, source := range l.rolledBack {
-		if len(l.replacements[to]) == 0 {
-			l.replacements[to] = []replacementRef{{name: source}}
-		}
-	}
-}
-
-// replacementOf a source; empty if there is none, or more than one.
-func (l lineage) replacementOf(source *appsv1.ControllerRevision) string {
-	return l.replacementFor(source.Name, source.UID, notedReplacement(source))
-}
-
-// replacementFor is the same, of what a source noted.
-func (l lineage) replacementFor(name string, uid types.UID, noted string) string {
-	if noted != "" {
-		return noted
-	}
-	var found string
-	for _, r := range l.replacements[name] {
-		if r.from != uid {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = r.name
-	}
-	return found
 }

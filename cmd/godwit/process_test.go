@@ -62,7 +62,7 @@ func terminal(ts *testscript.TestScript, args []string) error {
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(shown, screen) // ends with EIO when the command does
+		copyScreen(shown, screen)
 	}()
 	timer := time.AfterFunc(longest, func() { _ = command.Process.Kill() })
 	defer timer.Stop()
@@ -70,6 +70,16 @@ func terminal(ts *testscript.TestScript, args []string) error {
 	<-copied
 	_, _ = ts.Stdout().Write(shown.text.Bytes())
 	return errors.Join(checkCode(err, c.code), shown.missed())
+}
+
+// copyScreen copies what a command shows until the command has closed its terminal. Reading
+// then fails with EIO, and that may come too early: Linux looks for output first and for
+// the end of the terminal afterwards, so that it fails a read although output came between
+// the two. No output comes after the end, so that the next read has the rest.
+func copyScreen(shown io.Writer, screen io.Reader) {
+	for range 2 {
+		_, _ = io.Copy(shown, screen)
+	}
 }
 
 // step is something to do when a pattern appears.

@@ -83,12 +83,19 @@ type Description struct {
 	Owners []OwnerType
 }
 
-// OwnerType is a kind whose objects own revisions, and block their deletion while they
-// exist.
+// OwnerType is a kind whose objects own revisions. A revision blocks the deletion of its owner
+// in the foreground.
 type OwnerType struct {
+	// GroupVersionKind has the best of the versions.
 	schema.GroupVersionKind
 	// Resource is the plural that the API serves the kind by.
 	Resource string
+	// Versions of the resource at which Read understands its objects, the best one first.
+	Versions []string
+}
+
+func (o OwnerType) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: o.Group, Resource: o.Resource}
 }
 
 // allTypes are the types of objects that a scan reads.

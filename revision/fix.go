@@ -6,32 +6,27 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // Fix are the facts that a remedy names. What is not needed is empty.
 type Fix struct {
-	// Owners refer to the revision, and one of them is to be its controller.
-	Owners []metav1.OwnerReference
-	// Labels are to be given a value each.
+	// Owners refer to the revision. One of them should be its controller.
+	Owners []reference.Owner
+	// Labels are missing. Each needs a value that only a user knows.
 	Labels []string
 	// Targets are served, and objects at older versions can be converted to them.
 	Targets []string
 }
 
 // owners are the referrers of a revision that may be its controller.
-func (f facts) owners() []metav1.OwnerReference {
-	var all []metav1.OwnerReference
-	var seen []*reference.Referrer
+func (f facts) owners() []reference.Owner {
+	var all []reference.Owner
 	for _, r := range f.references {
-		kind := r.Referrer.Resource.GroupVersion().WithKind(r.Referrer.Kind)
-		if slices.Contains(seen, r.Referrer) || !slices.ContainsFunc(f.family.Describe().Owners, func(o OwnerType) bool { return o.GroupKind() == kind.GroupKind() }) {
-			continue
+		one := reference.Owner{Kind: r.Referrer.Kind, Name: r.Referrer.Name}
+		if owns(f.family.Describe().Owners, r.Referrer) && !slices.Contains(all, one) {
+			all = append(all, one)
 		}
-		seen = append(seen, r.Referrer)
-		all = append(all, *metav1.NewControllerRef(&metav1.ObjectMeta{Name: r.Referrer.Name, UID: r.Referrer.UID}, kind))
 	}
 	return all
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,8 +22,8 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// spoiled are ways in which a revision of web, an instance type at v1alpha2, can't be
-// upgraded until a user does something.
+// spoiled are ways in which a revision of an instance type at v1alpha2 can't be upgraded until
+// a user does something.
 var spoiled = map[string]func(*appsv1.ControllerRevision){
 	"unowned": func(r *appsv1.ControllerRevision) { r.OwnerReferences = nil },
 	"foreign": func(r *appsv1.ControllerRevision) {
@@ -36,8 +38,9 @@ var spoiled = map[string]func(*appsv1.ControllerRevision){
 	},
 }
 
-// spoil MACHINE HOW: a virtual machine with a revision that is called MACHINE-HOW-copy, or
-// HOW-copy where nothing is to tell whose it is.
+// spoil MACHINE HOW [spaced]: a VirtualMachine with a revision that is called MACHINE-HOW-copy,
+// or HOW-copy if its name must not tell whose it is. The data of a spaced revision has bytes
+// that scripts and backups write and that no API server would write.
 func spoil(ts *testscript.TestScript, args []string) error {
 	s, err := shopOf(ts)
 	if err != nil {
@@ -58,7 +61,16 @@ func spoil(ts *testscript.TestScript, args []string) error {
 	}
 	r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(there, there.GroupVersionKind())}
 	spoiled[args[1]](r)
-	return s.create(r)
+	if len(args) < 3 {
+		return s.create(r)
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, r.Data.Raw, "", "  "); err != nil {
+		return err
+	}
+	r.Namespace, r.Data.Raw = s.namespace, text.Bytes()
+	_, err = cluster.CreateRevision(context.Background(), s.core, r)
+	return err
 }
 
 // paste REGEXP [OLD=NEW...]: runs the command that was printed last and that matches, with

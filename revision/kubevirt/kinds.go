@@ -71,6 +71,6 @@ func canonicalKind(spelled string, preference bool) string {
 
 // owners are the kinds that KubeVirt makes revisions for.
 var owners = []revision.OwnerType{
-	{GroupVersionKind: schema.GroupVersionKind{Group: "kubevirt.io", Version: "v1", Kind: "VirtualMachine"}, Resource: "virtualmachines"},
-	{GroupVersionKind: schema.GroupVersionKind{Group: "snapshot.kubevirt.io", Version: v1beta1, Kind: "VirtualMachineSnapshot"}, Resource: "virtualmachinesnapshots"},
+	{GroupVersionKind: schema.GroupVersionKind{Group: "kubevirt.io", Version: "v1", Kind: "VirtualMachine"}, Resource: "virtualmachines", Versions: []string{"v1"}},
+	{GroupVersionKind: schema.GroupVersionKind{Group: "snapshot.kubevirt.io", Version: v1beta1, Kind: "VirtualMachineSnapshot"}, Resource: "virtualmachinesnapshots", Versions: []string{v1beta1, v1alpha1}},
 }

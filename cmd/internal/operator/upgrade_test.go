@@ -100,7 +100,7 @@ func TestUpgradeOfWhatCanNotBe(t *testing.T) {
 			spoil: func(r *appsv1.ControllerRevision) {
 				r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind = "apps/v1", "StatefulSet"
 			},
-			reason: revision.ReasonUnexpectedOwner, message: []string{"StatefulSet", "kubectl patch controllerrevision"},
+			reason: revision.ReasonUnexpectedOwner, message: []string{"StatefulSet", "godwit revision fix"},
 		},
 		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonNotInFamily, message: []string{"correct the reference"}},
 		"corrupt":        {spoil: data(f.Data, `{"apiVersion":"","spec":"eyJjcHUi?"}`), reason: revision.ReasonUndecodable, message: []string{"base64"}},

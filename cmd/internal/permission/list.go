@@ -20,10 +20,11 @@ const (
 	RevisionStatus   Command = "revision-status"
 	RevisionRun      Command = "revision-run"
 	RevisionRollback Command = "revision-rollback"
+	RevisionFix      Command = "revision-fix"
 )
 
 // Commands lists them in the order of the help.
-var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback}
+var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix}
 
 // OfCRDs reports whether the command is about CustomResourceDefinitions, and not about
 // revisions.
@@ -61,6 +62,8 @@ func For(c Command, s Scope) []Permission {
 		return s.revisionRun()
 	case RevisionRollback:
 		return s.revisionRollback()
+	case RevisionFix:
+		return s.revisionFix()
 	}
 	return s.revisionPlan()
 }

@@ -105,6 +105,8 @@ func TestListsFollowTheCommand(t *testing.T) {
 			"new revisions block the deletion of their owner"},
 		"rollback": {RevisionRollback, shop, []string{revisions + "delete|", revisions + "create|", "shop|kubevirt.io|virtualmachines|patch|", "shop|kubevirt.io|virtualmachines/finalizers|update|"}, []string{"|apps|controllerrevisions|create|"},
 			"it makes the revision that a restore looks up, where that is gone"},
+		"fix": {RevisionFix, shop, []string{revisions + "update|", "shop|kubevirt.io|virtualmachines|get|", "shop|kubevirt.io|virtualmachines/finalizers|update|"}, []string{revisions + "delete|", revisions + "list|", "shop|kubevirt.io|virtualmachines|patch|"},
+			"it writes one revision, and reads its owner"},
 	} {
 		got := atoms(Roles(For(test.command, test.scope)))
 		for _, want := range test.has {

@@ -53,6 +53,17 @@ func (s Scope) revisionRollback() []Permission {
 		s.in(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "controllerrevisionupgrades"}, Optional, "list"))
 }
 
+// revisionFix writes one revision, and reads the object that becomes its controller.
+func (s Scope) revisionFix() []Permission {
+	all := []Permission{{Resource: crds, Verbs: []string{"get"}}, s.in(controllerRevisions, Required, "get", "update")}
+	for _, o := range s.Family.Owners {
+		all = append(all,
+			s.in(schema.GroupResource{Group: o.Group, Resource: o.Resource}, Required, "get"),
+			s.in(schema.GroupResource{Group: o.Group, Resource: o.Resource + "/finalizers"}, RequiredIfEnforced, "update"))
+	}
+	return all
+}
+
 // references are written to the objects that hold them.
 func (s Scope) references() []Permission {
 	var all []Permission

@@ -1,11 +1,8 @@
 package remedy
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -29,14 +26,15 @@ func For(i revision.Item, flags string) ReasonDoc {
 const maxCommands = 3
 
 func commands(i revision.Item, flags string) []string {
-	target := fmt.Sprintf("controllerrevision %s -n %s%s", i.Name, i.Namespace, flags)
+	// kubectl can't patch a revision whose data is not compact JSON: the API server encodes the
+	// data anew, and refuses the change.
+	fix := fmt.Sprintf("godwit revision fix %s -n %s%s", i.Name, i.Namespace, flags)
 	var all []string
 	for _, owner := range i.Fix.Owners[:min(len(i.Fix.Owners), maxCommands)] {
-		// A strategic merge patch, kubectl's default, would write data in another order.
-		all = append(all, fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", target, ownersPatch(owner)))
+		all = append(all, fix+" --owner="+owner.Kind+"/"+owner.Name)
 	}
 	if labels := i.Fix.Labels; len(labels) > 0 {
-		all = append(all, fmt.Sprintf("kubectl label %s %s", target, strings.Join(withPlaceholders(labels), " ")))
+		all = append(all, fix+" --label="+strings.Join(withPlaceholders(labels), " --label="))
 	}
 	if i.Reason == revision.ReasonUnknownVersion {
 		all = append(all, repoint(i.References, flags)...)
@@ -47,16 +45,7 @@ func commands(i revision.Item, flags string) []string {
 	return all
 }
 
-func ownersPatch(owner metav1.OwnerReference) string {
-	patch := map[string]any{"metadata": map[string]any{"ownerReferences": []metav1.OwnerReference{owner}}}
-	text, err := json.Marshal(patch)
-	if err != nil {
-		return "" // text and booleans are always JSON
-	}
-	return string(text)
-}
-
-// withPlaceholders ends each label in what stands for its value: only a user knows it.
+// withPlaceholders gives each label a placeholder: only a user knows the value.
 func withPlaceholders(labels []string) []string {
 	var all []string
 	for _, label := range labels {

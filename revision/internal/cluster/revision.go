@@ -82,6 +82,11 @@ func (c *Client) Create(ctx context.Context, r *appsv1.ControllerRevision) (*app
 func (c *Client) WriteMetadata(ctx context.Context, r *appsv1.ControllerRevision, labels, annotations map[string]*string) (*appsv1.ControllerRevision, error) {
 	r = r.DeepCopy()
 	r.Labels, r.Annotations = changed(r.Labels, labels), changed(r.Annotations, annotations)
+	return c.Update(ctx, r)
+}
+
+// Update writes a revision that this client has read, and of which only metadata differ since.
+func (c *Client) Update(ctx context.Context, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	written := &appsv1.ControllerRevision{}
 	err := c.protobuf.Put().Namespace(r.Namespace).Resource(Revisions.Resource).Name(r.Name).
 		Param("fieldManager", fieldManager).Body(r).MaxRetries(0).Do(ctx).Into(written)

@@ -1,18 +1,23 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 )
 
-// Create creates an object of KubeVirt's with the status it has, and returns it as the
-// server has it then.
+// Create creates an object of KubeVirt with its status, and returns it as the API server has it
+// then.
 func Create(ctx context.Context, client dynamic.Interface, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	resource := Resource(o.GroupVersionKind())
 	of := client.Resource(resource).Namespace(o.GetNamespace())
@@ -32,7 +37,24 @@ func Create(ctx context.Context, client dynamic.Interface, o *unstructured.Unstr
 	return updated, nil
 }
 
-// Resource of a kind of KubeVirt's.
+// Resource is the resource of a kind of KubeVirt.
 func Resource(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	return kind.GroupVersion().WithResource(strings.ToLower(kind.Kind) + "s")
+}
+
+// CreateRevision creates a ControllerRevision whose data has exactly the given bytes. Clients
+// that encode the whole object compact the data.
+func CreateRevision(ctx context.Context, core kubernetes.Interface, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	const placeholder = `"DATA"`
+	envelope := r.DeepCopy()
+	envelope.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
+	envelope.Data.Raw = []byte(placeholder)
+	body, err := json.Marshal(envelope)
+	if err != nil {
+		return nil, err
+	}
+	body = bytes.Replace(body, []byte(placeholder), r.Data.Raw, 1)
+	created := &appsv1.ControllerRevision{}
+	return created, core.AppsV1().RESTClient().Post().Namespace(r.Namespace).Resource("controllerrevisions").
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Into(created)
 }

@@ -3,13 +3,18 @@ package upgrade_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
+	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
@@ -34,22 +39,13 @@ func spaced(t *testing.T, data string) string {
 	return text.String()
 }
 
-// createAsWritten creates a revision with the very bytes of its data. Clients that
-// encode JSON would compact them.
+// createAsWritten creates a revision with the very bytes of its data.
 func (y *testNamespace) createAsWritten(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	y.t.Helper()
-	data := r.Data.Raw
-	r.Data.Raw = []byte(`"DATA"`)
-	r.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"}
-	body, err := json.Marshal(r)
-	y.must(body, err)
-	body = bytes.Replace(body, []byte(`"DATA"`), data, 1)
-	there := &appsv1.ControllerRevision{}
-	y.must(nil, y.core.AppsV1().RESTClient().Post().Namespace(y.namespace).Resource("controllerrevisions").
-		SetHeader("Content-Type", "application/json").Body(body).Do(y.t.Context()).Into(there))
-	r.Data.Raw = data
-	y.mustStore(r.Name, string(data))
-	return there
+	created, err := cluster.CreateRevision(y.t.Context(), y.core, r)
+	y.must(created, err)
+	y.mustStore(r.Name, string(r.Data.Raw))
+	return created
 }
 
 // mustStore compares the bytes of a revision's data in etcd.
@@ -117,5 +113,52 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 			test(y)
 			y.mustResolve()
 		})
+	}
+}
+
+// TestRemedyOfDataAsOthersWriteThem: Fix changes metadata and leaves the bytes of the data, where
+// the API server refuses a metadata patch.
+func TestRemedyOfDataAsOthersWriteThem(t *testing.T) {
+	t.Parallel()
+	y := newNamespace(t)
+	f := asWritten(t, instancetype)
+	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both, f))
+	r := f.Revision(vm)
+	r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind, r.OwnerReferences[0].Name = "apps/v1", "StatefulSet", "other"
+	y.createAsWritten(r)
+	if i := y.plan(revision.Policy{})[r.Name]; i.Reason != revision.ReasonUnexpectedOwner {
+		t.Errorf("it is %s (%s), want %s", i.Action, i.Reason, revision.ReasonUnexpectedOwner)
+	}
+
+	_, err := y.core.AppsV1().ControllerRevisions(y.namespace).Patch(t.Context(), r.Name, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("the patch of a client is answered with %v, want a 422", err)
+	}
+	key := types.NamespacedName{Namespace: y.namespace, Name: r.Name}
+	correction := revision.Correction{Owner: reference.Owner{Kind: "VirtualMachine", Name: "web"}, Labels: map[string]string{"a": "b"}}
+	for _, want := range []bool{true, false} { // the second time nothing is left to write
+		if written, err := y.upgrader(revision.Policy{}).Fix(t.Context(), key, correction); err != nil || written != want {
+			t.Fatalf("Fix() = %t, %v; want %t", written, err, want)
+		}
+	}
+	y.mustStore(r.Name, f.Data)
+	fixed := y.revisions()[r.Name]
+	if owner := metav1.GetControllerOf(fixed); owner == nil || owner.UID != vm.GetUID() || len(fixed.OwnerReferences) != 1 || fixed.Labels["a"] != "b" {
+		t.Errorf("its owners are %v, its labels %v", fixed.OwnerReferences, fixed.Labels)
+	}
+	y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
+}
+
+// TestFixLeavesOtherFamilies: a StatefulSet's revision is not written.
+func TestFixLeavesOtherFamilies(t *testing.T) {
+	t.Parallel()
+	y := newNamespace(t)
+	start := fixture.StartRevision(y.create(fixture.VirtualMachine(y.namespace, "web", both)))
+	y.createAsWritten(start)
+	_, err := y.upgrader(revision.Policy{}).Fix(t.Context(), types.NamespacedName{Namespace: y.namespace, Name: start.Name},
+		revision.Correction{Labels: map[string]string{"a": "b"}})
+	if !errors.Is(err, revision.ErrNotInFamily) {
+		t.Errorf("Fix() = %v, want %v", err, revision.ErrNotInFamily)
 	}
 }

@@ -40,7 +40,7 @@ func Command(a *cli.App) *cobra.Command {
 			"can the manager.",
 	}
 	cli.Parent(c)
-	c.AddCommand(planCommand(a), runCommand(a), statusCommand(a), rollbackCommand(a))
+	c.AddCommand(planCommand(a), runCommand(a), statusCommand(a), rollbackCommand(a), fixCommand(a))
 	return c
 }
 

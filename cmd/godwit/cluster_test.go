@@ -185,6 +185,18 @@ func awaitAdopted(ts *testscript.TestScript, _ []string) error {
 	})
 }
 
+// aged PLURAL: makes a CRD look as if its spec was last changed two hours ago.
+func ageCRD(ts *testscript.TestScript, args []string) error {
+	before := metav1.NewTime(time.Now().Add(-2 * time.Hour))
+	_, err := controlplane.UpdateCRD(context.Background(), clusterOf(ts).Config(), args[0]+"."+ts.Getenv("GROUP"),
+		func(crd *apiextensionsv1.CustomResourceDefinition) {
+			for i := range crd.ManagedFields {
+				crd.ManagedFields[i].Time = &before
+			}
+		})
+	return err
+}
+
 // deny PLURAL NAME: lets admission refuse every update of one object.
 func deny(ts *testscript.TestScript, args []string) error {
 	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())

@@ -91,6 +91,7 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"delete":        command(deleteCRD),
 			"apply":         command(applyObject),
 			"adopted":       command(awaitAdopted),
+			"aged":          command(ageCRD),
 			"converter":     command(converter),
 			"deny":          command(deny),
 			"allow":         command(allow),

@@ -15,12 +15,13 @@ const (
 	barWidth = 24
 )
 
-// Draw begins a bar, which shares the console until it is erased.
-func (c *Console) Draw(name string, total int64, text func() string) (*mpb.Progress, *mpb.Bar) {
+// Draw begins a bar, which shares the console until it is erased. It asks for the name and
+// the text each time it draws.
+func (c *Console) Draw(name func() string, total int64, text func() string) (*mpb.Progress, *mpb.Bar) {
 	drawn := mpb.New(mpb.WithOutput(c.out), mpb.WithRefreshRate(BarEvery), mpb.WithAutoRefresh())
 	bar := drawn.New(max(1, total), mpb.BarStyle().Filler("█").Tip("█").Padding("░").Lbound("").Rbound(""),
 		mpb.BarWidth(barWidth),
-		mpb.PrependDecorators(decor.Name(name+" ")),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return name() + " " })),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + text() })),
 	)
 	c.share(drawn)

@@ -10,7 +10,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // maxReplans bounds how often one run follows a CRD that changes under it. The
@@ -22,7 +21,8 @@ const maxReplans = 3
 type passage struct {
 	plan   crdmigrator.Plan
 	dryRun bool
-	shown  bool // on the display; what is clean is not
+	runs   bool  // nothing keeps it from beginning
+	view   *view // on the board; a clean CRD has none
 	report crdmigrator.Report
 	wrote  bool
 	err    error
@@ -41,13 +41,10 @@ func (p *passage) end(after crdmigrator.Report, err error) {
 // carryOut makes passes until one is the last: it waits while the API servers have
 // not settled, and plans again when the CRD changed. A command leaves every other
 // retry to its user.
-func (r *runner) carryOut(ctx context.Context, p *passage) {
+func (r *runner) carryOut(ctx context.Context, m *crdmigrator.Migrator, p *passage) {
 	for replans := 0; ; {
-		if !p.shown && p.plan.State != crdmigrator.Clean {
-			p.shown = true
-			r.display.begin(p.plan)
-		}
-		p.end(r.Run(ctx, p.plan, func(now crdmigrator.Report) { r.moved(p, now) }))
+		r.show(p)
+		p.end(m.Run(ctx, p.plan, func(now crdmigrator.Report) { r.moved(p, now) }))
 		var unsettled *crdmigrator.NotSettledError
 		replan := p.step.Action == crdmigrator.ActionReplan
 		switch {
@@ -55,18 +52,18 @@ func (r *runner) carryOut(ctx context.Context, p *passage) {
 			return
 		case replan:
 			replans++
-			r.display.note(fmt.Sprintf("%s: %s; planning again", p.plan.Name, cli.OneLine(p.err)))
+			r.board.note(fmt.Sprintf("%s: %s; planning again", p.plan.Name, cli.OneLine(p.err)))
 		case errors.As(p.err, &unsettled):
-			r.display.settling(unsettled)
+			r.board.settling(p.view, unsettled)
 		}
-		if cause := walk.Wait(ctx, p.step.After); cause != nil {
+		if cause := r.slots.pause(ctx, p.step.After); cause != nil {
 			p.err = cause
 			return
 		}
 		if !replan {
 			continue
 		}
-		plan, err := r.Plan(ctx, p.plan.Name)
+		plan, err := m.Plan(ctx, p.plan.Name)
 		if err != nil {
 			p.end(crdmigrator.Report{}, err)
 			return

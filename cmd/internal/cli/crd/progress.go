@@ -2,6 +2,7 @@ package crd
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,24 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// display tells a person how a run goes, on stderr.
-type display interface {
-	begin(crdmigrator.Plan)
-	settling(*crdmigrator.NotSettledError)
-	moved(crdmigrator.Report)
-	note(string)
-	end(crdreport.Run)
-}
-
-// pace says what holds a run up.
+// pace says what a run waits for.
 type pace interface{ WaitsForBytes() time.Duration }
-
-func newDisplay(c *cli.Console, dryRun bool, p pace) display {
-	if c.Terminal {
-		return &bar{console: c, dryRun: dryRun, pace: p}
-	}
-	return &lines{console: c, dryRun: dryRun, pace: p}
-}
 
 // endText is the last line about a definition.
 func endText(r crdreport.Run, dryRun bool) string {
@@ -39,23 +24,29 @@ func endText(r crdreport.Run, dryRun bool) string {
 	return r.Name + ": " + crdreport.Summary(r)
 }
 
-// view is what is known about the definition that is being migrated. The
-// migration writes it, the drawing reads it.
+// view is the progress of one CRD. The migration writes it, the drawing reads it.
 type view struct {
+	pace pace
+
 	mu       sync.Mutex
 	plan     crdmigrator.Plan
-	pace     pace
 	unsettle *crdmigrator.NotSettledError // nil once writing has begun
+	waiting  string                       // the kind of wait that was last said
 	seen     time.Time                    // when that was said
 	report   crdmigrator.Report
 	first    time.Time // when objects began to be written
 	before   int64     // done by then: a resumed run skips fast
+	ended    bool
 }
 
-func (v *view) settling(e *crdmigrator.NotSettledError, now time.Time) {
+// settling reports whether this is another reason to wait than before.
+func (v *view) settling(e *crdmigrator.NotSettledError, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.unsettle, v.seen = e, now
+	said := v.waiting
+	v.waiting = waitingKind(e)
+	return v.waiting != said
 }
 
 func (v *view) moved(r crdmigrator.Report, now time.Time) {
@@ -66,6 +57,12 @@ func (v *view) moved(r crdmigrator.Report, now time.Time) {
 	if v.first.IsZero() && (!v.plan.Resumes || counts.Total() > counts.Skipped) {
 		v.first, v.before = now, counts.Total()-1
 	}
+}
+
+func (v *view) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended, v.unsettle = true, nil
 }
 
 // counts are the objects done and all there are, 0 when that is unknown.
@@ -86,6 +83,30 @@ func (v *view) total() (done, total int64) {
 	return done, total
 }
 
+// addTo adds the progress of this CRD to that of others.
+func (v *view) addTo(s *sum) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	done, total := v.total()
+	s.done, s.total = s.done+done, s.total+max(done, total)
+	s.failed += v.report.Storage.Counts.Failed
+	switch {
+	case v.ended:
+		s.ended++
+	case v.unsettle != nil:
+		s.waiting++
+	}
+	switch {
+	case v.first.IsZero():
+		s.before += done // only skipped so far
+	default:
+		s.before += v.before
+		if s.first.IsZero() || v.first.Before(s.first) {
+			s.first = v.first
+		}
+	}
+}
+
 // text says in a few words how it stands.
 func (v *view) text(now time.Time) string {
 	v.mu.Lock()
@@ -101,24 +122,32 @@ func (v *view) text(now time.Time) string {
 	case done == 0:
 		text = "listing objects"
 	}
-	held := v.pace.WaitsForBytes()
-	if seconds := now.Sub(v.first).Seconds(); !v.first.IsZero() && seconds >= 1 {
-		rate := float64(done-v.before) / seconds
-		text += fmt.Sprintf(", %.0f/s", rate)
-		if total > done && held == 0 {
-			text += fmt.Sprintf(", %v left", time.Duration(float64(total-done)/rate*float64(time.Second)).Round(time.Second))
-		}
-	}
-	if held > 0 {
-		text += fmt.Sprintf(", waiting %v for --%s", max(held, time.Second).Round(time.Second), maxBytesFlag)
-	}
+	parts := append([]string{text}, speedText(done-v.before, total-done, v.first, now, v.pace)...)
 	if failed := v.report.Storage.Counts.Failed; failed > 0 {
-		text += fmt.Sprintf(", %s failed", report.Number(failed))
+		parts = append(parts, report.Number(failed)+" failed")
 	}
 	if v.report.Waiting != "" {
-		text += ", trying again after: " + v.report.Waiting
+		parts = append(parts, "trying again after: "+v.report.Waiting)
 	}
-	return text
+	return strings.Join(parts, ", ")
+}
+
+// speedText is the rate since the first write, and either the time that the rest takes or
+// what the writes wait for.
+func speedText(done, left int64, first, now time.Time, p pace) []string {
+	var parts []string
+	wait := p.WaitsForBytes()
+	if seconds := now.Sub(first).Seconds(); !first.IsZero() && seconds >= 1 {
+		rate := float64(done) / seconds
+		parts = append(parts, fmt.Sprintf("%.0f/s", rate))
+		if left > 0 && rate > 0 && wait == 0 {
+			parts = append(parts, fmt.Sprintf("%v left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second)))
+		}
+	}
+	if wait > 0 {
+		parts = append(parts, fmt.Sprintf("waiting %v for --%s", max(wait, time.Second).Round(time.Second), maxBytesFlag))
+	}
+	return parts
 }
 
 // waitingText is short, for the bar; waitingSentence names what it is about.

@@ -132,13 +132,13 @@ func (o *runOptions) run(ctx context.Context) error {
 		sayWarnings(o.App, findings)
 	}
 	said := o.SayEnding(ctx)
-	items, past := o.migrate(ctx, s, findings)
+	items, byStatus := o.migrate(ctx, s, findings)
 	said()
 	if err := o.writeRuns(items, findings); err != nil {
 		return err
 	}
 	sayProblems(o.App, findings)
-	for _, name := range past {
+	for _, name := range byStatus {
 		o.Console.Printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, o.Program, name, crdmigrator.WriteStatusPatch)
 	}
 	return o.end(ctx, o.decisive(items), findings)
@@ -153,17 +153,20 @@ func (o *runOptions) decisive(items []crdreport.Run) []crdreport.Run {
 	return slices.DeleteFunc(slices.Clone(items), func(item crdreport.Run) bool { return item.Result == crdreport.Terminating })
 }
 
-// migrate carries out the plans, one after the other. For the CRDs in past,
-// another write gets past what objects failed for.
-func (o *runOptions) migrate(ctx context.Context, s *session, findings []finding) (items []crdreport.Run, past []string) {
-	r := &runner{session: s, dryRun: o.dryRun.Value, display: newDisplay(o.Console, o.dryRun.Value == cli.DryRunServer, s.limiter)}
-	for _, f := range findings {
-		if f.problem != nil && f.problem.Reason == report.ReasonNotFound {
-			continue // deleted since it was listed
-		}
-		items = append(items, r.one(ctx, f))
+// migrate carries out the plans. A write to the status passes for the objects of byStatus.
+func (o *runOptions) migrate(ctx context.Context, s *session, findings []finding) (items []crdreport.Run, byStatus []string) {
+	r := &runner{
+		session: s, dryRun: o.dryRun.Value, slots: make(slots, passesAtOnce),
+		board: &board{console: o.Console, dryRun: o.dryRun.Value == cli.DryRunServer, pace: s.options.Limiter},
 	}
-	return items, r.past
+	deleted := func(f finding) bool { return f.problem != nil && f.problem.Reason == report.ReasonNotFound } // since it was listed
+	for _, end := range r.all(ctx, slices.DeleteFunc(slices.Clone(findings), deleted)) {
+		items = append(items, end.Run)
+		if end.statusPatchPasses {
+			byStatus = append(byStatus, end.Name)
+		}
+	}
+	return items, byStatus
 }
 
 // writeRuns leaves out of the table what is clean, and what only lacks permissions if

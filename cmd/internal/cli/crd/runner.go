@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,24 +16,63 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
 )
 
-// runner carries out plans.
+// runner carries out plans, those of several CRDs at once.
 type runner struct {
 	*session
-	dryRun  string
-	display display
-	past    []string // CRDs whose failed objects a write of the status alone gets past
+	dryRun string
+	board  *board
+	slots  slots
 }
 
-// one runs one definition to an end, whatever that is.
-func (r *runner) one(ctx context.Context, f finding) crdreport.Run {
-	if f.problem != nil {
-		return crdreport.Run{Name: f.name, Result: crdreport.Failed, Failures: whole(f.name, f.problem.Error())}
+// ending is how the run of one CRD ended.
+type ending struct {
+	crdreport.Run
+	statusPatchPasses bool // a dry run of a write to the status, for objects that failed
+}
+
+// slots bound how many CRDs have a pass at the same time. A CRD that waits between two passes
+// has none, so that it holds up no other.
+type slots chan struct{}
+
+// passesAtOnce is the number of requests that are in flight at once by default: more passes
+// would not make a run faster, and each holds two pages of objects.
+const passesAtOnce = walk.DefaultMaxInFlight
+
+func (s slots) take()     { s <- struct{}{} }
+func (s slots) giveBack() { <-s }
+
+// pause waits without a slot. After an interrupt, too, the slot comes back: passes end then.
+func (s slots) pause(ctx context.Context, d time.Duration) error {
+	s.giveBack()
+	defer s.take()
+	return walk.Wait(ctx, d)
+}
+
+// all carries out the plans. They begin in the order of the findings, which is also that of
+// the reports.
+func (r *runner) all(ctx context.Context, findings []finding) []ending {
+	ends := make([]ending, len(findings))
+	var passes sync.WaitGroup
+	for i, f := range findings {
+		r.slots.take()
+		p := r.begin(ctx, f)
+		passes.Go(func() {
+			defer r.slots.giveBack()
+			ends[i] = r.one(ctx, f, p)
+		})
 	}
-	began := time.Now()
-	p := passage{plan: f.plan, dryRun: r.dryRun != cli.DryRunNone}
+	passes.Wait()
+	return ends
+}
+
+// begin shows a CRD on the board, unless nothing is to be done about it.
+func (r *runner) begin(ctx context.Context, f finding) *passage {
+	p := &passage{plan: f.plan, dryRun: r.dryRun != cli.DryRunNone}
 	switch refusals := f.plan.HardBlockers(); {
+	case f.problem != nil:
 	case len(refusals) > 0:
 		p.end(crdmigrator.Report{}, &crdmigrator.BlockedError{CRD: f.name, Blockers: refusals})
 	case ctx.Err() != nil:
@@ -42,7 +82,27 @@ func (r *runner) one(ctx context.Context, f finding) crdreport.Run {
 	case r.dryRun == cli.DryRunClient:
 		p.end(crdmigrator.Report{}, nil)
 	default:
-		r.carryOut(kube.CountRequests(cli.About(ctx, f.name), f.requests), &p)
+		p.runs = true
+		r.show(p)
+	}
+	return p
+}
+
+// show puts a CRD on the board once it has something to migrate.
+func (r *runner) show(p *passage) {
+	if p.view == nil && p.plan.State != crdmigrator.Clean {
+		p.view = r.board.begin(p.plan)
+	}
+}
+
+// one runs one CRD to an end, whatever that is.
+func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
+	if f.problem != nil {
+		return ending{Run: crdreport.Run{Name: f.name, Result: crdreport.Failed, Failures: whole(f.name, f.problem.Error())}}
+	}
+	began := time.Now()
+	if p.runs {
+		r.carryOut(kube.CountRequests(cli.About(ctx, f.name), f.requests), f.migrator, p)
 	}
 	item := crdreport.Run{
 		Name:            f.name,
@@ -54,28 +114,27 @@ func (r *runner) one(ctx context.Context, f finding) crdreport.Run {
 		DurationSeconds: time.Since(began).Round(time.Millisecond).Seconds(),
 		Trimmed:         p.report.Trimmed,
 		Unlisted:        crdreport.UnlistedOf(p.unlisted()),
-		Failures:        r.failures(ctx, p),
+		Failures:        r.failures(ctx, *p),
 	}
-	if p.shown {
-		r.display.end(item)
+	if p.view != nil {
+		r.board.end(p.view, item)
 	}
+	end := ending{Run: item}
 	if item.Result == crdreport.Partial && p.report.Storage.Counts.Failed > 0 {
-		if passes, err := preflight.StatusPatchPasses(ctx, r.Migrator, p.plan, p.report.Storage.Failures); err == nil && passes {
-			r.past = append(r.past, f.name)
-		}
+		passes, err := preflight.StatusPatchPasses(ctx, f.migrator, p.plan, p.report.Storage.Failures)
+		end.statusPatchPasses = err == nil && passes
 	}
-	return item
+	return end
 }
 
 // moved shows progress. What is clean shows up once its managedFields turn out
 // not to be.
 func (r *runner) moved(p *passage, now crdmigrator.Report) {
-	if !p.shown && now.ManagedFields.Counts.Total() > 0 {
-		p.shown = true
-		r.display.begin(p.plan)
+	if p.view == nil && now.ManagedFields.Counts.Total() > 0 {
+		p.view = r.board.begin(p.plan)
 	}
-	if p.shown {
-		r.display.moved(now)
+	if p.view != nil {
+		r.board.moved(p.view, now)
 	}
 }
 

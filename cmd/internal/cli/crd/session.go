@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// session is a connection over which definitions are migrated.
+// session is a connection over which CRDs are migrated.
 type session struct {
 	*cli.Connection
 	*crdmigrator.Migrator
 	policy  crdmigrator.Policy
-	limiter *walk.Limiter // nil: the migrator has one of its own
+	options crdmigrator.Options
+	config  *rest.Config // with the connection that all migrators share
 }
 
 func connect(ctx context.Context, a *cli.App, p cli.Purpose, o crdmigrator.Options) (*session, error) {
@@ -23,11 +26,41 @@ func connect(ctx context.Context, a *cli.App, p cli.Purpose, o crdmigrator.Optio
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Connection: c, policy: o.Policy, limiter: o.Limiter}
-	if s.Migrator, err = crdmigrator.New(c.Config, o); err != nil {
+	s := &session{Connection: c, policy: o.Policy, options: o}
+	if s.config, err = shared(c.Config); err != nil {
+		return nil, cli.BadKubeconfig(err)
+	}
+	if s.Migrator, err = crdmigrator.New(s.config, o); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}
 	return s, nil
+}
+
+// shared is the same configuration for any number of clients over one transport. client-go
+// shares none where a configuration dials by a function of its own.
+func shared(c *rest.Config) (*rest.Config, error) {
+	transport, err := rest.TransportFor(c)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := rest.DefaultServerUrlFor(c)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: host.String(), APIPath: c.APIPath, Transport: transport, Timeout: c.Timeout, WarningHandlerWithContext: c.WarningHandlerWithContext,
+	}, nil
+}
+
+// migratorOf is for one CRD of several that share a limiter. Where the webhook of its objects
+// does not answer, its requests slow down, and those for other CRDs do not.
+func (s *session) migratorOf() (*crdmigrator.Migrator, error) {
+	if s.options.Limiter == nil {
+		return s.Migrator, nil
+	}
+	o := s.options
+	o.Limiter = o.Limiter.Narrow(walk.Limits{})
+	return crdmigrator.New(s.config, o)
 }
 
 // explain also knows what a CRD is that is not there.

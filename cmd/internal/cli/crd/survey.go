@@ -20,6 +20,7 @@ import (
 type finding struct {
 	name     string
 	requests *atomic.Int64 // all that were sent for it
+	migrator *crdmigrator.Migrator
 	facts    crdmigrator.Facts
 	plan     crdmigrator.Plan
 	lacks    *cli.ActionableError // permissions that are missing
@@ -68,9 +69,12 @@ func (s *session) survey(ctx context.Context, names []string) ([]finding, error)
 }
 
 func (s *session) find(ctx context.Context, f *finding) error {
+	var err error
+	if f.migrator, err = s.migratorOf(); err != nil {
+		return err
+	}
 	return patiently(ctx, func() error {
-		var err error
-		if f.facts, err = s.Observe(ctx, f.name); err == nil {
+		if f.facts, err = f.migrator.Observe(ctx, f.name); err == nil {
 			f.plan = crdmigrator.PlanFor(f.facts, s.policy)
 		}
 		return err

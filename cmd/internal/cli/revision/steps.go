@@ -35,7 +35,7 @@ func (s *steps) begin(what string, total int) {
 	switch {
 	case total == 0:
 	case s.console.Terminal:
-		s.drawn, s.bar = s.console.Draw(what, 2*s.total+1, s.text) // a full bar would be taken for a finished one
+		s.drawn, s.bar = s.console.Draw(func() string { return what }, 2*s.total+1, s.text) // a full bar would be taken for a finished one
 	default:
 		s.console.Printf("%s %s\n", what, report.Count(s.total, "upgrade", "upgrades"))
 		s.stop = s.console.Repeat(func(time.Time) string { return what + " " + s.text() })

@@ -1,17 +1,17 @@
-# The image of the manager, and of every other command of godwit but the demo: one static program and nothing else.
+# The image of the manager, and of every other command of godwit except the demo. It has one static program only.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY . .
 ARG TARGETOS TARGETARCH
-# As released, v1.2.3.
+# The version of the release, such as v1.2.3.
 ARG VERSION
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
     go build -tags=nodemo -ldflags="-s -w -X github.com/godwit-dev/godwit/cmd/internal/cli.version=$VERSION" \
     -o /godwit ./cmd/godwit
 
-# No authorities to trust: what signs the API server's certificate is mounted with the ServiceAccount's token.
+# No CA certificates: the one for the API server is mounted with the ServiceAccount's token.
 FROM scratch
 COPY --from=build /godwit /godwit
-# A number, since a kubelet can't tell from a name that it isn't root.
+# A number: with a name, a kubelet can't check that the user is not root.
 USER 65532:65532
 ENTRYPOINT ["/godwit"]

@@ -1,9 +1,9 @@
-# Every target works on a clean clone with Go, git and make; the first one that needs a control plane compiles it, which takes minutes.
+# Every target works on a clean clone with Go, git and make. The first target that needs a control plane compiles it, which takes minutes.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
-# Objects for `make bench-crd`, sizes for `make bench-manager` and `make bench-revision`, time per target for `make fuzz`, and what else to say to the demo, the
+# Objects for `make bench-crd`, sizes for `make bench-manager` and `make bench-revision`, time per target for `make fuzz`, and further flags of the demo, the
 # tests and the linter.
 N          ?= 3000
 CRDS       ?= 50
@@ -17,31 +17,32 @@ DEMO_FLAGS ?=
 TEST_FLAGS ?=
 LINT_FLAGS ?=
 
-# Programs are static, and everything is compiled once: but for tests under the race detector, which needs a C compiler. A
-# fresh machine may lack one; go says so itself. A make within make is told, since it finds CGO_ENABLED=0.
+# Programs are static. Only tests under the race detector use cgo, which needs a C compiler: where there is none, go env
+# reports CGO_ENABLED=0, and tests run without the race detector. A make within make gets RACE as an argument, because it
+# inherits CGO_ENABLED=0.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),CGO_ENABLED=1 go test -race,go test)
 export CGO_ENABLED := 0
 
-# Where goroutines of ours meet, which the race detector watches at several times the CPU time:
-#   walk                     workers, their pace and their tally
-#   crdmigrator, revision    what feeds walk, and what its workers call; internal is under both
-#   cmd/internal/cli         progress and signals beside a run
+# Packages whose goroutines share data. The race detector takes several times the CPU time, so that only they use it:
+#   walk                     workers, the limiter and the report
+#   crdmigrator, revision    sources of walk, and the actions of its workers; both use internal
+#   cmd/internal/cli         progress and signals during a run
 #   cmd/internal/controller  work queues of the manager; cmd/internal/operator starts whole managers
-#   test/crdmigrator, test/revision  the libraries at work on an API server
+#   test/crdmigrator, test/revision  the libraries against an API server
 # Tests of other packages run programs, which are compiled without it, or one goroutine of ours at a time.
 RACED := walk crdmigrator revision internal cmd/internal/cli cmd/internal/controller cmd/internal/operator test/crdmigrator test/revision
 
-# The packages that start a control plane, here or in their tests, the one that compiles operators of its own, and the
-# others. Go calls all modules of go.work `work`.
+# slow: the packages that start a control plane, themselves or in their tests, and the one that compiles operators.
+# quick: all others. Go calls all modules of go.work `work`.
 imports = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}'
 slow    = awk '/godwit\/test\/controlplane/ || $$1 ~ /godwit\/test\/embed$$/ {print $$1}'
 quick   = awk '!/godwit\/test\/controlplane/ && $$1 !~ /godwit\/test\/embed$$/ {print $$1}'
 raced   = go list $(RACED:%=./%/...)
 
-# What a server decides is not cached: go test does not watch the binaries in bin. Vet is left to make verify.
+# Results of tests with servers are not cached, because go test does not watch the binaries in bin. make verify runs vet.
 UNITS   := -vet=off $(TEST_FLAGS)
 SERVERS := -vet=off -count=1 -timeout 30m -p 2 $(TEST_FLAGS)
-# Those that last longest begin first.
+# The packages that last longest begin first.
 LONGEST := ./test/kubevirt/upgrade ./cmd/internal/guide
 
 .DEFAULT_GOAL := help
@@ -53,7 +54,7 @@ help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running; DEMO_FLAGS=revisions upgrades stashed objects.
+demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running; DEMO_FLAGS=revisions upgrades ControllerRevisions of KubeVirt.
 	@bin/godwit demo $(DEMO_FLAGS)
 
 .PHONY: examples
@@ -73,7 +74,7 @@ controlplane: ## Compile etcd, kube-apiserver and kube-controller-manager: minut
 ##@ Change
 
 .PHONY: test-fast
-test-fast: ## Test what needs no server, without the race detector: the inner loop.
+test-fast: ## Run the tests that need no server, without the race detector: the inner loop.
 	@packages=$$($(imports) work | $(quick)) && go test $(TEST_FLAGS) $$packages
 
 .PHONY: test
@@ -81,7 +82,7 @@ test: controlplane build ## Test everything, with the race detector where gorout
 	@[[ "$(RACE)" == *-race ]] || echo "test: no C compiler, so without the race detector"
 	@echo "test: module 1 alone, at its floor"
 	@GOWORK=off go test $(UNITS) ./...
-	@echo "test: the workspace, what needs no control plane"
+	@echo "test: the workspace, without a control plane"
 	@all=$$($(imports) work | $(quick)) && raced=$$($(raced)) && \
 		$(RACE) $(UNITS) $$(grep -Fxf <(echo "$$raced") <<<"$$all") && go test $(UNITS) $$(grep -vFxf <(echo "$$raced") <<<"$$all")
 	@echo "test: helm, which renders the chart (compiled first, if it is not yet)"
@@ -89,7 +90,7 @@ test: controlplane build ## Test everything, with the race detector where gorout
 	@echo "test: the workspace, against real control planes"
 	@$(MAKE) --no-print-directory -j2 RACE="$(RACE)" test-raced-servers test-servers
 
-# The two halves of what needs servers stand side by side, since tests wait more than they work.
+# The two halves of the tests with servers run at the same time, because tests wait more than they compute.
 .PHONY: test-raced-servers test-servers
 test-raced-servers:
 	@packages=$$($(imports) $$($(raced)) | $(slow)) && $(RACE) $(SERVERS) $$packages
@@ -98,27 +99,27 @@ test-servers:
 	@packages=$$($(imports) work | $(slow) | grep -vFxf <($(raced))) && go test $(SERVERS) $(LONGEST) $$packages
 
 .PHONY: test-times
-test-times: ## Run make test, and end with a table of how long each package took.
+test-times: ## Run make test, and print a table of the time that each package took.
 	@time $(MAKE) --no-print-directory RACE="$(RACE)" test TEST_FLAGS="-json $(TEST_FLAGS)" | go run ./test/times
 
 .PHONY: soak
-soak: controlplane ## Test outages of two minutes, of which make test has half a minute each.
+soak: controlplane ## Test outages of two minutes. make test has each outage with half a minute.
 	@GODWIT_SOAK=1 $(RACE) $(SERVERS) -v -run '^Test(APIServer|Etcd)Away$$' ./cmd/internal/operator
 
 .PHONY: lint
-lint: ## Lint every module of the workspace; LINT_FLAGS=--fix repairs what it can.
+lint: ## Lint every module of the workspace; LINT_FLAGS=--fix fixes what it can.
 	@echo "lint: golangci-lint on every module of the workspace (compiled first, if it is not yet)"
 	@lint=$$(GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint) && modules=$$(go list -m -f '{{.Dir}}/...') && \
 		$$lint run $(LINT_FLAGS) $$modules
 
 .PHONY: words
-words: ## Look for words that have another name here; fail on those that are banned, and count those that are still to go.
+words: ## Look for words that are not standard here: count the ones to replace, and fail on banned ones.
 	@tools/words.sh --pending
 	@tools/words.sh
 
-# TEST_FLAGS="-args -update" writes the rendered files anew.
+# TEST_FLAGS="-args -update" rewrites the rendered files.
 .PHONY: chart
-chart: ## Lint the chart, and compare what it renders with what it did before.
+chart: ## Lint the chart, and compare the rendered manifests with the golden files.
 	@echo "chart: helm lint and template (helm is compiled first, if it is not yet)"
 	@go test -count=1 -run '^TestChart' ./cmd/internal/chart $(TEST_FLAGS)
 
@@ -128,11 +129,11 @@ generate: ## Run every generator (go:generate) of the workspace.
 	@go generate work
 
 .PHONY: verify
-verify: ## Check what a change must keep: generated and tidy files, lint, the floor, a clean tree.
+verify: ## Check generated files, tidy modules, format, words, lint, the floor of module 1 and a clean tree.
 	@tools/verify.sh
 
 .PHONY: fuzz
-fuzz: ## Fuzz every target for FUZZTIME=20s, a module in testdata by itself.
+fuzz: ## Fuzz every target for FUZZTIME=20s, also in modules of testdata.
 	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/func //' | while IFS=: read -r file target; do \
 		echo "fuzz: $$target for $(FUZZTIME)"; \
 		case $$file in */testdata/*) export GOWORK=off;; *) unset GOWORK;; esac; \
@@ -154,12 +155,12 @@ bench-manager: controlplane build ## Measure `godwit manager`: CRDS=50 with OBJE
 	@go -C bench run ./manager -crds $(CRDS) -objects $(OBJECTS) -idle $(IDLE) -idle-crds $(IDLE_CRDS)
 
 .PHONY: bench-revision
-bench-revision: controlplane build ## Measure `godwit revision run` against the API server's ceiling with VMS=1000, and its memory with ten times as many. PLAN=100000 plans that many besides.
+bench-revision: controlplane build ## Measure `godwit revision run` against the API server's ceiling with VMS=1000, and its memory with ten times as many. PLAN=100000 also plans that many.
 	@go -C bench run ./revision -n $(VMS) -plan $(PLAN)
 
 ##@ Leave
 
 .PHONY: clean
-clean: ## Remove what was built and measured, the control plane too.
+clean: ## Remove built and measured files, with the control plane.
 	@echo "clean: bin, bench/out and the demo's kubeconfig"
 	@rm -rf bin bench/out godwit-demo.kubeconfig

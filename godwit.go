@@ -1,33 +1,34 @@
-// Package godwit holds the nouns that every migration shares: what became of
-// one object ([Outcome]), what became of all of them ([Counts], [Failure]) and
-// what keeps a migration from starting ([Blocker]) or should be known before
-// ([Warning]).
+// Package godwit has the types that every migration shares: the outcome of one
+// object ([Outcome]), the outcomes of all objects ([Counts], [Failure]), what
+// keeps a migration from starting ([Blocker]) and what the user should know
+// before it starts ([Warning]).
 //
-// It does no I/O and depends on nothing. The packages that move things build
-// on it: walk acts on objects page by page, crdmigrator carries custom
-// resources across API versions.
+// It does no I/O and depends on nothing. Other packages build on it: walk acts on
+// objects page by page, crdmigrator rewrites custom resources at the storage
+// version.
 package godwit
 
 import "fmt"
 
-// Outcome says what became of one object. The action that handled the object
-// decides it, because a conflict means one thing to a rewrite and another to a
-// cleanup.
+// Outcome is the outcome of one object. The action that handled the object decides
+// it, because a conflict means one thing to a rewrite and another to a cleanup.
 type Outcome uint8
 
 const (
-	// Migrated: the object was written and its resourceVersion moved.
+	// Migrated means that the object was written and its resourceVersion changed.
 	Migrated Outcome = iota + 1
-	// Unchanged: the write was sent and the API server elided it, which
+	// Unchanged means that the write was sent and the API server elided it, which
 	// proves that the stored bytes already equal the current encoding.
 	Unchanged
-	// Skipped: nothing was sent, since earlier evidence settles the object.
+	// Skipped means that nothing was sent, because earlier evidence proves that the
+	// object needs no write.
 	Skipped
-	// Gone: the object no longer exists.
+	// Gone means that the object no longer exists.
 	Gone
-	// Deferred: left for a later pass, for a reason that time may cure.
+	// Deferred means that the object is left for a later pass.
 	Deferred
-	// Failed: given up in this pass; the failure sample says why.
+	// Failed means that the object is not written in this pass; a [Failure] has the
+	// reason.
 	Failed
 )
 
@@ -47,11 +48,11 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
 
-// Counts is an exact tally of outcomes.
+// Counts counts outcomes.
 type Counts struct {
 	// Migrated objects were written.
 	Migrated int64 `json:"migrated"`
-	// Unchanged objects were found to be as they should.
+	// Unchanged objects needed no change.
 	Unchanged int64 `json:"unchanged"`
 	// Skipped objects needed no request.
 	Skipped int64 `json:"skipped"`
@@ -59,7 +60,7 @@ type Counts struct {
 	Gone int64 `json:"gone"`
 	// Deferred objects are left for a later pass.
 	Deferred int64 `json:"deferred"`
-	// Failed objects were given up in this pass.
+	// Failed objects were not written in this pass.
 	Failed int64 `json:"failed"`
 }
 
@@ -87,17 +88,16 @@ func (c Counts) Total() int64 {
 	return c.Migrated + c.Unchanged + c.Skipped + c.Gone + c.Deferred + c.Failed
 }
 
-// Settled reports whether no object is left to do.
+// Settled reports whether no object is left, deferred or failed.
 func (c Counts) Settled() bool { return c.Deferred == 0 && c.Failed == 0 }
 
-// Failure names one object that was not settled and why, in words a person
-// can act on.
+// Failure names one object that failed or was deferred, and the reason.
 type Failure struct {
 	// Namespace of the object, empty if it has none.
 	Namespace string `json:"namespace"`
 	// Name of the object.
 	Name string `json:"name"`
-	// Reason is why, in the API server's words where there are any.
+	// Reason is the API server's message where there is one.
 	Reason string `json:"reason"`
 }
 
@@ -111,8 +111,8 @@ type Blocker struct {
 	Remedy string `json:"remedy"`
 }
 
-// Warning is what a person should know before a migration starts, and what does
-// not keep it from starting. Its fields are those of a [Blocker].
+// Warning is what the user should know before a migration starts. It does not keep
+// the migration from starting. Its fields are those of a [Blocker].
 type Warning struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks what a change must keep, cheapest first, and ends at the first thing that is wrong. It changes no file except
-# by regenerating, and what that changes makes it fail.
+# Checks a change, cheapest first, and ends at the first failure. It changes no file except by regenerating; it fails if
+# that changes a file.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# stage says what is checked, and how long it took.
+# stage runs a check, and prints its name and time.
 stage() { # name function
 	local began=$SECONDS
 	echo "verify: $1"
@@ -18,14 +18,14 @@ fail() {
 	exit 1
 }
 
-# files lists what is in git, or is about to be.
+# files lists the files in git, and new files that are not ignored.
 files() { # glob…
 	git ls-files --cached --others --exclude-standard -- "${@/#/:(glob)}" | sort -u | while read -r file; do
 		if [[ -e $file ]]; then echo "$file"; fi
 	done
 }
 
-# modules lists the folder of every module but those under testdata, which belong to the tests that read them.
+# modules lists the folder of every module, except those under testdata, which belong to tests.
 modules() {
 	files '**/go.mod' | grep -v /testdata/ | xargs -n 1 dirname
 }
@@ -34,8 +34,8 @@ generated() {
 	make --no-print-directory generate
 }
 
-# Every module is tidy by itself. There is no `go work sync` here and must be none: it would raise module 1 from the
-# floor that its users stand on to the newest versions that any other module of the workspace needs.
+# Every module is tidy by itself. Never run `go work sync` here: it would raise module 1 from the floor that its users
+# need to the newest versions that any other module of the workspace needs.
 tidied() {
 	local module
 	for module in $(modules); do
@@ -43,7 +43,8 @@ tidied() {
 	done
 }
 
-# Whatever is not in go.work would be neither linted nor tested. Tools alone stay out, for versions of their own.
+# A module that is not in go.work would be neither linted nor tested. Only tools stay out, because they need their own
+# versions.
 workspace() {
 	local listed
 	listed=$(go list -m -f '{{.Dir}}' | sed "s|^$PWD|.|; s|^\./||" | sort)
@@ -59,7 +60,7 @@ formatted() {
 }
 
 worded() {
-	tools/words.sh || fail "a word has another name here"
+	tools/words.sh || fail "replace the words above"
 }
 
 linted() {
@@ -79,7 +80,7 @@ clean() {
 	[[ -z $(git status --porcelain) ]] && return
 	git --no-pager diff HEAD
 	git status --short
-	fail "the tree is not clean: commit what you changed, or what was regenerated"
+	fail "the tree is not clean: commit your changes and the regenerated files"
 }
 
 stage "generated files are current" generated
@@ -91,4 +92,4 @@ stage "golangci-lint" linted
 stage "go vet" vetted
 stage "module 1 builds alone, at its floor" floor
 stage "the tree is clean" clean
-echo "verify: all is well"
+echo "verify: passed"

@@ -1,5 +1,5 @@
-// Command embed-by-label is an operator for Pipelines that carries its objects across API versions by itself. What is
-// migrated is chosen by a label of the definition, as in ToolHive's operator.
+// Command embed-by-label is an operator for Pipelines that migrates their storage version itself. A label on the CRD
+// selects it for migration, as in ToolHive's operator.
 package main
 
 import (
@@ -20,10 +20,10 @@ import (
 	ci "github.com/godwit-dev/godwit/examples/embed-by-label/api/v2"
 )
 
-// What the operator needs for its own work:
+// Permissions of the operator for its own work:
 // +kubebuilder:rbac:groups=ci.example.com,resources=pipelines,verbs=list;watch
 
-// What the migration needs besides. Which kinds have the label is known to the cluster alone, hence the wildcard:
+// Further permissions for the migration. The labels in the cluster select the kinds, hence the wildcard:
 // +kubebuilder:rbac:groups=ci.example.com,resources=*,verbs=get;list;update;patch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=patch
@@ -32,8 +32,8 @@ import (
 // +kubebuilder:rbac:groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=list
 
 func main() {
-	metrics := flag.String("metrics-bind-address", ":8080", "where to serve metrics; 0 for nowhere")
-	settle := flag.Duration("settle", 0, "from the change of a storage version to the first write; 0 for 75s")
+	metrics := flag.String("metrics-bind-address", ":8080", "address to serve metrics at; 0 to serve none")
+	settle := flag.Duration("settle", 0, "time from the change of a storage version to the first write; 0 for 75s")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	if err := run(ctrl.SetupSignalHandler(), *metrics, *settle); err != nil {
@@ -61,7 +61,7 @@ func run(ctx context.Context, metrics string, settle time.Duration) error {
 	if err := (&crdmigrator.CRDMigrator{
 		Client:    mgr.GetClient(),
 		APIReader: mgr.GetAPIReader(),
-		Selector:  crdmigrator.Selector{Group: "ci.example.com"}, // and the label that api/v2 gives
+		Selector:  crdmigrator.Selector{Group: "ci.example.com"}, // and the default label, which api/v2 sets
 		Recorder:  mgr.GetEventRecorder("embed-by-label"),
 		Settle:    settle,
 	}).SetupWithManager(ctx, mgr, controller.Options{}); err != nil {

@@ -1,5 +1,5 @@
-// Command embed-by-object is an operator for Backups that carries them across API versions by itself. It names the kinds
-// to migrate in Go, as Cluster API's managers do.
+// Command embed-by-object is an operator for Backups that migrates their storage version itself. It names the kinds to
+// migrate in Go, as Cluster API's managers do.
 package main
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// What the operator needs for its own work:
+// Permissions of the operator for its own work:
 // +kubebuilder:rbac:groups=example.com,resources=backups,verbs=list;watch
 
-// What the migration needs besides:
+// Further permissions for the migration:
 // +kubebuilder:rbac:groups=example.com,resources=backups,verbs=list;patch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=patch,resourceNames=backups.example.com
@@ -31,8 +31,8 @@ import (
 // +kubebuilder:rbac:groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=list
 
 func main() {
-	metrics := flag.String("metrics-bind-address", ":8080", "where to serve metrics; 0 for nowhere")
-	settle := flag.Duration("settle", 0, "from the change of a storage version to the first write; 0 for 75s")
+	metrics := flag.String("metrics-bind-address", ":8080", "address to serve metrics at; 0 to serve none")
+	settle := flag.Duration("settle", 0, "time from the change of a storage version to the first write; 0 for 75s")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	if err := run(ctrl.SetupSignalHandler(), *metrics, *settle); err != nil {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Backup at v2, the only version that this release of the operator has a Go type for.
+// Backup is a backup at v2, the only version for which this release of the operator has a Go type.
 type Backup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -14,12 +14,12 @@ type Backup struct {
 	Spec BackupSpec `json:"spec"`
 }
 
-// BackupSpec says when.
+// BackupSpec is the spec of a Backup.
 type BackupSpec struct {
 	Schedule string `json:"schedule"`
 }
 
-// BackupList is what an informer lists.
+// BackupList is a list of Backups.
 type BackupList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitzero"`

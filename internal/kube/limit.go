@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// WithLimit is a timeout that does not look to a [walk.Limiter] like a server that does not
-// answer, as a deadline of the context does.
+// WithLimit returns a context that is canceled after a time. A [walk.Limiter] takes the
+// deadline of a context as the sign of a server that does not answer, but not a cancellation.
 func WithLimit(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(limit, func() { cancel(cause) })
@@ -16,8 +16,8 @@ func WithLimit(ctx context.Context, limit time.Duration, cause error) (context.C
 }
 
 // WithAnswerLimit limits the time for which each request of a [Client] waits for its answer. It
-// starts when the request is sent: a request that waits for its turn in the limiter says nothing
-// about the server. Once an answer is late, cause is the cause of the returned context.
+// starts when the request is sent, and not while the request waits in the limiter. Once an answer
+// is late, cause is the cause of the returned context.
 func WithAnswerLimit(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ctx = context.WithValue(ctx, answerLimitKey{}, &answerTimeout{limit, func() { cancel(cause) }})

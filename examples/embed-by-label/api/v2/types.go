@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Pipeline is kept for years: its objects are migrated.
+// Pipeline objects are kept for years, and are migrated.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -20,12 +20,12 @@ type Pipeline struct {
 	Spec PipelineSpec `json:"spec,omitzero"`
 }
 
-// PipelineSpec says what a run does.
+// PipelineSpec is the spec of a Pipeline.
 type PipelineSpec struct {
 	Image string `json:"image,omitempty"`
 }
 
-// Run is over in an hour.
+// Run objects are deleted after a day, and are not migrated.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -37,12 +37,12 @@ type Run struct {
 	Spec RunSpec `json:"spec,omitzero"`
 }
 
-// RunSpec says of what.
+// RunSpec is the spec of a Run.
 type RunSpec struct {
 	Pipeline string `json:"pipeline,omitempty"`
 }
 
-// PipelineList is what an informer lists.
+// PipelineList is a list of Pipelines.
 //
 // +kubebuilder:object:root=true
 type PipelineList struct {
@@ -52,7 +52,7 @@ type PipelineList struct {
 	Items []Pipeline `json:"items"`
 }
 
-// RunList is what an informer lists.
+// RunList is a list of Runs.
 //
 // +kubebuilder:object:root=true
 type RunList struct {

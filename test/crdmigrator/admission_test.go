@@ -170,7 +170,7 @@ func (w *widgets) mustFailOne(report crdmigrator.Report, counts godwit.Counts, n
 }
 
 // TestDeniedObjectIsReportedAndLeftAlone: one object that a webhook denies keeps
-// nothing from being migrated but itself, and the definition from being trimmed.
+// nothing from being migrated but itself, and the CRD from being trimmed.
 // Once it is allowed, a second run writes it and nothing else.
 func TestDeniedObjectIsReportedAndLeftAlone(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ func withVersions(flags ...string) crdEdit {
 	}
 }
 
-// withConversion gives the definition a complete webhook, and edits that.
+// withConversion gives the CRD a complete webhook, and edits that.
 func withConversion(edit func(*apiextensionsv1.CustomResourceConversion)) crdEdit {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
@@ -43,7 +43,7 @@ func withConversion(edit func(*apiextensionsv1.CustomResourceConversion)) crdEdi
 	}
 }
 
-// The lives that a definition may have had before the next release.
+// The lives that a CRD may have had before the next release.
 var lives = map[string]func(*widgets){
 	"v1 alone": func(w *widgets) { w.fill("v1", 3) },
 	"both served": func(w *widgets) {
@@ -86,7 +86,7 @@ var lives = map[string]func(*widgets){
 	},
 }
 
-// TestNextRelease gives each next release to a definition with a life, compares
+// TestNextRelease gives each next release to a CRD with a life, compares
 // what the check says with the dry run, then releases it for real, and compares
 // with what became of the objects.
 func TestNextRelease(t *testing.T) {
@@ -208,8 +208,8 @@ func TestTheServerKnowsMoreThanVersions(t *testing.T) {
 	}
 }
 
-// TestNewDefinition: what does not exist is created, or not.
-func TestNewDefinition(t *testing.T) {
+// TestNewCRD: what does not exist is created, or not.
+func TestNewCRD(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		reason  string
@@ -226,7 +226,7 @@ func TestNewDefinition(t *testing.T) {
 			t.Parallel()
 			w := &widgets{t: t, plane: shared, config: shared.Config(), group: groupOf(t), plural: "widgets", kind: "Widget"}
 			w.name = w.plural + "." + w.group
-			next := w.definition()
+			next := w.newCRD()
 			tc.edit(next)
 			f, err := newChecker(t, w.config, releasecheck.Options{}).Observe(t.Context(), next)
 			if err != nil {
@@ -258,7 +258,7 @@ func first(c releasecheck.Check) string {
 	return c.Reasons[i].Reason
 }
 
-// next is the live definition, as the file of the next release has it.
+// next is the live CRD, as the file of the next release has it.
 func (w *widgets) next(edit crdEdit) *apiextensionsv1.CustomResourceDefinition {
 	w.t.Helper()
 	next := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: w.name}, Spec: w.crd().Spec}
@@ -334,7 +334,7 @@ func TestCheckWithoutRights(t *testing.T) {
 		remedy  string
 	}{
 		{verdict: releasecheck.Unknown, says: crdmigrator.ReasonForbidden, remedy: "--verb=get --resource=customresourcedefinitions.apiextensions.k8s.io --resource-name=" + w.name},
-		{readDefinition, releasecheck.Unknown, crdmigrator.ReasonForbidden, "--verb=list --resource=widgets." + w.group},
+		{readCRD, releasecheck.Unknown, crdmigrator.ReasonForbidden, "--verb=list --resource=widgets." + w.group},
 		{right{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "godwit crd run " + w.name},
 	}
 	for _, step := range steps {
@@ -353,7 +353,7 @@ func TestCheckWithoutRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := w.crd(); after.ResourceVersion != before.ResourceVersion {
-		t.Error("a check has changed the definition")
+		t.Error("a check has changed the CRD")
 	}
 }
 

@@ -245,12 +245,12 @@ func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 func TestCleanupWithoutItsRightIsGivenUpOnce(t *testing.T) {
 	t.Parallel()
 	w := outlived(t, 100)
-	_, config := w.user(readDefinition, right{"list", w.group, w.plural}, right{"patch", w.group, w.plural + "/status"},
-		right{"patch", definitionsGroup, "customresourcedefinitions"}, right{"patch", definitionsGroup, "customresourcedefinitions/status"})
+	_, config := w.user(readCRD, right{"list", w.group, w.plural}, right{"patch", w.group, w.plural + "/status"},
+		right{"patch", crdsGroup, "customresourcedefinitions"}, right{"patch", crdsGroup, "customresourcedefinitions/status"})
 	var sent atomic.Int64
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			if req.Header.Get("Content-Type") == string(types.JSONPatchType) && strings.Contains(req.URL.Path, w.group) && !strings.Contains(req.URL.Path, definitionsGroup) {
+			if req.Header.Get("Content-Type") == string(types.JSONPatchType) && strings.Contains(req.URL.Path, w.group) && !strings.Contains(req.URL.Path, crdsGroup) {
 				sent.Add(1)
 			}
 			return next.RoundTrip(req)

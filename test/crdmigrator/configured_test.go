@@ -53,7 +53,7 @@ func (l *widgetList) DeepCopyObject() runtime.Object {
 	return c
 }
 
-// configured is an operator that has a Go type for the definition's kind and
+// configured is an operator that has a Go type for the CRD's kind and
 // embeds the migrator by Config.
 type configured struct{ *operator }
 
@@ -75,7 +75,7 @@ type embedding struct {
 func (w *widgets) embed(e embedding) *configured {
 	w.t.Helper()
 	_, user := w.user(
-		right{"*", w.group, "*"}, right{"*", definitionsGroup, "*"}, right{"*", "storagemigration.k8s.io", "*"},
+		right{"*", w.group, "*"}, right{"*", crdsGroup, "*"}, right{"*", "storagemigration.k8s.io", "*"},
 	)
 	configure := func(o *operator) {
 		o.migrator.Config = map[client.Object]crdmigrator.ByObjectConfig{&widget{}: e.by}
@@ -126,7 +126,7 @@ func patches(r *http.Request, name string) bool {
 	return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/"+name)
 }
 
-// reconcile is what the controller does at an event about the definition.
+// reconcile is what the controller does at an event about the CRD.
 func (c *configured) reconcile() (reconcile.Result, error) {
 	return c.migrator.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: c.w.name}})
 }
@@ -191,7 +191,7 @@ func with(part string) func(string) bool {
 type outcome struct {
 	Stored         map[string]int // objects in etcd by version
 	StoredVersions string
-	Observed       bool // the annotation carries the definition's generation
+	Observed       bool // the annotation carries the CRD's generation
 }
 
 func (w *widgets) mustLeave(reason string, want outcome) {
@@ -201,14 +201,14 @@ func (w *widgets) mustLeave(reason string, want outcome) {
 	mark, marked := crd.Annotations[crdmigrator.ClusterAPIObservedGenerationAnnotation]
 	got.Observed = mark == strconv.FormatInt(crd.Generation, 10)
 	if marked && !got.Observed {
-		w.t.Logf("the annotation is of generation %s, the definition of %d", mark, crd.Generation)
+		w.t.Logf("the annotation is of generation %s, the CRD of %d", mark, crd.Generation)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.t.Errorf("%s (-want +got):\n%s", reason, diff)
 	}
 }
 
-// awaitObserved waits for the annotation of the definition as it is now.
+// awaitObserved waits for the annotation of the CRD as it is now.
 func (c *configured) awaitObserved() {
 	c.t.Helper()
 	c.awaitAnnotation(crdmigrator.ClusterAPIObservedGenerationAnnotation, strconv.FormatInt(c.w.crd().Generation, 10))

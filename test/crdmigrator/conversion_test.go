@@ -93,7 +93,7 @@ func convert(raw []byte, apiVersion string) (*unstructured.Unstructured, error) 
 	return o, nil
 }
 
-// newConverted is a definition with a conversion webhook and objects at v1, the
+// newConverted is a CRD with a conversion webhook and objects at v1, the
 // first of which were written by server-side apply.
 func newConverted(t *testing.T, plane *controlplane.ControlPlane, n int) (*widgets, *converter) {
 	t.Helper()
@@ -175,7 +175,7 @@ func TestConversionWebhook(t *testing.T) {
 }
 
 // TestConversionWebhookThatIsDown: the run ends, names the webhook and leaves
-// every byte as it is. Another definition on the same limiter is migrated
+// every byte as it is. Another CRD on the same limiter is migrated
 // meanwhile. When the webhook is back, the next run completes the migration.
 func TestConversionWebhookThatIsDown(t *testing.T) {
 	t.Parallel()
@@ -232,7 +232,7 @@ func TestConversionWebhookThatIsDown(t *testing.T) {
 }
 
 // chill makes the server in front forget the objects, as a change of the
-// definition does, while their conversion webhook is down.
+// CRD does, while their conversion webhook is down.
 func (w *widgets) chill() {
 	w.t.Helper()
 	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {

@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-func (w *widgets) definitions() typedv1.CustomResourceDefinitionInterface {
+func (w *widgets) crds() typedv1.CustomResourceDefinitionInterface {
 	w.t.Helper()
 	clients, err := clientset.NewForConfig(w.config)
 	if err != nil {
@@ -26,22 +26,22 @@ func (w *widgets) definitions() typedv1.CustomResourceDefinitionInterface {
 	return clients.ApiextensionsV1().CustomResourceDefinitions()
 }
 
-// removeDefinition deletes the definition and waits until it and all objects
+// removeCRD deletes the CRD and waits until it and all objects
 // are gone.
-func (w *widgets) removeDefinition() {
+func (w *widgets) removeCRD() {
 	w.t.Helper()
-	if err := w.definitions().Delete(w.t.Context(), w.name, metav1.DeleteOptions{}); err != nil {
+	if err := w.crds().Delete(w.t.Context(), w.name, metav1.DeleteOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	await(w.t, "the definition to be gone", func() bool {
-		_, err := w.definitions().Get(w.t.Context(), w.name, metav1.GetOptions{})
+	await(w.t, "the CRD to be gone", func() bool {
+		_, err := w.crds().Get(w.t.Context(), w.name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 }
 
-// TestDefinitionDeletedMidRun: the run stops and says so, instead of a list of
+// TestCRDDeletedMidRun: the run stops and says so, instead of a list of
 // objects that could not be found.
-func TestDefinitionDeletedMidRun(t *testing.T) {
+func TestCRDDeletedMidRun(t *testing.T) {
 	t.Parallel()
 	for name, pageObjects := range map[string]int64{"pages to come": 20, "on the last page": 500} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestDefinitionDeletedMidRun(t *testing.T) {
 			w.fill("v1", 100)
 			w.flip()
 			run := w.pauseAfter(t.Context(), m, 30)
-			w.removeDefinition()
+			w.removeCRD()
 			report, err := run.goOn()
 			mustStopForChange(t, report, err)
 			if _, err := m.Plan(t.Context(), w.name); !errors.Is(err, crdmigrator.ErrNotFound) {
@@ -61,10 +61,10 @@ func TestDefinitionDeletedMidRun(t *testing.T) {
 	}
 }
 
-// TestDefinitionCreatedAgainMidRun: what was learned of the old definition is
+// TestCRDCreatedAgainMidRun: what was learned of the old CRD is
 // not believed of the new one, not even when its checkpoint comes along, as it
 // does when a backup is restored.
-func TestDefinitionCreatedAgainMidRun(t *testing.T) {
+func TestCRDCreatedAgainMidRun(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
@@ -77,8 +77,8 @@ func TestDefinitionCreatedAgainMidRun(t *testing.T) {
 		t.Fatal("the run under way has no checkpoint")
 	}
 
-	w.removeDefinition()
-	again := w.definition()
+	w.removeCRD()
+	again := w.newCRD()
 	metav1.SetMetaDataAnnotation(&again.ObjectMeta, crdmigrator.CheckpointAnnotation, checkpoint)
 	if err := controlplane.InstallCRDs(t.Context(), w.config, again); err != nil {
 		t.Fatal(err)
@@ -86,18 +86,18 @@ func TestDefinitionCreatedAgainMidRun(t *testing.T) {
 	w.fill("v1", 40)
 	w.flip()
 	if now := w.crd(); now.UID == old.UID || now.Generation != old.Generation {
-		t.Fatalf("the new definition has UID %s and generation %d, want another UID and generation %d", now.UID, now.Generation, old.Generation)
+		t.Fatalf("the new CRD has UID %s and generation %d, want another UID and generation %d", now.UID, now.Generation, old.Generation)
 	}
 	report, err := run.goOn()
 	mustStopForChange(t, report, err)
-	w.mustHaveStoredVersions("after the run on the old definition", "v1,v2")
+	w.mustHaveStoredVersions("after the run on the old CRD", "v1,v2")
 
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if plan.Resumes {
-		t.Error("the plan builds on a checkpoint of another definition")
+		t.Error("the plan builds on a checkpoint of another CRD")
 	}
 	report = w.mustMigrate(m)
 	counts := report.Storage.Counts
@@ -107,8 +107,8 @@ func TestDefinitionCreatedAgainMidRun(t *testing.T) {
 	w.mustBeMigrated(report, 40)
 }
 
-// TestTerminatingDefinitionIsBlocked: there is nothing to migrate in what goes.
-func TestTerminatingDefinitionIsBlocked(t *testing.T) {
+// TestTerminatingCRDIsBlocked: there is nothing to migrate in what goes.
+func TestTerminatingCRDIsBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	m := w.quickMigrator(crdmigrator.Options{})
@@ -121,7 +121,7 @@ func TestTerminatingDefinitionIsBlocked(t *testing.T) {
 	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Finalizers = append(crd.Finalizers, "test.godwit.dev/hold")
 	})
-	if err := w.definitions().Delete(t.Context(), w.name, metav1.DeleteOptions{}); err != nil {
+	if err := w.crds().Delete(t.Context(), w.name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -137,7 +137,7 @@ func TestTerminatingDefinitionIsBlocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.definitions().Patch(t.Context(), w.name, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+	if _, err := w.crds().Patch(t.Context(), w.name, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -98,7 +98,7 @@ func TestStorageVersionMovesMidRun(t *testing.T) {
 	}
 }
 
-// TestSchemaChangeMidRunIsSurvived: one change of the definition that leaves the
+// TestSchemaChangeMidRunIsSurvived: one change of the CRD that leaves the
 // storage version alone costs the run nothing.
 func TestSchemaChangeMidRunIsSurvived(t *testing.T) {
 	t.Parallel()
@@ -126,9 +126,9 @@ func TestSchemaChangeMidRunIsSurvived(t *testing.T) {
 	w.mustHaveStoredVersions("after the run", "v2")
 }
 
-// TestDefinitionFoughtOverIsBlocked: two teams set the storage version in turn.
-// After three restarts the plan is blocked and says who writes the definition.
-func TestDefinitionFoughtOverIsBlocked(t *testing.T) {
+// TestCRDFoughtOverIsBlocked: two teams set the storage version in turn.
+// After three restarts the plan is blocked and says who writes the CRD.
+func TestCRDFoughtOverIsBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5})
@@ -168,7 +168,7 @@ func TestDefinitionFoughtOverIsBlocked(t *testing.T) {
 	w.mustBeStored("after the remedy", map[string]int{"v2": 60})
 }
 
-// annotate replaces the checkpoint on the definition; nil removes it.
+// annotate replaces the checkpoint on the CRD; nil removes it.
 func (w *widgets) annotate(checkpoint *string) {
 	w.t.Helper()
 	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {

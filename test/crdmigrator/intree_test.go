@@ -30,7 +30,7 @@ func (w *widgets) migrateInTree() (name string) {
 	return name
 }
 
-// migrating is what the in-tree migrator says on the definition.
+// migrating is what the in-tree migrator says on the CRD.
 func (w *widgets) migrating() (reason string) {
 	w.t.Helper()
 	for _, c := range w.crd().Status.Conditions {
@@ -43,7 +43,7 @@ func (w *widgets) migrating() (reason string) {
 
 // TestInTreeMigratorAtWork: as long as the real one has not ended, our plan is
 // blocked and nothing is written. It then leaves storedVersions alone, because
-// the definition was edited meanwhile, and ours goes on and trims.
+// the CRD was edited meanwhile, and ours goes on and trims.
 func TestInTreeMigratorAtWork(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, ownPlane(t))
@@ -155,7 +155,7 @@ func TestConditionOfAMigrationThatIsGone(t *testing.T) {
 		Type: apiextensionsv1.StorageMigrating, Status: apiextensionsv1.ConditionTrue, Reason: "MigrationRunning",
 		Message: "Migration gone is running", LastTransitionTime: metav1.Now(), ObservedGeneration: crd.Generation,
 	})
-	if _, err := w.definitions().UpdateStatus(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.crds().UpdateStatus(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))

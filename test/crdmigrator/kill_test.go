@@ -20,7 +20,7 @@ import (
 const kills = 20
 
 // TestKilledRunsWriteNoObjectTwice kills `godwit crd run` twenty times on its
-// way through one definition, each time after it has written some objects.
+// way through one CRD, each time after it has written some objects.
 func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 	t.Parallel()
 	const perRun = 20

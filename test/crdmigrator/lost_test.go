@@ -19,7 +19,7 @@ import (
 )
 
 // unlucky are the writes whose answers are lost: of every fifth object, and all
-// of the definition.
+// of the CRD.
 var unlucky = regexp.MustCompile(`/w-00\d[05](/|$)|/customresourcedefinitions/`)
 
 // loseFirst has the first answer to each unlucky write lost, after the server
@@ -58,7 +58,7 @@ func timedOut(req *http.Request, _ *http.Response) (*http.Response, error) {
 }
 
 // TestLostAnswersAreNoFailures: the server carries a write out, to an object or
-// to the definition, and its answer never arrives.
+// to the CRD, and its answer never arrives.
 func TestLostAnswersAreNoFailures(t *testing.T) {
 	t.Parallel()
 	losses := map[string]func(*http.Request, *http.Response) (*http.Response, error){"cut connection": cut, "504": timedOut}
@@ -130,7 +130,7 @@ func countDials(config *rest.Config) *atomic.Int64 {
 func TestCancelledBeforeTheTrim(t *testing.T) {
 	t.Parallel()
 	for _, due := range []string{"/status", ""} { // the trim, and the end of the checkpoint before it
-		t.Run("at the definition"+due, func(t *testing.T) {
+		t.Run("at the CRD"+due, func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
 			w.fill("v1", 40)

@@ -1,5 +1,5 @@
 // Package crdmigrator_test shows on a real API server and etcd that a migration
-// loses nothing. Each test has a definition of its own on one shared control
+// loses nothing. Each test has a CRD of its own on one shared control
 // plane; tests that hurt the control plane start another.
 package crdmigrator_test
 

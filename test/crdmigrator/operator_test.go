@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// operator is an operator that embeds the migrator, on one definition of a test.
+// operator is an operator that embeds the migrator, on one CRD of a test.
 type operator struct {
 	t        *testing.T
 	w        *widgets

@@ -425,7 +425,7 @@ func TestNothingIsTriedWithoutTheRight(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 2)
 	w.flip()
-	_, config := w.user(readDefinition, right{"list", w.group, w.plural})
+	_, config := w.user(readCRD, right{"list", w.group, w.plural})
 	config, wire := tap(config)
 	plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonForbidden, 3)

@@ -73,7 +73,7 @@ func TestUseCache_FalseStartsNoInformer(t *testing.T) {
 		}
 	}
 	if got := watches(c.sent()); len(got) != 1 || !strings.Contains(got[0], "/customresourcedefinitions?") {
-		t.Errorf("watches %q, want that of definitions", got)
+		t.Errorf("watches %q, want that of CRDs", got)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestSkip_OnePhase(t *testing.T) {
 			w.mustHaveEntries(tc.reason, "stale", tc.entries...)
 			w.mustHaveEntries(tc.reason, "fresh", "painter Apply v2")
 			if sent := c.mustReconcile(); len(sent) != 1 {
-				t.Errorf("%s: the second pass sent %q, want a look at the definition", tc.reason, sent)
+				t.Errorf("%s: the second pass sent %q, want a look at the CRD", tc.reason, sent)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestSkip_BothPhasesRegistersNothing(t *testing.T) {
 	<-c.manager.Elected()
 	stop()
 	if sent := c.sent(); slices.ContainsFunc(sent, with("/customresourcedefinitions")) {
-		t.Errorf("sent %q, want neither a watch nor a list of definitions", sent)
+		t.Errorf("sent %q, want neither a watch nor a list of CRDs", sent)
 	}
 	w.mustLeave("with both phases skipped", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 }
@@ -167,20 +167,20 @@ func TestAnnotation_DoesNotHideRestoredStoredVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirty := []byte(`{"status":{"storedVersions":["v1","v2"]}}`)
-	restored, err := w.definitions().Patch(t.Context(), w.name, types.MergePatchType, dirty, metav1.PatchOptions{}, "status")
+	restored, err := w.crds().Patch(t.Context(), w.name, types.MergePatchType, dirty, metav1.PatchOptions{}, "status")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if mark := restored.Annotations[crdmigrator.ClusterAPIObservedGenerationAnnotation]; mark == "" {
-		t.Fatal("the restored definition has no annotation that could hide anything")
+		t.Fatal("the restored CRD has no annotation that could hide anything")
 	}
 	await(c.t, "a second migration", func() bool { return w.storedVersions() == "v2" })
 	w.mustLeave("after the second migration", cleaned(5))
 }
 
-// TestAnnotation_IsLeftToANewerDefinition: another generation came while the pass
+// TestAnnotation_IsLeftToANewerCRD: another generation came while the pass
 // was at work. What was done for the old one is not claimed for it.
-func TestAnnotation_IsLeftToANewerDefinition(t *testing.T) {
+func TestAnnotation_IsLeftToANewerCRD(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)

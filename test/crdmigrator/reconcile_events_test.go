@@ -23,7 +23,7 @@ import (
 const maxNote = 1024
 
 // reporter is a user who may migrate and write events where those about
-// definitions go.
+// CRDs go.
 func (w *widgets) reporter() *rest.Config {
 	w.t.Helper()
 	name, config := w.user(w.selectorRights()...)
@@ -31,7 +31,7 @@ func (w *widgets) reporter() *rest.Config {
 	return config
 }
 
-// events are what the API server holds about the definition.
+// events are what the API server holds about the CRD.
 func (w *widgets) events() []eventsv1.Event {
 	w.t.Helper()
 	clients, err := kubernetes.NewForConfig(w.config)
@@ -60,9 +60,9 @@ func (w *widgets) awaitEvent(what string, found func(eventsv1.Event) bool) event
 	return event
 }
 
-// TestReconcileEventsReachTheDefinition: one event for a pass, however many
+// TestReconcileEventsReachTheCRD: one event for a pass, however many
 // objects failed and however much is to be said about them.
-func TestReconcileEventsReachTheDefinition(t *testing.T) {
+func TestReconcileEventsReachTheCRD(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)
@@ -102,7 +102,7 @@ func TestReconcileEventsReachTheDefinition(t *testing.T) {
 		}
 	}
 
-	o.mustReconcile("a definition that is clean", reconcile.Result{})
+	o.mustReconcile("a CRD that is clean", reconcile.Result{})
 	if events := said.all(); len(events) != 2 {
 		t.Errorf("events %+v, want one of each pass that had something to say", events)
 	}
@@ -123,7 +123,7 @@ func TestReconcileEventsAreNotFolded(t *testing.T) {
 		o.migrator.Recorder = o.manager.GetEventRecorder("crdmigrator")
 	}, w.conflicting("w-0003", busy.Load))
 
-	for range 2 { // the second leaves the definition as it found it
+	for range 2 { // the second leaves the CRD as it found it
 		if _, err := o.reconcile(t.Context()); err == nil {
 			t.Error("a pass with an object denied reports no error")
 		}

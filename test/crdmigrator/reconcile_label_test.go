@@ -24,7 +24,7 @@ var toolHiveSelector = crdmigrator.Selector{
 	Group: toolHiveGroup, LabelSelector: labels.SelectorFromSet(labels.Set{toolHiveLabel: "true"}),
 }
 
-// newToolHive installs a definition in ToolHive's group, under a plural of its
+// newToolHive installs a CRD in ToolHive's group, under a plural of its
 // own: the control plane is shared.
 func newToolHive(t *testing.T) *widgets {
 	t.Helper()
@@ -55,7 +55,7 @@ func TestReconcileWorkedExample(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			w := newRow(t, test.name, test.versions)
-			defer w.removeDefinition() // its name is not of this test alone
+			defer w.removeCRD() // its name is not of this test alone
 			if got, want := w.storedVersions(), strings.Join(test.storedVersions, ","); got != want {
 				w.setStoredVersions(test.storedVersions...)
 			}
@@ -78,18 +78,18 @@ func TestReconcileWorkedExample(t *testing.T) {
 				t.Errorf("ignored: %v, want %v, by requests %q", ignored, test.ignored, about)
 			}
 			if diff := cmp.Diff(before, w.crd()); diff != "" {
-				t.Errorf("the definition changed (-before +after):\n%s", diff)
+				t.Errorf("the CRD changed (-before +after):\n%s", diff)
 			}
 		})
 	}
 }
 
-// newRow installs a definition of the worked example, which had each of the
+// newRow installs a CRD of the worked example, which had each of the
 // versions as its storage version in turn. Three objects are at the first.
 func newRow(t *testing.T, plural string, versions []string) *widgets {
 	t.Helper()
 	w := &widgets{t: t, plane: shared, config: shared.Config(), group: toolHiveGroup, plural: plural, kind: plural, name: plural + "." + toolHiveGroup}
-	crd := w.definition()
+	crd := w.newCRD()
 	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version(versions[0], true, true)}
 	if err := controlplane.InstallCRDs(t.Context(), w.config, crd); err != nil {
 		t.Fatal(err)

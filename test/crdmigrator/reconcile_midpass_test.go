@@ -87,9 +87,9 @@ func TestReconcileStopsWhereTheLabelIsRemoved(t *testing.T) {
 	}
 }
 
-// TestReconcileOutlivesTheDefinition: a definition that is deleted in the middle
+// TestReconcileOutlivesTheCRD: a CRD that is deleted in the middle
 // of a pass takes its objects along, and none of them is a failure.
-func TestReconcileOutlivesTheDefinition(t *testing.T) {
+func TestReconcileOutlivesTheCRD(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		reason string
@@ -101,13 +101,13 @@ func TestReconcileOutlivesTheDefinition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, o, said := disturbedPass(t, test.at, test.reason, func(w *widgets) { w.removeDefinition() })
+			_, o, said := disturbedPass(t, test.at, test.reason, func(w *widgets) { w.removeCRD() })
 			o.mustReconcile("the look after it", reconcile.Result{})
 			if n := o.updates(); n > test.most {
 				t.Errorf("%s: %d updates, want at most %d", test.reason, n, test.most)
 			}
 			if events, errs := said.all(), o.logs.errors(); len(events) > 0 || len(errs) > 0 {
-				t.Errorf("events %+v and errors %q about a definition that is gone", events, errs)
+				t.Errorf("events %+v and errors %q about a CRD that is gone", events, errs)
 			}
 		})
 	}

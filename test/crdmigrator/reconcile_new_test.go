@@ -51,9 +51,9 @@ func TestNewCRDIsNoErrorOfARunningOperator(t *testing.T) {
 	<-o.manager.Elected()
 	const n = 8
 	for i := range n {
-		crd := (&widgets{group: w.group, plural: fmt.Sprintf("gadgets%d", i), kind: fmt.Sprintf("Gadget%d", i), name: fmt.Sprintf("gadgets%d.%s", i, w.group)}).definition()
+		crd := (&widgets{group: w.group, plural: fmt.Sprintf("gadgets%d", i), kind: fmt.Sprintf("Gadget%d", i), name: fmt.Sprintf("gadgets%d.%s", i, w.group)}).newCRD()
 		crd.Labels = map[string]string{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue}
-		if _, err := w.definitions().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		if _, err := w.crds().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

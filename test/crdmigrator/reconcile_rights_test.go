@@ -161,8 +161,8 @@ func TestReconcileNamesTheMissingRight(t *testing.T) {
 		missing right
 		named   string
 	}{
-		"trim":       {right{"patch", definitionsGroup, "customresourcedefinitions/status"}, "patch customresourcedefinitions.apiextensions.k8s.io/status"},
-		"checkpoint": {right{"patch", definitionsGroup, "customresourcedefinitions"}, "patch customresourcedefinitions.apiextensions.k8s.io "},
+		"trim":       {right{"patch", crdsGroup, "customresourcedefinitions/status"}, "patch customresourcedefinitions.apiextensions.k8s.io/status"},
+		"checkpoint": {right{"patch", crdsGroup, "customresourcedefinitions"}, "patch customresourcedefinitions.apiextensions.k8s.io "},
 		"update":     {right{verb: "update"}, "update widgets."},
 		"get":        {right{verb: "get"}, "get widgets."},
 		"list":       {right{verb: "list"}, "list widgets."},
@@ -189,7 +189,7 @@ func TestReconcileNamesTheMissingRight(t *testing.T) {
 				t.Errorf("events: %+v, want one that names %q", events, test.named)
 			}
 			if n := o.updates(); n != 0 || w.crd().ResourceVersion != before {
-				t.Errorf("%d updates, and the definition went from resourceVersion %s to %s, want neither", n, before, w.crd().ResourceVersion)
+				t.Errorf("%d updates, and the CRD went from resourceVersion %s to %s, want neither", n, before, w.crd().ResourceVersion)
 			}
 			w.mustBeStored("without the right", map[string]int{"v1": 5})
 			w.mustHaveStoredVersions("without the right", "v1,v2")

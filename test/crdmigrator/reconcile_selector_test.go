@@ -26,11 +26,11 @@ import (
 // recorder writes events in the namespace default.
 func (w *widgets) selectorRights() []right {
 	return []right{
-		readDefinition,
-		{"list", definitionsGroup, "customresourcedefinitions"},
-		{"watch", definitionsGroup, "customresourcedefinitions"},
-		{"patch", definitionsGroup, "customresourcedefinitions"},
-		{"patch", definitionsGroup, "customresourcedefinitions/status"},
+		readCRD,
+		{"list", crdsGroup, "customresourcedefinitions"},
+		{"watch", crdsGroup, "customresourcedefinitions"},
+		{"patch", crdsGroup, "customresourcedefinitions"},
+		{"patch", crdsGroup, "customresourcedefinitions/status"},
 		{"get", w.group, w.plural},
 		{"list", w.group, w.plural},
 		{"update", w.group, w.plural},
@@ -90,7 +90,7 @@ func (o *operator) writes() []string {
 	})
 }
 
-// mustWriteNothing: neither objects nor the definition nor an event.
+// mustWriteNothing: neither objects nor the CRD nor an event.
 func (o *operator) mustWriteNothing(reason string) {
 	o.t.Helper()
 	if writes := o.writes(); len(writes) > 0 {

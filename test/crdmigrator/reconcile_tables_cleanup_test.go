@@ -26,7 +26,7 @@ import (
 //	patch answers Conflict    read again, try again             ReadsLiveAfterAConflict
 //	patch fails otherwise     gather the errors, next object    GoesOnAfterAFailure
 
-// embeddedOutliving is a definition whose objects were created at v1 and migrated
+// embeddedOutliving is a CRD whose objects were created at v1 and migrated
 // to v2, before v1 went out of service: only their managedFields still name it.
 func embeddedOutliving(t *testing.T, e embedding, create func(*widgets)) (*widgets, *configured) {
 	t.Helper()

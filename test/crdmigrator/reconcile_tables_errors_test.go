@@ -20,8 +20,8 @@ import (
 //	observed                      action                         test TestErrors_…
 //	migration failed              return an error, no annotation RetryAFailedMigration
 //	cleanup failed                return an error, no annotation RetryAFailedCleanup
-//	patch of definition failed    return an error                ReturnAFailedPatchOfTheDefinition
-//	optimistic lock conflict      requeue with the new state     LookAgainAtADefinitionThatChangedBeforeTheTrim
+//	patch of CRD failed    return an error                ReturnAFailedPatchOfTheCRD
+//	optimistic lock conflict      requeue with the new state     LookAgainAtACRDThatChangedBeforeTheTrim
 
 // No event calls for another pass once the last one is dealt with: the operator's
 // controller tries again.
@@ -68,7 +68,7 @@ func TestErrors_RetryAFailedCleanup(t *testing.T) {
 	w.mustHaveEntries("once it is allowed", "w-0003", "crdmigrator.test Update v2")
 }
 
-func TestErrors_ReturnAFailedPatchOfTheDefinition(t *testing.T) {
+func TestErrors_ReturnAFailedPatchOfTheCRD(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		resource, accepts string
@@ -114,14 +114,14 @@ func TestErrors_ReturnAFailedPatchOfTheDefinition(t *testing.T) {
 	}
 }
 
-// forbid has the API server refuse writes of the definition that an expression
+// forbid has the API server refuse writes of the CRD that an expression
 // does not accept, until they are lifted. It returns once body is refused.
 func (w *widgets) forbid(resource, accepts string, reason metav1.StatusReason, body string) (lift func()) {
 	w.t.Helper()
 	api := w.admission().AdmissionregistrationV1()
-	name := "definition-of-" + w.group
+	name := "crd-of-" + w.group
 	rule := w.updates()[0]
-	rule.APIGroups, rule.Resources = []string{definitionsGroup}, []string{resource}
+	rule.APIGroups, rule.Resources = []string{crdsGroup}, []string{resource}
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -148,7 +148,7 @@ func (w *widgets) forbid(resource, accepts string, reason metav1.StatusReason, b
 		subresource = []string{"status"}
 	}
 	await(w.t, "the policy to be in force", func() bool {
-		_, err := w.definitions().Patch(w.t.Context(), w.name, types.MergePatchType, []byte(body),
+		_, err := w.crds().Patch(w.t.Context(), w.name, types.MergePatchType, []byte(body),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresource...)
 		return apierrors.ReasonForError(err) == reason
 	})
@@ -161,7 +161,7 @@ func (w *widgets) forbid(resource, accepts string, reason metav1.StatusReason, b
 
 // The difference: what changed is no error but a reason to look again at once,
 // under the new generation.
-func TestErrors_LookAgainAtADefinitionThatChangedBeforeTheTrim(t *testing.T) {
+func TestErrors_LookAgainAtACRDThatChangedBeforeTheTrim(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 5)
@@ -177,7 +177,7 @@ func TestErrors_LookAgainAtADefinitionThatChangedBeforeTheTrim(t *testing.T) {
 	})})
 	result, err := c.reconcile()
 	mustWait(t, result, err, 2*time.Second)
-	w.mustLeave("the definition changed before the trim", outcome{Stored: map[string]int{"v2": 5}, StoredVersions: "v1,v2,v3"})
+	w.mustLeave("the CRD changed before the trim", outcome{Stored: map[string]int{"v2": 5}, StoredVersions: "v1,v2,v3"})
 
 	w.awaitStoring("v3")
 	c.mustReconcile()

@@ -12,8 +12,8 @@ import (
 // each row, in its order:
 //
 //	observed                          action                            test TestLoop_…
-//	definition exists, not in config  skip                              LeavesAloneWhatConfigDoesNotName
-//	definition not found              return without error              EndsForADefinitionThatIsGone
+//	CRD exists, not in config  skip                              LeavesAloneWhatConfigDoesNotName
+//	CRD not found              return without error              EndsForACRDThatIsGone
 //	observed generation is current    skip                              SkipsAnObservedGeneration
 //	storedVersions are dirty          migrate, then trim storedVersions MigratesDirtyStoredVersionsThenTrims
 //	migration complete or skipped     clean managedFields               CleansAfterTheMigrationOrWithoutIt
@@ -31,18 +31,18 @@ func TestLoop_LeavesAloneWhatConfigDoesNotName(t *testing.T) {
 	c.w = gadgets
 	sent := c.mustReconcile()
 	if want := []string{"GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + gadgets.name}; !slices.Equal(sent, want) {
-		t.Errorf("sent %q, want %q: a look at the definition tells that its kind is not configured", sent, want)
+		t.Errorf("sent %q, want %q: a look at the CRD tells that its kind is not configured", sent, want)
 	}
 	gadgets.mustLeave("a kind that is not in Config", outcome{Stored: map[string]int{"v1": 5}, StoredVersions: "v1,v2"})
 }
 
-func TestLoop_EndsForADefinitionThatIsGone(t *testing.T) {
+func TestLoop_EndsForACRDThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	c := w.embed(embedding{})
-	w.removeDefinition()
+	w.removeCRD()
 	if sent := c.mustReconcile(); len(sent) != 1 {
-		t.Errorf("sent %q, want the one look at the definition", sent)
+		t.Errorf("sent %q, want the one look at the CRD", sent)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestLoop_MarksTheGenerationLast(t *testing.T) {
 	}
 	// Before it: the checkpoint is saved, and removed again.
 	if want := []bool{false, false, true}; !slices.Equal(marks, want) {
-		t.Errorf("which patches of the definition carry the annotation: %v, want %v", marks, want)
+		t.Errorf("which patches of the CRD carry the annotation: %v, want %v", marks, want)
 	}
 }
 

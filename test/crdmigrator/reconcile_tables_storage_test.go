@@ -45,11 +45,11 @@ func TestStorage_NeedsNoObjects(t *testing.T) {
 	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
 		t.Errorf("wrote %q, though there is no object", writes)
 	}
-	w.mustLeave("a definition without objects", outcome{Stored: map[string]int{}, StoredVersions: "v2", Observed: true})
+	w.mustLeave("a CRD without objects", outcome{Stored: map[string]int{}, StoredVersions: "v2", Observed: true})
 }
 
 // The difference: what is remembered is an object's UID and resourceVersion
-// under one UID and generation of the definition, instead of kind and name. That
+// under one UID and generation of the CRD, instead of kind and name. That
 // a hit refreshes the entry is a matter of a clock: see
 // TestRecentWritesLastAnHourFromTheirLastUse.
 func TestStorage_DoesNotRepeatWhatItRemembers(t *testing.T) {
@@ -246,7 +246,7 @@ func TestStorage_GoesOnAfterAFailure(t *testing.T) {
 
 // The difference: the patch tests UID, generation and storedVersions, instead of
 // the resourceVersion, which moves with every annotation and condition. What
-// follows when a test fails: TestErrors_LookAgainAtADefinitionThatChangedBeforeTheTrim.
+// follows when a test fails: TestErrors_LookAgainAtACRDThatChangedBeforeTheTrim.
 func TestStorage_TrimsUnderPreconditions(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)

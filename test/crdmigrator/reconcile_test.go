@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestReconcile_NoopWhenClean: a definition that never stored anything else is
+// TestReconcile_NoopWhenClean: a CRD that never stored anything else is
 // looked at, and that is all.
 func TestReconcile_NoopWhenClean(t *testing.T) {
 	t.Parallel()
@@ -30,15 +30,15 @@ func TestReconcile_NoopWhenClean(t *testing.T) {
 	before := w.crd().ResourceVersion
 	o := w.selecting(nil)
 	objects := func(r string) bool { return strings.Contains(r, "/apis/"+w.group+"/") }
-	o.mustReconcile("a clean definition", reconcile.Result{})
+	o.mustReconcile("a clean CRD", reconcile.Result{})
 	looked := len(o.requests.matching(objects))
 	o.mustReconcile("the same, once more", reconcile.Result{})
 	if again := len(o.requests.matching(objects)) - looked; again != 0 {
 		t.Errorf("%d requests look for managedFields that were found clean before", again)
 	}
-	o.mustWriteNothing("the definition is clean")
+	o.mustWriteNothing("the CRD is clean")
 	if after := w.crd().ResourceVersion; after != before {
-		t.Errorf("the definition's resourceVersion moved from %s to %s", before, after)
+		t.Errorf("the CRD's resourceVersion moved from %s to %s", before, after)
 	}
 	w.mustBeStored("afterwards", map[string]int{"v1": 5})
 }
@@ -210,7 +210,7 @@ func (w *widgets) racing(name string, on func() bool) between {
 }
 
 // TestReconcile_SkipsForeignCRDs: neither the label nor old storedVersions make a
-// definition of another group ours.
+// CRD of another group ours.
 func TestReconcile_SkipsForeignCRDs(t *testing.T) {
 	t.Parallel()
 	theirs, ours := newWidgets(t, shared), newWidgets(t, shared)
@@ -253,7 +253,7 @@ func TestReconcile_SkipsUnlabelledToolhiveCRD(t *testing.T) {
 			o.mustReconcile(reason, reconcile.Result{})
 			o.mustWriteNothing(reason)
 			if after := w.crd().ResourceVersion; after != before {
-				t.Errorf("the definition's resourceVersion moved from %s to %s", before, after)
+				t.Errorf("the CRD's resourceVersion moved from %s to %s", before, after)
 			}
 			w.mustBeStored(reason, map[string]int{"v1": 5})
 		})

@@ -10,8 +10,8 @@ import (
 )
 
 // Nobody has seen managedFields of objects that can't be listed, so they must
-// not pass for clean until somebody changes the definition again.
-func TestDefinitionWhoseObjectsCannotBeListedIsNotMarked(t *testing.T) {
+// not pass for clean until somebody changes the CRD again.
+func TestCRDWhoseObjectsCannotBeListedIsNotMarked(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)

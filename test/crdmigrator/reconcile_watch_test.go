@@ -20,9 +20,9 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestWatch_OfDefinitionsIsOfMetadataAlone: schemas run to hundreds of kilobytes,
-// and an informer keeps every definition of the cluster.
-func TestWatch_OfDefinitionsIsOfMetadataAlone(t *testing.T) {
+// TestWatch_OfCRDsIsOfMetadataAlone: schemas run to hundreds of kilobytes,
+// and an informer keeps every CRD of the cluster.
+func TestWatch_OfCRDsIsOfMetadataAlone(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
@@ -41,30 +41,30 @@ func TestWatch_OfDefinitionsIsOfMetadataAlone(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if len(accepts) == 0 || len(watches(c.sent())) != 1 {
-		t.Errorf("%d lists and watches of definitions, among them the watches %q, want one watch", len(accepts), watches(c.sent()))
+		t.Errorf("%d lists and watches of CRDs, among them the watches %q, want one watch", len(accepts), watches(c.sent()))
 	}
 	for _, accept := range accepts {
 		if !strings.Contains(accept, ";as=PartialObjectMetadata") {
-			t.Errorf("definitions are asked for as %q", accept)
+			t.Errorf("CRDs are asked for as %q", accept)
 		}
 	}
 }
 
-// looks counts how often the reconciler looked at a definition. A reconciliation
+// looks counts how often the reconciler looked at a CRD. A reconciliation
 // begins with a GET of the whole, others of the migrator follow if it goes on.
-func (c *configured) looks(definition string) int {
+func (c *configured) looks(crd string) int {
 	return len(c.requests.matching(func(r string) bool {
-		return r == "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+definition
+		return r == "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+crd
 	}))
 }
 
-// events counts the updates of a definition that the operator's informer brings.
+// events counts the updates of a CRD that the operator's informer brings.
 // An operator's controllers get the same ones, at the same time.
 func (c *configured) events(changed bool) *atomic.Int64 {
 	c.t.Helper()
-	definition := &metav1.PartialObjectMetadata{}
-	definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	informer, err := c.manager.GetCache().GetInformer(c.t.Context(), definition)
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	informer, err := c.manager.GetCache().GetInformer(c.t.Context(), crd)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (c *configured) events(changed bool) *atomic.Int64 {
 	return &n
 }
 
-// bell is a definition next to the test's that Config does not name. Since one
+// bell is a CRD next to the test's that Config does not name. Since one
 // worker takes events in their order, a look at it shows that all earlier events
 // are dealt with.
 type bell struct {
@@ -122,7 +122,7 @@ func TestWatch_ResyncIsNoReasonToLook(t *testing.T) {
 	await(c.t, "resyncs", func() bool { return resyncs.Load() >= seen+3 })
 	last.ring(c)
 	if after := c.looks(w.name); after != before {
-		t.Errorf("%d looks at the definition, want none", after-before)
+		t.Errorf("%d looks at the CRD, want none", after-before)
 	}
 }
 
@@ -158,9 +158,9 @@ func TestWatch_OwnCheckpointIsNoReasonToLook(t *testing.T) {
 	w.mustLeave("a pass that met another writer", outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v1,v2"})
 }
 
-// TestConfig_FindsItsDefinitionByGroupAndKind: the definition says what its
+// TestConfig_FindsItsCRDByGroupAndKind: the CRD says what its
 // plural is, and another group's kind of that name is another kind.
-func TestConfig_FindsItsDefinitionByGroupAndKind(t *testing.T) {
+func TestConfig_FindsItsCRDByGroupAndKind(t *testing.T) {
 	t.Parallel()
 	geese := &widgets{t: t, plane: shared, group: groupOf(t), plural: "geese", kind: "Goose"}
 	geese.install()
@@ -180,13 +180,13 @@ func TestConfig_FindsItsDefinitionByGroupAndKind(t *testing.T) {
 	wild.mustHaveBeenWritten("the same kind in another group", 3, 1)
 	wild.mustLeave("the same kind in another group", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 	if n := c.looks(wild.name); n != 1 {
-		t.Errorf("%d looks at a definition of another group, want the test's own", n)
+		t.Errorf("%d looks at a CRD of another group, want the test's own", n)
 	}
 }
 
-// TestWaiting_DoesNotBlockAnotherDefinition: the operator's only worker gives its
-// place to the next definition while the servers settle.
-func TestWaiting_DoesNotBlockAnotherDefinition(t *testing.T) {
+// TestWaiting_DoesNotBlockAnotherCRD: the operator's only worker gives its
+// place to the next CRD while the servers settle.
+func TestWaiting_DoesNotBlockAnotherCRD(t *testing.T) {
 	t.Parallel()
 	const settle = 4 * time.Second
 	w := newWidgets(t, shared)

@@ -14,9 +14,9 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestRefusedDefinitions: what cannot be migrated is refused with its reason,
+// TestRefusedCRDs: what cannot be migrated is refused with its reason,
 // and nothing is written.
-func TestRefusedDefinitions(t *testing.T) {
+func TestRefusedCRDs(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -133,7 +133,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	h := w.newWebhook(deny("w-0017"))
 	w.awaitRefused("w-0017", denied)
 	m := newMigrator(t, w.config, crdmigrator.Options{DryRun: true, PageObjects: 20})
-	definition := w.crd().ResourceVersion
+	before := w.crd().ResourceVersion
 
 	// With the default settle time: where nothing is written, nothing is awaited.
 	plan, err := m.Plan(t.Context(), w.name)
@@ -147,7 +147,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	w.mustFailOne(report, godwit.Counts{Skipped: 59, Failed: 1}, "w-0017", h.name, "not on a Friday")
 	w.mustBeStored("after a dry run", map[string]int{"v1": 60})
 	w.mustHaveBeenWritten("after a dry run", 60, 1)
-	if now := w.crd().ResourceVersion; now != definition {
-		t.Errorf("the definition went from resourceVersion %s to %s in a dry run", definition, now)
+	if now := w.crd().ResourceVersion; now != before {
+		t.Errorf("the CRD went from resourceVersion %s to %s in a dry run", before, now)
 	}
 }

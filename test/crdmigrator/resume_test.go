@@ -18,7 +18,7 @@ import (
 // after it.
 const interruptedObjects = 120
 
-// interrupted is a definition whose migration was cancelled after a third.
+// interrupted is a CRD whose migration was cancelled after a third.
 func interrupted(t *testing.T) (w *widgets, left int64) {
 	t.Helper()
 	w = newWidgets(t, shared)
@@ -66,7 +66,7 @@ func TestCancelledRunIsResumed(t *testing.T) {
 	if n := wire.writesTo(w.group); n != int(left) {
 		t.Errorf("second run sent %d writes for %d objects", n, left)
 	}
-	// For 4 pages: a list and a look at the definition each; the definition
+	// For 4 pages: a list and a look at the CRD each; the CRD
 	// before, the trim and the end of the checkpoint after; a save or two.
 	if most := left + 4*2 + 3 + 2; report.Requests > most {
 		t.Errorf("second run took %d requests for %d objects, want at most %d", report.Requests, left, most)
@@ -167,7 +167,7 @@ func (w *widgets) setStoredVersions(versions ...string) {
 	w.t.Helper()
 	crd := w.crd()
 	crd.Status.StoredVersions = versions
-	if _, err := w.definitions().UpdateStatus(w.t.Context(), crd, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.crds().UpdateStatus(w.t.Context(), crd, metav1.UpdateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }

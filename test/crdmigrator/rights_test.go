@@ -17,25 +17,25 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// definitionsGroup is where CustomResourceDefinitions are.
-const definitionsGroup = "apiextensions.k8s.io"
+// crdsGroup is where CustomResourceDefinitions are.
+const crdsGroup = "apiextensions.k8s.io"
 
 // right is a verb on a resource; a subresource comes after a slash.
 type right struct {
 	verb, group, resource string
 }
 
-// readDefinition is what planning takes at least.
-var readDefinition = right{"get", definitionsGroup, "customresourcedefinitions"}
+// readCRD is what planning takes at least.
+var readCRD = right{"get", crdsGroup, "customresourcedefinitions"}
 
 // migrationRights are all that a migration needs.
 func (w *widgets) migrationRights() []right {
 	return []right{
-		readDefinition,
+		readCRD,
 		{"list", w.group, w.plural},
 		{"patch", w.group, w.plural},
-		{"patch", definitionsGroup, "customresourcedefinitions"},
-		{"patch", definitionsGroup, "customresourcedefinitions/status"},
+		{"patch", crdsGroup, "customresourcedefinitions"},
+		{"patch", crdsGroup, "customresourcedefinitions/status"},
 	}
 }
 
@@ -134,7 +134,7 @@ func TestMissingRightsAreNamedWithTheirGrants(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)
 	w.flip()
-	user, config := w.user(readDefinition)
+	user, config := w.user(readCRD)
 	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
 
 	facts, err := m.Observe(t.Context(), w.name)

@@ -64,13 +64,13 @@ func TestMigratorOvertaken(t *testing.T) {
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 		},
 		"before the trim and the old version is dropped": {
-			reason: "it has no proof for the definition as it is now, although nothing is left to do",
+			reason: "it has no proof for the CRD as it is now, although nothing is left to do",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 			then:   func(w *widgets) { w.setVersions(version("v2", true, true)) },
 			err:    crdmigrator.ErrChanged,
 		},
 		"before the trim and the next version is stored": {
-			reason: "it has no proof for the definition as it is now",
+			reason: "it has no proof for the CRD as it is now",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 			then:   func(w *widgets) { w.store("v3") },
 			err:    crdmigrator.ErrChanged,
@@ -108,7 +108,7 @@ func TestMigratorOvertaken(t *testing.T) {
 	}
 }
 
-// keepEditing has somebody else write the definition over and over, until the
+// keepEditing has somebody else write the CRD over and over, until the
 // returned function is called.
 func (w *widgets) keepEditing(interval time.Duration, change func(crd *apiextensionsv1.CustomResourceDefinition, i int)) (peace func()) {
 	w.t.Helper()

@@ -44,7 +44,7 @@ func TestShapesOfResources(t *testing.T) {
 	}
 }
 
-// TestSameKindInTwoGroups: two definitions that differ in their group alone are
+// TestSameKindInTwoGroups: two CRDs that differ in their group alone are
 // two migrations.
 func TestSameKindInTwoGroups(t *testing.T) {
 	t.Parallel()

@@ -95,7 +95,7 @@ func TestForbiddenListIsUnknownUntilItIsGranted(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
-	user, config := w.user(readDefinition)
+	user, config := w.user(readCRD)
 	plan := w.mustPlan(config, crdmigrator.Options{})
 	if plan.State != crdmigrator.StateUnknown || plan.Unlisted.Reason != crdmigrator.ReasonForbidden || plan.Unlisted.Transient() {
 		t.Fatalf("%s, unlisted %v, want Unknown and Forbidden", plan.State, plan.Unlisted)

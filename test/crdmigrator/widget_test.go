@@ -37,12 +37,12 @@ type widgets struct {
 	group  string
 	plural string
 	kind   string
-	name   string // of the definition
+	name   string // of the CRD
 
 	clusterScoped bool
 }
 
-// newWidgets installs a definition with v1, served and stored, in a group named
+// newWidgets installs a CRD with v1, served and stored, in a group named
 // after the test.
 func newWidgets(t *testing.T, plane *controlplane.ControlPlane) *widgets {
 	t.Helper()
@@ -63,7 +63,7 @@ func (w *widgets) install() {
 	w.t.Helper()
 	w.config, w.name = w.plane.Config(), w.plural+"."+w.group
 	w.t.Cleanup(w.uninstall)
-	if err := controlplane.InstallCRDs(w.t.Context(), w.config, w.definition()); err != nil {
+	if err := controlplane.InstallCRDs(w.t.Context(), w.config, w.newCRD()); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -80,12 +80,12 @@ func (w *widgets) uninstall() {
 	if _, err := w.plane.Etcd().Delete(ctx, w.keys(), clientv3.WithPrefix()); err != nil {
 		w.t.Errorf("remove the objects of %s from etcd: %v", w.name, err)
 	}
-	if err := w.definitions().Delete(ctx, w.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := w.crds().Delete(ctx, w.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		w.t.Errorf("delete CRD %s: %v", w.name, err)
 	}
 }
 
-func (w *widgets) definition() *apiextensionsv1.CustomResourceDefinition {
+func (w *widgets) newCRD() *apiextensionsv1.CustomResourceDefinition {
 	scope := apiextensionsv1.NamespaceScoped
 	if w.clusterScoped {
 		scope = apiextensionsv1.ClusterScoped
@@ -112,7 +112,7 @@ func version(name string, served, storage bool) apiextensionsv1.CustomResourceDe
 	}
 }
 
-// setVersions replaces the versions of the definition.
+// setVersions replaces the versions of the CRD.
 func (w *widgets) setVersions(versions ...apiextensionsv1.CustomResourceDefinitionVersion) {
 	w.t.Helper()
 	if err := w.trySetVersions(versions...); err != nil {
@@ -322,7 +322,7 @@ func (w *widgets) mustMigrate(m *crdmigrator.Migrator) crdmigrator.Report {
 	return report
 }
 
-// label sets a label of the definition; an empty value removes it.
+// label sets a label of the CRD; an empty value removes it.
 func (w *widgets) label(key, value string) {
 	w.t.Helper()
 	_, err := controlplane.UpdateCRD(w.t.Context(), w.config, w.name, func(crd *apiextensionsv1.CustomResourceDefinition) {

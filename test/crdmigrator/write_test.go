@@ -76,7 +76,7 @@ func TestWriteThatMeetsAnother(t *testing.T) {
 		trimmed bool
 	}{
 		crdmigrator.WriteUpdate: {
-			reason: "an update leaves the object to the next pass, and the definition untrimmed",
+			reason: "an update leaves the object to the next pass, and the CRD untrimmed",
 			want:   godwit.Counts{Migrated: 4, Deferred: 1},
 		},
 		crdmigrator.WriteApply: {

@@ -21,7 +21,7 @@ import (
 
 const (
 	firstServer = "kube-apiserver"
-	// identityLabel marks the leases by which API servers make themselves known
+	// identityLabel marks the identity leases of API servers
 	// (IdentityLeaseComponentLabelKey in k8s.io/kubernetes/pkg/controlplane/apiserver).
 	identityLabel = "apiserver.kubernetes.io/identity=kube-apiserver"
 )
@@ -39,18 +39,18 @@ func (s *APIServer) Config() *rest.Config { return rest.CopyConfig(s.config) }
 // Identity is the name of the server's lease in kube-system.
 func (s *APIServer) Identity() string { return s.identity }
 
-// Pause freezes the server as a stuck machine would, and returns when none of its threads runs any more: connections
-// stay open, requests queue up, and the lease grows old.
+// Pause freezes the server as a stuck machine would, and returns when none of its threads runs: connections stay open,
+// requests queue up, and the lease becomes stale.
 func (s *APIServer) Pause(ctx context.Context) error { return s.process.pause(ctx) }
 
-// Continue lets a paused server go on, beginning with the requests that have queued up.
+// Continue resumes a paused server, which first handles the queued requests.
 func (s *APIServer) Continue() error { return s.process.resume() }
 
-// Stop ends the server; it may be called again. A paused server is killed as it is, so that what it has queued is
-// never served. Its lease stays until it is an hour old, as that of a server which crashed would.
+// Stop ends the server; it may be called again. A paused server is killed, so that its queued requests are never served.
+// Its lease stays for an hour, as after a crash.
 func (s *APIServer) Stop() error { return s.process.stop() }
 
-// StopAPIServer ends the first API server and leaves everything else running. StartAPIServer brings it back.
+// StopAPIServer ends the first API server; everything else runs. StartAPIServer starts it again.
 func (cp *ControlPlane) StopAPIServer() error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -79,7 +79,7 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 	if err := cp.checkStartable(ctx); err != nil {
 		return fmt.Errorf("start kube-apiserver: %w", err)
 	}
-	cp.serving = true // also if it fails: then Stop must see to what is left of it
+	cp.serving = true // also if it fails: then Stop must clean up
 	if err := onLastingThread(cp.finished, cp.server.Start); err != nil {
 		return fmt.Errorf("start kube-apiserver: %w%s", err, cp.logs.tail(firstServer))
 	}
@@ -107,9 +107,9 @@ func (cp *ControlPlane) Identity(ctx context.Context) (string, error) {
 	return awaitIdentity(ctx, cp.admin, hostname, time.Time{})
 }
 
-// StartSecond starts another API server on the same etcd. It trusts the same users and tokens, and is known by a lease
-// of its own because it runs under another host name, of which the lease's name is a hash. It may be called again with
-// a further name. It needs Linux, and the right to make a UTS namespace: that of root, or unprivileged user namespaces.
+// StartSecond starts another API server on the same etcd. It trusts the same users and tokens. It has a lease of its own,
+// because it runs under another host name, and the lease's name is a hash of it. StartSecond may be called again with
+// another name. It needs Linux, and the permission to make a UTS namespace: root, or unprivileged user namespaces.
 func (cp *ControlPlane) StartSecond(ctx context.Context, hostname string) (*APIServer, error) {
 	own, err := os.Hostname()
 	if err != nil {
@@ -140,7 +140,7 @@ func (cp *ControlPlane) StartSecond(ctx context.Context, hostname string) (*APIS
 	return &APIServer{config: config, identity: identity, process: process}, nil
 }
 
-// configureAPIServer prepares the first server. Its port lasts for its life, also across restarts.
+// configureAPIServer prepares the first server. Its port stays the same across restarts.
 func (cp *ControlPlane) configureAPIServer() error {
 	program, err := dyingWithParent(cp.dir, filepath.Join(cp.binaries, firstServer))
 	if err != nil {
@@ -178,7 +178,7 @@ func (cp *ControlPlane) configureAPIServer() error {
 	return nil
 }
 
-// commonFlags are what the API servers must agree on, so that a user or a token is the same to each of them.
+// commonFlags are the flags that all API servers share, so that each accepts the same users and tokens.
 func (cp *ControlPlane) commonFlags() map[string][]string {
 	certDir := filepath.Join(cp.dir, firstServer)
 	return map[string][]string{
@@ -191,10 +191,10 @@ func (cp *ControlPlane) commonFlags() map[string][]string {
 		"service-cluster-ip-range":         {"10.0.0.0/24"},
 		"authorization-mode":               {"RBAC"},
 		"allow-privileged":                 {"true"},
-		// As in envtest: else no pod could be created in a namespace whose default service account nobody makes.
+		// As in envtest: without the controller manager no namespace has a default service account, which pods need.
 		"disable-admission-plugins": {"ServiceAccount"},
-		// By default watches keep a stopping server alive for a minute. This ends them, which a restart under a running
-		// controller is about.
+		// By default watches keep a stopping server alive for a minute. This ends them, as tests of a restart under a
+		// running controller need.
 		"shutdown-watch-termination-grace-period": {"2s"},
 	}
 }
@@ -204,7 +204,7 @@ func (cp *ControlPlane) secondServerArgs(port int) []string {
 	flags["etcd-servers"] = []string{cp.EtcdEndpoint()}
 	flags["bind-address"] = []string{loopback}
 	flags["secure-port"] = []string{strconv.Itoa(port)}
-	flags["cert-dir"] = []string{filepath.Join(cp.dir, firstServer)} // the first server's certificate names the loopback, not the port
+	flags["cert-dir"] = []string{filepath.Join(cp.dir, firstServer)} // the certificate is for the loopback address, on any port
 	return cp.flags.AsStrings(flags)
 }
 
@@ -228,8 +228,8 @@ func serverReady(ctx context.Context, config *rest.Config) error {
 	return clients.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// awaitIdentity returns the lease of the API server on the host once it was renewed at or after since. It asks for the
-// host name's label rather than computing the hash, which is the server's own affair.
+// awaitIdentity returns the lease of the API server on the host once it was renewed at or after since. It finds the lease
+// by the label with the host name, because the hash in its name is internal to the server.
 func awaitIdentity(ctx context.Context, config *rest.Config, hostname string, since time.Time) (string, error) {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// skipUnsupported spares systems without UTS namespaces, and fails on every other error.
+// skipUnsupported skips the test on systems without UTS namespaces, and fails on every other error.
 func skipUnsupported(t *testing.T, err error) {
 	t.Helper()
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -21,21 +21,21 @@ func skipUnsupported(t *testing.T, err error) {
 	}
 }
 
-// A second server is another server to everybody: it has a lease of its own, and freezes alone.
+// TestSecondServer: a second server has a lease of its own, and a pause does not affect the first server.
 func TestSecondServer(t *testing.T) {
 	began := time.Now()
 	second, err := shared.StartSecond(t.Context(), "second")
 	skipUnsupported(t, err)
-	defer func() { _ = second.Stop() }() // the test that stops it looks at the error
+	defer func() { _ = second.Stop() }() // TestStopLeavesNothing checks the error
 	t.Logf("started in %s", time.Since(began).Round(time.Millisecond))
 
 	if _, err := shared.StartSecond(t.Context(), "second"); err == nil {
-		t.Error("a third server was started under the second one's identity")
+		t.Error("a third server started with the identity of the second, want an error")
 	}
 	namespace := createNamespace(t, shared.Config())
 	namespaces := clientsFor(t, second.Config()).CoreV1().Namespaces()
 	if _, err := namespaces.Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
-		t.Errorf("read through the second server what was written through the first: %v", err)
+		t.Errorf("read through the second server an object written through the first: %v", err)
 	}
 
 	first, err := shared.Identity(t.Context())
@@ -64,7 +64,7 @@ func TestSecondServer(t *testing.T) {
 		t.Errorf("a request to the paused server: got %v, want it to time out", err)
 	}
 	if _, err := clientsFor(t, shared.Config()).CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{}); err != nil {
-		t.Errorf("the first server suffers from the pause of the second: %v", err)
+		t.Errorf("a request to the first server while the second is paused: %v", err)
 	}
 	if err := second.Continue(); err != nil {
 		t.Fatal(err)
@@ -80,11 +80,11 @@ func TestSecondServer(t *testing.T) {
 	}
 }
 
-// A token is the same to both servers, since they share key and issuer.
+// TestSecondServerTrustsUsersOfTheFirst: both servers accept a token, because they share key and issuer.
 func TestSecondServerTrustsUsersOfTheFirst(t *testing.T) {
 	second, err := shared.StartSecond(t.Context(), "trusting")
 	skipUnsupported(t, err)
-	defer func() { _ = second.Stop() }() // the test that stops it looks at the error
+	defer func() { _ = second.Stop() }() // TestStopLeavesNothing checks the error
 	user, err := shared.AddUser("root-by-group", "system:masters")
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +100,6 @@ func TestSecondServerTrustsUsersOfTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := review.Status.UserInfo.Username, "system:serviceaccount:default:"+name; got != want {
-		t.Errorf("token of the first server makes %q on the second, want %q", got, want)
+		t.Errorf("user of the first server's token on the second = %q, want %q", got, want)
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// assetsVariable is envtest's: whoever has a control plane from elsewhere names its folder there.
+// assetsVariable is envtest's variable for the folder of a control plane's programs.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 // builtBinaries is where tools/controlplane/build.sh installs, relative to the repository root.
 var builtBinaries = filepath.Join("bin", "controlplane")
 
-// findBinaries returns the folder of the control plane's programs. A folder named by KUBEBUILDER_ASSETS is taken or
-// refused but never passed over, or a test would run on another version than its author asked for.
+// findBinaries returns the folder of the control plane's programs. It uses the folder that KUBEBUILDER_ASSETS names, or
+// fails: it never uses another one instead, or a test would run on another version than its author chose.
 func findBinaries() (string, error) {
 	if dir := os.Getenv(assetsVariable); dir != "" {
 		if err := checkBinaries(dir); err != nil {
@@ -40,7 +40,7 @@ func findBinaries() (string, error) {
 		builtBinaries, assetsVariable)
 }
 
-// checkBinaries does not ask for kube-controller-manager, which envtest's own downloads lack and few tests need.
+// checkBinaries does not require kube-controller-manager, which envtest's own downloads lack and few tests need.
 func checkBinaries(dir string) error {
 	return errors.Join(checkBinary(dir, "etcd"), checkBinary(dir, "kube-apiserver"))
 }

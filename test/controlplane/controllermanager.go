@@ -51,7 +51,7 @@ func (cp *ControlPlane) controllerManagerFlags(name string, port int) ([]string,
 	}
 	return []string{
 		"--kubeconfig=" + kubeconfig,
-		// There is no other to elect against, and a lease left by a stopped one would delay the next by 15 s.
+		// It runs alone, and the lease of a stopped one would delay the next by 15 s.
 		"--leader-elect=false",
 		"--bind-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(port),
@@ -63,7 +63,7 @@ func (cp *ControlPlane) controllerManagerFlags(name string, port int) ([]string,
 	}, nil
 }
 
-// healthy asks without checking the certificate, which the controller manager signs itself.
+// healthy does not check the certificate, which the controller manager signs itself.
 func healthy(ctx context.Context, port int) error {
 	url := "https://" + net.JoinHostPort(loopback, strconv.Itoa(port)) + "/healthz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

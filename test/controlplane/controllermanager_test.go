@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Each of these is a controller's work, and stays undone without the controller manager.
+// TestControllerManager: each subtest needs the work of a controller.
 func TestControllerManager(t *testing.T) {
 	began := time.Now()
 	stop, err := shared.StartControllerManager(t.Context())
@@ -56,7 +56,7 @@ func TestControllerManager(t *testing.T) {
 	}
 }
 
-// testCertificateSigning goes the way of an agent that joins a hub: the certificate it is given must let it in.
+// testCertificateSigning acts as an agent that joins a hub: the API server must accept its new certificate.
 func testCertificateSigning(t *testing.T, clients *kubernetes.Clientset) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -100,7 +100,7 @@ func testCertificateSigning(t *testing.T, clients *kubernetes.Clientset) {
 		t.Fatal(err)
 	}
 	if review.Status.UserInfo.Username != "agent" {
-		t.Errorf("the certificate makes its bearer %q", review.Status.UserInfo.Username)
+		t.Errorf("user of the certificate = %q, want agent", review.Status.UserInfo.Username)
 	}
 }
 

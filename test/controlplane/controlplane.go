@@ -22,35 +22,35 @@ import (
 )
 
 const (
-	// startTimeout bounds the start of one server, which takes 2 to 5 s on an idle machine of two cores: twenty times
-	// that is still no hang but a machine with other things to do.
+	// startTimeout bounds the start of one server, which takes 2 to 5 s on an idle machine of two cores, and up to
+	// twenty times that on a busy one.
 	startTimeout = 2 * time.Minute
 	// stopTimeout is how long a server may take to end before it is killed.
 	stopTimeout = 20 * time.Second
 	// etcdQuota, in bytes, is the most that etcd's documentation recommends. Its default of 2 GB ends a benchmark of a
 	// million objects in NOSPACE.
 	etcdQuota = 8 << 30
-	// loopback is where every server listens: nothing started here is reachable from outside.
+	// loopback is the address of every server, so that none is reachable from outside.
 	loopback = "127.0.0.1"
 )
 
-// Options say how a control plane is started. The zero value works.
+// Options of a control plane. The zero value works.
 type Options struct {
 	// Dir receives data, credentials and logs, and is kept. It must be empty or not exist.
 	// Empty: a temporary folder, which Stop removes.
 	Dir string
 	// APIServerArgs are further flags of each API server, as --name=value. They replace a default of that name.
 	APIServerArgs []string
-	// Output receives a copy of what the servers print. With or without it, each has a log file in Dir, and errors
-	// of a start carry its last lines.
+	// Output receives a copy of the servers' output. In any case each server has a log file in Dir, and the error of a
+	// failed start has its last lines.
 	Output io.Writer
 }
 
-// EnforceOwnerReferences is a flag for APIServerArgs: the API server lets only those block the deletion of an owner who
-// may set its finalizers, as OpenShift's does.
+// EnforceOwnerReferences is a flag for APIServerArgs: only a user who may set the finalizers of an owner may block its
+// deletion, as on OpenShift.
 const EnforceOwnerReferences = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
 
-// ControlPlane is a running etcd with its first API server, and with whatever else was started beside them.
+// ControlPlane is a running etcd with its first API server, and with the servers that were started afterwards.
 // Its methods may be called concurrently.
 type ControlPlane struct {
 	binaries  string
@@ -74,7 +74,7 @@ type ControlPlane struct {
 }
 
 // Start starts etcd and an API server and returns when that serves, after 3 to 6 s. A start that is canceled or fails
-// leaves nothing behind; cancellation takes effect between two servers, and ctx has no say once Start has returned.
+// leaves nothing behind. A cancellation takes effect between two servers, and has no effect once Start has returned.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	binaries, err := findBinaries()
 	if err != nil {
@@ -91,17 +91,17 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 // Stop ends every server that was started here, and removes a temporary folder. It may be called again.
 func (cp *ControlPlane) Stop() error { return cp.stop() }
 
-// Dir is where data, credentials and logs are.
+// Dir is the folder with data, credentials and logs.
 func (cp *ControlPlane) Dir() string { return cp.dir }
 
 // Config returns the cluster administrator's configuration for the first API server, without a client-side rate limit.
 // The caller owns the copy.
 func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.admin) }
 
-// Etcd returns a client of etcd itself, for looking at what the API servers have stored. Stop closes it.
+// Etcd returns a client of etcd, to read what the API servers have stored. Stop closes it.
 func (cp *ControlPlane) Etcd() *clientv3.Client { return cp.client }
 
-// StopEtcd ends etcd and leaves the API servers to themselves. StartEtcd brings it back, on the same port and data.
+// StopEtcd ends etcd; the API servers run. StartEtcd starts it again, on the same port and data.
 func (cp *ControlPlane) StopEtcd() error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -223,8 +223,8 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	return nil
 }
 
-// awaitDefaultNamespace exists because the API server is ready before it has made its namespaces, while the first
-// thing that most tests do is to create an object in this one.
+// awaitDefaultNamespace waits for the namespace in which most tests create their first object. The API server is ready
+// before it has created its namespaces.
 func (cp *ControlPlane) awaitDefaultNamespace(ctx context.Context) error {
 	clients, err := kubernetes.NewForConfig(cp.admin)
 	if err != nil {
@@ -236,7 +236,7 @@ func (cp *ControlPlane) awaitDefaultNamespace(ctx context.Context) error {
 	})
 }
 
-// checkStartable stands before each start, since what is started once Stop has passed would be left behind.
+// checkStartable is called before each start, because a server that starts after Stop would be left running.
 func (cp *ControlPlane) checkStartable(ctx context.Context) error {
 	select {
 	case <-cp.finished:
@@ -246,7 +246,7 @@ func (cp *ControlPlane) checkStartable(ctx context.Context) error {
 	}
 }
 
-// end stops what was started, the last first, so that no server loses another on which it depends.
+// end stops all servers, the last started first, so that no server loses another on which it depends.
 func (cp *ControlPlane) end() error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()

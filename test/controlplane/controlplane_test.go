@@ -21,14 +21,14 @@ import (
 
 func TestServesThePinnedVersion(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
-		t.Skip("runs on a control plane that somebody else chose")
+		t.Skip("KUBEBUILDER_ASSETS names another control plane")
 	}
 	version, err := clientsFor(t, shared.Config()).Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if version.GitVersion != "v1.37.1" || version.Major != "1" || version.Minor != "37" {
-		t.Errorf("server says it is %+v, built were v1.37.1", version)
+		t.Errorf("server version = %+v, want v1.37.1", version)
 	}
 }
 
@@ -43,21 +43,21 @@ func TestEtcdHoldsWhatTheServerStores(t *testing.T) {
 	}
 }
 
-func TestUserHasNoRightsAtFirst(t *testing.T) {
+func TestUserHasNoPermissionsAtFirst(t *testing.T) {
 	user, err := shared.AddUser("jane", "auditors")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = clientsFor(t, user).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) {
-		t.Fatalf("listing namespaces without rights: got %v, want Forbidden", err)
+		t.Fatalf("list namespaces without permission: %v, want Forbidden", err)
 	}
 	if !strings.Contains(err.Error(), `"jane"`) {
-		t.Errorf("the server took the user for another: %v", err)
+		t.Errorf("error %v, want it to name the user jane", err)
 	}
 }
 
-func TestKubeconfigStandsAlone(t *testing.T) {
+func TestKubeconfigIsSelfContained(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "admin.kubeconfig")
 	if err := controlplane.WriteKubeconfig(path, shared.Config()); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestRestartKeepsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	namespaces := clientsFor(t, shared.Config()).CoreV1().Namespaces()
-	// A stopping server would wait for the watch of a controller, which is what it is restarted under.
+	// By default a stopping server would wait for the watch of a controller.
 	watch, err := namespaces.Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -115,11 +115,11 @@ func TestRestartKeepsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if identity != after {
-		t.Errorf("the restarted server is %s, and was %s", after, identity)
+		t.Errorf("identity after the restart = %s, want %s", after, identity)
 	}
 }
 
-// What etcd held before it was stopped is there when it is back, and the API server finds it by itself.
+// TestRestartEtcd: etcd keeps its data, and the API server connects again.
 func TestRestartEtcd(t *testing.T) {
 	cp := start(t, controlplane.Options{})
 	namespace := createNamespace(t, cp.Config())
@@ -130,7 +130,7 @@ func TestRestartEtcd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := clientsFor(t, cp.Config()).CoreV1().Namespaces().Create(ctx, other, metav1.CreateOptions{}); err == nil {
-		t.Error("an API server without etcd has stored something")
+		t.Error("an API server without etcd stored an object, want an error")
 	}
 	if err := cp.StartEtcd(t.Context()); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestStopLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if running := processesOf(t, cp.Dir()); len(running) != 4 {
-		t.Errorf("etcd, two API servers and a controller manager should run, but there are %q", running)
+		t.Errorf("processes = %q, want etcd, two API servers and a controller manager", running)
 	}
 
 	for range 2 {
@@ -161,13 +161,13 @@ func TestStopLeavesNothing(t *testing.T) {
 	}
 
 	if running := processesOf(t, cp.Dir()); len(running) != 0 {
-		t.Errorf("left running: %q", running)
+		t.Errorf("left running: %q, want none", running)
 	}
 	if _, err := os.Stat(cp.Dir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("left behind: %s (%v)", cp.Dir(), err)
 	}
 	if err := cp.StartAPIServer(t.Context()); err == nil {
-		t.Error("a server was started that nothing stops any more")
+		t.Error("a server started after Stop, want an error")
 	}
 }
 
@@ -192,7 +192,7 @@ func TestOptions(t *testing.T) {
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		log, err := os.ReadFile(filepath.Join(dir, name+".log"))
 		if err != nil {
-			t.Errorf("a named folder is not kept: %v", err)
+			t.Errorf("Options.Dir was not kept: %v", err)
 		}
 		lastLine := log[bytes.LastIndexByte(bytes.TrimSpace(log), '\n')+1:]
 		if !bytes.Contains(output.Bytes(), lastLine) {
@@ -216,19 +216,19 @@ func TestStartThatFailsLeavesNothing(t *testing.T) {
 	}{
 		"assets without binaries": {
 			assets: t.TempDir(), want: "make controlplane",
-			reason: "the folder was asked for by name, so no other is taken, and the way out is named",
+			reason: "the variable names the folder, so no other one is used, and the error has the remedy",
 		},
 		"flag that the server does not know": {
 			args: []string{"--no-such-flag=1"}, want: "unknown flag: --no-such-flag",
-			reason: "the cause stands in the server's output only",
+			reason: "the cause is in the server's output only",
 		},
-		"flag that is none": {
+		"flag without a value": {
 			args: []string{"-v"}, want: "--name=value",
-			reason: "a flag without a value cannot be told from one whose value follows",
+			reason: "its value could be the next argument",
 		},
 		"canceled": {
 			ctx: canceled, want: context.Canceled.Error(),
-			reason: "whoever gave up does not want a control plane",
+			reason: "the caller canceled the start",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestStartThatFailsLeavesNothing(t *testing.T) {
 			}
 			t.Log(err)
 			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("the error does not say %q (%s): %v", test.want, test.reason, err)
+				t.Errorf("error = %v, want it to contain %q: %s", err, test.want, test.reason)
 			}
 			if left, err := os.ReadDir(temporary); len(left) > 0 || err != nil {
 				t.Errorf("left behind: %v %v", left, err)

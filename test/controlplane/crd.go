@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DecodeCRDs reads the CustomResourceDefinitions among the documents of a YAML or JSON file, such as a project
-// releases, and passes over objects of other kinds. A field that this version of the API does not know is an error.
+// DecodeCRDs decodes the CustomResourceDefinitions of a YAML or JSON file, such as a project's release manifest, and
+// skips objects of other kinds. An unknown field is an error.
 func DecodeCRDs(file []byte) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file)))
@@ -49,7 +49,7 @@ func DecodeCRDs(file []byte) ([]*apiextensionsv1.CustomResourceDefinition, error
 	}
 }
 
-// InstallCRDs creates the CRDs and returns when each can be used, as AwaitServed says. It changes none of its arguments.
+// InstallCRDs creates the CRDs, and returns when AwaitServed succeeds for each. It does not change its arguments.
 func InstallCRDs(ctx context.Context, config *rest.Config, crds ...*apiextensionsv1.CustomResourceDefinition) error {
 	clients, err := clientset.NewForConfig(config)
 	if err != nil {
@@ -68,8 +68,8 @@ func InstallCRDs(ctx context.Context, config *rest.Config, crds ...*apiextension
 	return nil
 }
 
-// UpdateCRD changes a CRD, again if somebody else changed it meanwhile, and returns it when AwaitServed holds. It does
-// not wait for a changed storage version to be adopted: no API tells when it is, and that is what migrations deal with.
+// UpdateCRD changes a CRD, retries after a conflict, and returns the CRD when AwaitServed succeeds. It does not wait
+// until the API servers have adopted a changed storage version, which no API shows.
 func UpdateCRD(
 	ctx context.Context, config *rest.Config, name string, change func(*apiextensionsv1.CustomResourceDefinition),
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -93,8 +93,8 @@ func UpdateCRD(
 	return updated, AwaitServed(ctx, config, name)
 }
 
-// AwaitServed returns when the CRD is established and the discovery of the server that config names shows the versions
-// that the CRD serves and no others. Discovery follows the server's handlers, so a request then finds its version.
+// AwaitServed returns when the CRD is established and the discovery of the server of config shows exactly the versions
+// that the CRD serves. Discovery follows the server's handlers, so that a request then finds its version.
 func AwaitServed(ctx context.Context, config *rest.Config, name string) error {
 	clients, err := clientset.NewForConfig(config)
 	if err != nil {
@@ -125,7 +125,7 @@ func AwaitServed(ctx context.Context, config *rest.Config, name string) error {
 	})
 }
 
-// checkEstablished prefers the condition that says why: names may be taken by another CRD for ever.
+// checkEstablished prefers the condition with the cause: another CRD may have the names for ever.
 func checkEstablished(crd *apiextensionsv1.CustomResourceDefinition) error {
 	for _, condition := range crd.Status.Conditions {
 		switch {
@@ -143,7 +143,7 @@ func discoveredVersions(
 	ctx context.Context, client discovery.DiscoveryInterface, crd *apiextensionsv1.CustomResourceDefinition,
 ) (sets.Set[string], error) {
 	_, lists, err := discovery.ToDiscoveryInterfaceWithContext(client).ServerGroupsAndResourcesWithContext(ctx)
-	// Some other group may be out of order, in a test that breaks one on purpose.
+	// Another group may fail, in a test that breaks one on purpose.
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// Two documents, as projects release them: one of another kind, which is passed over.
+// Two documents, as in a project's release manifest: one of another kind, which is skipped.
 const widgets = `
 apiVersion: v1
 kind: Namespace
@@ -75,7 +75,7 @@ func TestCRDLifecycle(t *testing.T) {
 
 	setVersions(t, func(versions []apiextensionsv1.CustomResourceDefinitionVersion) { versions[1].Served = true })
 	if _, err := at("v1").Get(t.Context(), "w0", metav1.GetOptions{}); err != nil {
-		t.Errorf("read at the version served since: %v", err)
+		t.Errorf("read at the new version: %v", err)
 	}
 	setVersions(t, func(versions []apiextensionsv1.CustomResourceDefinitionVersion) {
 		versions[0].Storage, versions[1].Storage = false, true
@@ -92,7 +92,7 @@ func TestCRDLifecycle(t *testing.T) {
 
 	setVersions(t, func(versions []apiextensionsv1.CustomResourceDefinitionVersion) { versions[0].Served = false })
 	if _, err := at("v1alpha1").Get(t.Context(), "w0", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("read at the version served no more: got %v, want NotFound", err)
+		t.Errorf("read at the version that is not served: %v, want NotFound", err)
 	}
 }
 
@@ -108,8 +108,9 @@ func setVersions(t *testing.T, change func([]apiextensionsv1.CustomResourceDefin
 	}
 }
 
-// A CRD that can never be used ends the wait with the reason, and at the caller's deadline.
-func TestAwaitServedSaysWhatIsMissing(t *testing.T) {
+// TestAwaitServedReportsWhatIsMissing: the wait for a CRD that is never served ends at the caller's deadline, with the
+// reason.
+func TestAwaitServedReportsWhatIsMissing(t *testing.T) {
 	claimed := newCRD(t, "claimed.godwit.dev", "claims")
 	claimVersion(t, "claimed.godwit.dev", "v1alpha1")
 	original, impostor := newCRD(t, "names.godwit.dev", "originals"), newCRD(t, "names.godwit.dev", "impostors")
@@ -127,7 +128,7 @@ func TestAwaitServedSaysWhatIsMissing(t *testing.T) {
 		},
 		"version claimed": {
 			crd: claimed, want: "discovery shows versions []",
-			reason: "it is established, but requests for its version go to another server",
+			reason: "the CRD is established, but requests for its version go to another server",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +137,7 @@ func TestAwaitServedSaysWhatIsMissing(t *testing.T) {
 			err := controlplane.InstallCRDs(ctx, shared.Config(), test.crd)
 			t.Cleanup(func() { deleteCRD(t, test.crd.Name) })
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want it to time out and say %q: %s", err, test.want, test.reason)
+				t.Errorf("AwaitServed: %v, want a timeout with %q: %s", err, test.want, test.reason)
 			}
 		})
 	}
@@ -153,7 +154,7 @@ func newCRD(t *testing.T, group, plural string) *apiextensionsv1.CustomResourceD
 	return crd
 }
 
-// claimVersion registers an aggregated API server for the version, one that does not exist.
+// claimVersion registers an aggregated API server, which does not exist, for the version.
 func claimVersion(t *testing.T, group, version string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(shared.Config())
@@ -212,9 +213,9 @@ func TestDecodeCRDsRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ file, reason string }{
 		"unknown field": {
 			file:   "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {versoins: []}",
-			reason: "a misspelt field would be dropped in silence",
+			reason: "the decoder would drop a misspelt field without an error",
 		},
-		"no YAML": {file: "a: [", reason: "half a file is not a shorter file"},
+		"no YAML": {file: "a: [", reason: "a truncated file is an error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if crds, err := controlplane.DecodeCRDs([]byte(test.file)); err == nil {

@@ -21,11 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// userValidity is longer than any test, benchmark or demo runs, and too short to be relied upon.
+// userValidity is longer than any test, benchmark or demo.
 const userValidity = 7 * 24 * time.Hour
 
 // AddUser returns a configuration for the first API server that authenticates as the user by a client certificate. The
-// user has the rights that RBAC gives to its name and groups, at first none. Replace Host to use it on a second server.
+// user has the permissions that RBAC grants to its name and groups, at first none. Set Host to use a second server.
 func (cp *ControlPlane) AddUser(name string, groups ...string) (*rest.Config, error) {
 	return cp.authority.AddUser(envtest.User{Name: name, Groups: groups}, cp.anonymous())
 }
@@ -35,13 +35,13 @@ func (cp *ControlPlane) anonymous() *rest.Config {
 	return &rest.Config{
 		Host:            cp.server.SecureServing.URL("https", "").String(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: cp.server.SecureServing.CA},
-		// The servers' own priority and fairness limits their clients, as it does those of controller-runtime.
+		// The servers' priority and fairness limits clients, as with controller-runtime.
 		QPS: -1,
 	}
 }
 
-// makeAdmin issues the cluster administrator's token. A certificate would do as well, but API servers verify the
-// signature of a client's certificate with every request: an eighth of what they do in our tests.
+// makeAdmin issues the cluster administrator's token. With a certificate, API servers would verify its signature with
+// every request, which took an eighth of their CPU time in our tests.
 func (cp *ControlPlane) makeAdmin() error {
 	cp.adminToken = rand.Text()
 	line := cp.adminToken + `,godwit-admin,godwit-admin,"system:masters"` + "\n"
@@ -68,7 +68,7 @@ func Kubeconfig(config *rest.Config) ([]byte, error) {
 	return clientcmd.Write(*kubeconfig)
 }
 
-// WriteKubeconfig writes what Kubeconfig renders, readable by the owner alone, and makes the file's folder if needed.
+// WriteKubeconfig writes the file that Kubeconfig renders, readable by the owner only, and makes its folder if needed.
 func WriteKubeconfig(path string, config *rest.Config) error {
 	content, err := Kubeconfig(config)
 	if err != nil {
@@ -80,8 +80,8 @@ func WriteKubeconfig(path string, config *rest.Config) error {
 	return nil
 }
 
-// authority signs the certificates of users. It replaces envtest's own because the controller manager, too, needs its
-// key: agents that join a hub by a CertificateSigningRequest wait for a signature.
+// authority signs the certificates of users. It replaces envtest's own, because the controller manager also needs its key
+// to sign CertificateSigningRequests.
 type authority struct {
 	certificate       *x509.Certificate
 	key               crypto.Signer
@@ -136,13 +136,13 @@ func (a *authority) AddUser(user envtest.User, base *rest.Config) (*rest.Config,
 	return config, err
 }
 
-// Configure implements envtest.Authn. It has nothing to do: all API servers are told by their flags whom to trust.
+// Configure implements envtest.Authn. It does nothing: the flags of all API servers name the authority.
 func (*authority) Configure(string, *envtest.Arguments) error { return nil }
 
-// Start implements envtest.Authn. The authority's files were there before.
+// Start implements envtest.Authn. The authority's files exist already.
 func (*authority) Start() error { return nil }
 
-// Stop implements envtest.Authn. The authority's files go with the control plane's folder.
+// Stop implements envtest.Authn. The authority's files are removed with the control plane's folder.
 func (*authority) Stop() error { return nil }
 
 func encodePair(certificate *x509.Certificate, key crypto.Signer) (certPEM, keyPEM []byte, err error) {

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// tailLines is how much of a log an error carries: the cause, without the start-up noise before it.
+// tailLines is the number of log lines in an error: the cause, without the start-up messages before it.
 const tailLines = 15
 
 // logs keeps a file per server in dir and copies them all to one writer, if there is one.
@@ -22,7 +22,7 @@ type logs struct {
 	files []*os.File
 }
 
-// open returns the file itself when nothing is copied: a server then writes to it directly and not through us.
+// open returns the file itself when there is no writer to copy to: a server then writes to it directly.
 func (l *logs) open(name string) (io.Writer, error) {
 	file, err := os.OpenFile(l.path(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -37,14 +37,14 @@ func (l *logs) open(name string) (io.Writer, error) {
 	return io.MultiWriter(file, l), nil
 }
 
-// Write serves several servers at once; their writer need not be able to.
+// Write may be called by several servers at once, also where the writer is not safe for that.
 func (l *logs) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.copy.Write(p)
 }
 
-// tail renders the end of a log as the end of an error, and stays silent where there is none.
+// tail renders the end of a log as the end of an error; empty where there is no log.
 func (l *logs) tail(name string) string {
 	content, err := os.ReadFile(l.path(name))
 	text := strings.TrimSpace(string(content))

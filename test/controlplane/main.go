@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// Main runs a package's tests against one control plane that they share: it starts it,
-// puts it into shared, prepares it, and stops it after the last test. What it returns
-// is for os.Exit.
+// Main runs a package's tests against one control plane that they share: it starts the
+// control plane, sets shared, calls prepare, and stops the control plane after the last
+// test. It returns the exit code.
 func Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(context.Context, *ControlPlane) error) int {
 	return Options{}.Main(tests, shared, prepare...)
 }
 
-// Main does the same with a control plane that is not the default one.
+// Main is like the function Main, for a control plane with these options.
 func (o Options) Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(context.Context, *ControlPlane) error) (code int) {
 	ctx := context.Background()
 	failed := func(err error) bool {

@@ -15,14 +15,14 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// shared serves the tests that leave it as they found it. Those that stop one start their own.
+// shared is for tests that do not stop a server. Other tests start a control plane of their own.
 var shared *controlplane.ControlPlane
 
-// orphanDir, if set, makes the test program the parent that TestDiesWithParent kills.
-const orphanDir = "GODWIT_TEST_ORPHAN_DIR"
+// parentDir, if set, makes the test program the parent that TestDiesWithParent kills.
+const parentDir = "GODWIT_TEST_ORPHAN_DIR"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(orphanDir); dir != "" {
+	if dir := os.Getenv(parentDir); dir != "" {
 		waitToBeKilled(dir)
 	}
 	cp, err := controlplane.Start(context.Background(), controlplane.Options{})
@@ -65,7 +65,7 @@ func clientsFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	return clients
 }
 
-// createNamespace returns a new name, since without the controller manager no namespace ever ends.
+// createNamespace returns a new name, because without the controller manager no namespace is ever deleted.
 func createNamespace(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -76,12 +76,12 @@ func createNamespace(t *testing.T, config *rest.Config) string {
 	return created.Name
 }
 
-// eventually polls, since what it checks is reached by controllers.
+// eventually polls until controllers have done their work.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 30s in vain for %s", what)
+			t.Fatalf("waited 30s for %s", what)
 		}
 	}
 }

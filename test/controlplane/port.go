@@ -29,14 +29,14 @@ func FreeAddress() (string, error) {
 	return net.JoinHostPort(loopback, strconv.Itoa(port)), err
 }
 
-// reservations are held until this process ends.
+// reservations are kept until this process ends.
 var reservations struct {
 	sync.Mutex
 	sockets []net.PacketConn
 }
 
-// reserve takes the UDP port of the same number, on which no server of ours listens: the system lends a port to one
-// process, and takes it back when that ends.
+// reserve listens on the UDP port of the same number, which no server of ours uses: the system gives a port to one
+// process only, and frees it when the process ends.
 func reserve(port int) error {
 	address := net.JoinHostPort(loopback, strconv.Itoa(port))
 	socket, err := net.ListenPacket("udp", address)

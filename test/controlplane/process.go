@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// pollInterval is short against the seconds that a server takes to start, and long enough not to slow it down.
+// pollInterval is short compared with the seconds that a server takes to start, and does not slow it down.
 const pollInterval = 50 * time.Millisecond
 
-// serverGOGC lets a server's heap grow to four times what it holds before it collects. With Go's default of twice, a
-// third of the time that an API server works for our tests goes into the collection of garbage.
+// serverGOGC lets a server's heap grow to four times its live size before a collection. With Go's default of twice, garbage
+// collection took a third of an API server's CPU time in our tests.
 const serverGOGC = "GOGC=300"
 
 // process is a server that this package started itself, not through envtest.
@@ -24,12 +24,12 @@ type process struct {
 	name    string
 	command *exec.Cmd
 	paused  atomic.Bool
-	exited  chan struct{} // closed when it has ended
-	failure error         // why it ended; to be read once exited is closed
+	exited  chan struct{} // closed when the process has ended
+	failure error         // why it ended; valid once exited is closed
 	stop    func() error
 }
 
-// run starts a server and returns when it is ready. A server that does not get so far is stopped.
+// run starts a server and returns when it is ready. It stops a server that does not become ready.
 func (cp *ControlPlane) run(ctx context.Context, name string, command *exec.Cmd, ready func(context.Context) error) (*process, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -58,7 +58,7 @@ func (cp *ControlPlane) run(ctx context.Context, name string, command *exec.Cmd,
 		close(p.exited)
 	}()
 	if err := p.await(ctx, name+" to be ready", ready); err != nil {
-		// How it stops tells nothing that its log does not.
+		// Its log has more than the error of the stop.
 		_ = p.stop()
 		return nil, fmt.Errorf("start %s: %w%s", name, err, cp.logs.tail(name))
 	}
@@ -112,7 +112,7 @@ func (p *process) end() error {
 	}
 }
 
-// poll calls check until it succeeds, startTimeout has passed or ctx is done, and then says why the last call failed.
+// poll calls check until it succeeds, startTimeout has passed or ctx is done, and then returns the last error of check.
 func poll(ctx context.Context, what string, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -120,7 +120,7 @@ func poll(ctx context.Context, what string, check func(context.Context) error) e
 	defer ticker.Stop()
 	var last error
 	for {
-		// A call that was cut off knows less than the one before it.
+		// The error of a canceled call has less information than the one before it.
 		if err := check(ctx); err == nil {
 			return nil
 		} else if ctx.Err() == nil || last == nil {
@@ -134,8 +134,8 @@ func poll(ctx context.Context, what string, check func(context.Context) error) e
 	}
 }
 
-// onLastingThread runs start on a thread that lives until finished is closed. The kernel takes the end of the thread
-// that started a process for the death of its parent, and Go ends a thread when a goroutine returns that has locked it.
+// onLastingThread runs start on a thread that lives until finished is closed. To the kernel, a process loses its parent when
+// the thread ends that started it, and Go ends a thread when a goroutine returns that has locked it.
 func onLastingThread(finished <-chan struct{}, start func() error) error {
 	result := make(chan error, 1)
 	go func() {

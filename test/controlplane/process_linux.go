@@ -11,14 +11,14 @@ import (
 	"syscall"
 )
 
-// underHostname is run by sh with the name as $0 and the server's command line after it. Being replaced by the server
-// it leaves it its process id. The first line is there because a mistake made as root would rename the machine itself.
-// hostname(1) comes before /proc, which refuses the root of a user namespace.
+// underHostname is a script of sh, with the name as $0 and the server's command line after it. The server replaces sh and
+// so has its process id. The first line prevents that a mistake as root renames the machine itself. hostname(1) comes
+// before /proc, which refuses the root of a user namespace.
 const underHostname = `[ "$(readlink /proc/self/ns/uts)" != "$(readlink "/proc/$PPID/ns/uts")" ] || exit 1
 { hostname "$0" || echo "$0" >/proc/sys/kernel/hostname; } && exec "$@"`
 
-// setDeathWithParent makes the kernel kill the command when we die, however we die. The process group of its own keeps
-// a Ctrl-C on the terminal away from it: Stop ends the servers in an order.
+// setDeathWithParent makes the kernel kill the command when our process ends in any way. With a process group of its own
+// the command does not get a Ctrl-C of the terminal: Stop ends the servers in order.
 func setDeathWithParent(command *exec.Cmd) {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}
@@ -27,8 +27,8 @@ func setDeathWithParent(command *exec.Cmd) {
 	command.SysProcAttr.Setpgid = true
 }
 
-// dyingWithParent returns a program to start instead of binary, for envtest, which makes no such provision: a test that
-// panics or times out would leave its servers running. Without setpriv(1) of util-linux it returns binary itself.
+// dyingWithParent returns a program to start instead of binary, for envtest, which would leave its servers running when a
+// test panics or times out. Without setpriv(1) of util-linux it returns binary itself.
 func dyingWithParent(dir, binary string) (string, error) {
 	if err := exec.Command("setpriv", "--pdeathsig", "KILL", "true").Run(); err != nil {
 		return binary, nil
@@ -36,7 +36,7 @@ func dyingWithParent(dir, binary string) (string, error) {
 	quoted := "'" + strings.ReplaceAll(binary, "'", `'\''`) + "'"
 	script := "#!/bin/sh\n" + serverGOGC + " exec setpriv --pdeathsig KILL " + quoted + ` "$@"` + "\n"
 	path := filepath.Join(dir, "start-"+filepath.Base(binary))
-	// A process forked meanwhile would hold the script open for writing, and executing it would fail with "text file busy".
+	// A process forked meanwhile would have the script open for writing, and executing it would fail with "text file busy".
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
@@ -45,8 +45,8 @@ func dyingWithParent(dir, binary string) (string, error) {
 	return path, nil
 }
 
-// onHost makes the command run under another host name, seen by itself alone. Only root may do so outright; anybody
-// else becomes root in a user namespace, where files and signals stay those of the same user.
+// onHost makes the command run under another host name, which no other process sees. Only root may do so directly; any other
+// user becomes root in a user namespace, where files and signals stay those of the user.
 func onHost(hostname string, command *exec.Cmd) error {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -63,7 +63,7 @@ func onHost(hostname string, command *exec.Cmd) error {
 	return nil
 }
 
-// pause returns when every thread has stopped: the signal alone is only on its way, and one more request could pass.
+// pause returns when every thread has stopped: the signal takes time, and the server could handle one more request.
 func (p *process) pause(ctx context.Context) error {
 	p.paused.Store(true)
 	if err := p.command.Process.Signal(syscall.SIGSTOP); err != nil {

@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-// errLinuxOnly is what the parts answer that need namespaces.
+// errLinuxOnly is the error of functions that need namespaces.
 var errLinuxOnly = fmt.Errorf("%w on %s: an API server gets an identity of its own from a UTS namespace, which only Linux has",
 	errors.ErrUnsupported, runtime.GOOS)
 

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// processesOf lists the programs whose command line names the folder, which all of a control plane's do.
+// processesOf lists the programs whose command line names the folder of a control plane, as those of all its servers do.
 func processesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -26,7 +26,7 @@ func processesOf(t *testing.T, dir string) []string {
 	}
 	var found []string
 	for _, file := range files {
-		// A process may have ended since; one that ended without its parent's notice has no command line.
+		// A process may have ended since; a zombie has no command line.
 		if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(dir)) {
 			program, _, _ := strings.Cut(string(line), "\x00")
 			found = append(found, filepath.Base(program))
@@ -35,14 +35,14 @@ func processesOf(t *testing.T, dir string) []string {
 	return found
 }
 
-// Neither a panic nor a timeout of a test calls Stop; being killed stands for both.
+// TestDiesWithParent kills the parent: after a panic or a timeout, a test does not call Stop either.
 func TestDiesWithParent(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skip("etcd and the first API server need setpriv to die with their parent")
 	}
 	dir := filepath.Join(t.TempDir(), "orphaned")
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), orphanDir+"="+dir)
+	parent.Env = append(os.Environ(), parentDir+"="+dir)
 	parent.Stderr = os.Stderr
 	ready, err := parent.StdoutPipe()
 	if err != nil {
@@ -55,13 +55,13 @@ func TestDiesWithParent(t *testing.T) {
 		t.Fatalf("wait for the parent to be ready: %v", err)
 	}
 	if running := processesOf(t, dir); len(running) != 4 {
-		t.Errorf("before the parent's death there should run 4 servers, but there are %q", running)
+		t.Errorf("servers before the parent's end = %q, want 4", running)
 	}
 
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = parent.Wait() // "signal: killed", as wished
+	_ = parent.Wait() // returns "signal: killed"
 
 	eventually(t, "the servers to die", func() bool { return len(processesOf(t, dir)) == 0 })
 }

@@ -15,13 +15,13 @@ const (
 	pageKeys = 500
 )
 
-// CountStored counts a custom resource's objects in etcd by the apiVersion they are stored at, such as
-// "example.com/v1", all as of one moment. It asks no API server and shares no code with what it judges.
+// CountStored counts a custom resource's objects in etcd by the apiVersion at which they are stored, such as
+// "example.com/v1", all at one revision. It uses no API server, and shares no code with the migrator that it checks.
 func (cp *ControlPlane) CountStored(ctx context.Context, group, plural string) (map[string]int, error) {
 	prefix := registry + group + "/" + plural + "/"
 	end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
 	counts := map[string]int{}
-	from, revision := prefix, int64(0) // revision 0 is the newest; the first page tells which that was
+	from, revision := prefix, int64(0) // revision 0 is the newest; the first page has its number
 	for {
 		page, err := cp.client.Get(ctx, from, end, clientv3.WithLimit(pageKeys), clientv3.WithRev(revision))
 		if err != nil {

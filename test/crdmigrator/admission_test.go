@@ -22,8 +22,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// webhookSeconds is the longest that an API server waits for a webhook: where
-// one holds a write, nothing but the test is to end that.
+// webhookSeconds is the longest timeout of a webhook, so that only the test ends a
+// request that a webhook delays.
 const webhookSeconds = 30
 
 // webhook is a validating webhook on the updates of one resource.
@@ -31,37 +31,37 @@ type webhook struct {
 	*endpoint
 	name string
 
-	mu      sync.Mutex
-	verdict func(*admissionv1.AdmissionRequest) (refusal string) // may take its time
+	mu     sync.Mutex
+	decide func(*admissionv1.AdmissionRequest) (refusal string) // may take its time
 }
 
-// answers500 is the verdict of a webhook that is broken.
+// answers500 makes the webhook answer 500, as if it were broken.
 const answers500 = "answers 500"
 
-// newWebhook starts a webhook and has the API server ask it. A refusal says
-// why an object is denied, an empty one lets it pass.
-func (w *widgets) newWebhook(verdict func(name string) (refusal string)) *webhook {
+// newWebhook starts a webhook and registers it. A refusal is the reason of a denial;
+// an empty one allows the request.
+func (w *widgets) newWebhook(decide func(name string) (refusal string)) *webhook {
 	w.t.Helper()
-	return w.newReviewer(byName(verdict))
+	return w.newReviewer(byName(decide))
 }
 
-// newReviewer is newWebhook for who looks at more than the object's name.
-func (w *widgets) newReviewer(verdict func(*admissionv1.AdmissionRequest) (refusal string)) *webhook {
+// newReviewer is newWebhook for a function of the whole request.
+func (w *widgets) newReviewer(decide func(*admissionv1.AdmissionRequest) (refusal string)) *webhook {
 	w.t.Helper()
-	h := &webhook{name: "check." + w.group, verdict: verdict}
+	h := &webhook{name: "check." + w.group, decide: decide}
 	h.endpoint = newEndpoint(w.t, h)
 	w.register(h)
 	return h
 }
 
-func byName(verdict func(name string) string) func(*admissionv1.AdmissionRequest) string {
-	return func(r *admissionv1.AdmissionRequest) string { return verdict(r.Name) }
+func byName(decide func(name string) string) func(*admissionv1.AdmissionRequest) string {
+	return func(r *admissionv1.AdmissionRequest) string { return decide(r.Name) }
 }
 
-func (h *webhook) decide(verdict func(name string) string) {
+func (h *webhook) setDecide(decide func(name string) string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.verdict = byName(verdict)
+	h.decide = byName(decide)
 }
 
 func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -71,9 +71,9 @@ func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.mu.Lock()
-	verdict := h.verdict
+	decide := h.decide
 	h.mu.Unlock()
-	refusal := verdict(review.Request)
+	refusal := decide(review.Request)
 	if refusal == answers500 {
 		http.Error(w, "broken", http.StatusInternalServerError)
 		return
@@ -148,7 +148,7 @@ func deny(object string) func(string) string {
 
 func allow(string) string { return "" }
 
-// mustFailOne checks a run that one object kept from its end.
+// mustFailOne checks a run in which one object failed.
 func (w *widgets) mustFailOne(report crdmigrator.Report, counts godwit.Counts, name string, why ...string) {
 	w.t.Helper()
 	if report.Storage.Counts != counts || report.Trimmed {
@@ -163,16 +163,16 @@ func (w *widgets) mustFailOne(report crdmigrator.Report, counts godwit.Counts, n
 	}
 	for _, part := range why {
 		if !strings.Contains(f.Reason, part) {
-			w.t.Errorf("the failure says %q, want it to name %q", f.Reason, part)
+			w.t.Errorf("failure = %q, want it to name %q", f.Reason, part)
 		}
 	}
 	w.mustHaveStoredVersions("with an object left behind", "v1,v2")
 }
 
-// TestDeniedObjectIsReportedAndLeftAlone: one object that a webhook denies keeps
-// nothing from being migrated but itself, and the CRD from being trimmed.
-// Once it is allowed, a second run writes it and nothing else.
-func TestDeniedObjectIsReportedAndLeftAlone(t *testing.T) {
+// TestRunReportsADeniedObject: a webhook denies one object. The run migrates all
+// others, and does not trim. Once the webhook allows the object, a second run writes
+// only that object, and trims.
+func TestRunReportsADeniedObject(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	config, wire := tap(w.withoutLeases())
@@ -185,11 +185,11 @@ func TestDeniedObjectIsReportedAndLeftAlone(t *testing.T) {
 	report := w.mustMigrate(m)
 	w.mustFailOne(report, godwit.Counts{Migrated: 59, Failed: 1}, "w-0017", h.name, "not on a Friday")
 	if n := wire.writesTo(w.group); n != 60 {
-		t.Errorf("%d writes for 60 objects: a denial is final, it needs no second try", n)
+		t.Errorf("%d writes for 60 objects, want 60: a denial is not retried", n)
 	}
 	w.mustBeStored("after the first run", map[string]int{"v1": 1, "v2": 59})
 
-	h.decide(allow)
+	h.setDecide(allow)
 	report = w.mustMigrate(m)
 	if want := (godwit.Counts{Migrated: 1, Skipped: 59}); report.Storage.Counts != want || !report.Trimmed {
 		t.Errorf("second run: %+v, trimmed %v, want %+v and trimmed", report.Storage.Counts, report.Trimmed, want)
@@ -199,8 +199,8 @@ func TestDeniedObjectIsReportedAndLeftAlone(t *testing.T) {
 	w.mustHaveStoredVersions("after the second run", "v2")
 }
 
-// newPolicy has the API server deny updates of objects for which an expression
-// does not hold.
+// newPolicy creates a policy that denies updates of objects for which an expression
+// is false.
 func (w *widgets) newPolicy(expression string) (policy, binding string) {
 	w.t.Helper()
 	policy, binding = "policy-of-"+w.group, "binding-of-"+w.group
@@ -232,9 +232,8 @@ func (w *widgets) newPolicy(expression string) (policy, binding string) {
 	return policy, binding
 }
 
-// TestPolicyDenialIsNamed: an admission policy is named together with the
-// binding that made it apply.
-func TestPolicyDenialIsNamed(t *testing.T) {
+// TestRunNamesThePolicyThatDenies, with its binding.
+func TestRunNamesThePolicyThatDenies(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	m := w.quickMigrator(crdmigrator.Options{})
@@ -247,7 +246,7 @@ func TestPolicyDenialIsNamed(t *testing.T) {
 	w.mustFailOne(report, godwit.Counts{Migrated: 29, Failed: 1}, "w-0003", policy, binding, "not on a Friday")
 }
 
-// busy counts what goes on at once.
+// busy counts concurrent calls.
 type busy struct {
 	now, most atomic.Int64
 }
@@ -260,10 +259,10 @@ func (b *busy) work(d time.Duration) {
 	time.Sleep(d)
 }
 
-// TestSlowWebhookSlowsOnlyItsObjects: some answers of a webhook come only after
-// more of the others than are asked for at once. Those do not wait for them in
-// line, and all objects are migrated.
-func TestSlowWebhookSlowsOnlyItsObjects(t *testing.T) {
+// TestSlowWebhookDelaysOnlyItsObjects: a webhook answers for some objects only after
+// it has answered for many others. The others are written meanwhile, and all objects
+// are migrated.
+func TestSlowWebhookDelaysOnlyItsObjects(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	m := w.quickMigrator(crdmigrator.Options{})
@@ -298,12 +297,12 @@ func TestSlowWebhookSlowsOnlyItsObjects(t *testing.T) {
 	}
 	w.mustFailOne(report, godwit.Counts{Migrated: 199, Failed: 1}, "w-0100", "the probe")
 	if n := gaveUp.Load(); n > 0 {
-		t.Errorf("%d of %d slow answers did not see %d quick objects pass: the others stood in line", n, slow.Load(), enough)
+		t.Errorf("%d of %d slow answers came before %d quick objects, want 0: the quick objects waited", n, slow.Load(), enough)
 	}
 }
 
-// TestSlowWebhookForAll: a webhook that is slow for every object is asked for
-// many at once.
+// TestSlowWebhookForAll: the API server calls a webhook that is slow for every object
+// for many objects at once.
 func TestSlowWebhookForAll(t *testing.T) {
 	t.Parallel()
 	const objects = 40
@@ -314,16 +313,16 @@ func TestSlowWebhookForAll(t *testing.T) {
 	h := w.newWebhook(deny("w-0000"))
 	w.awaitRefused("w-0000", denied)
 	var all busy
-	h.decide(func(string) string { all.work(time.Second); return "" })
+	h.setDecide(func(string) string { all.work(time.Second); return "" })
 
 	w.mustBeMigrated(w.mustMigrate(m), objects)
 	if most := all.most.Load(); most < 4 {
-		t.Errorf("the webhook was asked for at most %d objects at once", most)
+		t.Errorf("the webhook was called for at most %d objects at once, want at least 4", most)
 	}
 }
 
-// TestWebhookThatIsDown: its objects are tried again, and in the end the failure
-// names it. When it is back, a second run completes the migration.
+// TestWebhookThatIsDown: the run retries its objects, and the failures name the
+// webhook. When the webhook is back, a second run completes the migration.
 func TestWebhookThatIsDown(t *testing.T) {
 	t.Parallel()
 	const attempts = 3
@@ -342,11 +341,11 @@ func TestWebhookThatIsDown(t *testing.T) {
 	}
 	for _, f := range report.Storage.Failures {
 		if !strings.Contains(f.Reason, h.name) || !strings.Contains(f.Reason, "connection refused") {
-			t.Errorf("the failure says %q, want it to name webhook %s and the refused connection", f.Reason, h.name)
+			t.Errorf("failure = %q, want it to name webhook %s and the refused connection", f.Reason, h.name)
 		}
 	}
 	if n := wire.answered(http.StatusInternalServerError); n != 20*attempts {
-		t.Errorf("%d writes failed, want %d tries for each of 20 objects", n, attempts)
+		t.Errorf("%d writes failed, want %d attempts for each of 20 objects", n, attempts)
 	}
 	w.mustBeStored("with the webhook down", map[string]int{"v1": 20})
 	w.mustHaveStoredVersions("with the webhook down", "v1,v2")

@@ -48,7 +48,7 @@ func (w *widgets) fillSized(version string, n int, size func(i int) int) {
 
 func second[T any](_ T, err error) error { return err }
 
-// revision is etcd's newest.
+// revision is etcd's newest revision.
 func (w *widgets) revision() int64 {
 	w.t.Helper()
 	resp, err := w.plane.Etcd().Get(w.t.Context(), w.keys(), clientv3.WithCountOnly())
@@ -58,8 +58,8 @@ func (w *widgets) revision() int64 {
 	return resp.Header.Revision
 }
 
-// bytesSince sums up what etcd was given of the objects after a revision, at
-// most once each.
+// bytesSince adds up the objects that were written to etcd after a revision, each at
+// most once.
 func (w *widgets) bytesSince(revision int64) (objects int, bytes int64) {
 	w.t.Helper()
 	resp, err := w.plane.Etcd().Get(w.t.Context(), w.keys(), clientv3.WithPrefix(), clientv3.WithMinModRev(revision+1))
@@ -72,8 +72,8 @@ func (w *widgets) bytesSince(revision int64) (objects int, bytes int64) {
 	return len(resp.Kvs), bytes
 }
 
-// runUntilItWaits ends a run once it waits for the byte budget, and returns what
-// etcd was given by it.
+// runUntilItWaits stops a run once it waits for the byte budget, and returns the
+// bytes that it wrote to etcd.
 func (w *widgets) runUntilItWaits(limits walk.Limits) (crdmigrator.Report, int64) {
 	w.t.Helper()
 	limiter := walk.NewLimiter(limits)
@@ -97,7 +97,7 @@ func (w *widgets) runUntilItWaits(limits walk.Limits) (crdmigrator.Report, int64
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	time.Sleep(time.Second) // nothing may come now
+	time.Sleep(time.Second) // nothing may be written now
 	cancel()
 	e := <-ended
 	if !errors.Is(e.err, context.Canceled) {
@@ -105,24 +105,24 @@ func (w *widgets) runUntilItWaits(limits walk.Limits) (crdmigrator.Report, int64
 	}
 	objects, bytes := w.bytesSince(before)
 	if done := e.report.Storage.Counts.Migrated + e.report.ManagedFields.Counts.Migrated; done != int64(objects) {
-		w.t.Errorf("the run reports %d objects written, etcd was given %d", done, objects)
+		w.t.Errorf("the run reports %d objects written, want %d as in etcd", done, objects)
 	}
 	return e.report, bytes
 }
 
-// mustFill checks that a byte budget was kept and put to use: what is left of it
-// is less than the largest object may need.
+// mustFill checks that a run kept to its byte budget and used it: less is left than
+// the largest object may need.
 func (w *widgets) mustFill(reason string, bytes int64, limits walk.Limits) {
 	w.t.Helper()
 	budget := limits.MaxBytesPerFiveMinutes
 	w.t.Logf("%s: %d bytes were written, of a budget of %d", reason, bytes, budget)
 	if bytes > budget || bytes < budget*9/10 {
-		w.t.Errorf("%s: etcd was given %d bytes, want at most %d, and nearly that", reason, bytes, budget)
+		w.t.Errorf("%s: %d bytes were written to etcd, want at most %d, and nearly that", reason, bytes, budget)
 	}
 }
 
-// mustHaveSaved checks that the last checkpoint of a run did not wait for the
-// budget, until its time was over.
+// mustHaveSaved checks that the last checkpoint of a run did not wait for the byte
+// budget.
 func (w *widgets) mustHaveSaved(last crdmigrator.Checkpoint) {
 	w.t.Helper()
 	var saved crdmigrator.Checkpoint
@@ -130,12 +130,12 @@ func (w *widgets) mustHaveSaved(last crdmigrator.Checkpoint) {
 		w.t.Fatal(err)
 	}
 	if saved.Cursor == "" || saved.Cursor != last.Cursor {
-		w.t.Errorf("the run got to %q, and its checkpoint says %q", last.Cursor, saved.Cursor)
+		w.t.Errorf("the checkpoint has cursor %q, want %q", saved.Cursor, last.Cursor)
 	}
 }
 
-// TestByteBudgetHoldsInEtcd: whatever the objects' sizes, a run gives etcd no
-// more than its budget and then waits; told to stop, it does, and another
+// TestByteBudgetHoldsInEtcd: with objects of several sizes, a run writes no more than
+// its budget to etcd, and then waits. It stops when it is told to, and another run
 // resumes it.
 func TestByteBudgetHoldsInEtcd(t *testing.T) {
 	t.Parallel()
@@ -144,8 +144,8 @@ func TestByteBudgetHoldsInEtcd(t *testing.T) {
 		size   func(i int) int
 	}{
 		"alike":            {"large objects, all of one size", func(int) int { return 50 * kib }},
-		"mixed":            {"a mean over either kind would be wrong by fifty times", func(i int) int { return []int{kib, 100 * kib}[i%2] }},
-		"small then large": {"what was seen first says nothing of what comes", func(i int) int { return map[bool]int{true: kib, false: 100 * kib}[i < 100] }},
+		"mixed":            {"a mean of one size would be wrong by fifty times for the other", func(i int) int { return []int{kib, 100 * kib}[i%2] }},
+		"small then large": {"former sizes do not predict later ones", func(i int) int { return map[bool]int{true: kib, false: 100 * kib}[i < 100] }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestByteBudgetHoldsInEtcd(t *testing.T) {
 	}
 }
 
-// TestByteBudgetCountsCleanups of managedFields, which are writes like others.
+// TestByteBudgetCountsCleanups of managedFields.
 func TestByteBudgetCountsCleanups(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -179,13 +179,13 @@ func TestByteBudgetCountsCleanups(t *testing.T) {
 	report, bytes := w.runUntilItWaits(limits)
 	w.mustFill("cleanups alone", bytes, limits)
 	if report.Storage.Counts.Migrated != 0 || report.ManagedFields.Counts.Migrated == 0 {
-		t.Errorf("%+v, want cleanups and nothing else", report)
+		t.Errorf("report = %+v, want cleanups only", report)
 	}
 }
 
-// TestByteBudgetIsForWhatIsStored: what leaves etcd as it is does not wait, be
-// the budget ever so small.
-func TestByteBudgetIsForWhatIsStored(t *testing.T) {
+// TestByteBudgetIgnoresWritesThatStoreNothing: they do not wait, even with the
+// smallest budget.
+func TestByteBudgetIgnoresWritesThatStoreNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string

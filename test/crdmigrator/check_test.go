@@ -18,7 +18,8 @@ import (
 
 type crdEdit = func(*apiextensionsv1.CustomResourceDefinition)
 
-// withVersions has v1 and so on; * stores, - is not served.
+// withVersions sets versions such as v1; * marks the storage version, - one that is
+// not served.
 func withVersions(flags ...string) crdEdit {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions = nil
@@ -29,7 +30,7 @@ func withVersions(flags ...string) crdEdit {
 	}
 }
 
-// withConversion gives the CRD a complete webhook, and edits that.
+// withConversion gives the CRD a complete conversion webhook, and edits it.
 func withConversion(edit func(*apiextensionsv1.CustomResourceConversion)) crdEdit {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
@@ -43,7 +44,7 @@ func withConversion(edit func(*apiextensionsv1.CustomResourceConversion)) crdEdi
 	}
 }
 
-// The lives that a CRD may have had before the next release.
+// lives are the histories that a CRD may have before the next release.
 var lives = map[string]func(*widgets){
 	"v1 alone": func(w *widgets) { w.fill("v1", 3) },
 	"both served": func(w *widgets) {
@@ -78,7 +79,7 @@ var lives = map[string]func(*widgets){
 		w.fill("v2", 3) // stored at v1, while managedFields name v2
 		w.setStoredVersions("v2")
 	},
-	"storedVersions lie": func(w *widgets) {
+	"storedVersions trimmed without a migration": func(w *widgets) {
 		w.setVersions(version("v1", true, true), version("v2", true, false))
 		w.fill("v2", 3)
 		w.flip()
@@ -86,9 +87,9 @@ var lives = map[string]func(*widgets){
 	},
 }
 
-// TestNextRelease gives each next release to a CRD with a life, compares
-// what the check says with the dry run, then releases it for real, and compares
-// with what became of the objects.
+// TestNextRelease checks a next release for each history of a CRD, compares the
+// check with the dry run, then applies the release, and compares the check with the
+// state of the objects.
 func TestNextRelease(t *testing.T) {
 	t.Parallel()
 	refused, unsafe, safe := releasecheck.Refused, releasecheck.Unsafe, releasecheck.Safe
@@ -97,22 +98,22 @@ func TestNextRelease(t *testing.T) {
 		life    string
 		next    crdEdit
 		verdict releasecheck.Verdict
-		says    string // the weightiest reason; none if empty
+		says    string // the first reason; none if empty
 	}{
 		{"nothing changes", "v1 alone", withVersions("v1*"), safe, ""},
 		{"a version is added", "v1 alone", withVersions("v1*", "v2"), safe, ""},
-		{"the storage version flips", "both served", withVersions("v1", "v2*"), safe, ""},
-		{"a new version takes over at once", "v1 alone", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
-		{"it flips and removes at once", "both served", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
+		{"the storage version changes", "both served", withVersions("v1", "v2*"), safe, ""},
+		{"a new version replaces the old one at once", "v1 alone", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
+		{"it changes the storage version and removes at once", "both served", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
 		{"it removes before the migration", "flipped", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
 		{"it removes after the migration", "migrated", withVersions("v2*"), unsafe, releasecheck.ReasonManagedFieldsRemovedVersion},
 		{"it unserves after the migration", "migrated", withVersions("v1-", "v2*"), safe, ""},
 		{"it removes without a cleanup", "migrated, unserved", withVersions("v2*"), unsafe, releasecheck.ReasonManagedFieldsRemovedVersion},
 		{"it removes after the cleanup", "migrated, unserved, cleaned", withVersions("v2*"), safe, releasecheck.ReasonStoredVersionsTrusted},
-		{"it removes what nobody used", "migrated, no object", withVersions("v2*"), safe, ""},
+		{"it removes a version without objects", "migrated, no object", withVersions("v2*"), safe, ""},
 		{"a stored version was lost before", "version lost", withVersions("v1", "v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
 		{"the lost version comes back", "version lost", withVersions("v0-", "v1", "v2*"), safe, ""},
-		{"it removes what only etcd knows of", "storedVersions without the storage version", withVersions("v2*"), unsafe, releasecheck.ReasonStoredAtRemovedVersion},
+		{"it removes a version that only etcd shows", "storedVersions without the storage version", withVersions("v2*"), unsafe, releasecheck.ReasonStoredAtRemovedVersion},
 		{"nothing is served", "flipped", withVersions("v1-", "v2-*"), unsafe, releasecheck.ReasonNoServedVersion},
 		{"the storage version is not served", "flipped", withVersions("v1", "v2-*"), safe, releasecheck.ReasonUnservedStorageVersion},
 		{"no storage version", "flipped", withVersions("v1", "v2"), refused, crdmigrator.ReasonNoStorageVersion},
@@ -155,23 +156,24 @@ func TestNextRelease(t *testing.T) {
 				t.Errorf("check: %+v, want %s because of %q", check, tc.verdict, tc.says)
 			}
 			if dryRun.Accepted == (check.Verdict == refused) {
-				t.Errorf("the verdict is %s, and the dry run %+v", check.Verdict, dryRun)
+				t.Errorf("check = %s, but the dry run is %+v", check.Verdict, dryRun)
 			}
 			if err := w.release(next); (err != nil) != (check.Verdict == refused) {
-				t.Errorf("the verdict is %s, and the API server says: %v", check.Verdict, err)
+				t.Errorf("check = %s, but the API server answers: %v", check.Verdict, err)
 			} else if err == nil {
-				w.mustBeStranded(check.Verdict == unsafe)
+				w.mustBeUnreadable(check.Verdict == unsafe)
 			}
 		})
 	}
 }
 
-// TestNoAPITellsALieOfStoredVersions: where somebody trimmed the list and
-// migrated nothing, the API server has forgotten. The check says what it trusts.
-func TestNoAPITellsALieOfStoredVersions(t *testing.T) {
+// TestCheckRefersToEtcdForTrimmedStoredVersions: another client trimmed
+// storedVersions and migrated nothing, which no API shows. The check reports that it
+// trusts storedVersions, and how to verify etcd.
+func TestCheckRefersToEtcdForTrimmedStoredVersions(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	lives["storedVersions lie"](w)
+	lives["storedVersions trimmed without a migration"](w)
 	next := w.next(withVersions("v2*"))
 	check, err := newChecker(t, w.config, releasecheck.Options{}).Check(t.Context(), next)
 	if err != nil {
@@ -179,17 +181,17 @@ func TestNoAPITellsALieOfStoredVersions(t *testing.T) {
 	}
 	i := slices.IndexFunc(check.Reasons, func(r releasecheck.Finding) bool { return r.Reason == releasecheck.ReasonStoredVersionsTrusted })
 	if check.Verdict != releasecheck.Safe || i < 0 || !strings.Contains(check.Reasons[i].Remedy, "godwit crd verify "+w.name) {
-		t.Errorf("check: %+v, want it to point to the proof from etcd", check)
+		t.Errorf("check: %+v, want Safe with the remedy godwit crd verify", check)
 	}
 	if err := w.release(next); err != nil {
 		t.Fatal(err)
 	}
-	w.mustBeStranded(true)
+	w.mustBeUnreadable(true)
 }
 
-// TestTheServerKnowsMoreThanVersions: what is no matter of versions is the dry
-// run's to find.
-func TestTheServerKnowsMoreThanVersions(t *testing.T) {
+// TestCheckReportsTheServersRefusal: the dry run finds errors that do not concern
+// versions.
+func TestCheckReportsTheServersRefusal(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	lives["flipped"](w)
@@ -201,14 +203,14 @@ func TestTheServerKnowsMoreThanVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if check.Verdict != releasecheck.Refused || first(check) != releasecheck.ReasonServerRefused {
-		t.Errorf("check: %+v, want it refused by the server", check)
+		t.Errorf("check: %+v, want Refused by the API server", check)
 	}
 	if w.release(next) == nil {
-		t.Error("the API server takes it")
+		t.Error("the API server accepts the release, want it refused")
 	}
 }
 
-// TestNewCRD: what does not exist is created, or not.
+// TestNewCRD checks the release of a CRD that does not exist.
 func TestNewCRD(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -216,10 +218,10 @@ func TestNewCRD(t *testing.T) {
 		edit    crdEdit
 		verdict releasecheck.Verdict
 	}{
-		{"a good one", func(*apiextensionsv1.CustomResourceDefinition) {}, releasecheck.Safe},
+		{"valid", func(*apiextensionsv1.CustomResourceDefinition) {}, releasecheck.Safe},
 		{"two storage versions", withVersions("v1*", "v2*"), releasecheck.Refused},
 		{"nothing served", withVersions("v1-*"), releasecheck.Safe},
-		{"not its name", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.Plural = "gadgets" }, releasecheck.Refused},
+		{"a name that does not fit", func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.Plural = "gadgets" }, releasecheck.Refused},
 	}
 	for _, tc := range cases {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -242,7 +244,7 @@ func TestNewCRD(t *testing.T) {
 			}
 			_, err = clients.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), next, metav1.CreateOptions{})
 			if (err != nil) != (tc.verdict == releasecheck.Refused) {
-				t.Errorf("the verdict is %s, and the API server says: %v", tc.verdict, err)
+				t.Errorf("check = %s, but the API server answers: %v", tc.verdict, err)
 			}
 		})
 	}
@@ -273,8 +275,8 @@ func (w *widgets) release(next *apiextensionsv1.CustomResourceDefinition) error 
 	return err
 }
 
-// mustBeStranded reads and applies each object at each served version.
-func (w *widgets) mustBeStranded(want bool) {
+// mustBeUnreadable reads and applies each object at each served version.
+func (w *widgets) mustBeUnreadable(want bool) {
 	w.t.Helper()
 	var failures []error
 	tried := 0
@@ -293,12 +295,12 @@ func (w *widgets) mustBeStranded(want bool) {
 			}
 		}
 	}
-	if stranded := len(failures) > 0 || tried == 0 && len(w.storedNames()) > 0; stranded != want {
-		w.t.Errorf("objects are stranded: %v, want %v: %v", stranded, want, failures)
+	if unreadable := len(failures) > 0 || tried == 0 && len(w.storedNames()) > 0; unreadable != want {
+		w.t.Errorf("objects are unreadable: %v, want %v; failures: %v", unreadable, want, failures)
 	}
 }
 
-// storedNames are the objects that etcd holds.
+// storedNames returns the names of the objects in etcd.
 func (w *widgets) storedNames() map[string]bool {
 	w.t.Helper()
 	names := map[string]bool{}
@@ -315,9 +317,9 @@ func (w *widgets) storedNames() map[string]bool {
 	return names
 }
 
-// TestCheckWithoutRights: what may not be read is unknown, and names the grant;
-// with each grant more is known.
-func TestCheckWithoutRights(t *testing.T) {
+// TestCheckWithoutPermissions: without a permission the check is Unknown, and names
+// the permission. With each permission it reports more.
+func TestCheckWithoutPermissions(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.flip()
@@ -328,14 +330,14 @@ func TestCheckWithoutRights(t *testing.T) {
 	before := w.crd()
 	name, config := w.user()
 	steps := []struct {
-		grant   right
+		grant   permission
 		verdict releasecheck.Verdict
 		says    string
 		remedy  string
 	}{
 		{verdict: releasecheck.Unknown, says: crdmigrator.ReasonForbidden, remedy: "--verb=get --resource=customresourcedefinitions.apiextensions.k8s.io --resource-name=" + w.name},
 		{readCRD, releasecheck.Unknown, crdmigrator.ReasonForbidden, "--verb=list --resource=widgets." + w.group},
-		{right{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "godwit crd run " + w.name},
+		{permission{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "godwit crd run " + w.name},
 	}
 	for _, step := range steps {
 		if step.grant.verb != "" {
@@ -357,8 +359,8 @@ func TestCheckWithoutRights(t *testing.T) {
 	}
 }
 
-// TestCheckOfUnreadableObjects: a conversion webhook that is down keeps objects
-// from being read, and thus the verdict.
+// TestCheckOfUnreadableObjects: without the conversion webhook the check can't read
+// the objects, and is Unknown.
 func TestCheckOfUnreadableObjects(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)

@@ -19,8 +19,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// outlived makes n objects that need both jobs: written at v1, which is neither
-// served nor stored any more.
+// outlived makes n objects that need a rewrite and a cleanup: they were written at
+// v1, which is neither served nor the storage version now.
 func outlived(t *testing.T, n int) *widgets {
 	w := newWidgets(t, shared)
 	w.fill("v1", n)
@@ -29,10 +29,10 @@ func outlived(t *testing.T, n int) *widgets {
 	return w
 }
 
-// cleanups has somebody meet the cleanups of w-0003 on their way; an answer
-// takes the place of the server's.
+// cleanups calls meet before each cleanup of w-0003 is sent. An answer of meet takes
+// the place of the server's.
 func cleanups(config *rest.Config, meet func(nth int) *http.Response) *rest.Config {
-	config, nth := rest.CopyConfig(config), 0 // one object's requests come one at a time
+	config, nth := rest.CopyConfig(config), 0 // the requests for one object do not overlap
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
 			if req.Header.Get("Content-Type") == string(types.JSONPatchType) && strings.HasSuffix(req.URL.Path, "/w-0003") {
@@ -52,7 +52,7 @@ func unavailable() *http.Response {
 	return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
 }
 
-// trouble is what the cleanup of w-0003, one of ten objects, meets.
+// trouble is what disturbs the cleanup of w-0003, one of ten objects.
 type trouble struct {
 	reason  string
 	meet    func(w *widgets, nth int) *http.Response
@@ -62,41 +62,41 @@ type trouble struct {
 	why     string
 }
 
-// TestCleanupThatFailsBlocksNoTrim: the cleanup of one object meets trouble. It
-// is tallied apart from the rewrite, which needs it for nothing, and made up
-// for by the next run.
+// TestCleanupThatFailsBlocksNoTrim: the cleanup of one object fails. The report counts
+// it apart from the rewrite, which does not depend on it, and the next run completes
+// it.
 func TestCleanupThatFailsBlocksNoTrim(t *testing.T) {
 	t.Parallel()
 	cases := map[string]trouble{
 		"two conflicts": {
-			reason:  "the third try goes through, and is the rewrite as well",
+			reason:  "the third attempt succeeds, and is the rewrite as well",
 			meet:    func(w *widgets, nth int) *http.Response { w.moveBefore(nth, 2); return nil },
 			storage: godwit.Counts{Migrated: 10},
 			fields:  godwit.Counts{Migrated: 10},
 		},
 		"conflicts without end": {
-			reason:  "an object that somebody keeps writing is stored, and left to another run",
+			reason:  "another client keeps writing the object: it is stored, and left to another run",
 			meet:    func(w *widgets, nth int) *http.Response { w.moveBefore(nth, nth); return nil },
 			storage: godwit.Counts{Migrated: 9, Skipped: 1},
 			fields:  godwit.Counts{Migrated: 9, Deferred: 1},
 			why:     "3 conflicts",
 		},
 		"faults": {
-			reason:  "time may cure them, and an empty patch migrates the object meanwhile",
+			reason:  "the faults may pass, and an empty patch migrates the object meanwhile",
 			meet:    func(*widgets, int) *http.Response { return unavailable() },
 			storage: godwit.Counts{Migrated: 10},
 			fields:  godwit.Counts{Migrated: 9, Deferred: 1},
 			why:     "clean managedFields",
 		},
 		"an answer that kept the entries": {
-			reason:  "a server takes its own entries for those that it can't read, and says 200",
+			reason:  "a server replaces entries that it can't read by its own, and answers 200",
 			meet:    func(w *widgets, _ int) *http.Response { return w.unchanged("w-0003") },
 			storage: godwit.Counts{Migrated: 10},
 			fields:  godwit.Counts{Migrated: 9, Failed: 1},
 			why:     "kept managedFields",
 		},
 		"a policy": {
-			reason:  "no time cures it, and an empty patch migrates the object meanwhile",
+			reason:  "a retry does not help, and an empty patch migrates the object meanwhile",
 			meet:    func(*widgets, int) *http.Response { return nil },
 			policy:  "object.metadata.name != 'w-0003' || object.metadata.managedFields == oldObject.metadata.managedFields",
 			storage: godwit.Counts{Migrated: 10},
@@ -126,7 +126,7 @@ func (tc trouble) mustBlockNothing(t *testing.T) {
 			tc.reason, report.Storage, report.ManagedFields, report.Trimmed, tc.storage, tc.fields)
 	}
 	if len(report.Storage.Failures) != 0 {
-		t.Errorf("the rewrite reports the cleanup's trouble as its own: %+v", report.Storage.Failures)
+		t.Errorf("failures of the rewrite = %+v, want none for the cleanup", report.Storage.Failures)
 	}
 	mustName(t, report.ManagedFields, tc.fields, "w-0003", tc.why)
 	w.mustBeStored("after the run", map[string]int{"v2": 10})
@@ -136,7 +136,7 @@ func (tc trouble) mustBlockNothing(t *testing.T) {
 	w.mustClean(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle}), tc.fields.Deferred+tc.fields.Failed)
 }
 
-// unchanged answers a write with the object as it is.
+// unchanged answers a write with the stored object.
 func (w *widgets) unchanged(name string) *http.Response {
 	o, err := w.at("v2").Get(w.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -152,22 +152,21 @@ func (w *widgets) unchanged(name string) *http.Response {
 	}
 }
 
-// mustName checks that a tally names the one object that was not settled.
+// mustName checks that a tally names the one object that failed or was deferred.
 func mustName(t *testing.T, tally crdmigrator.Tally, counts godwit.Counts, name, why string) {
 	t.Helper()
 	if counts.Settled() {
 		if len(tally.Failures) != 0 {
-			t.Errorf("failures are %+v, want none", tally.Failures)
+			t.Errorf("failures = %+v, want none", tally.Failures)
 		}
 		return
 	}
 	if len(tally.Failures) != 1 || tally.Failures[0].Name != name || !strings.Contains(tally.Failures[0].Reason, why) {
-		t.Errorf("failures are %+v, want one of %s that says %q", tally.Failures, name, why)
+		t.Errorf("failures = %+v, want one of %s with %q", tally.Failures, name, why)
 	}
 }
 
-// moveBefore writes w-0003 before the first of its cleanups, so that they
-// conflict.
+// moveBefore writes w-0003 before its first cleanups, so that they conflict.
 func (w *widgets) moveBefore(nth, moves int) {
 	if nth > moves {
 		return
@@ -189,7 +188,7 @@ func (w *widgets) tryCleanup(name string) error {
 	return err
 }
 
-// allowAll takes the policy of a test away, if it has one.
+// allowAll deletes the policy of a test, if it has one.
 func (w *widgets) allowAll() {
 	w.t.Helper()
 	policies := w.admission().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
@@ -203,9 +202,9 @@ func (w *widgets) allowAll() {
 	await(w.t, "cleanups to be allowed", func() bool { return w.tryCleanup("w-0003") == nil })
 }
 
-// TestEveryWriteOverEntriesOfARemovedVersion: the server can't apply to an
-// object whose managedFields name a version that is gone. The cleanup comes
-// first, so that it is none of the write's trouble, and is the write.
+// TestEveryWriteOverEntriesOfARemovedVersion: the server can't apply to an object
+// whose managedFields name a removed version. The cleanup comes first, and is the
+// rewrite as well.
 func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 	t.Parallel()
 	const objects = 5
@@ -222,9 +221,9 @@ func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 				})
 			}
 			if _, err := w.apply("decorator", "v2", "w-0000", "red"); err == nil {
-				t.Error("an apply over an entry of v0 went through: nothing stands in the way of this write")
+				t.Error("an apply over an entry of v0 succeeded, want it to fail")
 			}
-			_, config := w.user(append(w.rightsOf(write), right{"patch", w.group, w.plural})...)
+			_, config := w.user(append(w.permissionsOf(write), permission{"patch", w.group, w.plural})...)
 			m := newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: write}})
 			report := w.mustMigrate(m)
 			want := godwit.Counts{Migrated: objects}
@@ -240,13 +239,14 @@ func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 	}
 }
 
-// TestCleanupWithoutItsRightIsGivenUpOnce: a write to /status does not need the
-// right that a cleanup needs. Its lack holds up nobody, and is named.
-func TestCleanupWithoutItsRightIsGivenUpOnce(t *testing.T) {
+// TestCleanupStopsWithoutPermission: a write to /status does not need the permission
+// that a cleanup needs. Without it the objects are migrated, and the report names the
+// permission.
+func TestCleanupStopsWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := outlived(t, 100)
-	_, config := w.user(readCRD, right{"list", w.group, w.plural}, right{"patch", w.group, w.plural + "/status"},
-		right{"patch", crdsGroup, "customresourcedefinitions"}, right{"patch", crdsGroup, "customresourcedefinitions/status"})
+	_, config := w.user(readCRD, permission{"list", w.group, w.plural}, permission{"patch", w.group, w.plural + "/status"},
+		permission{"patch", crdsGroup, "customresourcedefinitions"}, permission{"patch", crdsGroup, "customresourcedefinitions/status"})
 	var sent atomic.Int64
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
@@ -263,11 +263,11 @@ func TestCleanupWithoutItsRightIsGivenUpOnce(t *testing.T) {
 		t.Errorf("storage %+v, managedFields %+v, trimmed: %v", storage, fields, report.Trimmed)
 	}
 	if most := int64(walk.DefaultMaxInFlight * 5); sent.Load() > most {
-		t.Errorf("%d cleanups were sent, more than the %d that may be under way before the first is refused for good", sent.Load(), most)
+		t.Errorf("%d cleanups were sent, want at most the %d that may be under way before the first is refused", sent.Load(), most)
 	}
 	for _, f := range report.ManagedFields.Failures {
 		if !strings.Contains(f.Reason, "kubectl create clusterrole ") {
-			t.Errorf("%s does not say how to get the right", f.Reason)
+			t.Errorf("failure = %q, want the command that grants the permission", f.Reason)
 		}
 	}
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// widget is the Go type that an operator has for the kind of a test.
+// widget is an operator's Go type for the kind of a test.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -64,18 +64,19 @@ type embedding struct {
 	by       crdmigrator.ByObjectConfig
 	skip     []crdmigrator.Phase
 	policy   crdmigrator.Policy                           // zero means quickSettle
-	kinds    map[client.Object]crdmigrator.ByObjectConfig // beside the test's own
+	kinds    map[client.Object]crdmigrator.ByObjectConfig // further kinds
 	manager  func(*manager.Options)
 	operator func(*operator)
 	wire     transport.WrapperFunc // lies between the operator and its API server
 }
 
-// embed makes an operator that has not started. Its user may do anything but
-// read the API servers' leases, so that time alone decides when to begin.
+// embed makes an operator that has not started. Its user has all permissions except
+// reading the API servers' leases, so that only the settle time decides when it
+// begins.
 func (w *widgets) embed(e embedding) *configured {
 	w.t.Helper()
 	_, user := w.user(
-		right{"*", w.group, "*"}, right{"*", crdsGroup, "*"}, right{"*", "storagemigration.k8s.io", "*"},
+		permission{"*", w.group, "*"}, permission{"*", crdsGroup, "*"}, permission{"*", "storagemigration.k8s.io", "*"},
 	)
 	configure := func(o *operator) {
 		o.migrator.Config = map[client.Object]crdmigrator.ByObjectConfig{&widget{}: e.by}
@@ -111,7 +112,7 @@ func (w *widgets) addToScheme(scheme *runtime.Scheme, version string) {
 	metav1.AddToGroupVersion(scheme, gv)
 }
 
-// before is a wire on which something happens right before each request is sent.
+// before calls a function right before each request is sent.
 func before(happens func(*http.Request)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -131,7 +132,7 @@ func (c *configured) reconcile() (reconcile.Result, error) {
 	return c.migrator.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: c.w.name}})
 }
 
-// mustReconcile reconciles to the end and returns what was sent meanwhile.
+// mustReconcile reconciles to the end, and returns the requests that were sent.
 func (c *configured) mustReconcile() (sent []string) {
 	c.t.Helper()
 	return c.during(func() {
@@ -141,7 +142,7 @@ func (c *configured) mustReconcile() (sent []string) {
 	})
 }
 
-// mustFail reconciles, in vain, and returns what was sent meanwhile.
+// mustFail reconciles, wants an error, and returns the requests that were sent.
 func (c *configured) mustFail() (sent []string, err error) {
 	c.t.Helper()
 	sent = c.during(func() { _, err = c.reconcile() })
@@ -151,8 +152,8 @@ func (c *configured) mustFail() (sent []string, err error) {
 	return sent, err
 }
 
-// during returns the requests that f sends, without discovery, which a client
-// asks for when it meets a kind for the first time.
+// during returns the requests that f sends, without those for discovery, which a
+// client sends for each new kind.
 func (c *configured) during(f func()) []string {
 	const versionPath = "GET /apis/group/version"
 	resources := func(request string) bool { return strings.Count(request, "/") > strings.Count(versionPath, "/") }
@@ -161,15 +162,15 @@ func (c *configured) during(f func()) []string {
 	return c.requests.matching(resources)[n:]
 }
 
-// writesIn are the writes of the test's objects among some requests.
+// writesIn returns the writes of the test's objects among some requests.
 func (w *widgets) writesIn(requests []string) []string {
 	return selected(requests, func(method, uri string) bool {
 		return method != http.MethodGet && strings.HasPrefix(uri, "/apis/"+w.group+"/")
 	})
 }
 
-// readsIn are the reads of the test's objects among some requests: lists,
-// watches, and looks at single objects.
+// readsIn returns the lists, watches and gets of the test's objects among some
+// requests.
 func (w *widgets) readsIn(requests []string) []string {
 	return selected(requests, func(method, uri string) bool {
 		return method == http.MethodGet && strings.HasPrefix(uri, "/apis/"+w.group+"/") && strings.Contains(uri, "/"+w.plural)
@@ -187,7 +188,7 @@ func with(part string) func(string) bool {
 	return func(s string) bool { return strings.Contains(s, part) }
 }
 
-// outcome is what can be seen from outside after a reconciliation.
+// outcome is the visible state after a reconciliation.
 type outcome struct {
 	Stored         map[string]int // objects in etcd by version
 	StoredVersions string
@@ -214,7 +215,7 @@ func (c *configured) awaitObserved() {
 	c.awaitAnnotation(crdmigrator.ClusterAPIObservedGenerationAnnotation, strconv.FormatInt(c.w.crd().Generation, 10))
 }
 
-// unserve takes v1 out of service, so that managedFields which name it are stale.
+// unserve stops serving v1, so that managedFields which name it are stale.
 func (w *widgets) unserve() {
 	w.t.Helper()
 	w.setVersions(version("v1", false, false), version("v2", true, true))
@@ -236,26 +237,26 @@ func (w *widgets) mustHaveEntries(reason, name string, want ...string) {
 	}
 }
 
-// somebodyElse writes objects while the operator is at work, and in its
-// goroutines, which must not end the test.
-type somebodyElse struct {
+// otherClient writes objects while the operator runs, and in its goroutines, which
+// must not end the test.
+type otherClient struct {
 	t       *testing.T
 	objects dynamic.ResourceInterface
 }
 
-func (w *widgets) somebodyElse(version string) somebodyElse {
+func (w *widgets) otherClient(version string) otherClient {
 	w.t.Helper()
-	return somebodyElse{w.t, w.at(version)}
+	return otherClient{w.t, w.at(version)}
 }
 
-func (s somebodyElse) paints(name, color string) {
+func (s otherClient) paints(name, color string) {
 	body := fmt.Appendf(nil, `{"spec":{"color":%q}}`, color)
-	if _, err := s.objects.Patch(s.t.Context(), name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "somebody-else"}); err != nil {
+	if _, err := s.objects.Patch(s.t.Context(), name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "other-client"}); err != nil {
 		s.t.Error(err)
 	}
 }
 
-func (s somebodyElse) deletes(name string) {
+func (s otherClient) deletes(name string) {
 	if err := s.objects.Delete(s.t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		s.t.Error(err)
 	}
@@ -269,7 +270,7 @@ func mustWait(t *testing.T, result reconcile.Result, err error, atMost time.Dura
 	}
 }
 
-// contains looks into the body of a request that is still to be sent.
+// contains reports whether the body of a request that is not sent yet has a text.
 func contains(t *testing.T, r *http.Request, text string) bool {
 	body, err := r.GetBody()
 	if err != nil {

@@ -32,7 +32,7 @@ type converter struct {
 	delay atomic.Int64 // nanoseconds
 }
 
-// newConverter has the API server ask a webhook for every conversion.
+// newConverter registers a webhook for every conversion.
 func (w *widgets) newConverter() *converter {
 	w.t.Helper()
 	c := &converter{}
@@ -111,7 +111,7 @@ func newConverted(t *testing.T, plane *controlplane.ControlPlane, n int) (*widge
 
 const appliedObjects = 3
 
-// values are what etcd holds, byte for byte.
+// values returns the bytes of the objects in etcd.
 func (w *widgets) values() map[string]string {
 	w.t.Helper()
 	resp, err := w.plane.Etcd().Get(w.t.Context(), w.keys(), clientv3.WithPrefix())
@@ -125,7 +125,7 @@ func (w *widgets) values() map[string]string {
 	return values
 }
 
-// fields are who owns what, of each object in etcd.
+// fields returns the managedFields of each object in etcd.
 func (w *widgets) fields() map[string][]metav1.ManagedFieldsEntry {
 	w.t.Helper()
 	fields := map[string][]metav1.ManagedFieldsEntry{}
@@ -139,7 +139,7 @@ func (w *widgets) fields() map[string][]metav1.ManagedFieldsEntry {
 	return fields
 }
 
-// mustBeConverted checks what etcd holds after a migration through the webhook.
+// mustBeConverted checks the objects in etcd after a migration through the webhook.
 func (w *widgets) mustBeConverted(before map[string][]metav1.ManagedFieldsEntry) {
 	w.t.Helper()
 	for key, value := range w.values() {
@@ -152,8 +152,8 @@ func (w *widgets) mustBeConverted(before map[string][]metav1.ManagedFieldsEntry)
 	}
 }
 
-// TestConversionWebhook: objects are converted on their way, and say the same at
-// both versions.
+// TestConversionWebhook: the webhook converts the objects, which have the same
+// content at both versions.
 func TestConversionWebhook(t *testing.T) {
 	t.Parallel()
 	w, c := newConverted(t, shared, 60)
@@ -170,25 +170,25 @@ func TestConversionWebhook(t *testing.T) {
 		t.Errorf("at v1 (-before +after):\n%s", diff)
 	}
 	if c.asked.Load() == asked {
-		t.Error("nobody asked the webhook")
+		t.Error("the API server did not call the webhook")
 	}
 }
 
-// TestConversionWebhookThatIsDown: the run ends, names the webhook and leaves
-// every byte as it is. Another CRD on the same limiter is migrated
+// TestConversionWebhookThatIsDown: the run ends, names the webhook and changes no
+// byte. Another CRD on the same limiter is migrated
 // meanwhile. When the webhook is back, the next run completes the migration.
 func TestConversionWebhookThatIsDown(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		cold    bool
-		objects int64 // that the run gets to see
+		objects int64 // that the run can list
 	}{
 		"the server has the objects in memory": {
 			reason: "lists work, and each write fails by itself", objects: 40,
 		},
-		"the server reads the objects anew": {
-			reason: "not even a list works", cold: true,
+		"the server reads the objects from etcd": {
+			reason: "lists fail as well", cold: true,
 		},
 	}
 	for name, tc := range cases {
@@ -198,8 +198,8 @@ func TestConversionWebhookThatIsDown(t *testing.T) {
 			other := newWidgets(t, shared)
 			other.fill("v1", 40)
 			other.flip()
-			user, config := w.user(w.migrationRights()...)
-			w.grant(config, user, other.migrationRights()...)
+			user, config := w.user(w.migrationPermissions()...)
+			w.grant(config, user, other.migrationPermissions()...)
 			m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Attempts: 3, PageObjects: 20})
 			values, fields := w.values(), w.fields()
 			c.down()
@@ -219,7 +219,7 @@ func TestConversionWebhookThatIsDown(t *testing.T) {
 				t.Errorf("%s: %+v, trimmed %v, want %d failed and not trimmed", tc.reason, counts, report.Trimmed, tc.objects)
 			}
 			if diff := cmp.Diff(values, w.values()); diff != "" {
-				t.Errorf("with the webhook down something was written (-before +after):\n%s", diff)
+				t.Errorf("written with the webhook down (-before +after):\n%s", diff)
 			}
 			w.mustHaveStoredVersions("with the webhook down", "v1,v2")
 
@@ -231,8 +231,8 @@ func TestConversionWebhookThatIsDown(t *testing.T) {
 	}
 }
 
-// chill makes the server in front forget the objects, as a change of the
-// CRD does, while their conversion webhook is down.
+// chill makes the API server drop the objects from its cache, as a change of the CRD
+// does, while their conversion webhook is down.
 func (w *widgets) chill() {
 	w.t.Helper()
 	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -244,33 +244,32 @@ func (w *widgets) chill() {
 	})
 }
 
-// mustNameTheConverter checks that whoever reads of the failure knows what to
-// bring back.
+// mustNameTheConverter checks that the failure names the conversion webhook.
 func (w *widgets) mustNameTheConverter(c *converter, report crdmigrator.Report, err error) {
 	w.t.Helper()
-	said := whatIsSaid(report, err)
+	said := messages(report, err)
 	if len(said) == 0 {
-		w.t.Error("nothing says that the run did not do its work")
+		w.t.Error("the run reports no error, want one")
 	}
 	for _, text := range said {
 		for _, part := range []string{"conversion webhook for " + w.group, c.url, "connection refused"} {
 			if !strings.Contains(text, part) {
-				w.t.Errorf("the failure says %q, want it to name %q", text, part)
+				w.t.Errorf("failure = %q, want it to name %q", text, part)
 			}
 		}
 	}
 }
 
-// TestConversionWebhookRestartsMidRun: while a run tries again, the webhook is
-// back. That costs nothing but time.
+// TestConversionWebhookRestartsMidRun: the webhook comes back while the run retries.
+// No object fails.
 func TestConversionWebhookRestartsMidRun(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		cold  bool
 		fails func(exchange) bool
 	}{
-		"the server has the objects in memory": {fails: func(e exchange) bool { return e.method == http.MethodPatch && e.code == 500 }},
-		"the server reads the objects anew":    {cold: true, fails: func(e exchange) bool { return e.method == http.MethodGet && e.code == 500 }},
+		"the server has the objects in memory":   {fails: func(e exchange) bool { return e.method == http.MethodPatch && e.code == 500 }},
+		"the server reads the objects from etcd": {cold: true, fails: func(e exchange) bool { return e.method == http.MethodGet && e.code == 500 }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +286,7 @@ func TestConversionWebhookRestartsMidRun(t *testing.T) {
 			run.release()
 			await(t, "a request to fail", func() bool { return wire.count(tc.fails) > 0 })
 			c.up(t)
-			report, err := run.goOn()
+			report, err := run.resume()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,8 +299,8 @@ func TestConversionWebhookRestartsMidRun(t *testing.T) {
 	}
 }
 
-// TestConversionWebhookLostMidRun: down for longer than a run tries again, the
-// webhook costs the rest of the run, which the next one makes up for.
+// TestConversionWebhookLostMidRun: the webhook is down for longer than the run
+// retries. The rest of the objects fails, and the next run migrates them.
 func TestConversionWebhookLostMidRun(t *testing.T) {
 	t.Parallel()
 	w, c := newConverted(t, shared, 120)
@@ -309,7 +308,7 @@ func TestConversionWebhookLostMidRun(t *testing.T) {
 	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20, Attempts: 2})
 	run := w.pauseAfter(t.Context(), m, 30)
 	c.down()
-	report, err := run.goOn()
+	report, err := run.resume()
 	w.mustNameTheConverter(c, report, err)
 	done := report.Storage.Counts.Migrated
 	if done < 30 || done == 120 || report.Trimmed {
@@ -329,9 +328,9 @@ func TestConversionWebhookLostMidRun(t *testing.T) {
 	w.mustBeConverted(fields)
 }
 
-// TestManagedFieldsOutliveTheConverter: the write of an object that is at v2
-// already changes it, by a default that the schema was given, while the server
-// can't convert what its owners at v1 own.
+// TestManagedFieldsOutliveTheConverter: the write of an object that is already at v2
+// changes it, by a new default of the schema, while the server can't convert the
+// fields that managers own at v1.
 func TestManagedFieldsOutliveTheConverter(t *testing.T) {
 	t.Parallel()
 	for _, write := range crdmigrator.Writes {
@@ -343,11 +342,11 @@ func TestManagedFieldsOutliveTheConverter(t *testing.T) {
 			w.defaultSize()
 			fields := w.fields()
 			c.down()
-			_, config := w.user(w.rightsOf(write)...)
+			_, config := w.user(w.permissionsOf(write)...)
 			m := newMigrator(t, config, crdmigrator.Options{Attempts: 2, Policy: crdmigrator.Policy{Settle: -1, Write: write}})
 			report, err := w.migrate(t.Context(), m, nil)
 			want := godwit.Counts{Migrated: 10}
-			if write == crdmigrator.WriteApply || write == crdmigrator.WriteStatusApply { // can't do without the conversion
+			if write == crdmigrator.WriteApply || write == crdmigrator.WriteStatusApply { // needs the conversion
 				want = godwit.Counts{Failed: 10}
 				w.mustNameTheConverter(c, report, err)
 			}
@@ -361,8 +360,8 @@ func TestManagedFieldsOutliveTheConverter(t *testing.T) {
 	}
 }
 
-// defaultSize gives spec.size of v2 a default and returns when the server in
-// front knows of it.
+// defaultSize gives spec.size of v2 a default, and returns when the API server uses
+// it.
 func (w *widgets) defaultSize() {
 	w.t.Helper()
 	preserve := true
@@ -384,7 +383,7 @@ func (w *widgets) defaultSize() {
 	})
 }
 
-// TestSlowConversionWebhook: the run takes its time and fails nothing.
+// TestSlowConversionWebhook: no object fails.
 func TestSlowConversionWebhook(t *testing.T) {
 	t.Parallel()
 	w, c := newConverted(t, shared, 6)

@@ -26,8 +26,7 @@ func (w *widgets) crds() typedv1.CustomResourceDefinitionInterface {
 	return clients.ApiextensionsV1().CustomResourceDefinitions()
 }
 
-// removeCRD deletes the CRD and waits until it and all objects
-// are gone.
+// removeCRD deletes the CRD and waits until it and all objects are gone.
 func (w *widgets) removeCRD() {
 	w.t.Helper()
 	if err := w.crds().Delete(w.t.Context(), w.name, metav1.DeleteOptions{}); err != nil {
@@ -39,8 +38,8 @@ func (w *widgets) removeCRD() {
 	})
 }
 
-// TestCRDDeletedMidRun: the run stops and says so, instead of a list of
-// objects that could not be found.
+// TestCRDDeletedMidRun: the run stops and reports the deletion, not a list of objects
+// that it did not find.
 func TestCRDDeletedMidRun(t *testing.T) {
 	t.Parallel()
 	for name, pageObjects := range map[string]int64{"pages to come": 20, "on the last page": 500} {
@@ -52,18 +51,18 @@ func TestCRDDeletedMidRun(t *testing.T) {
 			w.flip()
 			run := w.pauseAfter(t.Context(), m, 30)
 			w.removeCRD()
-			report, err := run.goOn()
+			report, err := run.resume()
 			mustStopForChange(t, report, err)
 			if _, err := m.Plan(t.Context(), w.name); !errors.Is(err, crdmigrator.ErrNotFound) {
-				t.Errorf("plan of what was deleted: %v, want ErrNotFound", err)
+				t.Errorf("plan of the deleted CRD: %v, want ErrNotFound", err)
 			}
 		})
 	}
 }
 
-// TestCRDCreatedAgainMidRun: what was learned of the old CRD is
-// not believed of the new one, not even when its checkpoint comes along, as it
-// does when a backup is restored.
+// TestCRDCreatedAgainMidRun: the evidence about the old CRD does not count for the new
+// one, even if that has the checkpoint of the old one, as after a restore from a
+// backup.
 func TestCRDCreatedAgainMidRun(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -88,7 +87,7 @@ func TestCRDCreatedAgainMidRun(t *testing.T) {
 	if now := w.crd(); now.UID == old.UID || now.Generation != old.Generation {
 		t.Fatalf("the new CRD has UID %s and generation %d, want another UID and generation %d", now.UID, now.Generation, old.Generation)
 	}
-	report, err := run.goOn()
+	report, err := run.resume()
 	mustStopForChange(t, report, err)
 	w.mustHaveStoredVersions("after the run on the old CRD", "v1,v2")
 
@@ -97,17 +96,17 @@ func TestCRDCreatedAgainMidRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plan.Resumes {
-		t.Error("the plan builds on a checkpoint of another CRD")
+		t.Error("the plan uses the checkpoint of another CRD")
 	}
 	report = w.mustMigrate(m)
 	counts := report.Storage.Counts
 	if counts.Skipped != 0 || counts.Total() != 40 {
-		t.Errorf("second run: %+v, want all of 40 objects touched", counts)
+		t.Errorf("second run: %+v, want a write for each of 40 objects", counts)
 	}
 	w.mustBeMigrated(report, 40)
 }
 
-// TestTerminatingCRDIsBlocked: there is nothing to migrate in what goes.
+// TestTerminatingCRDIsBlocked: a CRD that is being deleted is not migrated.
 func TestTerminatingCRDIsBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -125,7 +124,7 @@ func TestTerminatingCRDIsBlocked(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Planned before, run after.
+	// The plan is from before the deletion.
 	report, err := m.Run(t.Context(), plan, nil)
 	mustStopForChange(t, report, err)
 
@@ -142,8 +141,8 @@ func TestTerminatingCRDIsBlocked(t *testing.T) {
 	}
 }
 
-// TestUnservedVersionMidRun: with its version unserved, every write of the run
-// is answered 404, as if the objects were gone.
+// TestUnservedVersionMidRun: when the version is not served any more, the API server
+// answers every write of the run with 404, as if the objects were gone.
 func TestUnservedVersionMidRun(t *testing.T) {
 	t.Parallel()
 	for name, pageObjects := range map[string]int64{"pages to come": 20, "on the last page": 500} {
@@ -155,10 +154,10 @@ func TestUnservedVersionMidRun(t *testing.T) {
 			w.flip()
 			run := w.pauseAfter(t.Context(), m, 30)
 			w.setVersions(version("v1", true, false), version("v2", false, true))
-			report, err := run.goOn()
+			report, err := run.resume()
 			mustStopForChange(t, report, err)
 			if report.Storage.Counts.Gone != 0 {
-				t.Errorf("run: %+v, want no object called gone", report.Storage.Counts)
+				t.Errorf("run: %+v, want no object counted as Gone", report.Storage.Counts)
 			}
 			w.mustHaveStoredVersions("after the run", "v1,v2")
 			plan, err := m.Plan(t.Context(), w.name)
@@ -173,8 +172,8 @@ func TestUnservedVersionMidRun(t *testing.T) {
 	}
 }
 
-// TestObjectsThatComeAndGo: what is deleted under a run counts as gone, what is
-// created under it is at the new version anyway, and neither disturbs it.
+// TestObjectsThatComeAndGo: objects that are deleted during a run count as Gone.
+// Objects that are created during it are at the new version. Neither disturbs the run.
 func TestObjectsThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -189,7 +188,7 @@ func TestObjectsThatComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report, err := run.goOn()
+	report, err := run.resume()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +198,8 @@ func TestObjectsThatComeAndGo(t *testing.T) {
 	w.mustBeStored("after the run", map[string]int{"v2": 210})
 }
 
-// TestTerminatingObjects: one that a finalizer holds is migrated and stays, one
-// that nothing holds any more is completed by the write.
+// TestTerminatingObjects: a terminating object with a finalizer is migrated and stays.
+// For one without a finalizer, the write completes the deletion.
 func TestTerminatingObjects(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -229,8 +228,8 @@ func TestTerminatingObjects(t *testing.T) {
 	}
 }
 
-// loosen takes the finalizers off an object behind the API server's back, which
-// itself never leaves a terminating object without one.
+// loosen removes the finalizers of an object in etcd. The API server itself never
+// leaves a terminating object without one.
 func (w *widgets) loosen(name string) {
 	w.t.Helper()
 	stored, err := w.plane.Etcd().Get(w.t.Context(), w.key(name))

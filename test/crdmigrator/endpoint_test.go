@@ -11,8 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// endpoint is an HTTPS server that the API server asks: a webhook of whatever
-// kind.
+// endpoint is an HTTPS server that the API server calls: a webhook of any kind.
 type endpoint struct {
 	url     string
 	ca      []byte
@@ -43,10 +42,10 @@ func (e *endpoint) listen(t *testing.T, address string) {
 	t.Cleanup(e.server.Close)
 }
 
-// down ends the server, so that connections are refused.
+// down stops the server, so that connections are refused.
 func (e *endpoint) down() { e.server.Close() }
 
-// up brings the server back at its address.
+// up starts the server again at its address.
 func (e *endpoint) up(t *testing.T) {
 	t.Helper()
 	e.listen(t, strings.TrimPrefix(e.url, "https://"))

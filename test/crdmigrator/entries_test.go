@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// entry is one of managedFields, as compact as a test can read it.
+// entry makes an entry of managedFields.
 func (w *widgets) entry(manager string, operation metav1.ManagedFieldsOperationType, version, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: operation, APIVersion: w.group + "/" + version,
@@ -26,7 +26,7 @@ func (w *widgets) entry(manager string, operation metav1.ManagedFieldsOperationT
 	}
 }
 
-// owned says who owns what of an object: "manager operation version fields".
+// owned returns the managedFields of an object as "manager operation version fields".
 func (w *widgets) owned(name string) []string {
 	w.t.Helper()
 	o, err := w.at("v2").Get(w.t.Context(), name, metav1.GetOptions{})
@@ -40,8 +40,8 @@ func (w *widgets) owned(name string) []string {
 	return owned
 }
 
-// alterStored changes an object behind the API server's back: it would put
-// managedFields in order that a server of another age, or a backup, left so.
+// alterStored changes an object in etcd. The API server would rewrite managedFields
+// as an older server or a backup may have left them.
 func (w *widgets) alterStored(name string, alter func(*unstructured.Unstructured)) {
 	w.t.Helper()
 	pair, err := w.plane.Etcd().Get(w.t.Context(), w.key(name))
@@ -80,8 +80,7 @@ func (w *widgets) write(manager, version, name, body string, subresource ...stri
 	}
 }
 
-// removeV1 takes v1 away as an operator's release does: once nothing is stored
-// at it.
+// removeV1 removes v1 as an operator's release does, when no object is stored at it.
 func (w *widgets) removeV1(m *crdmigrator.Migrator) {
 	w.t.Helper()
 	if report := w.mustMigrate(m); !report.Trimmed {
@@ -97,7 +96,7 @@ func (w *widgets) mustClean(m *crdmigrator.Migrator, n int64) {
 	}
 }
 
-// mustBeOwned does not mind the order, which the server makes by time.
+// mustBeOwned ignores the order, which the server sets by time.
 func (w *widgets) mustBeOwned(name string, want ...string) {
 	w.t.Helper()
 	slices.Sort(want)
@@ -111,10 +110,10 @@ const (
 	appliedColor = `{"f:spec":{".":{},"f:color":{}}}`
 )
 
-// TestNextApplyTakesTheSeedOver: after the cleanup an applier is where it was:
-// alone, without a conflict, and able to remove what it applies no more. An
-// object without entries would get a made-up owner of all its fields.
-func TestNextApplyTakesTheSeedOver(t *testing.T) {
+// TestNextApplyReplacesTheSeedEntry: after the cleanup, an applier is the only manager,
+// meets no conflict, and can remove a field that it no longer applies. For an object
+// without entries, the server would make up an owner of all its fields.
+func TestNextApplyReplacesTheSeedEntry(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	m := w.quickMigrator(crdmigrator.Options{})
@@ -143,13 +142,12 @@ func TestNextApplyTakesTheSeedOver(t *testing.T) {
 	}
 	w.mustBeOwned("own", `painter Apply v2 {"f:spec":{".":{},"f:of":{}}}`)
 	if spec := w.specs("v2")["own"]; !cmp.Equal(spec, map[string]any{"of": "own"}) {
-		t.Errorf("the applier left its color out, and the object has %v", spec)
+		t.Errorf("spec = %v after an apply without color, want no color", spec)
 	}
 }
 
-// TestEntriesOfSubresources: whatever was written through /status is cleaned
-// through the object, since a write of /status can't; what a served version
-// wrote there stays as it is.
+// TestEntriesOfSubresources: entries of /status are cleaned by a write of the object,
+// because a write of /status can't. Entries of a served version stay.
 func TestEntriesOfSubresources(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -165,7 +163,7 @@ func TestEntriesOfSubresources(t *testing.T) {
 	status := "counter Update v2 status " + `{"f:status":{"f:replicas":{}}}`
 	before := w.owned("both")
 	if len(before) != 3 || !slices.Contains(before, status) {
-		t.Fatalf("before the cleanup managedFields are %q, want three entries", before)
+		t.Fatalf("managedFields before the cleanup = %q, want three entries", before)
 	}
 
 	drop := []byte(`[{"op":"replace","path":"/metadata/managedFields","value":[{}]}]`)
@@ -179,9 +177,9 @@ func TestEntriesOfSubresources(t *testing.T) {
 	w.mustBeOwned("only", `brush Update v2 {"f:spec":{"f:color":{},"f:of":{}}}`)
 }
 
-// TestDuplicateEntries: of entries that name the same manager the server takes
-// the last, on whatever write. To it an applier is the same at every version,
-// so that its readable entry must not be lost to one that is not.
+// TestDuplicateEntries: on any write, the server keeps the last of the entries with the
+// same manager. An applier is the same manager at every version, so that the cleanup
+// must keep its readable entry, not the unreadable one.
 func TestDuplicateEntries(t *testing.T) {
 	t.Parallel()
 	const color, of = `{"f:spec":{"f:color":{}}}`, `{"f:spec":{"f:of":{}}}`
@@ -196,12 +194,12 @@ func TestDuplicateEntries(t *testing.T) {
 		want    []string
 	}{
 		"stay": {
-			"the server merges what stays as it does on any write",
+			"the server merges the remaining entries, as on any write",
 			[]metav1.ManagedFieldsEntry{w.entry("painter", apply, "v1", color), w.entry("brush", update, "v2", color), w.entry("brush", update, "v2", of)},
 			[]string{"brush Update v2 " + of},
 		},
 		"go": {
-			"not one of them may stay",
+			"none of them may stay",
 			[]metav1.ManagedFieldsEntry{w.entry("brush", update, "v1", color), w.entry("brush", update, "v1", of), w.entry("painter", apply, "v2", color)},
 			[]string{"painter Apply v2 " + color},
 		},
@@ -211,7 +209,7 @@ func TestDuplicateEntries(t *testing.T) {
 			[]string{"brush Update v2" + seeded},
 		},
 		"applier": {
-			"the last is the stale one, and the server would let it win",
+			"the last is the stale one, and the server would keep it",
 			[]metav1.ManagedFieldsEntry{w.entry("painter", apply, "v2", color), w.entry("painter", apply, "v1", of)},
 			[]string{"painter Apply v2 " + color},
 		},
@@ -230,9 +228,9 @@ func TestDuplicateEntries(t *testing.T) {
 	w.mustClean(m, 0)
 }
 
-// TestManyManagers: the server keeps ten updaters and merges older ones into
-// one per version. Whoever is merged, or too many to be merged yet, is cleaned
-// by version all the same, and nobody at v2 loses a field.
+// TestManyManagers: the server keeps ten updaters and merges older ones into one per
+// version. The cleanup removes merged and single entries of v1, and no manager at v2
+// loses a field.
 func TestManyManagers(t *testing.T) {
 	t.Parallel()
 	const many = 16
@@ -264,7 +262,7 @@ func TestManyManagers(t *testing.T) {
 
 	updated := w.owned("updated")
 	if !slices.ContainsFunc(updated, func(e string) bool { return strings.HasPrefix(e, "ancient-changes Update v1 ") }) {
-		t.Fatalf("the server merged nobody at v1: %q", updated)
+		t.Fatalf("managedFields = %q, want a merged entry at v1", updated)
 	}
 	stale := func(e string) bool { return strings.Contains(e, " v1 ") }
 	w.mustClean(m, 3)
@@ -272,11 +270,11 @@ func TestManyManagers(t *testing.T) {
 	w.mustBeOwned("applied", "painter Apply v2 "+appliedColor)
 	left := w.owned("crowd")
 	if len(left) != 10 || slices.ContainsFunc(left, stale) || !strings.HasPrefix(left[0], "ancient-changes Update v2 ") {
-		t.Errorf("of a crowd of %d at each version stay %q, want ten at v2, one of them for the oldest", many, left)
+		t.Errorf("of %d managers at each version %q are left, want ten at v2, one of them for the oldest", many, left)
 	}
 	for i := range many {
 		if field := fmt.Sprintf(`"f:f%02d":{}`, i); strings.Count(strings.Join(left, "\n"), field) != 1 {
-			t.Errorf("%s has not one owner in %q", field, left)
+			t.Errorf("%s has no single owner in %q", field, left)
 		}
 	}
 }

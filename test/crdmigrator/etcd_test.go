@@ -32,7 +32,7 @@ func (kv etcdKV) Range(ctx context.Context, from, to string, limit, revision int
 	return pairs, revision, nil
 }
 
-// writes says how often each object was written to etcd, its creation included.
+// writes returns how often each object was written to etcd, including its creation.
 func (w *widgets) writes() map[string]int64 {
 	w.t.Helper()
 	resp, err := w.plane.Etcd().Get(w.t.Context(), w.keys(), clientv3.WithPrefix())
@@ -60,8 +60,8 @@ func (w *widgets) mustHaveBeenWritten(reason string, n int, times int64) {
 	}
 }
 
-// TestEtcdVerifyAgreesWithEtcd: before, in the middle and after, on more objects
-// than one read of etcd returns.
+// TestEtcdVerifyAgreesWithEtcd: before, during and after a migration, with more
+// objects than one read of etcd returns.
 func TestEtcdVerifyAgreesWithEtcd(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -75,14 +75,14 @@ func TestEtcdVerifyAgreesWithEtcd(t *testing.T) {
 	if halfway.ByVersion["v1"] == 0 || halfway.ByVersion["v2"] < 100 {
 		t.Errorf("in the middle etcdverify counts %v, want some of v1 and at least 100 of v2", halfway.ByVersion)
 	}
-	if _, err := run.goOn(); err != nil {
+	if _, err := run.resume(); err != nil {
 		t.Fatal(err)
 	}
 	w.mustVerify("after", true)
 }
 
-// mustVerify compares etcdverify with what the control plane counts by itself.
-// Nobody may write between the two.
+// mustVerify compares etcdverify with the control plane's own count. No client may
+// write between the two.
 func (w *widgets) mustVerify(when string, proven bool) etcdverify.Count {
 	w.t.Helper()
 	var count etcdverify.Count
@@ -105,14 +105,14 @@ func (w *widgets) mustVerify(when string, proven bool) etcdverify.Count {
 		w.t.Errorf("%s (-etcd +etcdverify):\n%s", when, diff)
 	}
 	if count.Proven("v2") != proven {
-		w.t.Errorf("%s: Proven is %v for %+v", when, !proven, count)
+		w.t.Errorf("%s: Proven = %v for %+v, want %v", when, !proven, count, proven)
 	}
 	return count
 }
 
 var _ etcdverify.KV = etcdKV{}
 
-// ownPlane starts a control plane for a test that hurts it.
+// ownPlane starts a control plane for a test that disturbs it.
 func ownPlane(t *testing.T, apiServerArgs ...string) *controlplane.ControlPlane {
 	t.Helper()
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: apiServerArgs})

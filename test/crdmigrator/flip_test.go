@@ -51,9 +51,9 @@ func mustStopForChange(t *testing.T, report crdmigrator.Report, err error) {
 	}
 }
 
-// TestStorageVersionMovesMidRun: a run must notice that its target moved, also
-// when it moved back meanwhile, and leave no object behind that was written in
-// between. Such an object is newer than the checkpoint and not at its version.
+// TestStorageVersionMovesMidRun: a run must notice that the storage version changed,
+// also when it changed back meanwhile. It must not skip an object that was written in
+// between, which is newer than the checkpoint but at another version.
 func TestStorageVersionMovesMidRun(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -61,7 +61,7 @@ func TestStorageVersionMovesMidRun(t *testing.T) {
 		stored string // status.storedVersions after them
 	}{
 		"back to v1":     {moves: []string{"v1"}, stored: "v1,v2"},
-		"on to v3":       {moves: []string{"v3"}, stored: "v1,v2,v3"},
+		"to v3":          {moves: []string{"v3"}, stored: "v1,v2,v3"},
 		"there and back": {moves: []string{"v1", "v2"}, stored: "v1,v2"},
 	}
 	for name, tc := range cases {
@@ -77,14 +77,14 @@ func TestStorageVersionMovesMidRun(t *testing.T) {
 				w.store(v)
 				w.create(w.config, "v1", "a-written-while-"+v) // before the cursor
 			}
-			report, err := run.goOn()
+			report, err := run.resume()
 			mustStopForChange(t, report, err)
 			final := tc.moves[len(tc.moves)-1]
-			if told := fmt.Sprintf("stores %q instead of", final); strings.Contains(err.Error(), told) != (final != "v2") {
-				t.Errorf("the run says %q, want it to name the version stored now where that is another", err)
+			if text := fmt.Sprintf("stores %q instead of", final); strings.Contains(err.Error(), text) != (final != "v2") {
+				t.Errorf("run: %q, want it to name the new storage version where that is another", err)
 			}
 			if n := report.Storage.Counts.Total(); n == 100 {
-				t.Error("the run went on to its end before it noticed")
+				t.Error("the run reached its end before it noticed the change")
 			}
 			w.mustHaveStoredVersions("after the interrupted run", tc.stored)
 
@@ -98,8 +98,8 @@ func TestStorageVersionMovesMidRun(t *testing.T) {
 	}
 }
 
-// TestSchemaChangeMidRunIsSurvived: one change of the CRD that leaves the
-// storage version alone costs the run nothing.
+// TestSchemaChangeMidRunIsSurvived: one change of the CRD that does not change the
+// storage version does not disturb the run.
 func TestSchemaChangeMidRunIsSurvived(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -112,7 +112,7 @@ func TestSchemaChangeMidRunIsSurvived(t *testing.T) {
 	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = "a widget"
 	})
-	report, err := run.goOn()
+	report, err := run.resume()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,9 +126,9 @@ func TestSchemaChangeMidRunIsSurvived(t *testing.T) {
 	w.mustHaveStoredVersions("after the run", "v2")
 }
 
-// TestCRDFoughtOverIsBlocked: two teams set the storage version in turn.
-// After three restarts the plan is blocked and says who writes the CRD.
-func TestCRDFoughtOverIsBlocked(t *testing.T) {
+// TestCRDWithTwoWritersIsBlocked: two teams set the storage version in turn. After
+// three restarts the plan is Blocked and names the manager that writes the CRD.
+func TestCRDWithTwoWritersIsBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5})
@@ -148,7 +148,7 @@ func TestCRDFoughtOverIsBlocked(t *testing.T) {
 		run := w.pauseAfter(t.Context(), m, 5)
 		w.storeThrough(theirs, "v1")
 		w.storeThrough(ours, "v2")
-		report, err := run.goOn()
+		report, err := run.resume()
 		mustStopForChange(t, report, err)
 	}
 
@@ -158,11 +158,11 @@ func TestCRDFoughtOverIsBlocked(t *testing.T) {
 	}
 	mustBeBlocked(t, plan, crdmigrator.ReasonCRDKeepsChanging, 1)
 	if message := plan.Blockers[0].Message; !strings.Contains(message, "our-team (Update)") {
-		t.Errorf("blocker says %q, want it to name the manager that wrote last", message)
+		t.Errorf("blocker = %q, want it to name the manager that wrote last", message)
 	}
 	w.mustHaveStoredVersions("in the end", "v1,v2")
 
-	// The remedy: once they agree, the checkpoint is removed by hand.
+	// The remedy: when the teams agree, they remove the checkpoint.
 	w.annotate(nil)
 	w.mustMigrate(m)
 	w.mustBeStored("after the remedy", map[string]int{"v2": 60})

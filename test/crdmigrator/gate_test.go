@@ -14,7 +14,7 @@ import (
 
 const (
 	// heldLabel marks the objects whose writes wait at the gate, refusedLabel
-	// those the gate refuses: the latter shows that a server knows the gate.
+	// those that the gate refuses, which shows that a server uses the gate.
 	heldLabel    = "test.godwit.dev/held"
 	refusedLabel = "test.godwit.dev/refused"
 )
@@ -33,7 +33,7 @@ func (w *widgets) newAdmissionGate() *admissionGate {
 	g := &admissionGate{w: w, opened: make(chan struct{})}
 	g.open = sync.OnceFunc(func() { close(g.opened) })
 	w.newReviewer(g.review)
-	w.t.Cleanup(g.open) // before the webhook ends, which waits for what is held
+	w.t.Cleanup(g.open) // before the webhook stops, which waits for held requests
 	return g
 }
 
@@ -47,17 +47,16 @@ func (g *admissionGate) review(r *admissionv1.AdmissionRequest) (refusal string)
 		<-g.opened
 	}
 	if _, ok := object.Labels[refusedLabel]; ok {
-		return "the gate is there"
+		return "the gate is installed"
 	}
 	return ""
 }
 
-// awaitInstalled waits until the server that config names asks the gate about an
-// object.
+// awaitInstalled waits until the server of config calls the gate.
 func (g *admissionGate) awaitInstalled(config *rest.Config, name string) {
 	g.w.t.Helper()
 	probe := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"yes"}}}`, refusedLabel)
-	await(g.w.t, "the server to ask the webhook", func() bool {
+	await(g.w.t, "the server to call the webhook", func() bool {
 		_, err := g.w.through(config, "v1").Patch(g.w.t.Context(), name, types.MergePatchType, probe,
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return denied(err)

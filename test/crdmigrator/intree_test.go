@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// migrateInTree has Kubernetes' own migrator begin.
+// migrateInTree starts Kubernetes' own migrator.
 func (w *widgets) migrateInTree() (name string) {
 	w.t.Helper()
 	name = "of-" + w.group
@@ -30,7 +30,7 @@ func (w *widgets) migrateInTree() (name string) {
 	return name
 }
 
-// migrating is what the in-tree migrator says on the CRD.
+// migrating is the reason of the in-tree migrator's condition on the CRD.
 func (w *widgets) migrating() (reason string) {
 	w.t.Helper()
 	for _, c := range w.crd().Status.Conditions {
@@ -41,26 +41,26 @@ func (w *widgets) migrating() (reason string) {
 	return ""
 }
 
-// TestInTreeMigratorAtWork: as long as the real one has not ended, our plan is
-// blocked and nothing is written. It then leaves storedVersions alone, because
-// the CRD was edited meanwhile, and ours goes on and trims.
-func TestInTreeMigratorAtWork(t *testing.T) {
+// TestInTreeMigratorRunning: until the in-tree migrator has ended, our plan is Blocked
+// and we write nothing. It does not trim storedVersions, because the CRD was edited
+// meanwhile; our run then continues and trims.
+func TestInTreeMigratorRunning(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, ownPlane(t))
 	w.fill("v1", 20)
 	w.flip()
 	h := w.newWebhook(deny("w-0000"))
 	w.awaitRefused("w-0000", denied)
-	writes := newHalt(t) // after the webhook, whose end waits for what is held
+	writes := newHalt(t) // after the webhook, which waits at its end for held requests
 	stand := sync.OnceFunc(func() { close(writes.reached) })
-	h.decide(func(string) string { stand(); <-writes.released; return "" })
+	h.setDecide(func(string) string { stand(); <-writes.released; return "" })
 	if _, err := w.plane.StartControllerManager(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	name := w.migrateInTree()
 	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})
 
-	// From the first moment on, not only once it writes.
+	// The plan is Blocked from the start, also before the other migrator writes.
 	for i := range 2 {
 		plan, err := m.Plan(t.Context(), w.name)
 		if err != nil {
@@ -68,7 +68,7 @@ func TestInTreeMigratorAtWork(t *testing.T) {
 		}
 		mustBeBlocked(t, plan, crdmigrator.ReasonMigrationInProgress, 1)
 		if b := plan.Blockers[0]; !strings.Contains(b.Message, "storageversionmigrations.storagemigration.k8s.io/"+name) {
-			t.Errorf("blocker says %q, want it to name %s", b.Message, name)
+			t.Errorf("blocker = %q, want it to name %s", b.Message, name)
 		}
 		var blocked *crdmigrator.BlockedError
 		if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
@@ -79,10 +79,10 @@ func TestInTreeMigratorAtWork(t *testing.T) {
 		}
 	}
 	if got := w.migrating(); got != "MigrationRunning" {
-		t.Errorf("condition StorageMigrating says %q: the migrator is not at work", got)
+		t.Errorf("reason of condition StorageMigrating = %q, want MigrationRunning", got)
 	}
-	w.mustHaveBeenWritten("beside the other migrator", 20, 1)
-	w.mustHaveStoredVersions("beside the other migrator", "v1,v2")
+	w.mustHaveBeenWritten("while the other migrator runs", 20, 1)
+	w.mustHaveStoredVersions("while the other migrator runs", "v1,v2")
 
 	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = "a widget"
@@ -98,8 +98,9 @@ func TestInTreeMigratorAtWork(t *testing.T) {
 	w.mustBeWrittenOnce()
 }
 
-// TestInTreeMigrationThatFailed: Kubernetes 1.37 trims storedVersions all the
-// same, with objects left at the old version. We do not believe it.
+// TestInTreeMigrationThatFailed: Kubernetes 1.37 trims storedVersions also after a
+// failed migration, with objects left at the old version. Our plan does not rely on
+// storedVersions then.
 func TestInTreeMigrationThatFailed(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, ownPlane(t))
@@ -114,12 +115,12 @@ func TestInTreeMigrationThatFailed(t *testing.T) {
 	await(t, "the migrator to end", func() bool { return w.migrating() == "MigrationFailed" })
 	w.mustHaveStoredVersions("trimmed in vain", "v2")
 	if n := w.stored()["v1"]; n == 0 {
-		t.Fatal("the failed migration left nothing behind")
+		t.Fatal("the failed migration left no object at v1, want some")
 	}
 
 	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})
 	for _, object := range []string{"w-0003", ""} {
-		h.decide(deny(object))
+		h.setDecide(deny(object))
 		plan, err := m.Plan(t.Context(), w.name)
 		if err != nil {
 			t.Fatal(err)
@@ -139,12 +140,12 @@ func TestInTreeMigrationThatFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plan.State != crdmigrator.Clean {
-		t.Errorf("in the end plan is %s, want Clean", plan.State)
+		t.Errorf("plan in the end = %s, want Clean", plan.State)
 	}
 }
 
-// TestConditionOfAMigrationThatIsGone: what the in-tree migrator said of a
-// migration that somebody removed keeps nobody waiting.
+// TestConditionOfAMigrationThatIsGone: the condition of a deleted in-tree migration
+// does not block a run.
 func TestConditionOfAMigrationThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -161,6 +162,6 @@ func TestConditionOfAMigrationThatIsGone(t *testing.T) {
 	report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
 	w.mustBeMigrated(report, 20)
 	if got := w.migrating(); got != "MigrationRunning" {
-		t.Errorf("condition StorageMigrating says %q: it is another's", got)
+		t.Errorf("reason of condition StorageMigrating = %q, want it unchanged", got)
 	}
 }

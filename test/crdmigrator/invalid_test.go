@@ -12,32 +12,32 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// invalidity is one way in which an object may break a schema that came after it.
+// invalidity is one way in which an object may violate a newer schema.
 type invalidity struct {
 	reason  string
 	schema  apiextensionsv1.JSONSchemaProps // of v2's spec
 	spec    map[string]any                  // of w-0003
-	refusal string                          // empty: forgiven
-	mend    map[string]any                  // into its spec
+	refusal string                          // empty: accepted by ratcheting
+	fix     map[string]any                  // the spec that is valid
 }
 
 var invalidities = map[string]invalidity{
 	"field required": {
-		reason:  "what is missing has no value that could be as it was",
+		reason:  "a missing field has no old value that could be unchanged",
 		schema:  apiextensionsv1.JSONSchemaProps{Required: []string{"of"}},
 		spec:    map[string]any{"color": "blue"},
 		refusal: "spec.of: Required value",
-		mend:    map[string]any{"color": "blue", "of": "w-0003"},
+		fix:     map[string]any{"color": "blue", "of": "w-0003"},
 	},
 	"value out of bounds": {
-		reason: "ratcheting forgives",
+		reason: "ratcheting accepts an unchanged value",
 		schema: apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"color": {Type: "string", MaxLength: new(int64(5))},
 		}},
 		spec: map[string]any{"color": "ultramarine"},
 	},
 	"rule": {
-		reason: "ratcheting forgives",
+		reason: "ratcheting accepts an unchanged value",
 		schema: apiextensionsv1.JSONSchemaProps{
 			Properties:   map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}},
 			XValidations: apiextensionsv1.ValidationRules{{Rule: "self.color != 'red'", Message: "red is taken"}},
@@ -45,17 +45,17 @@ var invalidities = map[string]invalidity{
 		spec: map[string]any{"color": "red"},
 	},
 	"rule of transition": {
-		reason: "a rule that knows the old object is not ratcheted",
+		reason: "a rule that uses oldSelf is not ratcheted",
 		schema: apiextensionsv1.JSONSchemaProps{
 			Properties:   map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}},
 			XValidations: apiextensionsv1.ValidationRules{{Rule: "oldSelf.color == '' || self.color != 'red'", Message: "red is taken"}},
 		},
 		spec:    map[string]any{"color": "red"},
 		refusal: "red is taken",
-		mend:    map[string]any{"color": "green"},
+		fix:     map[string]any{"color": "green"},
 	},
 	"set": {
-		reason: "ratcheting forgives",
+		reason: "ratcheting accepts an unchanged value",
 		schema: apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"tags": {
 				Type: "array", XListType: new("set"),
@@ -66,10 +66,9 @@ var invalidities = map[string]invalidity{
 	},
 }
 
-// TestObjectInvalidUnderTheNewSchema: the server forgives what was invalid
-// before and stays as it was, with two exceptions. What it refuses is named in
-// its words, keeps nothing else from being migrated, and is migrated once it is
-// mended.
+// TestObjectInvalidUnderTheNewSchema: the server accepts an unchanged invalid value,
+// with two exceptions. The report names a refused object with the server's message.
+// All other objects are migrated, and the refused one once it is fixed.
 func TestObjectInvalidUnderTheNewSchema(t *testing.T) {
 	t.Parallel()
 	for name, tc := range invalidities {
@@ -89,10 +88,10 @@ func TestObjectInvalidUnderTheNewSchema(t *testing.T) {
 			if tc.refusal != "" {
 				w.mustFailOne(report, godwit.Counts{Migrated: 19, Failed: 1}, "w-0003", tc.refusal)
 				w.mustBeStored("with an invalid object", map[string]int{"v1": 1, "v2": 19})
-				w.replaceSpec("v2", "w-0003", tc.mend)
+				w.replaceSpec("v2", "w-0003", tc.fix)
 				report = w.mustMigrate(m)
 				if want := (godwit.Counts{Skipped: 20}); report.Storage.Counts != want {
-					t.Errorf("second run: %+v, want %+v, since the mending stored it at v2", report.Storage.Counts, want)
+					t.Errorf("second run: %+v, want %+v, because the fix stored it at v2", report.Storage.Counts, want)
 				}
 			} else if want := (godwit.Counts{Migrated: 20}); report.Storage.Counts != want {
 				t.Errorf("%s: %+v, want %+v", tc.reason, report.Storage, want)

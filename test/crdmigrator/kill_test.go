@@ -19,8 +19,8 @@ import (
 
 const kills = 20
 
-// TestKilledRunsWriteNoObjectTwice kills `godwit crd run` twenty times on its
-// way through one CRD, each time after it has written some objects.
+// TestKilledRunsWriteNoObjectTwice kills `godwit crd run` of one CRD twenty times,
+// each time after it has written some objects.
 func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 	t.Parallel()
 	const perRun = 20
@@ -42,7 +42,7 @@ func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 		for w.stored()["v2"] < begun+perRun {
 			select {
 			case err := <-exited:
-				t.Fatalf("run %d ended by itself before it was killed: %v\n%s", kill, err, run.Stderr)
+				t.Fatalf("run %d ended before it was killed: %v\n%s", kill, err, run.Stderr)
 			case <-deadline:
 				t.Fatalf("run %d wrote nothing within a minute:\n%s", kill, run.Stderr)
 			case <-time.After(10 * time.Millisecond):
@@ -53,7 +53,7 @@ func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 		}
 		<-exited
 		if _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; !ok {
-			t.Fatalf("after kill %d there is no checkpoint, although objects were written", kill)
+			t.Fatalf("no checkpoint after kill %d, although objects were written", kill)
 		}
 		w.mustHaveStoredVersions("after a kill", "v1,v2")
 	}
@@ -67,8 +67,8 @@ func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 	w.mustBeWrittenOnce()
 }
 
-// mustBeWrittenOnce asks etcd how often each key was written: once when it was
-// created, once when it was migrated.
+// mustBeWrittenOnce checks that each key in etcd was written twice: once when it was
+// created, and once when it was migrated.
 func (w *widgets) mustBeWrittenOnce() {
 	w.t.Helper()
 	pairs, err := w.plane.Etcd().Get(w.t.Context(), w.key(""), clientv3.WithPrefix(), clientv3.WithKeysOnly())
@@ -84,11 +84,11 @@ func (w *widgets) mustBeWrittenOnce() {
 
 // buildGodwit compiles the command once for all tests of this package.
 var buildGodwit = sync.OnceValues(func() (string, error) {
-	return program.Godwit(context.Background(), shared.Dir()) // which goes when the control plane goes
+	return program.Godwit(context.Background(), shared.Dir()) // deleted with the control plane
 })
 
-// commands returns a maker of godwit commands that speak to the test's control
-// plane and keep what they print on standard error.
+// commands returns a function that makes godwit commands against the test's control
+// plane, which keep their standard error.
 func (w *widgets) commands() func(args ...string) *exec.Cmd {
 	w.t.Helper()
 	binary, err := buildGodwit()

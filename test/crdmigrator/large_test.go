@@ -31,9 +31,9 @@ func (w *widgets) bloat(name string, entries ...metav1.ManagedFieldsEntry) {
 	})
 }
 
-// TestObjectTooLargeForItsManagedFields: the API server throws managedFields
-// away, and says nothing, where an object is too large with them. It does not
-// where the write is an apply, which no repetition makes smaller.
+// TestObjectTooLargeForItsManagedFields: the API server drops managedFields without a
+// message where an object is too large with them. It refuses an apply instead, which a
+// retry does not make smaller.
 func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 	t.Parallel()
 	const others = 3
@@ -45,13 +45,13 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 		naked   bool
 		dropped bool
 	}{
-		"patch":                 {reason: "the rewrite loses them", dropped: true},
-		"status patch":          {reason: "a write of the status as well", write: crdmigrator.WriteStatusPatch, dropped: true},
-		"update":                {reason: "so does a replacement", write: crdmigrator.WriteUpdate, dropped: true},
-		"cleanup":               {reason: "a cleanup that leaves too much loses the rest", stale: true, dropped: true},
-		"apply":                 {reason: "an apply needs them, and is refused", write: crdmigrator.WriteApply},
-		"status apply":          {reason: "as above", write: crdmigrator.WriteStatusApply},
-		"nothing to throw away": {reason: "an object that is too large by itself stays where it is", naked: true},
+		"patch":            {reason: "the rewrite loses them", dropped: true},
+		"status patch":     {reason: "a write of the status loses them", write: crdmigrator.WriteStatusPatch, dropped: true},
+		"update":           {reason: "an update loses them", write: crdmigrator.WriteUpdate, dropped: true},
+		"cleanup":          {reason: "a cleanup that leaves too much loses the rest", stale: true, dropped: true},
+		"apply":            {reason: "an apply needs them, and is refused", write: crdmigrator.WriteApply},
+		"status apply":     {reason: "as above", write: crdmigrator.WriteStatusApply},
+		"no managedFields": {reason: "an object that is too large by itself is not migrated", naked: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 			}
 			w.bloat(long, entries...)
 			w.flip()
-			_, config := w.user(append(w.rightsOf(tc.write), right{"patch", w.group, w.plural})...)
+			_, config := w.user(append(w.permissionsOf(tc.write), permission{"patch", w.group, w.plural})...)
 			config, wire := tap(config)
 			report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: tc.write}}))
 
@@ -82,10 +82,10 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 			mustName(t, report.ManagedFields, fields, long, "dropped all managedFields")
 			mustName(t, crdmigrator.Tally{Failures: report.Storage.Failures}, storage, long, "too large")
 			if got := w.entries(long); len(got) != left {
-				t.Errorf("managedFields are %q, want %d entries", got, left)
+				t.Errorf("managedFields = %q, want %d entries", got, left)
 			}
 			if n := wire.answered(http.StatusInternalServerError); n > 1 {
-				t.Errorf("%d answers say that the object is too large: one is enough", n)
+				t.Errorf("%d attempts for an object that is too large, want 1", n)
 			}
 			if tc.dropped {
 				w.mustBeStored("after the run", map[string]int{"v2": others + 1})

@@ -11,9 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestLifeOfAVersion follows one version from the day it is alone to the day it
-// is gone.
-func TestLifeOfAVersion(t *testing.T) {
+// TestLifecycleOfAVersion follows a version from being the only one to its removal.
+func TestLifecycleOfAVersion(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle, PageObjects: 40})
@@ -26,12 +25,12 @@ func TestLifeOfAVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plan.State != crdmigrator.Clean {
-		t.Errorf("a version that was only added: plan is %s, want Clean", plan.State)
+		t.Errorf("plan after adding a version = %s, want Clean", plan.State)
 	}
 
-	// Storage: from now on writes go to v2, and what lies there stays at v1.
+	// Storage: from now on objects are written at v2, and existing ones stay at v1.
 	w.flip()
-	w.mustBeStored("a flip rewrites nothing by itself", map[string]int{"v1": 100})
+	w.mustBeStored("a change of the storage version rewrites no object", map[string]int{"v1": 100})
 	if err := w.trySetVersions(version("v2", true, true)); !apierrors.IsInvalid(err) {
 		t.Fatalf("dropping v1 while it is in storedVersions: %v, want Invalid", err)
 	}
@@ -75,6 +74,6 @@ func TestLifeOfAVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plan.State != crdmigrator.Clean {
-		t.Errorf("in the end the plan is %s, want Clean", plan.State)
+		t.Errorf("plan in the end = %s, want Clean", plan.State)
 	}
 }

@@ -22,8 +22,8 @@ import (
 // of the CRD.
 var unlucky = regexp.MustCompile(`/w-00\d[05](/|$)|/customresourcedefinitions/`)
 
-// loseFirst has the first answer to each unlucky write lost, after the server
-// has carried it out: what the client gets instead is what the loss looks like.
+// loseFirst loses the first answer to each unlucky write, after the server has carried
+// it out. The client gets the result of the loss instead.
 func (w *wire) loseFirst(lost func(*http.Request, *http.Response) (*http.Response, error)) *atomic.Int64 {
 	var n atomic.Int64
 	var seen sync.Map
@@ -46,7 +46,7 @@ func cut(*http.Request, *http.Response) (*http.Response, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
-// timedOut is the API server's own answer when a write outlasts its patience.
+// timedOut is the API server's answer to a write that exceeds its request timeout.
 func timedOut(req *http.Request, _ *http.Response) (*http.Response, error) {
 	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,` +
 		`"message":"Timeout: request did not complete within requested timeout - context deadline exceeded"}`
@@ -57,8 +57,8 @@ func timedOut(req *http.Request, _ *http.Response) (*http.Response, error) {
 	}, nil
 }
 
-// TestLostAnswersAreNoFailures: the server carries a write out, to an object or
-// to the CRD, and its answer never arrives.
+// TestLostAnswersAreNoFailures: the server carries out a write of an object or of the
+// CRD, and its answer never arrives.
 func TestLostAnswersAreNoFailures(t *testing.T) {
 	t.Parallel()
 	losses := map[string]func(*http.Request, *http.Response) (*http.Response, error){"cut connection": cut, "504": timedOut}
@@ -69,13 +69,13 @@ func TestLostAnswersAreNoFailures(t *testing.T) {
 				w := newWidgets(t, shared)
 				w.fill("v1", 20)
 				w.flip()
-				_, config := w.user(w.rightsOf(write)...)
+				_, config := w.user(w.permissionsOf(write)...)
 				config, wire := tap(config)
 				n := wire.loseFirst(loss)
 				m := newMigrator(t, config, crdmigrator.Options{PageObjects: 10, Policy: crdmigrator.Policy{Settle: -1, Write: write}})
 				report := w.mustMigrate(m)
 				want := godwit.Counts{Migrated: 20}
-				if write == crdmigrator.WriteApply || write == crdmigrator.WriteStatusApply { // sees only that somebody wrote it
+				if write == crdmigrator.WriteApply || write == crdmigrator.WriteStatusApply { // sees only that the object changed
 					want = godwit.Counts{Migrated: 16, Skipped: 4}
 				}
 				if report.Storage.Counts != want {
@@ -94,9 +94,9 @@ func TestLostAnswersAreNoFailures(t *testing.T) {
 	}
 }
 
-// TestServerThatSendsClientsAway: an API server that rebalances its clients ends
-// their connections every now and then.
-func TestServerThatSendsClientsAway(t *testing.T) {
+// TestServerThatClosesConnections: an API server that rebalances its clients sends
+// GOAWAY on some of their connections.
+func TestServerThatClosesConnections(t *testing.T) {
 	t.Parallel()
 	plane := ownPlane(t, "--goaway-chance=0.02") // the most it takes
 	w := newWidgets(t, plane)
@@ -112,7 +112,7 @@ func TestServerThatSendsClientsAway(t *testing.T) {
 	w.mustBeMigrated(report, 600)
 	w.mustBeWrittenOnce()
 	if dials.Load() < 2 {
-		t.Error("the server never sent the client away")
+		t.Error("the server closed no connection, want some")
 	}
 }
 
@@ -125,8 +125,8 @@ func countDials(config *rest.Config) *atomic.Int64 {
 	return &n
 }
 
-// TestCancelledBeforeTheTrim: a leader that loses its lease when the trim is due
-// does not send it. Its successor finds the evidence and sends nothing else.
+// TestCancelledBeforeTheTrim: a leader that loses its lease when the trim is due does
+// not send it. The next leader uses the checkpoint, and sends only the trim.
 func TestCancelledBeforeTheTrim(t *testing.T) {
 	t.Parallel()
 	for _, due := range []string{"/status", ""} { // the trim, and the end of the checkpoint before it
@@ -148,7 +148,7 @@ func TestCancelledBeforeTheTrim(t *testing.T) {
 			defer cancel()
 			run := w.pauseAt(ctx, m, h, nil)
 			cancel()
-			report, err := run.goOn()
+			report, err := run.resume()
 			if !errors.Is(err, context.Canceled) || report.Trimmed {
 				t.Errorf("run: %v, trimmed %v, want context.Canceled and not trimmed", err, report.Trimmed)
 			}

@@ -1,6 +1,6 @@
 // Package crdmigrator_test shows on a real API server and etcd that a migration
-// loses nothing. Each test has a CRD of its own on one shared control
-// plane; tests that hurt the control plane start another.
+// loses nothing. Each test has a CRD of its own on one shared control plane; tests
+// that disturb the control plane start another.
 package crdmigrator_test
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// shared is the control plane of the tests that leave it as it was.
+// shared is the control plane of the tests that do not disturb it.
 var shared *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if !parallelSet() {
 		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
 	}
-	log.SetLogger(logr.Discard()) // what an operator of these tests says, its test reads
+	log.SetLogger(logr.Discard()) // tests read the log of their operator by its own logger
 	os.Exit(controlplane.Main(m, &shared))
 }
 

@@ -67,17 +67,17 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// While v1 is served, its entries are as good as any.
+	// While v1 is served, its entries stay.
 	if report := w.mustMigrate(m); report.ManagedFields.Counts.Total() != 0 || !report.Trimmed {
 		t.Errorf("a run while v1 is served cleans %+v, want nothing, and trims", report.ManagedFields)
 	}
 	w.setVersions(version("v2", true, true))
 	if _, err := w.apply("painter", "v2", "applied", "green"); !apierrors.IsInvalid(err) && err == nil {
-		t.Error("an apply over entries of a removed version went through: what is to be cleaned?")
+		t.Error("an apply over entries of a removed version succeeded, want an error before the cleanup")
 	}
 
 	if got := w.scanned(); got != crdmigrator.ManagedFieldsStale {
-		t.Errorf("a scan says %s, want Stale", got)
+		t.Errorf("managedFields by a scan = %s, want Stale", got)
 	}
 	report := w.mustMigrate(m)
 	if want := (godwit.Counts{Migrated: 3}); report.ManagedFields.Counts != want {
@@ -96,10 +96,10 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 	}
 
 	if got := w.scanned(); got != crdmigrator.ManagedFieldsClean {
-		t.Errorf("after the cleanup a scan says %s, want Clean", got)
+		t.Errorf("managedFields by a scan after the cleanup = %s, want Clean", got)
 	}
 
-	// A later apply by the same manager takes the seed over.
+	// A later apply by the same manager replaces the seed.
 	if _, err := w.apply("painter", "v2", "applied", "green"); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 	}
 }
 
-// scanned is what a plan that reads all objects says of their managedFields.
+// scanned is the state of managedFields in a plan that reads all objects.
 func (w *widgets) scanned() crdmigrator.ManagedFields {
 	w.t.Helper()
 	plan, err := newMigrator(w.t, w.config, crdmigrator.Options{Scan: true}).Plan(w.t.Context(), w.name)
@@ -124,8 +124,8 @@ func (w *widgets) scanned() crdmigrator.ManagedFields {
 	return plan.ManagedFields
 }
 
-// TestOneWriteDoesBothJobs: an object that needs both is written once.
-func TestOneWriteDoesBothJobs(t *testing.T) {
+// TestOneWriteRewritesAndCleans: an object that needs both is written once.
+func TestOneWriteRewritesAndCleans(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)

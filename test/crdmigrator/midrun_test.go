@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// halt is a point at which a run stands still until the test lets it go on.
+// halt is a point at which a run waits until the test releases it.
 type halt struct {
 	reached  chan struct{}
 	released chan struct{}
@@ -48,15 +48,15 @@ type run struct {
 	err    error
 }
 
-// goOn returns how the run ends.
-func (r *run) goOn() (crdmigrator.Report, error) {
+// resume releases a paused run, and returns its result.
+func (r *run) resume() (crdmigrator.Report, error) {
 	r.release()
 	<-r.done
 	return r.report, r.err
 }
 
-// pauseAfter runs until n objects are done. As long as the run is paused it
-// counts no object and begins no page; what its workers have sent goes on.
+// pauseAfter runs until n objects are done. While the run is paused, it counts no
+// object and begins no page; requests that its workers have sent continue.
 func (w *widgets) pauseAfter(ctx context.Context, m *crdmigrator.Migrator, n int64) *run {
 	w.t.Helper()
 	h, stood := newHalt(w.t), false
@@ -68,7 +68,7 @@ func (w *widgets) pauseAfter(ctx context.Context, m *crdmigrator.Migrator, n int
 	})
 }
 
-// pauseAt runs until the run stands at a halt that somebody else puts in its way.
+// pauseAt runs until the run waits at a halt of the test.
 func (w *widgets) pauseAt(ctx context.Context, m *crdmigrator.Migrator, h *halt, progress func(crdmigrator.Report)) *run {
 	w.t.Helper()
 	r := &run{halt: h, done: make(chan struct{})}
@@ -99,7 +99,7 @@ type exchange struct {
 	code         int
 }
 
-// tap returns the configuration with a wire in it that can be listened to.
+// tap returns the configuration with a wire that records requests.
 func tap(config *rest.Config) (*rest.Config, *wire) {
 	w := &wire{}
 	config = rest.CopyConfig(config)

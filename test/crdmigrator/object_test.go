@@ -16,10 +16,10 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// writer is a migrator with one write and the rights for it.
+// writer is a migrator with one write and the permissions for it.
 func (w *widgets) writer(write crdmigrator.Write) (*crdmigrator.Migrator, *wire) {
 	w.t.Helper()
-	_, config := w.user(w.rightsOf(write)...)
+	_, config := w.user(w.permissionsOf(write)...)
 	config, wire := tap(config)
 	return newMigrator(w.t, config, crdmigrator.Options{PageObjects: 20, Policy: crdmigrator.Policy{Settle: -1, Write: write}}), wire
 }
@@ -30,9 +30,9 @@ func sendsTo(name string) func(*http.Request) bool {
 	}
 }
 
-// TestObjectCreatedAgainMidRun: between the list and its write, an object is
-// deleted, or deleted and created again by somebody else. Whatever the write, the
-// new object stays as it was made, and none is made by the run.
+// TestObjectCreatedAgainMidRun: between the list and the write, another client deletes
+// an object, or deletes it and creates it again. With every write, the run neither
+// changes the new object nor creates one.
 func TestObjectCreatedAgainMidRun(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -69,7 +69,7 @@ func TestObjectCreatedAgainMidRun(t *testing.T) {
 				m, wire := w.writer(write)
 				run := w.pauseAt(t.Context(), m, wire.haltBefore(t, sendsTo("w-0003")), nil)
 				made := w.replace("w-0003", tc.again)
-				report, err := run.goOn()
+				report, err := run.resume()
 				if err != nil || report.Storage.Counts != want || report.Trimmed != want.Settled() {
 					t.Errorf("run: %+v, trimmed %v, %v, want %+v", report.Storage, report.Trimmed, err, want)
 				}
@@ -78,14 +78,14 @@ func TestObjectCreatedAgainMidRun(t *testing.T) {
 				case !tc.again && !apierrors.IsNotFound(err):
 					t.Errorf("the deleted object is back: %v, %v", o, err)
 				case tc.again && (err != nil || o.GetUID() != made || w.writes()[w.key("w-0003")] != 1):
-					t.Errorf("the object that somebody else made was written: %v, %v", o, err)
+					t.Errorf("the run wrote the object of another client: %v, %v", o, err)
 				}
 			})
 		}
 	}
 }
 
-// replace deletes an object, and may make another one of its name.
+// replace deletes an object, and may create another one with its name.
 func (w *widgets) replace(name string, again bool) (made types.UID) {
 	w.t.Helper()
 	if err := w.at("v1").Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -101,9 +101,9 @@ func (w *widgets) replace(name string, again bool) (made types.UID) {
 	return o.GetUID()
 }
 
-// TestEveryWritePassesWhatMayNotChange: a write that changes nothing is allowed
-// where almost none is.
-func TestEveryWritePassesWhatMayNotChange(t *testing.T) {
+// TestEveryWritePassesImmutabilityRules: a write that changes nothing is allowed where
+// a change is not.
+func TestEveryWritePassesImmutabilityRules(t *testing.T) {
 	t.Parallel()
 	for _, write := range crdmigrator.Writes {
 		t.Run(string(write), func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestEveryWritePassesWhatMayNotChange(t *testing.T) {
 			w.awaitStoring("v2")
 			red := []byte(`{"spec":{"color":"red"}}`)
 			if _, err := w.at("v2").Patch(t.Context(), "w-0000", types.MergePatchType, red, metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
-				t.Fatalf("a change of what is immutable: %v, want Invalid", err)
+				t.Fatalf("a change of an immutable spec: %v, want Invalid", err)
 			}
 
 			m, _ := w.writer(write)
@@ -134,7 +134,7 @@ func TestEveryWritePassesWhatMayNotChange(t *testing.T) {
 	}
 }
 
-// immutable is a version whose objects' spec stays as it is made.
+// immutable is a version whose objects' spec can't be changed.
 func immutable(name string, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
 	v := version(name, true, storage)
 	v.Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": {
@@ -145,7 +145,7 @@ func immutable(name string, storage bool) apiextensionsv1.CustomResourceDefiniti
 	return v
 }
 
-// createTerminating makes an object that is deleted and held by a finalizer.
+// createTerminating makes an object that is deleted but has a finalizer.
 func (w *widgets) createTerminating(name string) {
 	w.t.Helper()
 	o := w.object("v1", name)
@@ -158,8 +158,8 @@ func (w *widgets) createTerminating(name string) {
 	}
 }
 
-// createInTerminatingNamespace makes an object in a namespace that is deleted,
-// and that nobody empties, since no controller manager is at work.
+// createInTerminatingNamespace makes an object in a namespace that is being deleted.
+// The object stays, because no controller manager runs.
 func (w *widgets) createInTerminatingNamespace(name string) (namespace string) {
 	w.t.Helper()
 	clients := w.admission()

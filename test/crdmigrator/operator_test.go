@@ -29,14 +29,14 @@ type operator struct {
 	logs     *logLines
 }
 
-// newOperator makes one that has not started. configure sets what the test is
-// about, manage what must be known before there is a manager.
+// newOperator makes an operator that has not started. configure changes the operator,
+// manage the options of its manager.
 func newOperator(w *widgets, configure func(*operator), manage ...func(*rest.Config, *manager.Options)) *operator {
 	w.t.Helper()
 	return newOperatorAs(w, w.config, configure, manage...)
 }
 
-// newOperatorAs makes one that talks to the API server as a user of its own.
+// newOperatorAs makes an operator with a user of its own.
 func newOperatorAs(w *widgets, user *rest.Config, configure func(*operator), manage ...func(*rest.Config, *manager.Options)) *operator {
 	w.t.Helper()
 	o := &operator{t: w.t, w: w, requests: &requestLog{}, logs: &logLines{}, migrator: &crdmigrator.CRDMigrator{Settle: quickSettle.Settle}}
@@ -88,7 +88,7 @@ func (o *operator) awaitAnnotation(key, value string) {
 	await(o.t, key+"="+value, func() bool { return o.w.crd().Annotations[key] == value })
 }
 
-// requestLog is what a process asked the API server for.
+// requestLog records the requests of a process to the API server.
 type requestLog struct {
 	mu       sync.Mutex
 	requests []string // method and path

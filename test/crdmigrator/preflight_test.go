@@ -27,7 +27,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// withPreflight are the options of a user who reads plans.
+// withPreflight returns options with the preflight.
 func withPreflight(p crdmigrator.Policy) crdmigrator.Options {
 	p.Settle = -1
 	return crdmigrator.Options{Policy: p, Preflight: preflight.Run}
@@ -42,7 +42,7 @@ func (w *widgets) mustPlan(config *rest.Config, o crdmigrator.Options) crdmigrat
 	return plan
 }
 
-// namespace makes a namespace of the test's own, with n objects.
+// namespace makes a namespace for the test, with n objects.
 func (w *widgets) namespace(name string, n int) string {
 	w.t.Helper()
 	prefix, _, _ := strings.Cut(w.group, ".")
@@ -146,15 +146,15 @@ func mustSay(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%q does not say %q", text, part)
+			t.Errorf("%q lacks %q", text, part)
 		}
 	}
 }
 
-// TestPlanTellsWhoDeniesAndWhatGoesPast: a policy denies one namespace of three.
-// The plan is blocked by it, and each of its remedies does what it promises: to
-// leave that namespace behind, and then to write past the policy.
-func TestPlanTellsWhoDeniesAndWhatGoesPast(t *testing.T) {
+// TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses: a policy denies one namespace of
+// three. The plan is Blocked and names the policy. Each remedy works: one migrates the
+// other namespaces, the other writes objects in a way that the policy allows.
+func TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	audited := w.namespace("audited", 3)
@@ -178,11 +178,11 @@ func TestPlanTellsWhoDeniesAndWhatGoesPast(t *testing.T) {
 	accepting := withPreflight(crdmigrator.Policy{AcceptDenials: true})
 	plan = w.mustPlan(w.config, accepting)
 	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonAdmissionDenied {
-		t.Errorf("with the denial accepted: %s, warnings %+v, want Ready and the denial as a warning", plan.State, plan.Warnings)
+		t.Errorf("with --accept-denials: %s, warnings %+v, want Ready and the denial as a warning", plan.State, plan.Warnings)
 	}
 	report := w.mustMigrate(newMigrator(t, w.config, accepting))
 	if want := (godwit.Counts{Migrated: 4, Failed: 3}); report.Storage.Counts != want || report.Trimmed {
-		t.Errorf("with the denial accepted: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
+		t.Errorf("with --accept-denials: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
 	}
 
 	past := withPreflight(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
@@ -196,9 +196,9 @@ func TestPlanTellsWhoDeniesAndWhatGoesPast(t *testing.T) {
 	w.mustBeStored("in the end", map[string]int{"v2": 7})
 }
 
-// TestExemptionLetsTheMigrationThrough: the condition that the plan suggests,
-// word by word, for the user that it names.
-func TestExemptionLetsTheMigrationThrough(t *testing.T) {
+// TestExemptionAllowsTheMigration applies the condition of the plan's remedy, for the
+// user that it names.
+func TestExemptionAllowsTheMigration(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 2)
@@ -208,12 +208,12 @@ func TestExemptionLetsTheMigrationThrough(t *testing.T) {
 	w.awaitStoring("v2")
 	policy := w.policy("false")
 	w.awaitRefused("w-0000", apierrors.IsInvalid)
-	user, config := w.user(w.migrationRights()...)
+	user, config := w.user(w.migrationPermissions()...)
 
 	plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
 	if remedy := plan.Blockers[0].Remedy; strings.Contains(remedy, "status-patch") {
-		t.Errorf("%q offers to write a status that v2 does not have", remedy)
+		t.Errorf("remedy = %q, want no write of the status, which v2 does not have", remedy)
 	}
 	_, rest, _ := strings.Cut(plan.Blockers[0].Remedy, "expression: '")
 	expression, _, _ := strings.Cut(rest, "'}")
@@ -235,13 +235,12 @@ func TestExemptionLetsTheMigrationThrough(t *testing.T) {
 		return w.mustPlan(config, withPreflight(crdmigrator.Policy{})).State == crdmigrator.Ready
 	})
 	if _, err := w.tryUpdate(metav1.NamespaceDefault, "w-0000"); err == nil {
-		t.Error("the exemption is for everybody")
+		t.Error("the exemption also applies to other users")
 	}
 }
 
-// TestPlanTellsWhatAWebhookWouldChange: a mutating webhook changes whatever is
-// written, and so would change every migrated object.
-func TestPlanTellsWhatAWebhookWouldChange(t *testing.T) {
+// TestPlanReportsMutations: a mutating webhook would change every migrated object.
+func TestPlanReportsMutations(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
@@ -266,8 +265,8 @@ func TestPlanTellsWhatAWebhookWouldChange(t *testing.T) {
 		"kubectl edit mutatingwebhookconfiguration painters-of-"+w.group)
 	w.mustHaveBeenWritten("a preflight writes nothing", 3, 1)
 
-	// Who may not see webhooks, nor write the status, is told as much.
-	_, config := w.user(w.migrationRights()...)
+	// The plan of a user who may neither list webhooks nor write the status.
+	_, config := w.user(w.migrationPermissions()...)
 	plan = w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
 	if len(plan.Warnings) != 1 {
 		t.Fatalf("warnings %+v, want one", plan.Warnings)
@@ -281,10 +280,9 @@ func TestPlanTellsWhatAWebhookWouldChange(t *testing.T) {
 	}
 }
 
-// TestEveryWriteIsTriedAsItIs: the trial of a write is that write, and what
-// conversion, pruning and defaults alone do to an object is not taken for
-// somebody's change.
-func TestEveryWriteIsTriedAsItIs(t *testing.T) {
+// TestPreflightTriesTheConfiguredWrite: the dry run is of the configured write, and
+// conversion, pruning and defaults do not count as a mutation.
+func TestPreflightTriesTheConfiguredWrite(t *testing.T) {
 	t.Parallel()
 	for _, write := range crdmigrator.Writes {
 		t.Run(string(write), func(t *testing.T) {
@@ -300,7 +298,7 @@ func TestEveryWriteIsTriedAsItIs(t *testing.T) {
 			next.Schema.OpenAPIV3Schema.XPreserveUnknownFields = nil
 			w.setVersions(version("v1", true, false), next)
 			w.awaitStoring("v2")
-			_, config := w.user(w.rightsOf(write)...)
+			_, config := w.user(w.permissionsOf(write)...)
 			config, wire := tap(config)
 			plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{Write: write}))
 			want := &crdmigrator.PreflightSummary{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
@@ -315,9 +313,9 @@ func TestEveryWriteIsTriedAsItIs(t *testing.T) {
 	}
 }
 
-// TestPlanTellsOfAWebhookThatIsDown: the first objects to meet it are the last to
-// be tried.
-func TestPlanTellsOfAWebhookThatIsDown(t *testing.T) {
+// TestPlanReportsAWebhookThatIsDown: the preflight ends at the first objects of the
+// webhook.
+func TestPlanReportsAWebhookThatIsDown(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	for i := range 8 {
@@ -343,9 +341,9 @@ func TestPlanTellsOfAWebhookThatIsDown(t *testing.T) {
 	}
 }
 
-// TestPlanTellsOfAConversionWebhookThatIsDown: no object can be read, so that none
-// is tried.
-func TestPlanTellsOfAConversionWebhookThatIsDown(t *testing.T) {
+// TestPlanReportsAConversionWebhookThatIsDown: the preflight tries no object, because
+// none can be read.
+func TestPlanReportsAConversionWebhookThatIsDown(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 1)
@@ -371,7 +369,7 @@ func TestPlanTellsOfAConversionWebhookThatIsDown(t *testing.T) {
 	mustSay(t, plan.Blockers[0].Message, "the conversion webhook of "+w.name, "connection refused")
 }
 
-// TestPreflightIsBoundedInTime: a webhook that takes longer than anybody waits.
+// TestPreflightIsBoundedInTime: a webhook does not answer within the limit.
 func TestPreflightIsBoundedInTime(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -381,9 +379,9 @@ func TestPreflightIsBoundedInTime(t *testing.T) {
 	w.awaitRefused("w-0000", denied)
 	over := make(chan struct{})
 	defer close(over)
-	h.decide(func(string) string { <-over; return "" })
+	h.setDecide(func(string) string { <-over; return "" })
 
-	// The API server's own end, after 30 s, would be told as an unavailable webhook.
+	// The API server's own timeout, after 30 s, would be reported as WebhookUnavailable.
 	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
 	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonPreflightIncomplete {
 		t.Fatalf("plan: %s, warnings %+v, want Ready and %s", plan.State, plan.Warnings, crdmigrator.ReasonPreflightIncomplete)
@@ -391,10 +389,10 @@ func TestPreflightIsBoundedInTime(t *testing.T) {
 	mustSay(t, plan.Warnings[0].Message, "no answer within 12s")
 }
 
-// TestNamespacesBehindABigOne: the pages that are read end within a namespace
-// with many objects. Who may list namespaces gets the others tried all the same;
-// who may not is told that there may be others.
-func TestNamespacesBehindABigOne(t *testing.T) {
+// TestPreflightFindsNamespacesAfterABigOne: the pages that the preflight reads end
+// within a namespace with many objects. For a user who may list namespaces, it tries the
+// others as well. For any other user, it reports that there may be others.
+func TestPreflightFindsNamespacesAfterABigOne(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 30) // in default, which comes before the test's own
@@ -418,14 +416,14 @@ func TestNamespacesBehindABigOne(t *testing.T) {
 	mustSay(t, plan.Warnings[0].Remedy, "godwit crd run "+w.name+" --dry-run=server")
 }
 
-// TestNothingIsTriedWithoutTheRight: whoever may not write objects may not
-// dry-run a write, either; the plan says so already.
-func TestNothingIsTriedWithoutTheRight(t *testing.T) {
+// TestPreflightIsSkippedWithoutPermission: without the permission to write objects, a
+// dry run fails as well, and the plan reports Forbidden already.
+func TestPreflightIsSkippedWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 2)
 	w.flip()
-	_, config := w.user(readCRD, right{"list", w.group, w.plural})
+	_, config := w.user(readCRD, permission{"list", w.group, w.plural})
 	config, wire := tap(config)
 	plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonForbidden, 3)

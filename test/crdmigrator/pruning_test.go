@@ -12,8 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// strictV2 knows a color, a size with a default, and notes of whatever form;
-// of anything else it knows nothing.
+// strictV2 has only a color, a size with a default, and notes without a schema.
 func strictV2() apiextensionsv1.CustomResourceDefinitionVersion {
 	v2 := version("v2", true, true)
 	v2.Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{
@@ -36,8 +35,8 @@ func strictV2() apiextensionsv1.CustomResourceDefinitionVersion {
 	return v2
 }
 
-// parts are what etcd holds of an object beside its metadata, to the byte: a
-// client would read numbers as it likes.
+// parts returns the bytes of an object in etcd, without its metadata. A client would
+// decode numbers.
 func (w *widgets) parts(name string) map[string]string {
 	w.t.Helper()
 	pair, err := w.plane.Etcd().Get(w.t.Context(), w.key(name))
@@ -56,12 +55,11 @@ func (w *widgets) parts(name string) map[string]string {
 	return parts
 }
 
-// TestWhatSchemasDoToObjects: fields that v2 preserves without knowing them
-// survive to the byte, and what it does not know goes, the same by whatever
-// write: it is the server that decodes. It stores a default where it decodes the
-// object out of a request; a write of the status and an apply of nothing leave
-// that to its readers.
-func TestWhatSchemasDoToObjects(t *testing.T) {
+// TestSchemasPruneAndDefault: with every write, fields that v2 preserves keep their
+// bytes, and unknown fields are pruned, because the server decodes the object. The
+// server stores a default where it decodes the object from a request. After a write of
+// the status, or an empty apply, it adds the default on read.
+func TestSchemasPruneAndDefault(t *testing.T) {
 	t.Parallel()
 	const notes = `{"big":9007199254740993,"deep":{"apiVersion":"v7","kind":"Nest","list":[1,"two",{"three":3}]},"empty":{},"half":0.5,"none":null}`
 	stored := map[crdmigrator.Write]string{
@@ -81,7 +79,7 @@ func TestWhatSchemasDoToObjects(t *testing.T) {
 			w.setVersions(version("v1", true, false), strictV2())
 			w.awaitStoring("v2")
 
-			_, config := w.user(w.rightsOf(write)...)
+			_, config := w.user(w.permissionsOf(write)...)
 			m := newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: write}})
 			if report := w.mustMigrate(m); report.Storage.Counts != (godwit.Counts{Migrated: 1}) || !report.Trimmed {
 				t.Errorf("run: %+v, want one migrated, and trimmed", report)

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// watching has the operator watch its objects for a purpose of its own, as
-// UseCache supposes.
+// watching makes the operator watch its objects for a controller of its own, as UseCache
+// expects.
 func (c *configured) watching() *configured {
 	c.t.Helper()
 	if _, err := c.manager.GetCache().GetInformer(c.t.Context(), &widget{}); err != nil {
@@ -25,7 +25,7 @@ func (c *configured) watching() *configured {
 	return c
 }
 
-// cached is what the operator's cache holds, by name.
+// cached returns the objects in the operator's cache, by name.
 func (c *configured) cached() map[string]*widget {
 	c.t.Helper()
 	var list widgetList
@@ -47,8 +47,7 @@ func passes(requests []string) []string {
 	return selected(requests, func(_, uri string) bool { return strings.Contains(uri, "limit=500") })
 }
 
-// TestUseCache_FalseStartsNoInformer: an informer holds every object, and the
-// operator did not ask for one.
+// TestUseCache_FalseStartsNoInformer: an informer keeps every object in memory.
 func TestUseCache_FalseStartsNoInformer(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -67,18 +66,18 @@ func TestUseCache_FalseStartsNoInformer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// One object tells how many there are.
+		// A list of one object has the number of all.
 		if limit := uri.Query().Get("limit"); uri.Query().Has("watch") || limit != "500" && limit != "1" {
 			t.Errorf("%q is no list in pages", read)
 		}
 	}
 	if got := watches(c.sent()); len(got) != 1 || !strings.Contains(got[0], "/customresourcedefinitions?") {
-		t.Errorf("watches %q, want that of CRDs", got)
+		t.Errorf("watches = %q, want the one of CRDs", got)
 	}
 }
 
-// TestUseCache_OffersCachedObjectsFirst: through the informer that the operator
-// has, at the version of its Go type, and all objects are listed afterwards.
+// TestUseCache_OffersCachedObjectsFirst: the migrator writes the objects of the
+// operator's informer first, at the version of its Go type, and then lists all objects.
 func TestUseCache_OffersCachedObjectsFirst(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -100,16 +99,15 @@ func TestUseCache_OffersCachedObjectsFirst(t *testing.T) {
 	}
 }
 
-// sent is everything that the operator has sent so far.
+// sent returns all requests that the operator has sent.
 func (c *configured) sent() []string {
 	return c.requests.matching(func(string) bool { return true })
 }
 
-// lag holds back what a watch brings of the test's objects, so that the cache
-// goes on with what it has.
+// lag delays the watch of the test's objects, so that the cache keeps old objects.
 type lag struct {
 	mu   sync.Mutex
-	held chan struct{} // nil: nothing is held
+	held chan struct{} // nil: nothing is delayed
 }
 
 func (l *lag) begin() {
@@ -156,9 +154,9 @@ func (b *lagging) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// behind is an operator whose cache has seen n objects at v1 and nothing since:
-// neither objects that were created nor those that were written later, while v1
-// was still the storage version.
+// behind is an operator whose cache has n objects at v1, and no later change: neither
+// objects that were created nor objects that were written while v1 was still the storage
+// version.
 func behind(t *testing.T, n int, policy crdmigrator.Policy) (*widgets, *configured) {
 	t.Helper()
 	w := newWidgets(t, shared)
@@ -174,13 +172,13 @@ func behind(t *testing.T, n int, policy crdmigrator.Policy) (*widgets, *configur
 	for _, name := range []string{"a-late", "z-late"} {
 		w.create(w.config, "v1", name)
 	}
-	w.somebodyElse("v1").paints("w-0001", "red")
+	w.otherClient("v1").paints("w-0001", "red")
 	return w, c
 }
 
-// TestUseCache_FindsWhatTheCacheMissed: these objects are newer than anything in
-// the cache and still at v1. Taking the cache's resourceVersion for C would leave
-// them there, with storedVersions trimmed.
+// TestUseCache_FindsWhatTheCacheMissed: some objects are newer than the cache and still
+// at v1. With the cache's resourceVersion as C they would stay there, and storedVersions
+// would be trimmed.
 func TestUseCache_FindsWhatTheCacheMissed(t *testing.T) {
 	t.Parallel()
 	w, c := behind(t, 10, crdmigrator.Policy{Settle: -1})
@@ -188,7 +186,7 @@ func TestUseCache_FindsWhatTheCacheMissed(t *testing.T) {
 	c.awaitObserved()
 	w.mustLeave("although the cache lags behind", cleaned(12))
 	if got := c.cached(); got["a-late"] != nil || len(got) != 10 {
-		t.Errorf("%d objects are cached, a-late among them: what was missed?", len(got))
+		t.Errorf("%d objects are cached, with a-late, want it to be missing", len(got))
 	}
 	for name, times := range map[string]int64{"a-late": 2, "z-late": 2, "w-0000": 2, "w-0001": 3} {
 		if got := w.writes()[w.key(name)]; got != times {
@@ -197,10 +195,9 @@ func TestUseCache_FindsWhatTheCacheMissed(t *testing.T) {
 	}
 }
 
-// TestUseCache_ConflictOverAStaleObjectProvesNothing: the apply carries the
-// resourceVersion of the cache, the server knows a newer one, and that one is at
-// v1 as well. Were the conflict taken for somebody else's migration, w-0001 would
-// be left there.
+// TestUseCache_ConflictOverAStaleObjectProvesNothing: the apply has the resourceVersion
+// of the cache, and the server has a newer object, which is at v1 as well. If the
+// conflict counted as a migration by another client, w-0001 would stay at v1.
 func TestUseCache_ConflictOverAStaleObjectProvesNothing(t *testing.T) {
 	t.Parallel()
 	w, c := behind(t, 10, crdmigrator.Policy{Settle: -1, Write: crdmigrator.WriteApply})
@@ -213,8 +210,8 @@ func TestUseCache_ConflictOverAStaleObjectProvesNothing(t *testing.T) {
 	}
 }
 
-// TestUseCache_CleansWhatATransformHides: the cache's objects have no
-// managedFields, which says nothing about the objects.
+// TestUseCache_CleansWhatATransformHides: the cached objects have no managedFields,
+// but the stored ones have.
 func TestUseCache_CleansWhatATransformHides(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -229,7 +226,7 @@ func TestUseCache_CleansWhatATransformHides(t *testing.T) {
 	c.awaitObserved()
 	for name, o := range c.cached() {
 		if o.ManagedFields != nil {
-			t.Errorf("%s is cached with managedFields: nothing is hidden", name)
+			t.Errorf("%s is cached with managedFields, want none", name)
 		}
 	}
 	w.mustHaveEntries("after the cleanup", "applied", "painter Apply v2")
@@ -237,15 +234,14 @@ func TestUseCache_CleansWhatATransformHides(t *testing.T) {
 	w.mustLeave("after the cleanup", cleaned(3))
 }
 
-// TestUseCache_CleanupReadsLiveAfterAConflict: what the cache has would conflict
-// again.
+// TestUseCache_CleanupReadsLiveAfterAConflict: the cached object would conflict again.
 func TestUseCache_CleanupReadsLiveAfterAConflict(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
 	w.flip()
 	w.unserve()
-	other := w.somebodyElse("v2")
+	other := w.otherClient("v2")
 	var l lag
 	var once sync.Once
 	c := w.embed(embedding{version: "v2", by: byCache, wire: func(next http.RoundTripper) http.RoundTripper {
@@ -257,12 +253,12 @@ func TestUseCache_CleanupReadsLiveAfterAConflict(t *testing.T) {
 	}}).watching()
 	c.start()
 	c.awaitObserved()
-	w.mustHaveEntries("in the end", "w-0001", "somebody-else Update v2")
+	w.mustHaveEntries("in the end", "w-0001", "other-client Update v2")
 	w.mustLeave("in the end", cleaned(3))
 	if lists := passes(w.readsIn(c.sent())); len(lists) != 1 {
 		t.Errorf("listed %q, want one pass to clean all", lists)
 	}
 	if got := c.cached()["w-0001"].ManagedFields; len(got) != 1 || got[0].APIVersion != w.group+"/v1" {
-		t.Errorf("the cache has entries %v, want that of v1: what lagged behind?", got)
+		t.Errorf("cached entries = %v, want the one of v1", got)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestUseStatus_GoesPastWebhooksOfTheObject: whatever the write, one that would
-// deny every update is not asked about /status.
-func TestUseStatus_GoesPastWebhooksOfTheObject(t *testing.T) {
+// TestUseStatus_PassesWebhooksOfTheObject: with every write, the API server does not
+// call a webhook of the object for /status.
+func TestUseStatus_PassesWebhooksOfTheObject(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]crdmigrator.Write{"patch": crdmigrator.WritePatch, "apply": crdmigrator.WriteApply} {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +61,7 @@ func TestUseStatus_IsRefusedWithoutTheSubresource(t *testing.T) {
 	w.mustLeave("a refused pass", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 }
 
-// TestSkip_OnePhase: the other one runs, and the generation is marked, since all
-// was done that is to be done.
+// TestSkip_OnePhase: the other phase runs, and the generation is marked.
 func TestSkip_OnePhase(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -74,14 +73,14 @@ func TestSkip_OnePhase(t *testing.T) {
 	}{
 		"migration": {
 			skip:   crdmigrator.StorageVersionMigrationPhase,
-			reason: "the one with entries of v1 is written to clean them, the other not at all",
+			reason: "the object with entries of v1 is written to clean them, the other is not written",
 			want:   outcome{Stored: map[string]int{"v1": 1, "v2": 1}, StoredVersions: "v1,v2", Observed: true},
 			// The cleanup's own entry is not needed: it changes no field.
 			entries: []string{"painter Apply v2"}, writes: 1,
 		},
 		"cleanup": {
 			skip:    crdmigrator.CleanupManagedFieldsPhase,
-			reason:  "both are written, and their entries are left alone",
+			reason:  "both are written, and their entries stay",
 			want:    outcome{Stored: map[string]int{"v2": 2}, StoredVersions: "v2", Observed: true},
 			entries: []string{"painter Apply v1"}, writes: 2,
 		},
@@ -103,7 +102,7 @@ func TestSkip_OnePhase(t *testing.T) {
 			w.mustHaveEntries(tc.reason, "stale", tc.entries...)
 			w.mustHaveEntries(tc.reason, "fresh", "painter Apply v2")
 			if sent := c.mustReconcile(); len(sent) != 1 {
-				t.Errorf("%s: the second pass sent %q, want a look at the CRD", tc.reason, sent)
+				t.Errorf("%s: the second pass sent %q, want a read of the CRD", tc.reason, sent)
 			}
 		})
 	}
@@ -146,9 +145,9 @@ func TestSkip_BothPhasesRegistersNothing(t *testing.T) {
 	w.mustLeave("with both phases skipped", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 }
 
-// TestAnnotation_DoesNotHideRestoredStoredVersions: a backup brings an object and
-// storedVersions back as they were before the migration. The generation stays,
-// and the annotation with it.
+// TestAnnotation_DoesNotHideRestoredStoredVersions: a restore from a backup brings back
+// an object and storedVersions from before the migration. The generation and the
+// annotation stay.
 func TestAnnotation_DoesNotHideRestoredStoredVersions(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -172,15 +171,15 @@ func TestAnnotation_DoesNotHideRestoredStoredVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if mark := restored.Annotations[crdmigrator.ClusterAPIObservedGenerationAnnotation]; mark == "" {
-		t.Fatal("the restored CRD has no annotation that could hide anything")
+		t.Fatal("the restored CRD has no annotation, want the one of the migration")
 	}
 	await(c.t, "a second migration", func() bool { return w.storedVersions() == "v2" })
 	w.mustLeave("after the second migration", cleaned(5))
 }
 
-// TestAnnotation_IsLeftToANewerCRD: another generation came while the pass
-// was at work. What was done for the old one is not claimed for it.
-func TestAnnotation_IsLeftToANewerCRD(t *testing.T) {
+// TestAnnotation_IsNotSetForANewerGeneration: the generation changes during the pass.
+// The annotation does not name the new one.
+func TestAnnotation_IsNotSetForANewerGeneration(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
@@ -197,8 +196,8 @@ func TestAnnotation_IsLeftToANewerCRD(t *testing.T) {
 	w.mustHaveEntries("v1 went out of service meanwhile", "w-0000", "crdmigrator.test Update v1")
 }
 
-// TestAnnotation_OfOthersIsHonoured: the operator may have embedded another
-// migrator until now, and what that has done is done.
+// TestAnnotation_OfOthersIsHonoured: the operator may have embedded another migrator
+// before, whose annotation counts.
 func TestAnnotation_OfOthersIsHonoured(t *testing.T) {
 	t.Parallel()
 	const own = "example.com/observed-generation"
@@ -216,14 +215,14 @@ func TestAnnotation_OfOthersIsHonoured(t *testing.T) {
 			})
 			c := w.embed(embedding{operator: func(o *operator) { o.migrator.ObservedGenerationAnnotation = own }})
 			if sent := c.mustReconcile(); len(sent) != 1 {
-				t.Errorf("%s: sent %q, want the one look at the CRD", annotation, sent)
+				t.Errorf("%s: sent %q, want one read of the CRD", annotation, sent)
 			}
 		})
 	}
 }
 
-// TestAnnotation_HasTheNameThatIsAskedFor: and no other one is written.
-func TestAnnotation_HasTheNameThatIsAskedFor(t *testing.T) {
+// TestAnnotation_HasTheConfiguredName, and no other annotation is written.
+func TestAnnotation_HasTheConfiguredName(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ asked, want string }{
 		"none": {"", "crd-migration.cluster.x-k8s.io/observed-generation"},

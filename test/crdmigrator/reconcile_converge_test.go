@@ -13,9 +13,9 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestReconcileSaysOnceThatItDoesNotConverge: an object that somebody writes all
-// the time is no error, but after five passes a person gets to know, and once.
-func TestReconcileSaysOnceThatItDoesNotConverge(t *testing.T) {
+// TestReconcileReportsOnceThatItDoesNotConverge: another client writes an object all the
+// time. That is no error, but after five passes the migrator emits one warning.
+func TestReconcileReportsOnceThatItDoesNotConverge(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 5)
@@ -39,8 +39,8 @@ func TestReconcileSaysOnceThatItDoesNotConverge(t *testing.T) {
 	}
 }
 
-// conflictedPasses makes passes that conflict. The one that is due is to bring
-// the number of times that somebody was told to total, the others to tell nobody.
+// conflictedPasses makes passes that conflict. Pass due emits a warning, so that total
+// have been emitted; the other passes emit none.
 func (o *operator) conflictedPasses(n, due int, said *recorder, total int) {
 	o.t.Helper()
 	for i := range n {
@@ -52,7 +52,7 @@ func (o *operator) conflictedPasses(n, due int, said *recorder, total int) {
 		}
 		lines, warnings := o.logs.informative(crdmigrator.ReasonNotConverging), said.warnings()
 		if len(lines) != want || len(warnings) != want {
-			o.t.Fatalf("%s: %d lines and %d warnings say that it does not converge, want %d: %q, %+v", reason, len(lines), len(warnings), want, lines, warnings)
+			o.t.Fatalf("%s: %d lines and %d warnings about not converging, want %d each: %q, %+v", reason, len(lines), len(warnings), want, lines, warnings)
 		}
 	}
 	last := said.warnings()[total-1]

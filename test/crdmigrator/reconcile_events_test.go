@@ -19,19 +19,19 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// maxNote is the most that the API server takes as the note of an event, in bytes.
+// maxNote is the API server's limit for the note of an event, in bytes.
 const maxNote = 1024
 
 // reporter is a user who may migrate and write events where those about
 // CRDs go.
 func (w *widgets) reporter() *rest.Config {
 	w.t.Helper()
-	name, config := w.user(w.selectorRights()...)
-	w.grantIn(metav1.NamespaceDefault, config, name, eventRights...)
+	name, config := w.user(w.selectorPermissions()...)
+	w.grantIn(metav1.NamespaceDefault, config, name, eventPermissions...)
 	return config
 }
 
-// events are what the API server holds about the CRD.
+// events returns the events about the CRD.
 func (w *widgets) events() []eventsv1.Event {
 	w.t.Helper()
 	clients, err := kubernetes.NewForConfig(w.config)
@@ -60,8 +60,8 @@ func (w *widgets) awaitEvent(what string, found func(eventsv1.Event) bool) event
 	return event
 }
 
-// TestReconcileEventsReachTheCRD: one event for a pass, however many
-// objects failed and however much is to be said about them.
+// TestReconcileEventsReachTheCRD: a pass has one event, for any number of failed objects
+// and any length of the reason.
 func TestReconcileEventsReachTheCRD(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -82,17 +82,17 @@ func TestReconcileEventsReachTheCRD(t *testing.T) {
 	}
 	failed := w.awaitEvent("the event of the failure", func(e eventsv1.Event) bool { return e.Reason == crdmigrator.EventFailed })
 	if n := len(failed.Note); failed.Type != corev1.EventTypeWarning || n > maxNote || n < maxNote-utf8.UTFMax || !utf8.ValidString(failed.Note) {
-		t.Errorf("a %s with a note of %d bytes, want a Warning that fills what the server takes: %q", failed.Type, n, failed.Note)
+		t.Errorf("event = %s with a note of %d bytes, want a Warning that fills the server's limit: %q", failed.Type, n, failed.Note)
 	}
 	if !strings.Contains(failed.Note, "20 of 20 objects") || !strings.Contains(failed.Note, "not on a Friday") {
-		t.Errorf("the note %q does not say how many failed, and why", failed.Note)
+		t.Errorf("note = %q, want the number of failed objects and the reason", failed.Note)
 	}
 
-	h.decide(allow)
+	h.setDecide(allow)
 	o.mustReconcile("once it is allowed", reconcile.Result{})
 	succeeded := w.awaitEvent("the event of the success", func(e eventsv1.Event) bool { return e.Reason == crdmigrator.EventSucceeded })
 	if succeeded.Type != corev1.EventTypeNormal {
-		t.Errorf("success is told as a %s", succeeded.Type)
+		t.Errorf("type of the event of success = %s, want Normal", succeeded.Type)
 	}
 	for _, e := range []eventsv1.Event{failed, succeeded} {
 		got := corev1.ObjectReference{APIVersion: e.Regarding.APIVersion, Kind: e.Regarding.Kind, Name: e.Regarding.Name, UID: e.Regarding.UID}
@@ -104,13 +104,13 @@ func TestReconcileEventsReachTheCRD(t *testing.T) {
 
 	o.mustReconcile("a CRD that is clean", reconcile.Result{})
 	if events := said.all(); len(events) != 2 {
-		t.Errorf("events %+v, want one of each pass that had something to say", events)
+		t.Errorf("events = %+v, want one for each pass that failed or migrated objects", events)
 	}
 }
 
-// TestReconcileEventsAreNotFolded: similar events become one, which keeps the
-// first note. That of not converging must not vanish in a failure before it.
-func TestReconcileEventsAreNotFolded(t *testing.T) {
+// TestReconcileEventsAreNotAggregated: a recorder aggregates similar events and keeps
+// the first note. The event of not converging must not disappear in an earlier failure.
+func TestReconcileEventsAreNotAggregated(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 5)
@@ -123,13 +123,13 @@ func TestReconcileEventsAreNotFolded(t *testing.T) {
 		o.migrator.Recorder = o.manager.GetEventRecorder("crdmigrator")
 	}, w.conflicting("w-0003", busy.Load))
 
-	for range 2 { // the second leaves the CRD as it found it
+	for range 2 { // the second does not change the CRD
 		if _, err := o.reconcile(t.Context()); err == nil {
 			t.Error("a pass with an object denied reports no error")
 		}
 	}
 	w.awaitEvent("the event of the failure", func(e eventsv1.Event) bool { return strings.Contains(e.Note, "not on a Friday") })
-	h.decide(allow)
+	h.setDecide(allow)
 	busy.Store(true)
 	for range 5 {
 		o.mustReconcile("a conflicted pass", reconcile.Result{RequeueAfter: 30 * time.Second})

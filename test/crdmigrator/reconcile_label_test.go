@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// ToolHive's group and label, by which its operator chooses what to migrate.
+// The group and label by which ToolHive's operator selects CRDs.
 const (
 	toolHiveGroup = "toolhive.stacklok.dev"
 	toolHiveLabel = "toolhive.stacklok.dev/auto-migrate-storage-version"
@@ -24,8 +24,8 @@ var toolHiveSelector = crdmigrator.Selector{
 	Group: toolHiveGroup, LabelSelector: labels.SelectorFromSet(labels.Set{toolHiveLabel: "true"}),
 }
 
-// newToolHive installs a CRD in ToolHive's group, under a plural of its
-// own: the control plane is shared.
+// newToolHive installs a CRD in ToolHive's group, with a plural of its own, because the
+// control plane is shared.
 func newToolHive(t *testing.T) *widgets {
 	t.Helper()
 	n := groups.Add(1)
@@ -34,8 +34,7 @@ func newToolHive(t *testing.T) *widgets {
 	return w
 }
 
-// TestReconcileWorkedExample is the table by which ToolHive explains what its
-// migrator does, row by row.
+// TestReconcileWorkedExample is the table of ToolHive's document, row by row.
 func TestReconcileWorkedExample(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -72,7 +71,7 @@ func TestReconcileWorkedExample(t *testing.T) {
 				w.mustBeStored(test.name, map[string]int{test.want: test.updates})
 				return
 			}
-			o.mustWriteNothing("nothing is to be done")
+			o.mustWriteNothing("there is nothing to do")
 			about := o.requests.matching(func(r string) bool { return strings.Contains(r, test.name) })
 			if ignored := len(about) == 1; ignored != test.ignored {
 				t.Errorf("ignored: %v, want %v, by requests %q", ignored, test.ignored, about)
@@ -84,8 +83,8 @@ func TestReconcileWorkedExample(t *testing.T) {
 	}
 }
 
-// newRow installs a CRD of the worked example, which had each of the
-// versions as its storage version in turn. Three objects are at the first.
+// newRow installs a CRD of the worked example, which had each of the versions as its
+// storage version in turn. Three objects are at the first version.
 func newRow(t *testing.T, plural string, versions []string) *widgets {
 	t.Helper()
 	w := &widgets{t: t, plane: shared, config: shared.Config(), group: toolHiveGroup, plural: plural, kind: plural, name: plural + "." + toolHiveGroup}
@@ -102,9 +101,9 @@ func newRow(t *testing.T, plural string, versions []string) *widgets {
 	return w
 }
 
-// TestReconcileChoosesByConfiguredLabel: with a label of one's own the default
-// one means nothing, and the other way round.
-func TestReconcileChoosesByConfiguredLabel(t *testing.T) {
+// TestReconcileSelectsByConfiguredLabel: with a configured label, the default label does
+// not count, and without one only the default label counts.
+func TestReconcileSelectsByConfiguredLabel(t *testing.T) {
 	t.Parallel()
 	for reason, test := range map[string]struct {
 		selector labels.Selector

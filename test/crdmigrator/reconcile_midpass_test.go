@@ -12,15 +12,15 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// Six pages of more objects than are written at once, so that a page can't begin
-// before objects of the one before are done.
+// Six pages of more objects than are written at once, so that a page can't begin before
+// objects of the former page are done.
 const (
 	midPassPage    = 20
 	midPassObjects = 6 * midPassPage
 )
 
-// TestReconcileAsksTheLabelLive: the label was there when the event came.
-func TestReconcileAsksTheLabelLive(t *testing.T) {
+// TestReconcileReadsTheLabelLive: the label was removed after the event.
+func TestReconcileReadsTheLabelLive(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 5)
@@ -34,8 +34,8 @@ func TestReconcileAsksTheLabelLive(t *testing.T) {
 	w.mustHaveStoredVersions("the label is gone", "v1,v2")
 }
 
-// disturbedPass is an operator after a pass that something happened in the middle
-// of, when an object was about to be written.
+// disturbedPass returns an operator after a pass. disturb was called during the pass,
+// right before the write of an object.
 func disturbedPass(t *testing.T, at, reason string, disturb func(*widgets)) (*widgets, *operator, *recorder) {
 	t.Helper()
 	w := newWidgets(t, shared)
@@ -50,13 +50,13 @@ func disturbedPass(t *testing.T, at, reason string, disturb func(*widgets)) (*wi
 	disturb(w)
 	halt.release()
 	if result, err := pass.end(); err != nil || result.RequeueAfter == 0 {
-		t.Errorf("%s: %+v, %v, want another look and no error", reason, result, err)
+		t.Errorf("%s: %+v, %v, want a requeue and no error", reason, result, err)
 	}
 	return w, o, said
 }
 
-// TestReconcileStopsWhereTheLabelIsRemoved: whoever removes the label in the
-// middle of a pass waits for one page at most, and nothing is trimmed.
+// TestReconcileStopsWhereTheLabelIsRemoved: when a user removes the label during a pass,
+// the pass ends after one page at most, and does not trim.
 func TestReconcileStopsWhereTheLabelIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -65,7 +65,7 @@ func TestReconcileStopsWhereTheLabelIsRemoved(t *testing.T) {
 		most   int
 	}{
 		"second page": {reason: "the pages to come are not begun", at: "w-0020", most: 2 * midPassPage},
-		"last object": {reason: "the label is looked at once more before the trim", at: "w-0119", most: midPassObjects},
+		"last object": {reason: "the migrator reads the label again before the trim", at: "w-0119", most: midPassObjects},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,20 +76,20 @@ func TestReconcileStopsWhereTheLabelIsRemoved(t *testing.T) {
 			w.mustHaveStoredVersions(test.reason, "v1,v2")
 
 			sent := len(o.writes())
-			o.mustReconcile("the look after it", reconcile.Result{})
+			o.mustReconcile("the next pass", reconcile.Result{})
 			if writes := o.writes()[sent:]; len(writes) > 0 {
-				t.Errorf("out of scope, yet the reconciler wrote: %q", writes)
+				t.Errorf("writes = %q, want none for a CRD out of scope", writes)
 			}
 			if events := said.all(); len(events) > 0 {
-				t.Errorf("events about what somebody asked for: %+v", events)
+				t.Errorf("events = %+v, want none about a label that the user removed", events)
 			}
 		})
 	}
 }
 
-// TestReconcileOutlivesTheCRD: a CRD that is deleted in the middle
-// of a pass takes its objects along, and none of them is a failure.
-func TestReconcileOutlivesTheCRD(t *testing.T) {
+// TestReconcileEndsWhenTheCRDIsDeleted: when a CRD is deleted during a pass, its objects
+// are deleted as well, and none counts as a failure.
+func TestReconcileEndsWhenTheCRDIsDeleted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		reason string
@@ -97,24 +97,24 @@ func TestReconcileOutlivesTheCRD(t *testing.T) {
 		most   int
 	}{
 		"second page": {reason: "the next page shows the deletion", at: "w-0020", most: 2 * midPassPage},
-		"last page":   {reason: "no page follows, and objects that were not found ask for another look", at: "w-0100", most: midPassObjects},
+		"last page":   {reason: "no page follows, and objects that were not found cause another pass", at: "w-0100", most: midPassObjects},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, o, said := disturbedPass(t, test.at, test.reason, func(w *widgets) { w.removeCRD() })
-			o.mustReconcile("the look after it", reconcile.Result{})
+			o.mustReconcile("the next pass", reconcile.Result{})
 			if n := o.updates(); n > test.most {
 				t.Errorf("%s: %d updates, want at most %d", test.reason, n, test.most)
 			}
 			if events, errs := said.all(), o.logs.errors(); len(events) > 0 || len(errs) > 0 {
-				t.Errorf("events %+v and errors %q about a CRD that is gone", events, errs)
+				t.Errorf("events %+v and errors %q about a deleted CRD, want none", events, errs)
 			}
 		})
 	}
 }
 
-// TestReconcileResumesAfterAStop: an operator that is stopped in the middle of a
-// pass trims nothing, and the next one writes only what is left.
+// TestReconcileResumesAfterAStop: an operator that is stopped during a pass does not
+// trim, and the next one writes only the remaining objects.
 func TestReconcileResumesAfterAStop(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -137,7 +137,7 @@ func TestReconcileResumesAfterAStop(t *testing.T) {
 		t.Fatalf("%d objects were written before the stop, want some and not all", done)
 	}
 	if events := said.all(); len(events) > 0 {
-		t.Errorf("events about a stop: %+v", events)
+		t.Errorf("events = %+v, want none about a stop", events)
 	}
 
 	next := w.selecting(pageSize)
@@ -150,17 +150,17 @@ func TestReconcileResumesAfterAStop(t *testing.T) {
 	}
 }
 
-// TestReconcileRemembersItsWrites: a pass sends none of the updates again that
-// the one before has sent, also those which changed nothing and which no
-// resourceVersion proves, and also where the checkpoint is lost.
+// TestReconcileRemembersItsWrites: a pass does not repeat the updates of the pass
+// before, not even those that the server elided and that no resourceVersion proves, also
+// without a checkpoint.
 func TestReconcileRemembersItsWrites(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		reason string
 		strip  bool
 	}{
-		"checkpoint": {reason: "the checkpoint says nothing about updates that the server elided"},
-		"stripped":   {reason: "GitOps takes away annotations that it does not know", strip: true},
+		"checkpoint": {reason: "the checkpoint does not prove updates that the server elided"},
+		"stripped":   {reason: "GitOps removes annotations that it does not manage", strip: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,15 +189,15 @@ func TestReconcileRemembersItsWrites(t *testing.T) {
 	}
 }
 
-// TestReconcileWritesAsConfigured: the policy's write goes before the update that
-// a Selector makes otherwise.
+// TestReconcileWritesAsConfigured: Write takes precedence over the update that a
+// Selector uses by default.
 func TestReconcileWritesAsConfigured(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 10)
 	w.flip()
 	w.optIn()
-	_, user := w.user(append(w.selectorRights(), right{"patch", w.group, w.plural})...)
+	_, user := w.user(append(w.selectorPermissions(), permission{"patch", w.group, w.plural})...)
 	o := w.selectingAs(user, func(o *operator) { o.migrator.Write = crdmigrator.WritePatch })
 	o.mustReconcile("with a patch", reconcile.Result{})
 	patches := o.requests.matching(func(r string) bool { return strings.HasPrefix(r, "PATCH /apis/"+w.group+"/v2/") })

@@ -38,8 +38,8 @@ func unservedAtFirst(group string) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// TestNewCRDIsNoErrorOfARunningOperator: the operator learns of a CRD before the API
-// server serves it.
+// TestNewCRDIsNoErrorOfARunningOperator: the operator sees a CRD before the API server
+// serves it.
 func TestNewCRDIsNoErrorOfARunningOperator(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)

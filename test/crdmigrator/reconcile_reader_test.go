@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// live makes a reader that asks the API server each time.
+// live makes a reader without a cache.
 func (o *operator) live() client.Client {
 	o.t.Helper()
 	c, err := client.New(o.manager.GetConfig(), client.Options{Scheme: o.manager.GetScheme()})
@@ -31,14 +31,14 @@ func (o *operator) live() client.Client {
 	return c
 }
 
-// colored shows the objects with a label alone, as a reader of one shard does.
+// colored shows only the objects with a label, as a reader of one shard does.
 type colored struct{ client.Client }
 
 func (c colored) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	return c.Client.List(ctx, list, append(opts, client.MatchingLabels{"color": "blue"})...)
 }
 
-// ofDefault shows the objects of namespace default alone.
+// ofDefault shows only the objects of namespace default.
 func ofDefault(o *operator) client.Client {
 	return client.NewNamespacedClient(o.live(), metav1.NamespaceDefault)
 }
@@ -59,9 +59,9 @@ func inTwoNamespaces(t *testing.T) *widgets {
 	return w
 }
 
-// TestReaderThatShowsLessDoesNotTrim: the objects that the reader does not show
-// are at v1, and etcd holds them so after the pass.
-func TestReaderThatShowsLessDoesNotTrim(t *testing.T) {
+// TestIncompleteReaderDoesNotTrim: the objects that the reader does not show are at v1,
+// and stay there.
+func TestIncompleteReaderDoesNotTrim(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		reason string
@@ -70,11 +70,11 @@ func TestReaderThatShowsLessDoesNotTrim(t *testing.T) {
 		stored map[string]int
 	}{
 		"one namespace": {
-			reason: "the first page tells, before the first write",
+			reason: "the first page shows it, before the first write",
 			reader: ofDefault, stored: map[string]int{"v1": 10},
 		},
 		"a label": {
-			reason: "the API server does not say how many objects with a label follow, so the last page tells",
+			reason: "the API server does not count objects with a label, so the last page shows it",
 			reader: func(o *operator) client.Client { return colored{o.live()} },
 			page:   2, stored: map[string]int{"v1": 5, "v2": 5},
 		},
@@ -87,7 +87,7 @@ func TestReaderThatShowsLessDoesNotTrim(t *testing.T) {
 			c := w.embed(embedding{operator: func(o *operator) {
 				o.migrator.APIReader, o.migrator.PageSize, o.migrator.Recorder = test.reader(o), test.page, said
 			}})
-			for range 2 { // the second pass knows what the first has written
+			for range 2 { // the second pass has the writes of the first
 				_, err := c.mustFail()
 				if !errors.As(err, new(*crdmigrator.IncompleteListError)) {
 					t.Errorf("%s: the error is %v, want %s", test.reason, err, crdmigrator.ReasonIncompleteList)
@@ -99,8 +99,8 @@ func TestReaderThatShowsLessDoesNotTrim(t *testing.T) {
 				t.Errorf("%s: events %+v, want two that name %s and the remedy", test.reason, warnings, crdmigrator.ReasonIncompleteList)
 			}
 
-			// What was written is resumed by whoever sees all objects, and no key counts
-			// as done that the reader passed over.
+			// A run with a complete reader resumes, and no key that the incomplete
+			// reader did not show counts as done.
 			if report := w.mustMigrate(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})); !report.Trimmed {
 				t.Errorf("%s: the run that sees all objects: %+v", test.reason, report)
 			}
@@ -109,9 +109,9 @@ func TestReaderThatShowsLessDoesNotTrim(t *testing.T) {
 	}
 }
 
-// dropping shows the first page as the API server lists it, and loses the objects of
-// namespace other on later pages, as a reader of one tenant may. Its later pages are of a
-// later resourceVersion, as those of a list are that outlives its continue token.
+// dropping shows the first page as the API server lists it, and drops the objects of
+// namespace other from later pages, as a reader of one tenant may. Its later pages have a
+// later resourceVersion, as after an expired continue token.
 type dropping struct {
 	client.Client
 	pages int // before it fails; 0: it lists all
@@ -141,8 +141,8 @@ func (d *dropping) List(ctx context.Context, list client.ObjectList, opts ...cli
 	return nil
 }
 
-// TestContinuedListOfAReaderThatDropsObjects: the first page promises as many objects as
-// the API server counts, and the later pages can't be compared with any number.
+// TestContinuedListOfAReaderThatDropsObjects: the first page reports as many objects as
+// the API server counts, and the later pages can't be compared with a number.
 func TestContinuedListOfAReaderThatDropsObjects(t *testing.T) {
 	t.Parallel()
 	w := inTwoNamespaces(t)
@@ -156,8 +156,8 @@ func TestContinuedListOfAReaderThatDropsObjects(t *testing.T) {
 	w.mustHaveStoredVersions("after a pass that missed objects", "v1,v2")
 }
 
-// TestCursorOfAReaderThatDropsObjectsIsNotTrusted: the pass ends in the middle, and the
-// next one, whose list is whole, skips no object that the first did not see.
+// TestCursorOfAReaderThatDropsObjectsIsNotTrusted: a pass with an incomplete list stops,
+// and the next one, with a complete list, skips no object that the first did not see.
 func TestCursorOfAReaderThatDropsObjectsIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	w := inTwoNamespaces(t)
@@ -203,9 +203,9 @@ func TestCacheAsReaderDoesNotTrim(t *testing.T) {
 	}
 }
 
-// TestReaderThatShowsLessDoesNotMark: nobody has looked at the managedFields of
-// the objects that the reader does not show.
-func TestReaderThatShowsLessDoesNotMark(t *testing.T) {
+// TestIncompleteReaderDoesNotMark: the pass has not read the managedFields of the objects
+// that the reader does not show.
+func TestIncompleteReaderDoesNotMark(t *testing.T) {
 	t.Parallel()
 	w := inTwoNamespaces(t)
 	c := w.embed(embedding{operator: func(o *operator) { o.migrator.APIReader = ofDefault(o) }})
@@ -220,7 +220,7 @@ func exactly(r *http.Request) bool {
 	return r.URL.Query().Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
 }
 
-// compacted is an API server that has no past: 410 for any resourceVersion.
+// compacted is an API server that answers 410 for any resourceVersion.
 func compacted(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if !exactly(r) {
@@ -234,11 +234,11 @@ func compacted(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestNumbersThatCannotBeCompared: the objects are listed once more, by a list
-// that shows them all.
-func TestNumbersThatCannotBeCompared(t *testing.T) {
+// TestCountsThatCannotBeCompared: the migrator lists the objects again from the API
+// server.
+func TestCountsThatCannotBeCompared(t *testing.T) {
 	t.Parallel()
-	t.Run("a reader that shows less", func(t *testing.T) {
+	t.Run("an incomplete reader", func(t *testing.T) {
 		t.Parallel()
 		w := inTwoNamespaces(t)
 		w.flip()
@@ -248,7 +248,7 @@ func TestNumbersThatCannotBeCompared(t *testing.T) {
 		}
 		w.mustLeave("after a pass that missed objects", outcome{Stored: map[string]int{"v2": 10}, StoredVersions: "v1,v2"})
 	})
-	t.Run("a reader that shows all", func(t *testing.T) {
+	t.Run("a complete reader", func(t *testing.T) {
 		t.Parallel()
 		w := inTwoNamespaces(t)
 		w.flip()
@@ -259,14 +259,14 @@ func TestNumbersThatCannotBeCompared(t *testing.T) {
 	})
 }
 
-// TestWritersAreNotTakenForAnIncompleteList: objects come and go between any two
-// requests of a pass.
-func TestWritersAreNotTakenForAnIncompleteList(t *testing.T) {
+// TestConcurrentWritesAreNoIncompleteList: other clients create and delete objects
+// between any two requests of a pass.
+func TestConcurrentWritesAreNoIncompleteList(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 12)
 	w.flip()
-	theirs := w.somebodyElse("v2")
+	theirs := w.otherClient("v2")
 	var lists atomic.Int64
 	c := w.embed(embedding{
 		wire: before(func(r *http.Request) {
@@ -278,7 +278,7 @@ func TestWritersAreNotTakenForAnIncompleteList(t *testing.T) {
 			if n <= 6 {
 				theirs.deletes(fmt.Sprintf("w-%04d", n))
 			}
-			if exactly(r) { // more leave than the list has shown so far
+			if exactly(r) { // more are deleted than the list has shown so far
 				theirs.deletes("w-0008")
 				theirs.deletes("w-0009")
 				theirs.deletes("w-0010")
@@ -295,9 +295,8 @@ func TestWritersAreNotTakenForAnIncompleteList(t *testing.T) {
 	}
 }
 
-// TestPageThatIsLostDoesNotTrim: something between us and the API server loses
-// objects of a list, whoever reads it.
-func TestPageThatIsLostDoesNotTrim(t *testing.T) {
+// TestLostPageDoesNotTrim: a proxy in front of the API server drops objects from a list.
+func TestLostPageDoesNotTrim(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 7)

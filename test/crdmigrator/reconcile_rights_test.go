@@ -20,24 +20,24 @@ import (
 )
 
 var (
-	// eventRights are in the namespace default, where events about objects go
-	// that have no namespace.
-	eventRights = []right{{"create", "events.k8s.io", "events"}, {"patch", "events.k8s.io", "events"}}
-	// leaseRights are in kube-system, where the API servers renew their leases.
-	leaseRights = []right{{"list", "coordination.k8s.io", "leases"}}
-	// toSeeOthers spares two migrators the same work. Nothing depends on it.
-	toSeeOthers = right{"list", "storagemigration.k8s.io", "storageversionmigrations"}
+	// eventPermissions are in the namespace default, where events about
+	// cluster-scoped objects are.
+	eventPermissions = []permission{{"create", "events.k8s.io", "events"}, {"patch", "events.k8s.io", "events"}}
+	// leasePermissions are in kube-system, where the API servers renew their leases.
+	leasePermissions = []permission{{"list", "coordination.k8s.io", "leases"}}
+	// toSeeOthers lets two migrators avoid the same work, and is optional.
+	toSeeOthers = permission{"list", "storagemigration.k8s.io", "storageversionmigrations"}
 )
 
-// grantIn gives rights in one namespace and returns when the server knows of them.
-func (w *widgets) grantIn(namespace string, config *rest.Config, user string, rights ...right) {
+// grantIn grants permissions in one namespace, and returns when the server applies them.
+func (w *widgets) grantIn(namespace string, config *rest.Config, user string, permissions ...permission) {
 	w.t.Helper()
 	admin, err := kubernetes.NewForConfig(w.plane.Config())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{GenerateName: "rights-of-" + w.group + "-"}}
-	for _, r := range rights {
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{GenerateName: "permissions-of-" + w.group + "-"}}
+	for _, r := range permissions {
 		role.Rules = append(role.Rules, rbacv1.PolicyRule{Verbs: []string{r.verb}, APIGroups: []string{r.group}, Resources: []string{r.resource}})
 	}
 	if role, err = admin.RbacV1().Roles(namespace).Create(w.t.Context(), role, metav1.CreateOptions{}); err != nil {
@@ -55,20 +55,20 @@ func (w *widgets) grantIn(namespace string, config *rest.Config, user string, ri
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for _, r := range rights {
+	for _, r := range permissions {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: r.verb, Group: r.group, Resource: r.resource},
 		}}
-		await(w.t, "right "+r.verb+" "+r.resource+" in "+namespace, func() bool {
+		await(w.t, "permission "+r.verb+" "+r.resource+" in "+namespace, func() bool {
 			answer, err := theirs.AuthorizationV1().SelfSubjectAccessReviews().Create(w.t.Context(), review, metav1.CreateOptions{})
 			return err == nil && answer.Status.Allowed
 		})
 	}
 }
 
-// TestReconcileNeedsExactlyTheseRights: what an operator asks for on its way
-// through a failure to the trim is what it was granted, neither more nor less.
-func TestReconcileNeedsExactlyTheseRights(t *testing.T) {
+// TestReconcileNeedsExactlyThesePermissions: from a failure to the trim, an operator uses
+// exactly the permissions that it was granted.
+func TestReconcileNeedsExactlyThesePermissions(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 10)
@@ -76,18 +76,18 @@ func TestReconcileNeedsExactlyTheseRights(t *testing.T) {
 	w.optIn()
 	h := w.newWebhook(deny("w-0003"))
 	w.awaitRefused("w-0003", denied)
-	name, user := w.user(w.selectorRights()...)
-	w.grantIn(metav1.NamespaceDefault, user, name, eventRights...)
-	w.grantIn(metav1.NamespaceSystem, user, name, leaseRights...)
+	name, user := w.user(w.selectorPermissions()...)
+	w.grantIn(metav1.NamespaceDefault, user, name, eventPermissions...)
+	w.grantIn(metav1.NamespaceSystem, user, name, leasePermissions...)
 	user, wire := tap(user)
 	o := w.selectingAs(user, func(o *operator) { o.migrator.Recorder = o.manager.GetEventRecorder("crdmigrator") })
 	o.start()
-	await(o.t, "an event that is told again", func() bool {
+	await(o.t, "an event that is emitted again", func() bool {
 		return wire.count(func(e exchange) bool { return e.method == http.MethodPatch && strings.Contains(e.path, "/events/") }) > 0
 	})
-	h.decide(allow)
+	h.setDecide(allow)
 	o.awaitAnnotation(crdmigrator.ObservedGenerationAnnotation, strconv.FormatInt(w.crd().Generation, 10))
-	w.mustHaveStoredVersions("with these rights", "v2")
+	w.mustHaveStoredVersions("with these permissions", "v2")
 
 	refused := wire.count(func(e exchange) bool {
 		return e.code == http.StatusForbidden && !strings.HasSuffix(e.path, "/"+toSeeOthers.resource)
@@ -95,22 +95,22 @@ func TestReconcileNeedsExactlyTheseRights(t *testing.T) {
 	if refused > 0 {
 		t.Errorf("%d requests were refused", refused)
 	}
-	byName := func(a, b right) int {
+	byName := func(a, b permission) int {
 		return cmp.Or(strings.Compare(a.group, b.group), strings.Compare(a.resource, b.resource), strings.Compare(a.verb, b.verb))
 	}
-	want := slices.SortedFunc(slices.Values(slices.Concat(w.selectorRights(), eventRights, leaseRights)), byName)
-	got := slices.DeleteFunc(slices.SortedFunc(maps.Keys(o.asked()), byName), func(r right) bool { return r == toSeeOthers })
-	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(right{})); diff != "" {
-		t.Errorf("granted and asked for differ (-granted +asked for):\n%s", diff)
+	want := slices.SortedFunc(slices.Values(slices.Concat(w.selectorPermissions(), eventPermissions, leasePermissions)), byName)
+	got := slices.DeleteFunc(slices.SortedFunc(maps.Keys(o.asked()), byName), func(r permission) bool { return r == toSeeOthers })
+	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(permission{})); diff != "" {
+		t.Errorf("permissions (-granted +used):\n%s", diff)
 	}
 }
 
-// asked are the rights that the operator's requests take, beside those that every
-// user has: to discover what is served, and to ask about itself.
-func (o *operator) asked() map[right]bool {
-	asked := map[right]bool{}
+// asked returns the permissions that the operator's requests need, without those that
+// every user has: discovery, and reviews of its own access.
+func (o *operator) asked() map[permission]bool {
+	asked := map[permission]bool{}
 	for _, request := range o.requests.matching(func(string) bool { return true }) {
-		r, ok := rightFor(request)
+		r, ok := permissionFor(request)
 		if !ok {
 			continue
 		}
@@ -123,14 +123,14 @@ func (o *operator) asked() map[right]bool {
 	return asked
 }
 
-// rightFor reads a line of the request log: /apis/group/version, perhaps
+// permissionFor reads a line of the request log: /apis/group/version, perhaps
 // /namespaces/namespace, /resource, perhaps /name and /subresource.
-func rightFor(request string) (r right, ok bool) {
+func permissionFor(request string) (r permission, ok bool) {
 	method, uri, _ := strings.Cut(request, " ")
 	path, query, _ := strings.Cut(uri, "?")
 	parts := strings.Split(strings.TrimPrefix(path, "/apis/"), "/")
 	if !strings.HasPrefix(path, "/apis/") || len(parts) < 3 || parts[0] == "authorization.k8s.io" || parts[0] == "authentication.k8s.io" {
-		return right{}, false
+		return permission{}, false
 	}
 	r.group, parts = parts[0], parts[2:]
 	if parts[0] == "namespaces" && len(parts) > 2 {
@@ -153,19 +153,19 @@ func rightFor(request string) (r right, ok bool) {
 	return r, true
 }
 
-// TestReconcileNamesTheMissingRight: a right that is missing is found before the
-// first write, and somebody who may grant it gets to know which.
-func TestReconcileNamesTheMissingRight(t *testing.T) {
+// TestReconcileNamesTheMissingPermission before the first write, in its error and in an
+// event.
+func TestReconcileNamesTheMissingPermission(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		missing right
+		missing permission
 		named   string
 	}{
-		"trim":       {right{"patch", crdsGroup, "customresourcedefinitions/status"}, "patch customresourcedefinitions.apiextensions.k8s.io/status"},
-		"checkpoint": {right{"patch", crdsGroup, "customresourcedefinitions"}, "patch customresourcedefinitions.apiextensions.k8s.io "},
-		"update":     {right{verb: "update"}, "update widgets."},
-		"get":        {right{verb: "get"}, "get widgets."},
-		"list":       {right{verb: "list"}, "list widgets."},
+		"trim":       {permission{"patch", crdsGroup, "customresourcedefinitions/status"}, "patch customresourcedefinitions.apiextensions.k8s.io/status"},
+		"checkpoint": {permission{"patch", crdsGroup, "customresourcedefinitions"}, "patch customresourcedefinitions.apiextensions.k8s.io "},
+		"update":     {permission{verb: "update"}, "update widgets."},
+		"get":        {permission{verb: "get"}, "get widgets."},
+		"list":       {permission{verb: "list"}, "list widgets."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,13 +176,13 @@ func TestReconcileNamesTheMissingRight(t *testing.T) {
 			if test.missing.group == "" {
 				test.missing.group, test.missing.resource = w.group, w.plural
 			}
-			rights := slices.DeleteFunc(w.selectorRights(), func(r right) bool { return r == test.missing })
-			_, user := w.user(rights...)
+			permissions := slices.DeleteFunc(w.selectorPermissions(), func(r permission) bool { return r == test.missing })
+			_, user := w.user(permissions...)
 			before := w.crd().ResourceVersion
 			said := &recorder{}
 			o := w.selectingAs(user, func(o *operator) { o.migrator.Recorder = said })
 			if _, err := o.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), test.named) {
-				t.Errorf("without the right: %v, want an error that names %q", err, test.named)
+				t.Errorf("reconcile without the permission: %v, want an error that names %q", err, test.named)
 			}
 			events := said.warnings()
 			if len(events) != 1 || events[0].reason != crdmigrator.EventFailed || !strings.Contains(events[0].note, test.named) {
@@ -191,15 +191,15 @@ func TestReconcileNamesTheMissingRight(t *testing.T) {
 			if n := o.updates(); n != 0 || w.crd().ResourceVersion != before {
 				t.Errorf("%d updates, and the CRD went from resourceVersion %s to %s, want neither", n, before, w.crd().ResourceVersion)
 			}
-			w.mustBeStored("without the right", map[string]int{"v1": 5})
-			w.mustHaveStoredVersions("without the right", "v1,v2")
+			w.mustBeStored("without the permission", map[string]int{"v1": 5})
+			w.mustHaveStoredVersions("without the permission", "v1,v2")
 		})
 	}
 }
 
-// TestUpdateSaysWhyItCouldNotRead: an update begins with a read, whose refusal is
-// to reach a person as the server worded it.
-func TestUpdateSaysWhyItCouldNotRead(t *testing.T) {
+// TestUpdateReportsWhyItCouldNotRead: an update begins with a read, and the report has the
+// server's message when that is refused.
+func TestUpdateReportsWhyItCouldNotRead(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
@@ -208,10 +208,10 @@ func TestUpdateSaysWhyItCouldNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, blind := w.user(slices.DeleteFunc(w.selectorRights(), func(r right) bool { return r == right{"get", w.group, w.plural} })...)
+	_, blind := w.user(slices.DeleteFunc(w.selectorPermissions(), func(r permission) bool { return r == permission{"get", w.group, w.plural} })...)
 	m := newMigrator(t, blind, crdmigrator.Options{
 		Policy:   crdmigrator.Policy{Settle: -1, SettleFromSight: true, Write: crdmigrator.WriteUpdate},
-		Attempts: 1, // a server that has only just started words it alike
+		Attempts: 1, // a server that has just started has the same message
 	})
 	report, err := m.Run(t.Context(), plan, nil)
 	if err != nil {
@@ -219,7 +219,7 @@ func TestUpdateSaysWhyItCouldNotRead(t *testing.T) {
 	}
 	for _, f := range report.Storage.Failures {
 		if !strings.Contains(f.Reason, "cannot get resource") {
-			t.Errorf("%s failed for the reason %q, want the right that is missing", f.Name, f.Reason)
+			t.Errorf("reason of %s = %q, want the missing permission", f.Name, f.Reason)
 		}
 	}
 	if n := len(report.Storage.Failures); n != 3 {

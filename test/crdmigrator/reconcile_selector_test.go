@@ -21,11 +21,11 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// selectorRights are all that a CRDMigrator with a Selector needs for one kind
-// over the whole cluster. Beside them it lists leases in kube-system, and its
-// recorder writes events in the namespace default.
-func (w *widgets) selectorRights() []right {
-	return []right{
+// selectorPermissions are all that a CRDMigrator with a Selector needs for one kind in
+// the whole cluster. It also lists leases in kube-system, and its recorder writes events
+// in the namespace default.
+func (w *widgets) selectorPermissions() []permission {
+	return []permission{
 		readCRD,
 		{"list", crdsGroup, "customresourcedefinitions"},
 		{"watch", crdsGroup, "customresourcedefinitions"},
@@ -37,14 +37,14 @@ func (w *widgets) selectorRights() []right {
 	}
 }
 
-// between is what lies between an operator and the API server.
+// between intercepts requests of an operator to the API server.
 type between = func(http.RoundTripper) http.RoundTripper
 
-// selecting makes an operator that migrates what is labelled in the group. Its
-// user may not read leases, so that time alone decides when to begin: at once.
+// selecting makes an operator that migrates labelled CRDs of the group. Its user may not
+// read leases, so that only the settle time decides when it begins: at once.
 func (w *widgets) selecting(configure func(*operator), wire ...between) *operator {
 	w.t.Helper()
-	_, config := w.user(w.selectorRights()...)
+	_, config := w.user(w.selectorPermissions()...)
 	return w.selectingAs(config, configure, wire...)
 }
 
@@ -66,12 +66,12 @@ func (w *widgets) optIn() {
 	w.label(crdmigrator.AutoMigrateLabel, crdmigrator.AutoMigrateValue)
 }
 
-// reconcile is what the queue of a running manager would ask for.
+// reconcile reconciles once, as the queue of a running manager would.
 func (o *operator) reconcile(ctx context.Context) (reconcile.Result, error) {
 	return o.migrator.Reconcile(log.IntoContext(ctx, o.logs.logger()), reconcile.Request{NamespacedName: types.NamespacedName{Name: o.w.name}})
 }
 
-// mustReconcile demands a result; the zero one means that nothing is left.
+// mustReconcile wants a result; the zero result means that nothing is left.
 func (o *operator) mustReconcile(reason string, want reconcile.Result) {
 	o.t.Helper()
 	got, err := o.reconcile(o.t.Context())
@@ -83,18 +83,18 @@ func (o *operator) mustReconcile(reason string, want reconcile.Result) {
 	}
 }
 
-// writes are all requests that change something in the cluster.
+// writes returns all requests that change something in the cluster.
 func (o *operator) writes() []string {
 	return o.requests.matching(func(r string) bool {
 		return !strings.HasPrefix(r, "GET ") && !strings.HasPrefix(r, "POST /apis/authorization.k8s.io/")
 	})
 }
 
-// mustWriteNothing: neither objects nor the CRD nor an event.
+// mustWriteNothing checks that no object, CRD or event was written.
 func (o *operator) mustWriteNothing(reason string) {
 	o.t.Helper()
 	if writes := o.writes(); len(writes) > 0 {
-		o.t.Errorf("%s, yet the reconciler wrote: %q", reason, writes)
+		o.t.Errorf("%s: writes = %q, want none", reason, writes)
 	}
 }
 
@@ -125,8 +125,8 @@ func (w *widgets) haltAt(name string) (*halt, between) {
 	}
 }
 
-// conflicting answers updates of one object, as long as it is on, as the API
-// server does when somebody else wrote it a moment ago.
+// conflicting answers updates of one object with a conflict while it is on, as the API
+// server does after a write of another client.
 func (w *widgets) conflicting(name string, on func() bool) between {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -161,7 +161,7 @@ type pass struct {
 	err    error
 }
 
-// passUntil begins a pass and returns when it stands at the halt.
+// passUntil begins a pass, and returns when it waits at the halt.
 func (o *operator) passUntil(ctx context.Context, h *halt) *pass {
 	o.t.Helper()
 	p := &pass{done: make(chan struct{})}
@@ -172,7 +172,7 @@ func (o *operator) passUntil(ctx context.Context, h *halt) *pass {
 	select {
 	case <-h.reached:
 	case <-p.done:
-		o.t.Fatalf("the pass ended before it came to the halt: %+v, %v", p.result, p.err)
+		o.t.Fatalf("the pass ended before it reached the halt: %+v, %v", p.result, p.err)
 	}
 	return p
 }

@@ -33,9 +33,8 @@ func reconcileToTheEnd(ctx context.Context, migrator *crdmigrator.CRDMigrator, r
 	}
 }
 
-// TestSuiteOfAnOperatorThatSwitches: an operator whose user may read the API
-// servers' leases, as in production and in envtest, so that the first answer is to
-// wait.
+// TestSuiteOfAnOperatorThatSwitches: the operator's user may read the API servers'
+// leases, as in production and in envtest, so that the first result is a requeue.
 func TestSuiteOfAnOperatorThatSwitches(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -48,7 +47,7 @@ func TestSuiteOfAnOperatorThatSwitches(t *testing.T) {
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: w.name}}
 	result, err := o.migrator.Reconcile(t.Context(), request)
 	mustWait(t, result, err, 5*time.Second)
-	w.mustLeave("after the first answer", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
+	w.mustLeave("after the first result", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -24,10 +24,10 @@ import (
 //	all entries removed       seed one in the first's name      SeedsAnObjectThatIsLeftWithoutEntries
 //	patch succeeds, NotFound  next object                       EndsWithThePatchOrTheObject
 //	patch answers Conflict    read again, try again             ReadsLiveAfterAConflict
-//	patch fails otherwise     gather the errors, next object    GoesOnAfterAFailure
+//	patch fails otherwise     gather the errors, next object    ContinuesAfterAFailure
 
-// embeddedOutliving is a CRD whose objects were created at v1 and migrated
-// to v2, before v1 went out of service: only their managedFields still name it.
+// embeddedOutliving is a CRD whose objects were created at v1 and migrated to v2, before
+// v1 was no longer served: only their managedFields still name it.
 func embeddedOutliving(t *testing.T, e embedding, create func(*widgets)) (*widgets, *configured) {
 	t.Helper()
 	w := newWidgets(t, shared)
@@ -39,7 +39,7 @@ func embeddedOutliving(t *testing.T, e embedding, create func(*widgets)) (*widge
 	return w, c
 }
 
-// cleaned is how all n objects are left in the end.
+// cleaned is the outcome of a complete migration of n objects.
 func cleaned(n int) outcome {
 	return outcome{Stored: map[string]int{"v2": n}, StoredVersions: "v2", Observed: true}
 }
@@ -48,13 +48,13 @@ func TestCleanup_NeedsNoObjects(t *testing.T) {
 	t.Parallel()
 	w, c := embeddedOutliving(t, embedding{}, func(*widgets) {})
 	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
-		t.Errorf("wrote %q, though there is no object", writes)
+		t.Errorf("writes = %q, want none without objects", writes)
 	}
 	w.mustLeave("no objects", outcome{Stored: map[string]int{}, StoredVersions: "v2", Observed: true})
 }
 
-// Somebody reset managedFields: the next apply starts them anew, and nothing
-// here is to keep that from happening.
+// After a reset of managedFields, the next apply creates new ones, and the cleanup must
+// not prevent that.
 func TestCleanup_SkipsAnObjectWithoutEntries(t *testing.T) {
 	t.Parallel()
 	w, c := embeddedOutliving(t, embedding{}, func(w *widgets) {
@@ -66,7 +66,7 @@ func TestCleanup_SkipsAnObjectWithoutEntries(t *testing.T) {
 	})
 	w.mustHaveEntries("after the reset", "w-0000")
 	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
-		t.Errorf("wrote %q, though there is nothing to clean", writes)
+		t.Errorf("writes = %q, want none without entries to clean", writes)
 	}
 	w.mustHaveEntries("after the cleanup", "w-0000")
 	w.mustLeave("nothing to clean", cleaned(1))
@@ -83,7 +83,7 @@ func TestCleanup_SkipsServedEntries(t *testing.T) {
 	before := w.writes()
 	w.setVersions(version("v1", true, false), version("v2", true, true), version("v3", true, false))
 	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
-		t.Errorf("wrote %q, though all versions are served", writes)
+		t.Errorf("writes = %q, want none while all versions are served", writes)
 	}
 	if diff := cmp.Diff(before, w.writes()); diff != "" {
 		t.Errorf("writes in etcd (-before +after):\n%s", diff)
@@ -104,22 +104,22 @@ func TestCleanup_RemovesUnservedEntries(t *testing.T) {
 	}
 	w.mustHaveEntries("before", "w-0000", "painter Apply v1", "prober Update v2 status")
 	if writes := w.writesIn(c.mustReconcile()); len(writes) != 1 || !with("/widgets/w-0000?")(writes[0]) {
-		t.Errorf("wrote %q, want the one object with entries of v1, and not through a subresource", writes)
+		t.Errorf("writes = %q, want the object with entries of v1, and no subresource", writes)
 	}
-	w.mustHaveEntries("the entry of v1 went, the other stays", "w-0000", "prober Update v2 status")
-	w.mustHaveEntries("never had another", "w-0001", "decorator Apply v2")
+	w.mustHaveEntries("the entry of v1 is removed, the other stays", "w-0000", "prober Update v2 status")
+	w.mustHaveEntries("without an entry of v1", "w-0001", "decorator Apply v2")
 	w.mustLeave("after the cleanup", cleaned(3))
 }
 
-// The first that was removed gives its manager and operation; its fields are
-// f:metadata/f:name alone, and the version is the storage version.
+// The seed has the manager and operation of the first removed entry, only the field
+// f:metadata/f:name, and the storage version.
 func TestCleanup_SeedsAnObjectThatIsLeftWithoutEntries(t *testing.T) {
 	t.Parallel()
 	w, c := embeddedOutliving(t, embedding{}, func(w *widgets) {
 		w.mustApply("painter", "v1", "w-0000")
-		w.somebodyElse("v1").paints("w-0000", "green")
+		w.otherClient("v1").paints("w-0000", "green")
 	})
-	w.mustHaveEntries("before", "w-0000", "painter Apply v1", "somebody-else Update v1")
+	w.mustHaveEntries("before", "w-0000", "painter Apply v1", "other-client Update v1")
 	c.mustReconcile()
 	w.mustHaveEntries("seeded", "w-0000", "painter Apply v2")
 	o, err := w.at("v2").Get(t.Context(), "w-0000", metav1.GetOptions{})
@@ -137,7 +137,7 @@ func TestCleanup_SeedsAnObjectThatIsLeftWithoutEntries(t *testing.T) {
 	w.mustLeave("after the cleanup", cleaned(1))
 }
 
-// The difference: a 404 is confirmed on the collection, as in the migration.
+// The difference: a list of the collection confirms a 404, as in the migration.
 func TestCleanup_EndsWithThePatchOrTheObject(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -145,7 +145,7 @@ func TestCleanup_EndsWithThePatchOrTheObject(t *testing.T) {
 		delete bool
 		want   outcome
 	}{
-		"patched": {reason: "the patch went through", want: cleaned(3)},
+		"patched": {reason: "the patch succeeds", want: cleaned(3)},
 		"deleted": {reason: "nothing is left to clean", delete: true, want: cleaned(2)},
 	}
 	for name, tc := range cases {
@@ -157,7 +157,7 @@ func TestCleanup_EndsWithThePatchOrTheObject(t *testing.T) {
 					happens(r)
 				}
 			})}, func(w *widgets) { w.fill("v1", 3) })
-			other := w.somebodyElse("v2")
+			other := w.otherClient("v2")
 			happens = func(r *http.Request) {
 				if tc.delete && patches(r, "w-0001") {
 					other.deletes("w-0001")
@@ -168,16 +168,16 @@ func TestCleanup_EndsWithThePatchOrTheObject(t *testing.T) {
 				t.Errorf("%s: wrote %q, want each of 3 objects once", tc.reason, writes)
 			}
 			if looked := slices.ContainsFunc(w.readsIn(sent), with("fieldSelector=metadata.name%3Dw-0001")); looked != tc.delete {
-				t.Errorf("%s: looked whether the object is gone: %v, want %v", tc.reason, looked, tc.delete)
+				t.Errorf("%s: listed to confirm that the object is gone: %v, want %v", tc.reason, looked, tc.delete)
 			}
 			w.mustLeave(tc.reason, tc.want)
 		})
 	}
 }
 
-// The difference: the object is read live with UseCache too, since a cache that
-// has not seen the other write would conflict again and again; and after three
-// conflicts it is left to the next pass, which the missing annotation asks for.
+// The difference: the object is read live with UseCache too, because the object of a cache
+// that has not seen the other write would conflict again. After three conflicts the object
+// is left to the next pass.
 func TestCleanup_ReadsLiveAfterAConflict(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -185,8 +185,8 @@ func TestCleanup_ReadsLiveAfterAConflict(t *testing.T) {
 		conflicts int64
 		deferred  bool
 	}{
-		"one":   {reason: "the second try finds nobody in its way", conflicts: 1},
-		"three": {reason: "an object that is this busy is left for another pass", conflicts: 3, deferred: true},
+		"one":   {reason: "the second attempt meets no conflict", conflicts: 1},
+		"three": {reason: "after three conflicts the object is left to another pass", conflicts: 3, deferred: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -198,28 +198,28 @@ func TestCleanup_ReadsLiveAfterAConflict(t *testing.T) {
 					happens()
 				}
 			})}, func(w *widgets) { w.fill("v1", 3) })
-			other := w.somebodyElse("v2")
+			other := w.otherClient("v2")
 			happens = func() { other.paints("w-0001", "shade-"+strings.Repeat("i", int(met.Load()))) }
 			if tc.deferred {
 				_, err := c.mustFail()
 				if err != nil && !strings.Contains(err.Error(), "w-0001") {
 					t.Errorf("%s: the error is %q, want it to name the object", tc.reason, err)
 				}
-				w.mustHaveEntries("one left behind keeps no other from being cleaned", "w-0002", "crdmigrator.test Update v2")
+				w.mustHaveEntries("other objects are cleaned", "w-0002", "crdmigrator.test Update v2")
 				w.mustLeave(tc.reason, outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v2"})
 			}
 			c.mustReconcile()
 			if got, want := met.Load(), tc.conflicts+1; got != want {
-				t.Errorf("%s: %d tries, want %d", tc.reason, got, want)
+				t.Errorf("%s: %d attempts, want %d", tc.reason, got, want)
 			}
-			w.mustHaveEntries("in the end", "w-0001", "somebody-else Update v2")
+			w.mustHaveEntries("in the end", "w-0001", "other-client Update v2")
 			w.mustLeave("in the end", cleaned(3))
 		})
 	}
 }
 
 // The difference: the error counts the objects and names the first.
-func TestCleanup_GoesOnAfterAFailure(t *testing.T) {
+func TestCleanup_ContinuesAfterAFailure(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 10)
@@ -231,7 +231,7 @@ func TestCleanup_GoesOnAfterAFailure(t *testing.T) {
 	w.unserve()
 	sent, err := c.mustFail()
 	if writes := w.writesIn(sent); len(writes) != 10 {
-		t.Errorf("wrote %q, want a try for each of 10 objects", writes)
+		t.Errorf("writes = %q, want one for each of 10 objects", writes)
 	}
 	for _, part := range []string{w.name, "managedFields of 1 objects", "default/w-0003", h.name} {
 		if err != nil && !strings.Contains(err.Error(), part) {

@@ -20,11 +20,10 @@ import (
 //	observed                      action                         test TestErrors_…
 //	migration failed              return an error, no annotation RetryAFailedMigration
 //	cleanup failed                return an error, no annotation RetryAFailedCleanup
-//	patch of CRD failed    return an error                ReturnAFailedPatchOfTheCRD
-//	optimistic lock conflict      requeue with the new state     LookAgainAtACRDThatChangedBeforeTheTrim
+//	patch of CRD failed           return an error                ReturnAFailedPatchOfTheCRD
+//	optimistic lock conflict      requeue with the new state     ReadAgainACRDThatChangedBeforeTheTrim
 
-// No event calls for another pass once the last one is dealt with: the operator's
-// controller tries again.
+// No event starts another pass after the last one: the operator's controller retries.
 func TestErrors_RetryAFailedMigration(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -38,13 +37,13 @@ func TestErrors_RetryAFailedMigration(t *testing.T) {
 	await(c.t, "all but one to be migrated", func() bool { return w.stored()["v2"] == 4 })
 	w.mustLeave("with one denied", outcome{Stored: map[string]int{"v1": 1, "v2": 4}, StoredVersions: "v1,v2"})
 	last.ring(c)
-	h.decide(allow)
+	h.setDecide(allow)
 	c.awaitObserved()
 	w.mustLeave("once it is allowed", cleaned(5))
 }
 
-// The difference: a cleanup that failed does not hold the trim up, since no
-// object is at the old version any more.
+// The difference: a failed cleanup does not delay the trim, because no object is at the
+// old version any more.
 func TestErrors_RetryAFailedCleanup(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -54,7 +53,7 @@ func TestErrors_RetryAFailedCleanup(t *testing.T) {
 	w.awaitRefused("w-0003", denied)
 	w.unserve()
 	last := newBell(w)
-	c := w.embed(embedding{version: "v2", by: byStatus}) // past the webhook, which is asked of cleanups
+	c := w.embed(embedding{version: "v2", by: byStatus}) // the webhook applies to cleanups only
 	c.start()
 	await(c.t, "the trim", func() bool { return w.storedVersions() == "v2" })
 	await(c.t, "the others to be cleaned", func() bool {
@@ -63,7 +62,7 @@ func TestErrors_RetryAFailedCleanup(t *testing.T) {
 	w.mustHaveEntries("with one denied", "w-0003", "crdmigrator.test Update v1")
 	w.mustLeave("with one denied", outcome{Stored: map[string]int{"v2": 5}, StoredVersions: "v2"})
 	last.ring(c)
-	h.decide(allow)
+	h.setDecide(allow)
 	c.awaitObserved()
 	w.mustHaveEntries("once it is allowed", "w-0003", "crdmigrator.test Update v2")
 }
@@ -104,7 +103,7 @@ func TestErrors_ReturnAFailedPatchOfTheCRD(t *testing.T) {
 			c := w.embed(embedding{})
 			lift := w.forbid(tc.resource, tc.accepts, tc.reason, tc.body)
 			if _, err := c.mustFail(); err != nil && apierrors.ReasonForError(err) != tc.reason {
-				t.Errorf("the error is %v, want what the API server answered", err)
+				t.Errorf("the error is %v, want the API server's answer", err)
 			}
 			w.mustLeave("the patch was denied", tc.want)
 			lift()
@@ -114,8 +113,8 @@ func TestErrors_ReturnAFailedPatchOfTheCRD(t *testing.T) {
 	}
 }
 
-// forbid has the API server refuse writes of the CRD that an expression
-// does not accept, until they are lifted. It returns once body is refused.
+// forbid creates a policy that denies writes of the CRD for which an expression is false,
+// until it is lifted. It returns once body is denied.
 func (w *widgets) forbid(resource, accepts string, reason metav1.StatusReason, body string) (lift func()) {
 	w.t.Helper()
 	api := w.admission().AdmissionregistrationV1()
@@ -159,9 +158,9 @@ func (w *widgets) forbid(resource, accepts string, reason metav1.StatusReason, b
 	}
 }
 
-// The difference: what changed is no error but a reason to look again at once,
-// under the new generation.
-func TestErrors_LookAgainAtACRDThatChangedBeforeTheTrim(t *testing.T) {
+// The difference: a change is no error; the migrator starts again at once, with the new
+// generation.
+func TestErrors_ReadAgainACRDThatChangedBeforeTheTrim(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 5)

@@ -12,15 +12,15 @@ import (
 // each row, in its order:
 //
 //	observed                          action                            test TestLoop_…
-//	CRD exists, not in config  skip                              LeavesAloneWhatConfigDoesNotName
-//	CRD not found              return without error              EndsForACRDThatIsGone
+//	CRD exists, not in config         skip                              SkipsKindsThatConfigDoesNotName
+//	CRD not found                     return without error              EndsForACRDThatIsGone
 //	observed generation is current    skip                              SkipsAnObservedGeneration
 //	storedVersions are dirty          migrate, then trim storedVersions MigratesDirtyStoredVersionsThenTrims
 //	migration complete or skipped     clean managedFields               CleansAfterTheMigrationOrWithoutIt
 //	all phases complete               annotate the generation           MarksTheGenerationLast
 //	any phase failed                  no annotation, an error           DoesNotMarkWhatFailed
 
-func TestLoop_LeavesAloneWhatConfigDoesNotName(t *testing.T) {
+func TestLoop_SkipsKindsThatConfigDoesNotName(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	gadgets := &widgets{t: t, plane: shared, group: w.group, plural: "gadgets", kind: "Gadget"}
@@ -31,7 +31,7 @@ func TestLoop_LeavesAloneWhatConfigDoesNotName(t *testing.T) {
 	c.w = gadgets
 	sent := c.mustReconcile()
 	if want := []string{"GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + gadgets.name}; !slices.Equal(sent, want) {
-		t.Errorf("sent %q, want %q: a look at the CRD tells that its kind is not configured", sent, want)
+		t.Errorf("sent %q, want %q: the read of the CRD shows that its kind is not configured", sent, want)
 	}
 	gadgets.mustLeave("a kind that is not in Config", outcome{Stored: map[string]int{"v1": 5}, StoredVersions: "v1,v2"})
 }
@@ -42,12 +42,12 @@ func TestLoop_EndsForACRDThatIsGone(t *testing.T) {
 	c := w.embed(embedding{})
 	w.removeCRD()
 	if sent := c.mustReconcile(); len(sent) != 1 {
-		t.Errorf("sent %q, want the one look at the CRD", sent)
+		t.Errorf("sent %q, want one read of the CRD", sent)
 	}
 }
 
-// The difference: the annotation alone does not suffice, storedVersions are read
-// live as well; TestAnnotation_DoesNotHideRestoredStoredVersions shows why.
+// The difference: the annotation is not enough, and the migrator also reads storedVersions;
+// TestAnnotation_DoesNotHideRestoredStoredVersions shows why.
 func TestLoop_SkipsAnObservedGeneration(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -84,8 +84,8 @@ func TestLoop_MigratesDirtyStoredVersionsThenTrims(t *testing.T) {
 	}
 }
 
-// The difference: where an object needs both, one patch does both, since a
-// cleanup is a write through the storage version; see "with the migration".
+// The difference: where an object needs both, one patch does both, because a cleanup is a
+// write through the storage version; see "with the migration".
 func TestLoop_CleansAfterTheMigrationOrWithoutIt(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -179,15 +179,15 @@ func TestLoop_DoesNotMarkWhatFailed(t *testing.T) {
 			c := w.embed(embedding{})
 			h := w.newWebhook(deny("w-0003"))
 			w.awaitRefused("w-0003", denied)
-			h.decide(allow)
+			h.setDecide(allow)
 			tc.begin(w, c)
-			h.decide(deny("w-0003"))
+			h.setDecide(deny("w-0003"))
 			if _, err := c.mustFail(); err != nil && !denied(err) {
-				t.Errorf("%s: the error is %v, want it to say who denied the write", tc.reason, err)
+				t.Errorf("%s: the error is %v, want it to name the webhook that denied the write", tc.reason, err)
 			}
 			w.mustLeave(tc.reason, tc.want)
 
-			h.decide(allow)
+			h.setDecide(allow)
 			c.mustReconcile()
 			w.mustLeave("once it is allowed", outcome{Stored: map[string]int{"v2": 5}, StoredVersions: "v2", Observed: true})
 		})

@@ -21,9 +21,9 @@ import (
 //	no objects                         no write                        NeedsNoObjects
 //	object in cache                    refresh the entry, no write     DoesNotRepeatWhatItRemembers
 //	object not in cache                write                           WritesWhatItDoesNotRemember
-//	write answers NotFound             next object                     PassesOverADeletedObject
+//	write answers NotFound             next object                     SkipsADeletedObject
 //	write answers Conflict             next object                     LetsANewerObjectSettleAConflict
-//	write fails otherwise              gather the errors, next object  GoesOnAfterAFailure
+//	write fails otherwise              gather the errors, next object  ContinuesAfterAFailure
 //	all objects migrated               trim under optimistic locking   TrimsUnderPreconditions
 
 func TestStorage_SkipsCleanStoredVersions(t *testing.T) {
@@ -32,7 +32,7 @@ func TestStorage_SkipsCleanStoredVersions(t *testing.T) {
 	w.fill("v1", 5)
 	c := w.embed(embedding{})
 	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
-		t.Errorf("wrote %q, though storedVersions are clean", writes)
+		t.Errorf("writes = %q, want none with clean storedVersions", writes)
 	}
 	w.mustLeave("storedVersions are clean", outcome{Stored: map[string]int{"v1": 5}, StoredVersions: "v1", Observed: true})
 }
@@ -43,27 +43,26 @@ func TestStorage_NeedsNoObjects(t *testing.T) {
 	w.flip()
 	c := w.embed(embedding{})
 	if writes := w.writesIn(c.mustReconcile()); len(writes) > 0 {
-		t.Errorf("wrote %q, though there is no object", writes)
+		t.Errorf("writes = %q, want none without objects", writes)
 	}
 	w.mustLeave("a CRD without objects", outcome{Stored: map[string]int{}, StoredVersions: "v2", Observed: true})
 }
 
-// The difference: what is remembered is an object's UID and resourceVersion
-// under one UID and generation of the CRD, instead of kind and name. That
-// a hit refreshes the entry is a matter of a clock: see
-// TestRecentWritesLastAnHourFromTheirLastUse.
+// The difference: the migrator remembers an object's UID and resourceVersion for one UID and
+// generation of the CRD, not kind and name. TestRecentWritesLastAnHourFromTheirLastUse shows
+// that a hit refreshes the entry.
 func TestStorage_DoesNotRepeatWhatItRemembers(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		between func(*widgets)
 	}{
-		"where GitOps takes the checkpoint away": {
-			reason:  "without C the resourceVersions prove nothing",
+		"where GitOps removes the checkpoint": {
+			reason:  "without C resourceVersions prove nothing",
 			between: func(w *widgets) { w.annotate(nil) },
 		},
 		"where the server elided the write": {
-			reason:  "an object that was at v2 already keeps a resourceVersion older than C",
+			reason:  "an object that was already at v2 keeps a resourceVersion older than C",
 			between: func(*widgets) {},
 		},
 	}
@@ -82,9 +81,9 @@ func TestStorage_DoesNotRepeatWhatItRemembers(t *testing.T) {
 				t.Fatalf("the first pass wrote %q, want each of 6 objects once", writes)
 			}
 			tc.between(w)
-			h.decide(allow)
+			h.setDecide(allow)
 			if writes := w.writesIn(c.mustReconcile()); len(writes) != 1 || !with("/w-0003?")(writes[0]) {
-				t.Errorf("%s: the second pass wrote %q, want the one that is left", tc.reason, writes)
+				t.Errorf("%s: writes of the second pass = %q, want the remaining object", tc.reason, writes)
 			}
 			w.mustLeave("after the second pass", outcome{Stored: map[string]int{"v2": 6}, StoredVersions: "v2", Observed: true})
 		})
@@ -145,9 +144,9 @@ func TestStorage_WritesWhatItDoesNotRemember(t *testing.T) {
 	}
 }
 
-// The difference: a 404 may also mean that the version or its /status is not
-// served, so the collection is asked whether the object is gone.
-func TestStorage_PassesOverADeletedObject(t *testing.T) {
+// The difference: a 404 may also mean that the version or its /status is not served, so a
+// list of the collection confirms that the object is gone.
+func TestStorage_SkipsADeletedObject(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]crdmigrator.Write{"patch": crdmigrator.WritePatch, "apply": crdmigrator.WriteApply} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +154,7 @@ func TestStorage_PassesOverADeletedObject(t *testing.T) {
 			w := newWidgets(t, shared)
 			w.fill("v1", 5)
 			w.flip()
-			other := w.somebodyElse("v2")
+			other := w.otherClient("v2")
 			c := w.embed(embedding{
 				policy: crdmigrator.Policy{Settle: -1, Write: write},
 				wire: before(func(r *http.Request) {
@@ -166,25 +165,24 @@ func TestStorage_PassesOverADeletedObject(t *testing.T) {
 			})
 			sent := c.mustReconcile()
 			if !slices.ContainsFunc(w.readsIn(sent), with("fieldSelector=metadata.name%3Dw-0003")) {
-				t.Errorf("sent %q, want a look whether w-0003 is gone", sent)
+				t.Errorf("sent %q, want a list to confirm that w-0003 is gone", sent)
 			}
 			w.mustLeave("one object was deleted meanwhile", outcome{Stored: map[string]int{"v2": 4}, StoredVersions: "v2", Observed: true})
 		})
 	}
 }
 
-// The difference: a conflict alone proves nothing, since the resourceVersion it
-// is about may be an old one; the live object must be newer than C. How one that
-// is not is migrated: TestUseCache_ConflictOverAStaleObjectProvesNothing. An
-// empty patch meets no conflict at all.
+// The difference: a conflict alone proves nothing, because its resourceVersion may be an old
+// one; the live object must be newer than C. TestUseCache_ConflictOverAStaleObjectProvesNothing
+// shows how an older one is migrated. An empty patch meets no conflict.
 func TestStorage_LetsANewerObjectSettleAConflict(t *testing.T) {
 	t.Parallel()
 	cases := map[crdmigrator.Write]struct {
 		reason string
-		writes int64 // of the object: its creation, somebody else's, ours
+		writes int64 // of the object: its creation, another client's, ours
 	}{
 		crdmigrator.WriteApply: {reason: "the other writer stored it at v2", writes: 2},
-		crdmigrator.WritePatch: {reason: "the server takes the resourceVersion of what it finds", writes: 2},
+		crdmigrator.WritePatch: {reason: "the server uses the resourceVersion of the stored object", writes: 2},
 	}
 	for write, tc := range cases {
 		t.Run(string(write), func(t *testing.T) {
@@ -192,7 +190,7 @@ func TestStorage_LetsANewerObjectSettleAConflict(t *testing.T) {
 			w := newWidgets(t, shared)
 			w.fill("v1", 5)
 			w.flip()
-			other := w.somebodyElse("v2")
+			other := w.otherClient("v2")
 			c := w.embed(embedding{
 				policy: crdmigrator.Policy{Settle: -1, Write: write},
 				wire: before(func(r *http.Request) {
@@ -204,7 +202,7 @@ func TestStorage_LetsANewerObjectSettleAConflict(t *testing.T) {
 			sent := c.mustReconcile()
 			looked := slices.ContainsFunc(w.readsIn(sent), with("fieldSelector=metadata.name%3Dw-0003"))
 			if conflicted := write == crdmigrator.WriteApply; looked != conflicted {
-				t.Errorf("%s: looked at the live object: %v, want %v", tc.reason, looked, conflicted)
+				t.Errorf("%s: read the live object: %v, want %v", tc.reason, looked, conflicted)
 			}
 			if got := w.writes()[w.key("w-0003")]; got != tc.writes {
 				t.Errorf("%s: w-0003 was written %d times, want %d", tc.reason, got, tc.writes)
@@ -217,9 +215,9 @@ func TestStorage_LetsANewerObjectSettleAConflict(t *testing.T) {
 	}
 }
 
-// The difference: the error counts the objects and names the first, instead of
-// all of them; how many may have failed has no bound.
-func TestStorage_GoesOnAfterAFailure(t *testing.T) {
+// The difference: the error counts the failed objects, whose number has no bound, and names
+// only the first.
+func TestStorage_ContinuesAfterAFailure(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 10)
@@ -234,7 +232,7 @@ func TestStorage_GoesOnAfterAFailure(t *testing.T) {
 	c := w.embed(embedding{})
 	sent, err := c.mustFail()
 	if writes := w.writesIn(sent); len(writes) != 10 {
-		t.Errorf("wrote %q, want a try for each of 10 objects", writes)
+		t.Errorf("writes = %q, want one for each of 10 objects", writes)
 	}
 	for _, part := range []string{w.name, "2 of 10", "default/w-000", h.name, "frozen"} {
 		if err != nil && !strings.Contains(err.Error(), part) {
@@ -244,9 +242,9 @@ func TestStorage_GoesOnAfterAFailure(t *testing.T) {
 	w.mustLeave("two objects were denied", outcome{Stored: map[string]int{"v1": 2, "v2": 8}, StoredVersions: "v1,v2"})
 }
 
-// The difference: the patch tests UID, generation and storedVersions, instead of
-// the resourceVersion, which moves with every annotation and condition. What
-// follows when a test fails: TestErrors_LookAgainAtACRDThatChangedBeforeTheTrim.
+// The difference: the patch tests UID, generation and storedVersions, not the
+// resourceVersion, which changes with every annotation and condition.
+// TestErrors_ReadAgainACRDThatChangedBeforeTheTrim shows what follows when a test fails.
 func TestStorage_TrimsUnderPreconditions(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -268,7 +266,7 @@ func TestStorage_TrimsUnderPreconditions(t *testing.T) {
 		if got := w.stored(); got["v1"] > 0 {
 			t.Errorf("etcd holds %v when storedVersions are trimmed", got)
 		}
-		w.label("somebody", "else") // no reason to start over
+		w.label("other", "client") // no reason to start over
 	})})
 	c.mustReconcile()
 	if want := []bool{true, true, true}; !slices.Equal(tests, want) {

@@ -19,8 +19,8 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestReconcile_NoopWhenClean: a CRD that never stored anything else is
-// looked at, and that is all.
+// TestReconcile_NoopWhenClean: the reconciler only reads a CRD that never had another
+// storage version.
 func TestReconcile_NoopWhenClean(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -34,7 +34,7 @@ func TestReconcile_NoopWhenClean(t *testing.T) {
 	looked := len(o.requests.matching(objects))
 	o.mustReconcile("the same, once more", reconcile.Result{})
 	if again := len(o.requests.matching(objects)) - looked; again != 0 {
-		t.Errorf("%d requests look for managedFields that were found clean before", again)
+		t.Errorf("%d requests read managedFields that were clean before, want none", again)
 	}
 	o.mustWriteNothing("the CRD is clean")
 	if after := w.crd().ResourceVersion; after != before {
@@ -60,14 +60,14 @@ func TestReconcile_HappyPathTrimsStoredVersions(t *testing.T) {
 	if n := o.updates(); n != 30 {
 		t.Errorf("%d updates for 30 objects", n)
 	}
-	want := []told{{corev1.EventTypeNormal, crdmigrator.EventSucceeded, "every object is stored at v2", w.name}}
+	want := []recordedEvent{{corev1.EventTypeNormal, crdmigrator.EventSucceeded, "every object is stored at v2", w.name}}
 	if got := said.all(); !slices.Equal(got, want) {
 		t.Errorf("events: %+v, want %+v", got, want)
 	}
 }
 
-// TestReconcile_ReencodesCRsStoredAtPriorVersion: an update of an unchanged
-// object is a write where etcd holds another version, and none where it does not.
+// TestReconcile_ReencodesCRsStoredAtPriorVersion: an update of an unchanged object is a
+// write only where etcd has it at another version.
 func TestReconcile_ReencodesCRsStoredAtPriorVersion(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -94,7 +94,7 @@ func TestReconcile_ReencodesCRsStoredAtPriorVersion(t *testing.T) {
 		t.Errorf("second pass: resourceVersions moved (-before +after):\n%s", diff)
 	}
 	if n := o.updates(); n != 12 {
-		t.Errorf("%d updates in two passes over 6 objects: what was trimmed once is no evidence afterwards", n)
+		t.Errorf("%d updates in two passes over 6 objects, want 12: a trim is no evidence for the next pass", n)
 	}
 	w.mustHaveStoredVersions("after the second pass", "v2")
 }
@@ -112,8 +112,8 @@ func (w *widgets) resourceVersions() map[string]string {
 	return versions
 }
 
-// TestReconcile_PartialFailureLeavesStoredVersionsUntouched: what fails is an
-// error, so that the queue backs off, and the next pass does only what is left.
+// TestReconcile_PartialFailureLeavesStoredVersionsUntouched: a failed object is an error,
+// so that the queue backs off, and the next pass writes only that object.
 func TestReconcile_PartialFailureLeavesStoredVersionsUntouched(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -131,7 +131,7 @@ func TestReconcile_PartialFailureLeavesStoredVersionsUntouched(t *testing.T) {
 	w.mustBeStored("with an object denied", map[string]int{"v1": 1, "v2": 9})
 	w.mustHaveStoredVersions("with an object denied", "v1,v2")
 
-	h.decide(allow)
+	h.setDecide(allow)
 	sent := o.updates()
 	o.mustReconcile("once it is allowed", reconcile.Result{})
 	w.mustBeStored("once it is allowed", map[string]int{"v2": 10})
@@ -141,9 +141,9 @@ func TestReconcile_PartialFailureLeavesStoredVersionsUntouched(t *testing.T) {
 	}
 }
 
-// TestReconcile_ConflictDuringRestoreLeavesStoredVersionsUntouched: an object
-// that somebody else writes between our read and our write is left to the next
-// pass, and what was written there stays.
+// TestReconcile_ConflictDuringRestoreLeavesStoredVersionsUntouched: an object that another
+// client writes between our read and our write is left to the next pass, and the other
+// client's write stays.
 func TestReconcile_ConflictDuringRestoreLeavesStoredVersionsUntouched(t *testing.T) {
 	t.Parallel()
 	const object = "w-0003"
@@ -154,7 +154,7 @@ func TestReconcile_ConflictDuringRestoreLeavesStoredVersionsUntouched(t *testing
 		left      int // updates that the next pass needs
 	}{
 		"writer": {
-			reason:    "another writer stores the object at the new version, which settles it",
+			reason:    "another writer stores the object at the new version",
 			conflicts: func(w *widgets, on func() bool) between { return w.racing(object, on) },
 			stored:    map[string]int{"v2": 10}, left: 0},
 		"answer": {
@@ -219,7 +219,7 @@ func TestReconcile_SkipsForeignCRDs(t *testing.T) {
 		w.flip()
 		w.optIn()
 	}
-	_, user := ours.user(slices.Concat(ours.selectorRights(), theirs.selectorRights())...)
+	_, user := ours.user(slices.Concat(ours.selectorPermissions(), theirs.selectorPermissions())...)
 	o := ours.selectingAs(user, nil)
 	o.start()
 	o.awaitAnnotation(crdmigrator.ObservedGenerationAnnotation, strconv.FormatInt(ours.crd().Generation, 10))
@@ -235,7 +235,7 @@ func TestReconcile_SkipsForeignCRDs(t *testing.T) {
 	theirs.mustBeStored("in another group", map[string]int{"v1": 5})
 	theirs.mustHaveStoredVersions("in another group", "v1,v2")
 	if written := slices.DeleteFunc(o.writes(), func(r string) bool { return !strings.Contains(r, theirs.group) }); len(written) > 0 {
-		t.Errorf("writes to another group: %q", written)
+		t.Errorf("writes to another group = %q, want none", written)
 	}
 }
 
@@ -270,8 +270,8 @@ func TestReconcile_Pagination(t *testing.T) {
 		limit    string
 		pages    int
 	}{
-		"default":    {reason: "pages are of 100 where nothing is said", objects: 250, limit: "100", pages: 3},
-		"configured": {reason: "pages are as large as PageSize says", pageSize: 15, objects: 60, limit: "15", pages: 4},
+		"default":    {reason: "a page has 100 objects by default", objects: 250, limit: "100", pages: 3},
+		"configured": {reason: "a page has PageSize objects", pageSize: 15, objects: 60, limit: "15", pages: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

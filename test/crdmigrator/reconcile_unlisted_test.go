@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// Nobody has seen managedFields of objects that can't be listed, so they must
-// not pass for clean until somebody changes the CRD again.
+// TestCRDWhoseObjectsCannotBeListedIsNotMarked: the pass has not read the managedFields of
+// the objects, so that the generation must not count as done.
 func TestCRDWhoseObjectsCannotBeListedIsNotMarked(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)

@@ -20,9 +20,9 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestWatch_OfCRDsIsOfMetadataAlone: schemas run to hundreds of kilobytes,
-// and an informer keeps every CRD of the cluster.
-func TestWatch_OfCRDsIsOfMetadataAlone(t *testing.T) {
+// TestWatch_ReadsMetadataOfCRDsOnly: schemas may have hundreds of kilobytes, and an
+// informer keeps every CRD of the cluster.
+func TestWatch_ReadsMetadataOfCRDsOnly(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
@@ -45,13 +45,13 @@ func TestWatch_OfCRDsIsOfMetadataAlone(t *testing.T) {
 	}
 	for _, accept := range accepts {
 		if !strings.Contains(accept, ";as=PartialObjectMetadata") {
-			t.Errorf("CRDs are asked for as %q", accept)
+			t.Errorf("Accept of CRDs = %q, want metadata", accept)
 		}
 	}
 }
 
-// looks counts how often the reconciler looked at a CRD. A reconciliation
-// begins with a GET of the whole, others of the migrator follow if it goes on.
+// looks counts how often the reconciler read a CRD. A reconciliation begins with a GET of
+// the whole CRD; others follow if it continues.
 func (c *configured) looks(crd string) int {
 	return len(c.requests.matching(func(r string) bool {
 		return r == "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+crd
@@ -82,9 +82,8 @@ func (c *configured) events(changed bool) *atomic.Int64 {
 	return &n
 }
 
-// bell is a CRD next to the test's that Config does not name. Since one
-// worker takes events in their order, a look at it shows that all earlier events
-// are dealt with.
+// bell is a second CRD, which Config does not name. One worker handles events in their
+// order, so that a read of this CRD shows that all earlier events are handled.
 type bell struct {
 	w     *widgets
 	rings int
@@ -102,12 +101,11 @@ func (b *bell) ring(c *configured) {
 	b.rings++
 	before := c.looks(b.w.name)
 	b.w.label("rings", strings.Repeat("i", b.rings))
-	await(c.t, "a look at what was changed last", func() bool { return c.looks(b.w.name) > before })
+	await(c.t, "a read of the CRD that was changed last", func() bool { return c.looks(b.w.name) > before })
 }
 
-// TestWatch_ResyncIsNoReasonToLook: an informer brings everything again now and
-// then, and nothing has changed.
-func TestWatch_ResyncIsNoReasonToLook(t *testing.T) {
+// TestWatch_ResyncStartsNoReconcile: an informer's resync brings unchanged CRDs.
+func TestWatch_ResyncStartsNoReconcile(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
@@ -122,20 +120,19 @@ func TestWatch_ResyncIsNoReasonToLook(t *testing.T) {
 	await(c.t, "resyncs", func() bool { return resyncs.Load() >= seen+3 })
 	last.ring(c)
 	if after := c.looks(w.name); after != before {
-		t.Errorf("%d looks at the CRD, want none", after-before)
+		t.Errorf("%d reads of the CRD, want none", after-before)
 	}
 }
 
-// TestWatch_OwnCheckpointIsNoReasonToLook: a pass that met a conflict leaves its
-// checkpoint and comes again later. Its own checkpoint would call it at once, and
-// so on.
-func TestWatch_OwnCheckpointIsNoReasonToLook(t *testing.T) {
+// TestWatch_OwnCheckpointStartsNoReconcile: a pass that met a conflict saves its
+// checkpoint and is requeued. The event of its own checkpoint must not start it at once.
+func TestWatch_OwnCheckpointStartsNoReconcile(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
 	w.flip()
 	last := newBell(w)
-	other := w.somebodyElse("v2")
+	other := w.otherClient("v2")
 	c := w.embed(embedding{
 		policy: crdmigrator.Policy{Settle: -1, Write: crdmigrator.WriteUpdate},
 		wire: before(func(r *http.Request) {
@@ -158,8 +155,8 @@ func TestWatch_OwnCheckpointIsNoReasonToLook(t *testing.T) {
 	w.mustLeave("a pass that met another writer", outcome{Stored: map[string]int{"v2": 3}, StoredVersions: "v1,v2"})
 }
 
-// TestConfig_FindsItsCRDByGroupAndKind: the CRD says what its
-// plural is, and another group's kind of that name is another kind.
+// TestConfig_FindsItsCRDByGroupAndKind: the plural comes from the CRD, and a kind of the
+// same name in another group is another kind.
 func TestConfig_FindsItsCRDByGroupAndKind(t *testing.T) {
 	t.Parallel()
 	geese := &widgets{t: t, plane: shared, group: groupOf(t), plural: "geese", kind: "Goose"}
@@ -180,12 +177,12 @@ func TestConfig_FindsItsCRDByGroupAndKind(t *testing.T) {
 	wild.mustHaveBeenWritten("the same kind in another group", 3, 1)
 	wild.mustLeave("the same kind in another group", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 	if n := c.looks(wild.name); n != 1 {
-		t.Errorf("%d looks at a CRD of another group, want the test's own", n)
+		t.Errorf("%d reads of a CRD of another group, want only the test's own", n)
 	}
 }
 
-// TestWaiting_DoesNotBlockAnotherCRD: the operator's only worker gives its
-// place to the next CRD while the servers settle.
+// TestWaiting_DoesNotBlockAnotherCRD: the operator's only worker handles the next CRD while
+// the servers settle.
 func TestWaiting_DoesNotBlockAnotherCRD(t *testing.T) {
 	t.Parallel()
 	const settle = 4 * time.Second
@@ -195,7 +192,7 @@ func TestWaiting_DoesNotBlockAnotherCRD(t *testing.T) {
 	w.fill("v1", 3)
 	w.flip()
 	gadget := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: w.group + "/v1", Kind: "Gadget"}}
-	var wrote atomic.Int64 // when the first object was, in nanoseconds
+	var wrote atomic.Int64 // time of the first write, in nanoseconds
 	c := w.embed(embedding{
 		kinds:  map[client.Object]crdmigrator.ByObjectConfig{gadget: {}},
 		policy: crdmigrator.Policy{Settle: settle},
@@ -224,21 +221,20 @@ func TestWaiting_DoesNotBlockAnotherCRD(t *testing.T) {
 	}
 }
 
-// TestWaiting_IsNotDoneInPlace: however long the servers take to settle, a
-// reconciliation comes to its end.
-func TestWaiting_IsNotDoneInPlace(t *testing.T) {
+// TestWaiting_UsesRequeueAfter: a reconciliation ends while the servers settle.
+func TestWaiting_UsesRequeueAfter(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
 	w.flip()
 	c := w.embed(embedding{policy: crdmigrator.Policy{Settle: time.Hour}})
 	result, err := c.reconcile()
-	mustWait(t, result, err, time.Minute) // not within the hour alone: a lease may become stale meanwhile
+	mustWait(t, result, err, time.Minute) // not an hour: a lease may become stale meanwhile
 	w.mustLeave("before the servers have settled", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 }
 
-// TestWaiting_ForAnotherMigrator: a StorageVersionMigration of the resource is
-// waited for, which is no failure.
+// TestWaiting_ForAnotherMigrator: the migrator waits for a StorageVersionMigration of the
+// resource, without an error.
 func TestWaiting_ForAnotherMigrator(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -263,9 +259,9 @@ func TestWaiting_ForAnotherMigrator(t *testing.T) {
 		mustWait(t, result, err, time.Minute)
 	})
 	if writes := w.writesIn(sent); len(writes) > 0 {
-		t.Errorf("wrote %q, though another migrator is at work", writes)
+		t.Errorf("writes = %q, want none while another migrator runs", writes)
 	}
-	w.mustLeave("while another migrator is at work", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
+	w.mustLeave("while another migrator runs", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 
 	if err := migrations.Delete(t.Context(), "of."+w.group, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestRefusedCRDs: what cannot be migrated is refused with its reason,
-// and nothing is written.
+// TestRefusedCRDs: a plan that is Blocked has the reason, and a run writes nothing.
 func TestRefusedCRDs(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -59,8 +58,8 @@ func TestRefusedCRDs(t *testing.T) {
 	}
 }
 
-// TestOtherMigratorIsWaitedFor: as long as a StorageVersionMigration of the
-// resource has not ended, ours does not begin.
+// TestOtherMigratorIsWaitedFor: a run does not begin before a StorageVersionMigration of
+// the resource has ended.
 func TestOtherMigratorIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -81,7 +80,7 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 			"spec":     map[string]any{"resource": map[string]any{"group": w.group, "resource": resource}},
 		}}
 	}
-	// That of another resource is no matter of ours.
+	// A migration of another resource does not matter.
 	for _, s := range []*unstructured.Unstructured{migrationOf("ours."+w.group, w.plural), migrationOf("other."+w.group, "gadgets")} {
 		if _, err := migrations.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -94,7 +93,7 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 	}
 	mustBeBlocked(t, plan, crdmigrator.ReasonMigrationInProgress, 1)
 	if b := plan.Blockers[0]; !strings.Contains(b.Message, "storageversionmigrations.storagemigration.k8s.io/ours."+w.group) || strings.Contains(b.Message, "other.") {
-		t.Errorf("blocker says %q, want it to name the migration of this resource alone", b.Message)
+		t.Errorf("blocker = %q, want it to name only the migration of this resource", b.Message)
 	}
 
 	for _, condition := range []string{"Running", "Succeeded"} {
@@ -123,8 +122,8 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestDryRunChangesNothing: it tells whom admission would refuse, and leaves
-// every key in etcd as it was.
+// TestDryRunChangesNothing: a dry run names the objects that admission would refuse, and
+// changes no key in etcd.
 func TestDryRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -135,7 +134,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	m := newMigrator(t, w.config, crdmigrator.Options{DryRun: true, PageObjects: 20})
 	before := w.crd().ResourceVersion
 
-	// With the default settle time: where nothing is written, nothing is awaited.
+	// With the default settle time: a run that writes nothing does not wait.
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
 		t.Fatal(err)

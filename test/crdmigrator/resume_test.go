@@ -14,8 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// interruptedObjects are enough for several pages before the interruption and
-// after it.
+// interruptedObjects is enough for several pages before and after the interruption.
 const interruptedObjects = 120
 
 // interrupted is a CRD whose migration was cancelled after a third.
@@ -28,7 +27,7 @@ func interrupted(t *testing.T) (w *widgets, left int64) {
 	defer cancel()
 	run := w.pauseAfter(ctx, w.quickMigrator(crdmigrator.Options{PageObjects: 10}), 40)
 	cancel()
-	report, err := run.goOn()
+	report, err := run.resume()
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("cancelled run: %v, want context.Canceled", err)
 	}
@@ -42,8 +41,7 @@ func interrupted(t *testing.T) (w *widgets, left int64) {
 	return w, interruptedObjects - report.Storage.Counts.Migrated
 }
 
-// TestCancelledRunIsResumed: another process takes up where the first one was
-// stopped, and writes no object again.
+// TestCancelledRunIsResumed: another process resumes the run, and writes no object again.
 func TestCancelledRunIsResumed(t *testing.T) {
 	t.Parallel()
 	w, left := interrupted(t)
@@ -66,15 +64,15 @@ func TestCancelledRunIsResumed(t *testing.T) {
 	if n := wire.writesTo(w.group); n != int(left) {
 		t.Errorf("second run sent %d writes for %d objects", n, left)
 	}
-	// For 4 pages: a list and a look at the CRD each; the CRD
-	// before, the trim and the end of the checkpoint after; a save or two.
+	// For 4 pages, a list and a read of the CRD each; the CRD before; the trim and
+	// the removal of the checkpoint after; one or two checkpoints.
 	if most := left + 4*2 + 3 + 2; report.Requests > most {
 		t.Errorf("second run took %d requests for %d objects, want at most %d", report.Requests, left, most)
 	}
 }
 
-// TestCheckpointLostCostsRequestsOnly: without a checkpoint to read, the server
-// elides the writes of what was done before.
+// TestCheckpointLostCostsRequestsOnly: without a valid checkpoint, the server elides the
+// writes of objects that were migrated before.
 func TestCheckpointLostCostsRequestsOnly(t *testing.T) {
 	t.Parallel()
 	garbage := `{"crdUID": 7`
@@ -96,7 +94,7 @@ func TestCheckpointLostCostsRequestsOnly(t *testing.T) {
 	}
 }
 
-// TestNoTrimLeavesTheTrimForLater: the run that trims needs no writes then.
+// TestNoTrimLeavesTheTrimForLater: the run that trims then needs no writes.
 func TestNoTrimLeavesTheTrimForLater(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -120,9 +118,9 @@ func TestNoTrimLeavesTheTrimForLater(t *testing.T) {
 	w.mustBeMigrated(report, 100)
 }
 
-// TestNothingIsTrimmedOverAChange: between the last page and the trim somebody
-// else changes what the trim is about.
-func TestNothingIsTrimmedOverAChange(t *testing.T) {
+// TestChangedCRDIsNotTrimmed: another client changes the storage version between the last
+// page and the trim.
+func TestChangedCRDIsNotTrimmed(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		change func(*widgets)
@@ -155,14 +153,14 @@ func TestNothingIsTrimmedOverAChange(t *testing.T) {
 			run := w.pauseAt(t.Context(), m, trim, nil)
 			w.mustBeStored("when the trim is due", map[string]int{"v2": 40})
 			tc.change(w)
-			report, err := run.goOn()
+			report, err := run.resume()
 			mustStopForChange(t, report, err)
 			w.mustHaveStoredVersions("after the change", tc.stored)
 		})
 	}
 }
 
-// setStoredVersions does what the API server never questions.
+// setStoredVersions sets status.storedVersions, which the API server does not validate.
 func (w *widgets) setStoredVersions(versions ...string) {
 	w.t.Helper()
 	crd := w.crd()
@@ -172,9 +170,8 @@ func (w *widgets) setStoredVersions(versions ...string) {
 	}
 }
 
-// TestRestoredEtcdVoidsTheCheckpoint: in a backup of etcd resourceVersions are
-// older than the checkpoint's, and objects written after it was taken are at
-// whatever version they were.
+// TestRestoredEtcdVoidsTheCheckpoint: after a restore of etcd from a backup,
+// resourceVersions are older than the checkpoint's, and objects may be at any version.
 func TestRestoredEtcdVoidsTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	w, left := interrupted(t)
@@ -200,11 +197,10 @@ func TestRestoredEtcdVoidsTheCheckpoint(t *testing.T) {
 	w.mustBeMigrated(report, interruptedObjects)
 }
 
-// TestRepairIgnoresEvidenceOfTheRunThatWasWrong: a frozen server has put an
-// object back after a run that did not trim. Its resourceVersion is newer than
-// the run's, so that a resumed run passes over it; the repair is to drop the
-// checkpoint first.
-func TestRepairIgnoresEvidenceOfTheRunThatWasWrong(t *testing.T) {
+// TestRepairDropsTheCheckpointOfTheWrongRun: a frozen server has written an object at the
+// old version after a run that did not trim. The object's resourceVersion is newer than the
+// run's, so that a resumed run skips it. The fix drops the checkpoint first.
+func TestRepairDropsTheCheckpointOfTheWrongRun(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)

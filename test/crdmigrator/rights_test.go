@@ -17,20 +17,20 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// crdsGroup is where CustomResourceDefinitions are.
+// crdsGroup is the API group of CRDs.
 const crdsGroup = "apiextensions.k8s.io"
 
-// right is a verb on a resource; a subresource comes after a slash.
-type right struct {
+// permission is a verb on a resource; a subresource comes after a slash.
+type permission struct {
 	verb, group, resource string
 }
 
-// readCRD is what planning takes at least.
-var readCRD = right{"get", crdsGroup, "customresourcedefinitions"}
+// readCRD is the least permission that a plan needs.
+var readCRD = permission{"get", crdsGroup, "customresourcedefinitions"}
 
-// migrationRights are all that a migration needs.
-func (w *widgets) migrationRights() []right {
-	return []right{
+// migrationPermissions are all that a migration needs.
+func (w *widgets) migrationPermissions() []permission {
+	return []permission{
 		readCRD,
 		{"list", w.group, w.plural},
 		{"patch", w.group, w.plural},
@@ -39,23 +39,23 @@ func (w *widgets) migrationRights() []right {
 	}
 }
 
-// user makes a user with some rights and no others.
-func (w *widgets) user(rights ...right) (name string, config *rest.Config) {
+// user makes a user with some permissions and no others.
+func (w *widgets) user(permissions ...permission) (name string, config *rest.Config) {
 	w.t.Helper()
 	name = "user-of-" + w.group
 	config, err := w.plane.AddUser(name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.grant(config, name, rights...)
+	w.grant(config, name, permissions...)
 	return name, config
 }
 
-// grant gives rights to a user and returns when the server knows of them.
-func (w *widgets) grant(config *rest.Config, user string, rights ...right) {
+// grant grants permissions to a user, and returns when the server applies them.
+func (w *widgets) grant(config *rest.Config, user string, permissions ...permission) {
 	w.t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "rights-of-" + w.group + "-"}}
-	for _, r := range rights {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "permissions-of-" + w.group + "-"}}
+	for _, r := range permissions {
 		role.Rules = append(role.Rules, rbacv1.PolicyRule{
 			Verbs: []string{r.verb}, APIGroups: []string{r.group}, Resources: []string{r.resource},
 		})
@@ -75,12 +75,12 @@ func (w *widgets) grant(config *rest.Config, user string, rights ...right) {
 	if _, err := admin.RbacV1().ClusterRoleBindings().Create(w.t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	for _, r := range rights {
+	for _, r := range permissions {
 		w.awaitAllowed(config, r)
 	}
 }
 
-func (w *widgets) awaitAllowed(config *rest.Config, r right) {
+func (w *widgets) awaitAllowed(config *rest.Config, r permission) {
 	w.t.Helper()
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -90,46 +90,44 @@ func (w *widgets) awaitAllowed(config *rest.Config, r right) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: resource, Subresource: subresource},
 	}}
-	await(w.t, "right "+r.verb+" "+r.resource, func() bool {
+	await(w.t, "permission "+r.verb+" "+r.resource, func() bool {
 		answer, err := clients.AuthorizationV1().SelfSubjectAccessReviews().Create(w.t.Context(), review, metav1.CreateOptions{})
 		return err == nil && answer.Status.Allowed
 	})
 }
 
-// patience is for a machine that has much else to do: what is waited for takes
-// seconds on an idle one.
-const patience = 2 * time.Minute
+// awaitLimit allows for a busy machine: conditions take seconds on an idle one.
+const awaitLimit = 2 * time.Minute
 
-// await polls until the condition holds: neither a server nor a reconciler tells
-// anybody that it is done.
+// await polls until the condition is true.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(awaitLimit); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v for %s", patience, what)
+			t.Fatalf("waited %v for %s", awaitLimit, what)
 		}
 	}
 }
 
-// withoutLeases is a user who has all the rights that a migration needs. It may
-// not read the API servers' leases, so that for it time alone decides when to
-// begin: with quickSettle that is at once, not after the next renewal.
+// withoutLeases is a user with all permissions that a migration needs, but not to read the
+// API servers' leases, so that only the settle time decides when a run begins: with
+// quickSettle at once, not after the next renewal.
 func (w *widgets) withoutLeases() *rest.Config {
 	w.t.Helper()
-	_, config := w.user(w.migrationRights()...)
+	_, config := w.user(w.migrationPermissions()...)
 	return config
 }
 
-// quickMigrator begins as soon as the server in front has adopted a change.
+// quickMigrator begins as soon as the API server has adopted a change.
 func (w *widgets) quickMigrator(o crdmigrator.Options) *crdmigrator.Migrator {
 	w.t.Helper()
 	o.Policy = quickSettle
 	return newMigrator(w.t, w.withoutLeases(), o)
 }
 
-// TestMissingRightsAreNamedWithTheirGrants: the plan says which rights are
-// missing, and the commands it offers grant exactly these.
-func TestMissingRightsAreNamedWithTheirGrants(t *testing.T) {
+// TestPlanAndRunNameMissingPermissions: the plan names the missing permissions, and the
+// commands of its remedies grant exactly these.
+func TestPlanAndRunNameMissingPermissions(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)
@@ -142,7 +140,7 @@ func TestMissingRightsAreNamedWithTheirGrants(t *testing.T) {
 		t.Fatal(err)
 	}
 	if facts.Objects != nil || facts.Servers != nil {
-		t.Errorf("without the right to list: %v objects, servers %v, want neither", facts.Objects, facts.Servers)
+		t.Errorf("without the permission to list: %v objects, servers %v, want neither", facts.Objects, facts.Servers)
 	}
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
@@ -157,7 +155,7 @@ func TestMissingRightsAreNamedWithTheirGrants(t *testing.T) {
 	mustBeBlocked(t, plan, crdmigrator.ReasonForbidden, len(wants))
 	for i, b := range plan.Blockers {
 		if want := user + " may not " + wants[i]; b.Message != want {
-			t.Errorf("blocker %d says %q, want %q", i, b.Message, want)
+			t.Errorf("blocker %d = %q, want it to name %q", i, b.Message, want)
 		}
 	}
 	var blocked *crdmigrator.BlockedError
@@ -167,23 +165,23 @@ func TestMissingRightsAreNamedWithTheirGrants(t *testing.T) {
 	w.mustBeStored("a blocked plan writes nothing", map[string]int{"v1": 20})
 
 	for _, b := range plan.Blockers {
-		w.grant(config, user, rightOf(t, b, user))
+		w.grant(config, user, permissionOf(t, b, user))
 	}
 	if plan, err = m.Plan(t.Context(), w.name); err != nil {
 		t.Fatal(err)
 	}
 	if plan.State != crdmigrator.Ready || plan.Objects == nil || *plan.Objects != 20 {
-		t.Errorf("with the offered rights granted, plan = %+v, want Ready with 20 objects", plan)
+		t.Errorf("with the permissions granted, plan = %+v, want Ready with 20 objects", plan)
 	}
 	w.mustMigrate(m)
-	w.mustBeStored("with the offered rights granted", map[string]int{"v2": 20})
-	w.mustHaveStoredVersions("with the offered rights granted", "v2")
+	w.mustBeStored("with the permissions granted", map[string]int{"v2": 20})
+	w.mustHaveStoredVersions("with the permissions granted", "v2")
 }
 
-// rightOf reads the right out of the kubectl commands of a remedy.
-func rightOf(t *testing.T, b godwit.Blocker, user string) right {
+// permissionOf parses the permission of the kubectl commands of a remedy.
+func permissionOf(t *testing.T, b godwit.Blocker, user string) permission {
 	t.Helper()
-	var r right
+	var r permission
 	for field := range strings.FieldsSeq(b.Remedy) {
 		if verb, ok := strings.CutPrefix(field, "--verb="); ok {
 			r.verb = verb
@@ -216,9 +214,9 @@ func mustBeBlocked(t *testing.T, plan crdmigrator.Plan, reason string, n int) {
 	}
 }
 
-// TestTimeAloneDecidesWithoutLeases: whoever may not read the leases waits for
-// the settle time, counted from the change, and then migrates.
-func TestTimeAloneDecidesWithoutLeases(t *testing.T) {
+// TestSettleTimeDecidesWithoutLeases: without the permission to read the leases, a run
+// waits for the settle time since the change, and then migrates.
+func TestSettleTimeDecidesWithoutLeases(t *testing.T) {
 	t.Parallel()
 	const settle = 3 * time.Second
 	w := newWidgets(t, shared)
@@ -237,7 +235,7 @@ func TestTimeAloneDecidesWithoutLeases(t *testing.T) {
 		t.Fatalf("run right after the flip: %v, want NotSettledError", err)
 	}
 	if len(notSettled.Servers) != 0 || notSettled.Until.Before(began.Add(settle)) {
-		t.Errorf("waits until %v for %v, want at least %v for nobody", notSettled.Until, notSettled.Servers, began.Add(settle))
+		t.Errorf("waits until %v for servers %v, want at least %v and no server", notSettled.Until, notSettled.Servers, began.Add(settle))
 	}
 	w.mustBeStored("before the settle time is over", map[string]int{"v1": 20})
 

@@ -18,8 +18,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// TestTwoMigratorsAtOnce: neither knows of the other. Both come to a good end,
-// and the server elides what one of them has already written.
+// TestTwoMigratorsAtOnce: both runs succeed, and the server elides the second write of
+// each object.
 func TestTwoMigratorsAtOnce(t *testing.T) {
 	t.Parallel()
 	const objects = 300
@@ -47,7 +47,7 @@ func TestTwoMigratorsAtOnce(t *testing.T) {
 	}
 }
 
-// TestMigratorOvertaken: while one stands still, another does all the work.
+// TestMigratorOvertaken: while one run is paused, another migrates all objects.
 func TestMigratorOvertaken(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -57,20 +57,20 @@ func TestMigratorOvertaken(t *testing.T) {
 		err    error
 	}{
 		"in the middle": {
-			reason: "what is left to do is done",
+			reason: "the remaining objects are migrated already",
 		},
 		"before the trim": {
-			reason: "what it was to trim is trimmed",
+			reason: "storedVersions is trimmed already",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 		},
 		"before the trim and the old version is dropped": {
-			reason: "it has no proof for the CRD as it is now, although nothing is left to do",
+			reason: "the paused run has no proof for the changed CRD, although nothing is left to do",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 			then:   func(w *widgets) { w.setVersions(version("v2", true, true)) },
 			err:    crdmigrator.ErrChanged,
 		},
 		"before the trim and the next version is stored": {
-			reason: "it has no proof for the CRD as it is now",
+			reason: "the paused run has no proof for the changed CRD",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 			then:   func(w *widgets) { w.store("v3") },
 			err:    crdmigrator.ErrChanged,
@@ -98,7 +98,7 @@ func TestMigratorOvertaken(t *testing.T) {
 			}
 			stored := w.storedVersions()
 
-			report, err := run.goOn()
+			report, err := run.resume()
 			if !errors.Is(err, tc.err) || report.Storage.Counts.Total() != 100 || !report.Storage.Counts.Settled() || report.Trimmed == (tc.err != nil) {
 				t.Errorf("%s: %+v, trimmed %v, %v", tc.reason, report.Storage, report.Trimmed, err)
 			}
@@ -108,8 +108,8 @@ func TestMigratorOvertaken(t *testing.T) {
 	}
 }
 
-// keepEditing has somebody else write the CRD over and over, until the
-// returned function is called.
+// keepEditing writes the CRD as another client, again and again, until the returned
+// function is called.
 func (w *widgets) keepEditing(interval time.Duration, change func(crd *apiextensionsv1.CustomResourceDefinition, i int)) (peace func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -127,10 +127,10 @@ func (w *widgets) keepEditing(interval time.Duration, change func(crd *apiextens
 	return peace
 }
 
-// TestStorageVersionThatNeverRests: two teams set it in turn, whatever a run is
-// doing. Runs end without a trim, the plan is blocked in time, and once there is
-// peace the migration completes.
-func TestStorageVersionThatNeverRests(t *testing.T) {
+// TestStorageVersionThatKeepsChanging: two teams set the storage version in turn during
+// runs. The runs end without a trim, the plan becomes Blocked, and the migration completes
+// once the changes end.
+func TestStorageVersionThatKeepsChanging(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 100)
@@ -153,25 +153,24 @@ func TestStorageVersionThatNeverRests(t *testing.T) {
 	if b := blocked.Blockers; len(b) != 1 || b[0].Reason != crdmigrator.ReasonCRDKeepsChanging {
 		t.Errorf("blocked by %+v, want CRDKeepsChanging", b)
 	}
-	w.mustHaveStoredVersions("as long as it was fought over", "v1,v2")
+	w.mustHaveStoredVersions("while it keeps changing", "v1,v2")
 
 	w.annotate(nil) // as the remedy says
 	w.store("v2")
 	w.mustBeMigrated(w.mustMigrate(m), 100)
 }
 
-// TestSchemaThatNeverRests: edits that leave the storage version alone cost a
-// restart at the most, and none of them a proof. A run looks before each page: one
-// edit between two looks costs nothing, several end it, and the next one begins
-// anew.
-func TestSchemaThatNeverRests(t *testing.T) {
+// TestSchemaThatKeepsChanging: edits that do not change the storage version cause a restart
+// at most, and no wrong proof. A run reads the CRD before each page: one edit between two
+// reads does not end it, several do, and the next run starts again.
+func TestSchemaThatKeepsChanging(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 100)
 	w.flip()
-	// One object after the other: at most one look is ahead of the object that is
-	// done, so that there is one between edits that are 20 objects apart, and
-	// there are at least two edits between looks where three come at once.
+	// One object after the other: at most one read is ahead of the object that is done,
+	// so that there is one read between edits that are 20 objects apart, and at least two
+	// edits between two reads where three edits come at once.
 	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
 	edits := 0
 	editing := func(atOnce map[int64]int) func(crdmigrator.Report) {
@@ -190,11 +189,11 @@ func TestSchemaThatNeverRests(t *testing.T) {
 	report, err := w.migrate(t.Context(), m, editing(map[int64]int{20: 1, 40: 1, 60: 3}))
 	mustStopForChange(t, report, err)
 	if edits != 5 {
-		t.Errorf("stopped after %d edits, want 5: one after the other is no reason", edits)
+		t.Errorf("stopped after %d edits, want 5: single edits must not stop a run", edits)
 	}
 
 	if report, err = w.migrate(t.Context(), m, editing(map[int64]int{20: 1, 40: 1, 60: 1, 80: 1})); err != nil {
-		t.Errorf("the run that began anew: %v after %d edits in all, want none to end it", err, edits)
+		t.Errorf("the second run: %v after %d edits in all, want no error", err, edits)
 	}
 	if edits != 9 {
 		t.Fatalf("%d edits in all, want 9", edits)
@@ -203,10 +202,9 @@ func TestSchemaThatNeverRests(t *testing.T) {
 	w.mustHaveBeenWritten("after all", 100, 2)
 }
 
-// TestAnnotationsStrippedAllTheTime: GitOps takes off what it did not put there,
-// within moments. A run ends as it would, and one that takes up after another
-// pays with requests alone.
-func TestAnnotationsStrippedAllTheTime(t *testing.T) {
+// TestAnnotationsRemovedAllTheTime: GitOps removes annotations that it does not manage
+// within moments. A run succeeds, and a resumed run only sends more requests.
+func TestAnnotationsRemovedAllTheTime(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*apiextensionsv1.CustomResourceDefinition){
 		"the checkpoint": func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -227,7 +225,7 @@ func TestAnnotationsStrippedAllTheTime(t *testing.T) {
 			defer cancel()
 			run := w.pauseAfter(ctx, w.quickMigrator(crdmigrator.Options{PageObjects: 10}), 40)
 			cancel()
-			report, err := run.goOn()
+			report, err := run.resume()
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("cancelled run: %v, want context.Canceled", err)
 			}

@@ -15,8 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// mustBeMigrated checks the end of a run that met trouble on its way: nothing
-// failed, and everything is where it belongs.
+// mustBeMigrated checks that a run migrated all objects, and that none failed.
 func (w *widgets) mustBeMigrated(report crdmigrator.Report, n int) {
 	w.t.Helper()
 	counts := report.Storage.Counts
@@ -28,7 +27,7 @@ func (w *widgets) mustBeMigrated(report crdmigrator.Report, n int) {
 	w.mustHaveStoredVersions("in the end", "v2")
 }
 
-// TestAPIServerRestartMidRun: the run waits for the server and goes on by itself.
+// TestAPIServerRestartMidRun: the run waits for the API server, and continues.
 func TestAPIServerRestartMidRun(t *testing.T) {
 	t.Parallel()
 	plane := ownPlane(t)
@@ -45,7 +44,7 @@ func TestAPIServerRestartMidRun(t *testing.T) {
 	if err := plane.RestartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	report, err := run.goOn()
+	report, err := run.resume()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +55,11 @@ func TestAPIServerRestartMidRun(t *testing.T) {
 }
 
 // TestExpiredContinueTokenMidRun: etcd is compacted between two pages. The run
-// goes on where it was.
+// continues at the same key.
 func TestExpiredContinueTokenMidRun(t *testing.T) {
 	t.Parallel()
-	// With snapshots of lists in its cache the server outlives a compaction
-	// for a while; before 1.34 none had them.
+	// A server with snapshots of lists in its cache (since 1.34) serves a
+	// compacted list for a while.
 	plane := ownPlane(t, "--feature-gates=ListFromCacheSnapshot=false")
 	w := newWidgets(t, plane)
 	w.fill("v1", 200)
@@ -76,7 +75,7 @@ func TestExpiredContinueTokenMidRun(t *testing.T) {
 	if _, err := plane.Etcd().Compact(t.Context(), now.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
-	report, err := run.goOn()
+	report, err := run.resume()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,14 +85,14 @@ func TestExpiredContinueTokenMidRun(t *testing.T) {
 	w.mustBeMigrated(report, 200)
 }
 
-// TestThrottledRunFailsNothing: the server rejects what goes beyond very few
-// requests at once. The run slows down and loses nothing.
+// TestThrottledRunFailsNothing: the server rejects more than very few requests at once.
+// The run slows down, and no object fails.
 func TestThrottledRunFailsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 100)
 	w.flip()
-	user, config := w.user(w.migrationRights()...)
+	user, config := w.user(w.migrationPermissions()...)
 	config, wire := tap(config)
 	w.throttle(user)
 	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 40})
@@ -108,8 +107,7 @@ func TestThrottledRunFailsNothing(t *testing.T) {
 	}
 }
 
-// throttle gives a user the least share of the server that there is, and no
-// queue.
+// throttle gives a user the smallest possible share of the server, and no queue.
 func (w *widgets) throttle(user string) {
 	w.t.Helper()
 	admin, err := kubernetes.NewForConfig(w.config)

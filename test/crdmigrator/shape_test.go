@@ -7,8 +7,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestShapesOfResources: what a resource is called and where its objects live
-// makes no difference.
+// TestShapesOfResources migrates resources with irregular names, and cluster-scoped ones.
 func TestShapesOfResources(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -44,8 +43,7 @@ func TestShapesOfResources(t *testing.T) {
 	}
 }
 
-// TestSameKindInTwoGroups: two CRDs that differ in their group alone are
-// two migrations.
+// TestSameKindInTwoGroups: two CRDs that differ only in their group are two migrations.
 func TestSameKindInTwoGroups(t *testing.T) {
 	t.Parallel()
 	first := newWidgets(t, shared)
@@ -57,8 +55,8 @@ func TestSameKindInTwoGroups(t *testing.T) {
 	}
 
 	// One migrator for both, as in an operator.
-	user, config := first.user(first.migrationRights()...)
-	first.grant(config, user, second.migrationRights()...)
+	user, config := first.user(first.migrationPermissions()...)
+	first.grant(config, user, second.migrationPermissions()...)
 	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
 	first.mustBeMigrated(first.mustMigrate(m), 30)
 	second.mustHaveBeenWritten("while its namesake is migrated", 30, 1)

@@ -10,9 +10,9 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestStatusVanishesMidRun: with the subresource gone, writes to it are answered
-// 404, as if the objects were gone.
-func TestStatusVanishesMidRun(t *testing.T) {
+// TestStatusSubresourceRemovedMidRun: without the subresource, the API server answers
+// writes to it with 404, as if the objects were gone.
+func TestStatusSubresourceRemovedMidRun(t *testing.T) {
 	t.Parallel()
 	for _, write := range []crdmigrator.Write{crdmigrator.WriteStatusPatch, crdmigrator.WriteStatusApply} {
 		for name, pageObjects := range map[string]int64{"pages to come": 20, "on the last page": 500} {
@@ -21,7 +21,7 @@ func TestStatusVanishesMidRun(t *testing.T) {
 				w := newWidgets(t, shared)
 				w.fill("v1", 100)
 				w.flip()
-				_, config := w.user(w.rightsOf(write)...)
+				_, config := w.user(w.permissionsOf(write)...)
 				policy := crdmigrator.Policy{Settle: -1, Write: write}
 				m := newMigrator(t, config, crdmigrator.Options{PageObjects: pageObjects, Attempts: 2, Policy: policy})
 				run := w.pauseAfter(t.Context(), m, 30)
@@ -29,10 +29,10 @@ func TestStatusVanishesMidRun(t *testing.T) {
 				bare.Subresources = nil
 				w.setVersions(version("v1", true, false), bare)
 				w.awaitNoStatus()
-				report, err := run.goOn()
+				report, err := run.resume()
 				mustStopForChange(t, report, err)
 				if report.Storage.Counts.Gone != 0 {
-					t.Errorf("run: %+v, want no object called gone", report.Storage.Counts)
+					t.Errorf("run: %+v, want no object counted as Gone", report.Storage.Counts)
 				}
 				w.mustHaveStoredVersions("after the run", "v1,v2")
 				plan, err := m.Plan(t.Context(), w.name)
@@ -48,7 +48,7 @@ func TestStatusVanishesMidRun(t *testing.T) {
 	}
 }
 
-// awaitNoStatus waits until the server in front knows of no subresource.
+// awaitNoStatus waits until the API server has no status subresource for the CRD.
 func (w *widgets) awaitNoStatus() {
 	w.t.Helper()
 	await(w.t, "/status to be gone", func() bool {

@@ -15,13 +15,13 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// queuedWrites is how many ordinary writes wait on the stopped server.
+// queuedWrites is the number of ordinary writes that wait in the stopped server.
 const queuedWrites = 100
 
 // TestStoppedServerCannotPutObjectsBack: an API server is stopped before the
-// storage version changes, with writes queued on it. Continued, it finishes them
-// at the old version, before it notices the change. The migration must have
-// waited for it.
+// storage version changes, with writes queued in it. When it continues, it finishes them
+// at the old version, before it notices the change. The migration must have waited for
+// it.
 func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 	t.Parallel()
 	s := stopServerAcrossFlip(t)
@@ -31,19 +31,19 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// While the server is stopped, every run is refused, and in time the
-	// error names its lease as stale.
+	// While the server is stopped, every run is refused, and after a while the
+	// error names its stale lease.
 	notSettled := s.awaitStaleLease(m, plan)
 	if len(notSettled.Stale) != 1 || notSettled.Stale[0].Name != s.second.Identity() {
 		t.Fatalf("the run waits for %v, want the stopped server %s", notSettled.Stale, s.second.Identity())
 	}
 	s.mustBeStored("while waiting nothing is written", map[string]int{"v1": queuedWrites})
 
-	// Another process has only looked so far, and asks its user meanwhile.
+	// Another process has only planned, and waits for its user's confirmation.
 	asking := newMigrator(t, s.config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: 5 * time.Second}})
 	seen := s.planWhileStale(asking)
 
-	// It comes back and does what a migration fears.
+	// The server comes back and writes objects at the old version.
 	s.resume()
 	s.mustBeStored("the queued writes were stored at the old version", map[string]int{"v1": queuedWrites})
 
@@ -52,7 +52,7 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 		t.Errorf("a run planned while the lease was stale: %v, want NotSettledError", err)
 	}
 
-	// Fresh lease or not, it now gets the settle time.
+	// In spite of its fresh lease, the server now gets the settle time.
 	back := time.Now()
 	for err = error(notSettled); errors.As(err, &notSettled); _, err = m.Run(t.Context(), plan, nil) {
 		if time.Since(back) > time.Minute {
@@ -67,9 +67,9 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 	s.mustHaveStoredVersions("in the end", "v2")
 }
 
-// TestAcceptedStaleLeasePutsObjectsBack shows what the wait is for: the same
-// story with the stopped server accepted ends with every queued object at the
-// old version in etcd, behind a storedVersions that says otherwise.
+// TestAcceptedStaleLeasePutsObjectsBack shows the purpose of the wait: with the stale lease
+// accepted, every queued object ends at the old version in etcd, although storedVersions
+// does not list it.
 func TestAcceptedStaleLeasePutsObjectsBack(t *testing.T) {
 	t.Parallel()
 	s := stopServerAcrossFlip(t)
@@ -81,12 +81,12 @@ func TestAcceptedStaleLeasePutsObjectsBack(t *testing.T) {
 	s.mustBeStored("before the server is back", map[string]int{"v2": queuedWrites})
 
 	s.resume()
-	s.mustBeStored("the server that was not waited for put every object back", map[string]int{"v1": queuedWrites})
-	s.mustHaveStoredVersions("and nobody can tell by the API", "v2")
+	s.mustBeStored("the stopped server wrote every object at the old version", map[string]int{"v1": queuedWrites})
+	s.mustHaveStoredVersions("no API shows the old version", "v2")
 }
 
-// stoppedServer is a control plane whose second server is stopped with writes
-// under way, while through the first one the storage version has changed.
+// stoppedServer is a control plane whose second server is stopped with writes under way,
+// and whose storage version has changed through the first server.
 type stoppedServer struct {
 	*widgets
 	second *controlplane.APIServer
@@ -107,8 +107,8 @@ func stopServerAcrossFlip(t *testing.T) *stoppedServer {
 		}
 	})
 	s := &stoppedServer{widgets: newWidgets(t, plane)}
-	// Both servers know v2 before it is stored, as after a careful roll-out:
-	// one that did not could not even read what the other has written.
+	// Both servers serve v2 before it is stored, as after a careful roll-out: a
+	// server without v2 could not read the objects of the other.
 	s.setVersions(version("v1", true, true), version("v2", true, false))
 	s.fill("v1", queuedWrites)
 	if s.second, err = plane.StartSecond(t.Context(), "second"); err != nil {
@@ -122,9 +122,9 @@ func stopServerAcrossFlip(t *testing.T) *stoppedServer {
 	return s
 }
 
-// queueWrites brings one ordinary write per object as far into the second
-// server as admission, and stops the server there. It will finish them with the
-// handler they came to, which stores v1.
+// queueWrites sends one ordinary write per object to the second server, and stops the
+// server while admission handles them. The server will finish them with the handler that
+// stores v1.
 func (s *stoppedServer) queueWrites() {
 	s.t.Helper()
 	s.gate = s.newAdmissionGate()
@@ -157,8 +157,8 @@ func (s *stoppedServer) resume() {
 	}
 }
 
-// planWhileStale plans until the plan names a stale lease: each process has
-// its own notion of the server's clock, a second apart at the most.
+// planWhileStale plans until the plan names a stale lease: the clocks of two processes
+// differ by up to a second.
 func (s *stoppedServer) planWhileStale(m *crdmigrator.Migrator) (plan crdmigrator.Plan) {
 	s.t.Helper()
 	await(s.t, "the plan to be blocked by the stale lease", func() bool {
@@ -175,7 +175,7 @@ func (s *stoppedServer) planWhileStale(m *crdmigrator.Migrator) (plan crdmigrato
 // awaitStaleLease runs the plan again and again until the error names a stale lease.
 func (s *stoppedServer) awaitStaleLease(m *crdmigrator.Migrator, plan crdmigrator.Plan) (notSettled *crdmigrator.NotSettledError) {
 	s.t.Helper()
-	await(s.t, "a lease to be called stale", func() bool {
+	await(s.t, "a lease to be stale", func() bool {
 		if _, err := m.Run(s.t.Context(), plan, nil); !errors.As(err, &notSettled) {
 			s.t.Fatalf("run beside a stopped server: %v, want NotSettledError", err)
 		}

@@ -8,9 +8,8 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestUndecodableObject: what etcd holds of one object can't be read. The run
-// says which, as far as the server does, and leaves it to a person what becomes
-// of it.
+// TestUndecodableObject: the API server can't decode one object in etcd. The run names the
+// object if the server does, and does not change it.
 func TestUndecodableObject(t *testing.T) {
 	t.Parallel()
 	const garbage = "\x00\x01 this was an object once"
@@ -20,18 +19,18 @@ func TestUndecodableObject(t *testing.T) {
 		counts godwit.Counts
 	}{
 		"before the run": {
-			reason: "the server lists none of them",
+			reason: "the server lists no object",
 			run: func(w *widgets, m *crdmigrator.Migrator, spoil func()) (crdmigrator.Report, error) {
 				spoil()
 				return w.migrate(w.t.Context(), m, nil)
 			},
 		},
 		"mid-run": {
-			reason: "the list was there, and one write fails",
+			reason: "the list succeeded before, and one write fails",
 			run: func(w *widgets, m *crdmigrator.Migrator, spoil func()) (crdmigrator.Report, error) {
 				run := w.pauseAfter(w.t.Context(), m, 30)
 				spoil()
-				return run.goOn()
+				return run.resume()
 			},
 			counts: godwit.Counts{Migrated: 99, Failed: 1},
 		},
@@ -42,7 +41,7 @@ func TestUndecodableObject(t *testing.T) {
 			w := newWidgets(t, shared)
 			w.fill("v1", 100)
 			w.flip()
-			_, config := w.user(w.migrationRights()...)
+			_, config := w.user(w.migrationPermissions()...)
 			key := w.key("w-0095")
 			readable := w.values()[key]
 
@@ -51,27 +50,27 @@ func TestUndecodableObject(t *testing.T) {
 			if report.Storage.Counts != tc.counts || report.Trimmed {
 				t.Errorf("%s: %+v, trimmed %v, want %+v and not trimmed", tc.reason, report.Storage, report.Trimmed, tc.counts)
 			}
-			why := whatIsSaid(report, err)
+			why := messages(report, err)
 			if len(why) != 1 || !strings.Contains(why[0], "w-0095") || !strings.Contains(why[0], "not decodable") {
-				t.Errorf("the run says %q, want it to name the object and what is wrong with it", why)
+				t.Errorf("messages = %q, want one with the object and the cause", why)
 			}
 			if after := w.values()[key]; after != garbage {
-				t.Errorf("etcd holds %q, want the garbage as it was", after)
+				t.Errorf("etcd holds %q, want the unchanged garbage", after)
 			}
 			w.mustHaveStoredVersions("with an object that can't be read", "v1,v2")
 
-			// Whoever writes to etcd by hand drops the evidence: what they write is
-			// newer than the checkpoint, at whatever version it is.
+			// A user who writes to etcd must drop the checkpoint: the object is newer
+			// than the checkpoint, at any version.
 			w.put(key, readable)
 			w.annotate(nil)
-			// With all attempts, since the server takes its time to find out.
+			// With all attempts, because the server notices the change after a while.
 			w.mustBeMigrated(w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})), 100)
 		})
 	}
 }
 
-// whatIsSaid are all words of a run on what went wrong.
-func whatIsSaid(report crdmigrator.Report, err error) []string {
+// messages returns all error messages of a run.
+func messages(report crdmigrator.Report, err error) []string {
 	var words []string
 	if err != nil {
 		words = append(words, err.Error())
@@ -82,7 +81,7 @@ func whatIsSaid(report crdmigrator.Report, err error) []string {
 	return words
 }
 
-// put writes to etcd behind the API server's back.
+// put writes to etcd directly.
 func (w *widgets) put(key string, value string) {
 	w.t.Helper()
 	if _, err := w.plane.Etcd().Put(w.t.Context(), key, value); err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/godwit-dev/godwit/test/fault"
 )
 
-// TestAnswersInPlaceOfAList: a trimmed CRD is not clean while the API server lists no
+// TestAnswersInPlaceOfAList: a trimmed CRD is not Clean while the API server lists no
 // object of it, and each answer has a reason of its own. The client is a member of
-// system:masters, to whom no permission can be granted.
+// system:masters, so that no remedy may offer a permission.
 func TestAnswersInPlaceOfAList(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -58,7 +58,7 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 				t.Fatalf("%s, unlisted %v, want Unknown by %s", plan.State, plan.Unlisted, tc.want)
 			}
 			if strings.Contains(plan.Unlisted.Error(), "clusterrole") || strings.Contains(plan.Unlisted.Error(), "may not") {
-				t.Errorf("%v offers a grant", plan.Unlisted)
+				t.Errorf("remedy of %v offers a permission, want none", plan.Unlisted)
 			}
 			if got := tries.Load(); got != tc.tries {
 				t.Errorf("%d attempts, want %d", got, tc.tries)
@@ -71,7 +71,7 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 	}
 }
 
-// TestListThatWorksTheSecondTime: an answer that may end by itself is not the last word.
+// TestListThatWorksTheSecondTime: a plan retries a transient answer.
 func TestListThatWorksTheSecondTime(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
@@ -101,16 +101,16 @@ func TestForbiddenListIsUnknownUntilItIsGranted(t *testing.T) {
 		t.Fatalf("%s, unlisted %v, want Unknown and Forbidden", plan.State, plan.Unlisted)
 	}
 	if want := user + " may not list widgets." + w.group; plan.Unlisted.Message != want {
-		t.Errorf("it says %q, want %q", plan.Unlisted.Message, want)
+		t.Errorf("message = %q, want %q", plan.Unlisted.Message, want)
 	}
-	w.grant(config, user, rightOf(t, plan.Unlisted.Blocker(), user))
+	w.grant(config, user, permissionOf(t, plan.Unlisted.Blocker(), user))
 	if plan = w.mustPlan(config, crdmigrator.Options{}); plan.State != crdmigrator.Clean {
 		t.Errorf("with the permission granted: %s, unlisted %v", plan.State, plan.Unlisted)
 	}
 }
 
 // TestDeadConverterRefutesTrimmedVersions: an object at the storage version needs no
-// conversion, so that one that can't be converted is at another version. The remedy
+// conversion, so that an object that can't be converted is at another version. The remedy
 // migrates it.
 func TestDeadConverterRefutesTrimmedVersions(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestDeadConverterRefutesTrimmedVersions(t *testing.T) {
 	mustSay(t, b.Message, c.url, "connection refused", "status.storedVersions lists only v2, but at least one object is stored at v1")
 	mustSay(t, b.Remedy, `"value": ["v1", "v2"]`, "godwit crd run "+w.name)
 	if strings.Contains(b.Message+b.Remedy, "clusterrole") {
-		t.Errorf("%+v offers a grant", b)
+		t.Errorf("remedy of %+v offers a permission, want none", b)
 	}
 	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*crdmigrator.BlockedError)) {
 		t.Errorf("the run ends with %v, want a BlockedError", err)
@@ -151,9 +151,9 @@ func TestHangingConverterIsNamed(t *testing.T) {
 			c.delay.Store(int64(15 * time.Second)) // longer than a plan waits
 			asked := c.asked.Load()
 			w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
-				crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = "a widget" // the server reads the objects anew
+				crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Description = "a widget" // the server reads the objects again
 			})
-			await(t, "the server to ask the webhook", func() bool {
+			await(t, "the server to call the webhook", func() bool {
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				_, _ = w.at("v2").List(ctx, metav1.ListOptions{Limit: 1}) // the first request makes it read
@@ -173,7 +173,7 @@ func TestHangingConverterIsNamed(t *testing.T) {
 			mustSay(t, plan.Unlisted.Message, "conversion webhook", c.url)
 			var unlisted *crdmigrator.UnlistedError
 			if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &unlisted) {
-				t.Errorf("the run ends with %v, want what the plan says", err)
+				t.Errorf("the run ends with %v, want the plan's reason", err)
 			}
 
 			c.delay.Store(0)
@@ -185,9 +185,9 @@ func TestHangingConverterIsNamed(t *testing.T) {
 	}
 }
 
-// TestObjectsAtAVersionThatSpecLost are found, also behind others that can be read,
-// and the remedy brings them back.
-func TestObjectsAtAVersionThatSpecLost(t *testing.T) {
+// TestObjectsAtAVersionMissingFromSpec: a plan finds them, also after objects that can be
+// read, and the remedy makes them readable.
+func TestObjectsAtAVersionMissingFromSpec(t *testing.T) {
 	t.Parallel()
 	for name, readable := range map[string]int{"all of them": 0, "behind one that can be read": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestObjectsAtAVersionThatSpecLost(t *testing.T) {
 			}
 			w.setStoredVersions("v2")
 			w.setVersions(version("v2", true, true))
-			await(t, "the server to read the objects anew", func() bool {
+			await(t, "the server to read the objects from etcd", func() bool {
 				_, err := w.at("v2").Get(t.Context(), "w-0000", metav1.GetOptions{})
 				return err != nil
 			})

@@ -51,7 +51,7 @@ func newWidgets(t *testing.T, plane *controlplane.ControlPlane) *widgets {
 	return w
 }
 
-// groups counts the groups, so that a test can be run again on one control plane.
+// groups counts the groups, so that a test can run again on one control plane.
 var groups atomic.Int64
 
 func groupOf(t *testing.T) string {
@@ -68,9 +68,9 @@ func (w *widgets) install() {
 	}
 }
 
-// uninstall spares the tests that follow a server which holds the schemas, handlers and caches of each test before
-// them: 5 MB each. It removes the objects from etcd first, or the server would write each of them for its deletion.
-// A test that has stopped its server, or deleted its CRD, leaves nothing to remove.
+// uninstall deletes the CRD, so that the server does not keep schemas, handlers and caches of 5 MB for each test.
+// It removes the objects from etcd first, or the server would write each of them for its deletion. A test that has
+// stopped its server, or deleted its CRD, has nothing to remove.
 func (w *widgets) uninstall() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 5*time.Second)
 	defer cancel()
@@ -127,16 +127,15 @@ func (w *widgets) trySetVersions(versions ...apiextensionsv1.CustomResourceDefin
 	return err
 }
 
-// flip makes v2 the storage version beside a served v1, and returns once the
-// server in front stores it.
+// flip makes v2 the storage version with v1 still served, and returns once the API server
+// stores v2.
 func (w *widgets) flip() {
 	w.t.Helper()
 	w.setVersions(version("v1", true, false), version("v2", true, true))
 	w.awaitStoring("v2")
 }
 
-// awaitStoring writes probes until one is stored at the version: the API has
-// no read that tells.
+// awaitStoring writes probes until one is stored at the version, because no API shows it.
 func (w *widgets) awaitStoring(version string) {
 	w.t.Helper()
 	w.awaitStoringFrom("v1", version)

@@ -14,20 +14,20 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// rightsOf are the rights that one write needs.
-func (w *widgets) rightsOf(write crdmigrator.Write) []right {
-	rights := slices.Concat(w.migrationRights()[:2], w.migrationRights()[3:]) // without patch on the objects
+// permissionsOf returns the permissions that one write needs.
+func (w *widgets) permissionsOf(write crdmigrator.Write) []permission {
+	permissions := slices.Concat(w.migrationPermissions()[:2], w.migrationPermissions()[3:]) // without patch on the objects
 	switch write {
 	case crdmigrator.WriteUpdate:
-		return append(rights, right{"get", w.group, w.plural}, right{"update", w.group, w.plural})
+		return append(permissions, permission{"get", w.group, w.plural}, permission{"update", w.group, w.plural})
 	case crdmigrator.WriteStatusPatch, crdmigrator.WriteStatusApply:
-		return append(rights, right{"patch", w.group, w.plural + "/status"})
+		return append(permissions, permission{"patch", w.group, w.plural + "/status"})
 	}
-	return append(rights, right{"patch", w.group, w.plural})
+	return append(permissions, permission{"patch", w.group, w.plural})
 }
 
-// TestEveryWriteMigrates: whatever the write, the objects end at the new version
-// with all that was in them, under exactly the rights that the write needs.
+// TestEveryWriteMigrates: with every write, and exactly the permissions that it needs, the
+// objects end at the new version and keep their content.
 func TestEveryWriteMigrates(t *testing.T) {
 	t.Parallel()
 	for _, write := range crdmigrator.Writes {
@@ -37,7 +37,7 @@ func TestEveryWriteMigrates(t *testing.T) {
 			w.fill("v1", 30)
 			before := w.specs("v1")
 			w.flip()
-			_, config := w.user(w.rightsOf(write)...)
+			_, config := w.user(w.permissionsOf(write)...)
 			m := newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: write}})
 			report := w.mustMigrate(m)
 			if want := (godwit.Counts{Migrated: 30}); report.Storage.Counts != want || !report.Trimmed {
@@ -52,7 +52,7 @@ func TestEveryWriteMigrates(t *testing.T) {
 	}
 }
 
-// specs are what the objects say, fields that no schema knows included.
+// specs returns the specs of the objects, including fields that no schema has.
 func (w *widgets) specs(version string) map[string]any {
 	w.t.Helper()
 	list, err := w.at(version).List(w.t.Context(), metav1.ListOptions{})
@@ -66,9 +66,9 @@ func (w *widgets) specs(version string) map[string]any {
 	return specs
 }
 
-// TestWriteThatMeetsAnother: somebody writes an object between the read and the
-// write of an update, and between the list and the write of an apply.
-func TestWriteThatMeetsAnother(t *testing.T) {
+// TestWriteMeetsAWriteOfAnotherClient: another client writes an object between the read and
+// the write of an update, or between the list and the write of an apply.
+func TestWriteMeetsAWriteOfAnotherClient(t *testing.T) {
 	t.Parallel()
 	cases := map[crdmigrator.Write]struct {
 		reason  string
@@ -76,7 +76,7 @@ func TestWriteThatMeetsAnother(t *testing.T) {
 		trimmed bool
 	}{
 		crdmigrator.WriteUpdate: {
-			reason: "an update leaves the object to the next pass, and the CRD untrimmed",
+			reason: "an update leaves the object to the next pass, and does not trim the CRD",
 			want:   godwit.Counts{Migrated: 4, Deferred: 1},
 		},
 		crdmigrator.WriteApply: {
@@ -91,7 +91,7 @@ func TestWriteThatMeetsAnother(t *testing.T) {
 			w := newWidgets(t, shared)
 			w.fill("v1", 5)
 			w.flip()
-			_, config := w.user(w.rightsOf(write)...)
+			_, config := w.user(w.permissionsOf(write)...)
 			config, wire := tap(config)
 			h := wire.haltBefore(t, func(r *http.Request) bool {
 				return (r.Method == http.MethodPut || r.Method == http.MethodPatch) && strings.HasSuffix(r.URL.Path, "/w-0003")
@@ -102,7 +102,7 @@ func TestWriteThatMeetsAnother(t *testing.T) {
 			if _, err := w.at("v2").Patch(t.Context(), "w-0003", types.MergePatchType, red, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			report, err := run.goOn()
+			report, err := run.resume()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,24 +119,24 @@ func TestWriteThatMeetsAnother(t *testing.T) {
 	}
 }
 
-// TestStatusWriteGoesPastWebhooksOfTheObject: a webhook that would deny every
-// write of the object is not asked about its status.
-func TestStatusWriteGoesPastWebhooksOfTheObject(t *testing.T) {
+// TestStatusWritePassesWebhooksOfTheObject: the API server does not call a webhook of the
+// object for its status.
+func TestStatusWritePassesWebhooksOfTheObject(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	w.fill("v1", 10)
 	w.flip()
 	w.newWebhook(func(string) string { return "frozen" })
 	w.awaitRefused("w-0000", denied)
-	_, config := w.user(w.rightsOf(crdmigrator.WriteStatusPatch)...)
+	_, config := w.user(w.permissionsOf(crdmigrator.WriteStatusPatch)...)
 	m := newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: crdmigrator.WriteStatusPatch}})
 	if report := w.mustMigrate(m); report.Storage.Counts.Migrated != 10 || !report.Trimmed {
 		t.Errorf("run: %+v, want 10 migrated and trimmed", report)
 	}
 }
 
-// TestStatusWriteNeedsTheSubresource: it is refused in the plan, since a 404 on
-// /status would look like a deleted object.
+// TestStatusWriteNeedsTheSubresource: the plan is Blocked, because a 404 on /status would
+// look like a deleted object.
 func TestStatusWriteNeedsTheSubresource(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)

@@ -23,16 +23,16 @@ const (
 	ours   = godwit + "/crdmigrator"
 )
 
-// TestClusterAPIsMigratorIsReplacedByOneImport takes an operator that embeds Cluster API's crdmigrator, on the libraries
-// of a release of it, and changes the path of one import. The versions of its libraries are at most raised to those of
-// Godwit's floor.
-func TestClusterAPIsMigratorIsReplacedByOneImport(t *testing.T) {
+// TestOneImportReplacesClusterAPIsMigrator changes the path of one import in an operator that embeds Cluster API's
+// crdmigrator, on the libraries of a release of Cluster API. That raises the versions of its libraries at most to those
+// of Godwit's floor.
+func TestOneImportReplacesClusterAPIsMigrator(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		raised map[string]string // of what the operator imports itself
 	}{
 		"v1.13.6": {
-			reason: "it is on controller-runtime v0.23.3 and Kubernetes v0.35.4, one minor version below the floor",
+			reason: "it uses controller-runtime v0.23.3 and Kubernetes v0.35.4, one minor version below the floor",
 			raised: map[string]string{
 				"k8s.io/apiextensions-apiserver": "v0.36.3",
 				"k8s.io/apimachinery":            "v0.36.3",
@@ -40,7 +40,7 @@ func TestClusterAPIsMigratorIsReplacedByOneImport(t *testing.T) {
 				"sigs.k8s.io/controller-runtime": "v0.24.1",
 			},
 		},
-		"v1.14.0": {reason: "it is on the floor, or above"},
+		"v1.14.0": {reason: "it uses the versions of the floor, or newer ones"},
 	}
 	floor := floorOfGodwit(t)
 	for version, tc := range cases {
@@ -78,14 +78,14 @@ func TestClusterAPIsMigratorIsReplacedByOneImport(t *testing.T) {
 			if t.Failed() {
 				return // a build of other versions takes minutes and proves nothing
 			}
-			// Vet would compile nothing more, and analyze each library for itself.
+			// Vet would compile nothing more, and analyze each library.
 			operator.run("go", "build", "-o", filepath.Join(t.TempDir(), "operator"), ".")
 		})
 	}
 }
 
 // TestAnnotationIsClusterAPIs compares the annotation that Cluster API's migrator writes, in each of the releases, with the
-// one that Godwit reads and writes: under another name, each of the two would do the work of the other once more.
+// one that Godwit reads and writes: with another name, each migrator would repeat the work of the other.
 func TestAnnotationIsClusterAPIs(t *testing.T) {
 	const name = "CRDMigrationObservedGenerationAnnotation"
 	for _, version := range []string{"v1.13.6", "v1.14.0"} {
@@ -159,8 +159,8 @@ func floorOfGodwit(t *testing.T) map[string]string {
 	return root.selected()
 }
 
-// newlySelected returns the modules of after that are new or have another version. What only Cluster API's migrator asked for
-// may fall away.
+// newlySelected returns the modules of after that are new or have another version. Modules that only Cluster API's migrator
+// required may be missing.
 func newlySelected(before, after map[string]string) map[string]string {
 	changed := maps.Clone(after)
 	maps.DeleteFunc(changed, func(path, version string) bool { return before[path] == version })
@@ -196,7 +196,7 @@ func (m module) rename(from, to string) {
 	}
 }
 
-// changedLines returns the lines of after that are not what they were before.
+// changedLines returns the lines of after that are not in before.
 func changedLines(before, after map[string][]string) []string {
 	var changed []string
 	for name, lines := range after {

@@ -1,8 +1,8 @@
-// Package embed holds no code, only the proof that whoever runs a controller-runtime operator may embed Godwit for one
-// line of go.mod: no other module is added and no version is raised. Who embeds Cluster API's crdmigrator changes one
-// import besides. On the libraries of Cluster API v1.14 that is all; on those of v1.13, which are older than Godwit's
-// floor, libraries are raised to the floor and no further.
+// Package embed has tests only. They prove that embedding Godwit in a controller-runtime operator adds one line to its
+// go.mod: it adds no other module and raises no version. An operator that embeds Cluster API's crdmigrator also changes one
+// import. With the libraries of Cluster API v1.14 that is all. With those of v1.13, which are older than Godwit's floor,
+// libraries are raised to the floor.
 //
-// testdata/operator is an operator on the libraries of Godwit's floor, testdata/godwit what its author adds;
-// testdata/clusterapi is a provider of Cluster API, and testdata/clusterapi-* are the requirements that it may have.
+// testdata/operator is an operator on the libraries of Godwit's floor, testdata/godwit the file that embeds Godwit;
+// testdata/clusterapi is a provider of Cluster API, and testdata/clusterapi-* are its requirements by release.
 package embed

@@ -12,18 +12,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	// Nothing of it is called; importing it makes go test run this test again when Godwit's code changes.
+	// The import makes go test run this test again when Godwit's code changes.
 	_ "github.com/godwit-dev/godwit/crdmigrator"
 )
 
 const godwit = "github.com/godwit-dev/godwit"
 
-// TestOneLine tidies an operator before and after it embeds Godwit.
-func TestOneLine(t *testing.T) {
+// TestEmbeddingAddsOneLineToGoMod runs go mod tidy for an operator before and after it embeds Godwit.
+func TestEmbeddingAddsOneLineToGoMod(t *testing.T) {
 	operator := module{t: t, dir: t.TempDir()}
 
 	operator.copyFrom("testdata/operator")
-	operator.run("go", "mod", "tidy", "-diff") // or the second tidy would be blamed for what the first left
+	operator.run("go", "mod", "tidy", "-diff") // or the comparison would include changes that were due before
 	requiredBefore, selectedBefore := operator.required(), operator.selected()
 
 	operator.copyFrom("testdata/godwit")
@@ -39,7 +39,7 @@ func TestOneLine(t *testing.T) {
 	}
 	delete(selectedAfter, godwit)
 	if diff := cmp.Diff(selectedBefore, selectedAfter); diff != "" {
-		t.Errorf("embedding Godwit changes what an operator is built from (-before +after):\n%s%s", diff, remedy)
+		t.Errorf("embedding Godwit changes the build list of an operator (-before +after):\n%s%s", diff, remedy)
 	}
 
 	if t.Failed() {
@@ -64,7 +64,7 @@ func (m module) copyFrom(dir string) {
 	}
 }
 
-// embedGodwit adds what go mod tidy adds, once an import asks for it: the requirement, here with this tree behind it.
+// embedGodwit adds the requirement that go mod tidy adds for the import, replaced by this tree.
 func (m module) embedGodwit() {
 	m.t.Helper()
 	root, err := filepath.Abs("../..")
@@ -75,7 +75,7 @@ func (m module) embedGodwit() {
 	m.run("go", "mod", "tidy")
 }
 
-// run works outside the workspace, where an operator's author is.
+// run runs a command outside the workspace, as an operator's author would.
 func (m module) run(name string, args ...string) []byte {
 	m.t.Helper()
 	cmd := exec.CommandContext(m.t.Context(), name, args...)

@@ -1,7 +1,7 @@
-// Command examples runs the operators of examples/ on a control plane of its own, each as its author would: the release
-// that makes v2 the storage version is installed over objects of v1, the operator starts with the rights that its
-// markers ask for and none besides, and ends on SIGTERM. It says what happened, and fails where that is not what the
-// example promises. The test of this package does the same, and compares the rights with those that were used.
+// Command examples runs the operators of examples/ on a control plane of its own: it installs the release that makes v2
+// the storage version over objects of v1, starts the operator with exactly the permissions of its markers, and ends it by
+// SIGTERM. It prints each step, and fails where the example does not do what its README states. The test of this package
+// does the same, and compares the permissions with those that were used.
 //
 // Read play.go, then operator.go; role.go turns markers into roles.
 package main
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// playAll expects the repository's root to be the working directory.
+// playAll must run in the repository's root.
 func playAll(ctx context.Context, out io.Writer) (err error) {
 	fmt.Fprintln(out, "A control plane of its own")
 	plane, err := controlplane.Start(ctx, controlplane.Options{})

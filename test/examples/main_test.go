@@ -20,9 +20,9 @@ rules:
 - level: Metadata
 `
 
-// TestExamplesMigrateWithTheirRightsAlone plays each example. The API server's audit log is the judge of its markers:
-// nothing was refused, and no right was granted that is not used.
-func TestExamplesMigrateWithTheirRightsAlone(t *testing.T) {
+// TestExamplesMigrateWithTheirPermissionsOnly runs each example. By the API server's audit log, no request was refused, and
+// each permission of its markers was used.
+func TestExamplesMigrateWithTheirPermissionsOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
@@ -55,7 +55,7 @@ func TestExamplesMigrateWithTheirRightsAlone(t *testing.T) {
 	}
 }
 
-// request is what the audit log says about one.
+// request is a request in the audit log.
 type request struct {
 	Verb      string
 	User      struct{ Username string }
@@ -83,13 +83,13 @@ func requests(t *testing.T, log, user string) []request {
 		}
 		all = append(all, r)
 		if r.Annotations["authorization.k8s.io/decision"] != "allow" {
-			t.Errorf("was refused: %+v", r)
+			t.Errorf("refused request: %+v", r)
 		}
 	}
 	return all
 }
 
-// mustBeUsed checks each verb of each rule. Two are there for what does not happen here.
+// mustBeUsed checks each verb of each rule, except two that the examples do not reach.
 func mustBeUsed(t *testing.T, granted map[string][]rbacv1.PolicyRule, used []request) {
 	t.Helper()
 	for namespace, rules := range granted {
@@ -99,11 +99,11 @@ func mustBeUsed(t *testing.T, granted map[string][]rbacv1.PolicyRule, used []req
 				case verb == "list" && slices.Contains(rule.Verbs, "watch"):
 					continue // informers list where the API server does not stream lists
 				case verb == "patch" && slices.Contains(rule.Resources, "events"):
-					continue // an event that is repeated is counted in a patch
+					continue // a repeated event is a patch
 				}
 				covers := func(r request) bool { return r.Verb == verb && allows(rule, namespace, r) }
 				if !slices.ContainsFunc(used, covers) {
-					t.Errorf("the marker for %s of %v in %v grants what is not used", verb, rule.Resources, rule.APIGroups)
+					t.Errorf("the marker for %s of %v in %v grants a permission that is not used", verb, rule.Resources, rule.APIGroups)
 				}
 			}
 		}

@@ -20,19 +20,19 @@ import (
 
 const (
 	pollEvery = 100 * time.Millisecond
-	// endTimeout is above what a manager gives its runnables before it gives up on them, 30 s.
+	// endTimeout is above the 30 s for which a manager waits for its runnables.
 	endTimeout = 40 * time.Second
 )
 
-// operator is the program of an example, running.
+// operator is the running program of an example.
 type operator struct {
 	command *exec.Cmd
 	ended   chan struct{}
 	cancel  context.CancelFunc
 }
 
-// startOperator compiles the example outside the workspace, where its author is, and starts it as a user who has the
-// rights that the example's markers ask for.
+// startOperator compiles the example outside the workspace, as its author would, and starts it as a user with the
+// permissions of the example's markers.
 func (p *play) startOperator(ctx context.Context) (*operator, error) {
 	began := time.Now()
 	program, err := filepath.Abs(filepath.Join(p.plane.Dir(), p.name))
@@ -62,7 +62,7 @@ func (p *play) startOperator(ctx context.Context) (*operator, error) {
 func (p *play) start(ctx context.Context, program string, args ...string) (*operator, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &operator{command: exec.CommandContext(ctx, program, args...), ended: make(chan struct{}), cancel: cancel}
-	// Once and no more: a second SIGTERM ends a manager at once.
+	// Only once: a second SIGTERM ends a manager at once.
 	o.command.Cancel = func() error { return o.command.Process.Signal(syscall.SIGTERM) }
 	o.command.WaitDelay = endTimeout
 	log, err := o.command.StderrPipe()
@@ -77,22 +77,22 @@ func (p *play) start(ctx context.Context, program string, args ...string) (*oper
 	go func() {
 		defer close(o.ended)
 		p.show(log)
-		_ = o.command.Wait() // stop asks for the exit code, which a canceled context hides
+		_ = o.command.Wait() // stop reads the exit code, which a canceled context hides
 	}()
 	return o, nil
 }
 
-// stop asks the operator to end, waits for it, and may be called again.
+// stop ends the operator, waits for it, and may be called again.
 func (o *operator) stop() error {
 	o.cancel()
 	<-o.ended
 	if state := o.command.ProcessState; !state.Success() {
-		return fmt.Errorf("the operator did not end well: %s", state)
+		return fmt.Errorf("the operator ended with %s, want exit code 0", state)
 	}
 	return nil
 }
 
-// await polls: an operator tells nobody that it is done.
+// await polls until the condition is true, or the operator ends.
 func (o *operator) await(ctx context.Context, what string, holds func() (bool, error)) error {
 	for {
 		ok, err := holds()
@@ -109,7 +109,7 @@ func (o *operator) await(ctx context.Context, what string, holds func() (bool, e
 	}
 }
 
-// show prints what the migrator logs, and what anybody logs as an error, without what each line repeats.
+// show prints the log of the migrator, and errors of any logger, without the fields that each line repeats.
 func (p *play) show(log io.Reader) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)

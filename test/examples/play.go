@@ -24,21 +24,21 @@ import (
 )
 
 const (
-	// objects are enough to see that one is not all.
+	// objects is the number of objects of each kind.
 	objects = 40
-	// patience is what one step may take: some seconds to compile and ten to see the API server renew its lease.
-	patience = 2 * time.Minute
-	// settle is shorter than the 75 s of production, since nobody else writes here.
+	// timeout bounds one example: it takes seconds to compile, and ten until the API server renews its lease.
+	timeout = 2 * time.Minute
+	// settle is shorter than the 75 s of production, because no other client writes here.
 	settle = "2s"
 )
 
-// example is an operator of examples/ and what becomes of its definitions.
+// example is an operator of examples/, with its CRDs.
 type example struct {
 	name     string
 	migrates string
-	leaves   string // another definition of the group, left alone
-	since    string // why it is left alone
-	observed string // the annotation that says it is done
+	leaves   string // another CRD of the group, which is not migrated
+	since    string // why it is not migrated
+	observed string // the annotation of a complete migration
 }
 
 var examples = []example{
@@ -52,7 +52,7 @@ var examples = []example{
 	},
 }
 
-// play is one example on its way.
+// play is a run of one example.
 type play struct {
 	example
 	plane *controlplane.ControlPlane
@@ -68,10 +68,10 @@ func (p *play) say(format string, args ...any) {
 	fmt.Fprintf(p.out, "  "+format+"\n", args...)
 }
 
-// run returns an error as soon as something is not as it should be.
+// run runs all steps, and returns the first error.
 func (p *play) run(ctx context.Context) (err error) {
 	fmt.Fprintf(p.out, "\n%s\n", p.name)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	release, err := p.release()
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *play) run(ctx context.Context) (err error) {
 	return p.checkLeft(ctx)
 }
 
-// release reads the example's definitions.
+// release reads the example's CRDs.
 func (p *play) release() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	text, err := os.ReadFile(filepath.Join(p.dir, "crd.yaml"))
 	if err != nil {
@@ -114,10 +114,10 @@ func (p *play) release() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return crds, nil
 }
 
-// installOldRelease installs what was released before, with v1 alone, and fills it.
+// installOldRelease installs the CRDs with v1 only, and creates objects.
 func (p *play) installOldRelease(ctx context.Context, release []*apiextensionsv1.CustomResourceDefinition) error {
 	config := p.plane.Config()
-	config.WarningHandler = rest.NoWarnings{} // that v1 is deprecated is known here
+	config.WarningHandler = rest.NoWarnings{} // v1 is deprecated
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (p *play) installOldRelease(ctx context.Context, release []*apiextensionsv1
 	return nil
 }
 
-// upgrade installs what is released now.
+// upgrade installs the new release.
 func (p *play) upgrade(ctx context.Context, release []*apiextensionsv1.CustomResourceDefinition) error {
 	for _, crd := range release {
 		_, err := controlplane.UpdateCRD(ctx, p.plane.Config(), crd.Name, func(installed *apiextensionsv1.CustomResourceDefinition) {
@@ -155,14 +155,14 @@ func (p *play) upgrade(ctx context.Context, release []*apiextensionsv1.CustomRes
 			return err
 		}
 	}
-	p.say("crd.yaml is applied: v2 becomes the storage version")
+	p.say("applied crd.yaml: v2 becomes the storage version")
 	return nil
 }
 
-// awaitMigrated ends when storedVersions is trimmed, and asks etcd whether that is right.
+// awaitMigrated waits until storedVersions is trimmed, and checks the objects in etcd.
 func (p *play) awaitMigrated(ctx context.Context, o *operator) error {
 	err := o.await(ctx, "storedVersions of "+p.migrates+" to be trimmed", func() (bool, error) {
-		crd, err := p.definition(ctx, p.migrates)
+		crd, err := p.crd(ctx, p.migrates)
 		return err == nil && strings.Join(crd.Status.StoredVersions, ",") == "v2", err
 	})
 	if err != nil {
@@ -171,7 +171,7 @@ func (p *play) awaitMigrated(ctx context.Context, o *operator) error {
 	return p.checkStored(ctx, p.migrates, "v2", "storedVersions is [v2]")
 }
 
-// unserve is the release after: nobody is served v1 any more, and managedFields forget it.
+// unserve stops serving v1, as the next release does, and waits until managedFields do not name it.
 func (p *play) unserve(ctx context.Context, o *operator) error {
 	crd, err := controlplane.UpdateCRD(ctx, p.plane.Config(), p.migrates, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions[0].Served = false
@@ -179,9 +179,9 @@ func (p *play) unserve(ctx context.Context, o *operator) error {
 	if err != nil {
 		return err
 	}
-	p.say("v1 of %s is not served any more", p.migrates)
+	p.say("stopped serving v1 of %s", p.migrates)
 	err = o.await(ctx, "managedFields to be cleaned", func() (bool, error) {
-		crd, err := p.definition(ctx, p.migrates)
+		crd, err := p.crd(ctx, p.migrates)
 		return err == nil && crd.Annotations[p.observed] == strconv.FormatInt(crd.Generation, 10), err
 	})
 	if err != nil {
@@ -204,18 +204,18 @@ func (p *play) unserve(ctx context.Context, o *operator) error {
 			return fmt.Errorf("managedFields of %s name %v, want v2", object.GetName(), sets.List(versions))
 		}
 	}
-	p.say("managedFields of %d objects name v2 alone: v1 may be removed", len(all.Items))
+	p.say("managedFields of %d objects name v2 only: v1 can be removed", len(all.Items))
 	return nil
 }
 
-// checkLeft looks at the definition that is none of the migrator's business.
+// checkLeft checks that the CRD which the migrator must not migrate is unchanged.
 func (p *play) checkLeft(ctx context.Context) error {
-	crd, err := p.definition(ctx, p.leaves)
+	crd, err := p.crd(ctx, p.leaves)
 	if err != nil {
 		return err
 	}
 	if stored := strings.Join(crd.Status.StoredVersions, ","); stored != "v1,v2" {
-		return fmt.Errorf("storedVersions of %s is %s, want v1,v2, since %s", p.leaves, stored, p.since)
+		return fmt.Errorf("storedVersions of %s is %s, want v1,v2, because %s", p.leaves, stored, p.since)
 	}
 	return p.checkStored(ctx, p.leaves, "v1", p.since)
 }
@@ -233,7 +233,7 @@ func (p *play) checkStored(ctx context.Context, name, version, why string) error
 	return nil
 }
 
-func (p *play) definition(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+func (p *play) crd(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	clients, err := clientset.NewForConfig(p.plane.Config())
 	if err != nil {
 		return nil, err

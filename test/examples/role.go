@@ -48,7 +48,7 @@ func rules(dir string) (map[string][]rbacv1.PolicyRule, error) {
 			case "namespace":
 				namespace = value
 			default:
-				return nil, fmt.Errorf("there is no %q in a marker of rights: %s", key, line)
+				return nil, fmt.Errorf("unknown key %q in an RBAC marker: %s", key, line)
 			}
 		}
 		byNamespace[namespace] = append(byNamespace[namespace], rule)
@@ -56,7 +56,8 @@ func rules(dir string) (map[string][]rbacv1.PolicyRule, error) {
 	return byNamespace, nil
 }
 
-// grant gives the rights to a user named after the example, and returns when the API server knows of them.
+// grant grants the permissions of the markers to a user named after the example, and returns when the API server applies
+// them.
 func (p *play) grant(ctx context.Context, config *rest.Config) error {
 	granted, err := rules(p.dir)
 	if err != nil {
@@ -85,17 +86,17 @@ func (p *play) grant(ctx context.Context, config *rest.Config) error {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("grant %s its rights: %w", p.name, err)
+			return fmt.Errorf("grant permissions to %s: %w", p.name, err)
 		}
 		if err := awaitAllowed(ctx, config, namespace, granted[namespace]); err != nil {
 			return err
 		}
 	}
-	p.say("user %s has the rights that main.go asks for in its markers, and no others", p.name)
+	p.say("user %s has exactly the permissions of the markers in main.go", p.name)
 	return nil
 }
 
-// awaitAllowed asks on behalf of the user, about one right of the last rule: a role takes effect as a whole.
+// awaitAllowed waits until the user has one permission of the last rule, because a role takes effect as a whole.
 func awaitAllowed(ctx context.Context, config *rest.Config, namespace string, granted []rbacv1.PolicyRule) error {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -114,7 +115,7 @@ func awaitAllowed(ctx context.Context, config *rest.Config, namespace string, gr
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the rights of a new role: %w", context.Cause(ctx))
+			return fmt.Errorf("wait for the permissions of a new role: %w", context.Cause(ctx))
 		case <-time.After(pollEvery):
 		}
 	}

@@ -1,6 +1,6 @@
-// Package fault stands between a program and a real API server. It numbers the
-// program's writes, lets a test act before and look after each of them, and has one
-// go wrong as writes do: the process dies, the answer is lost, somebody was faster.
+// Package fault intercepts the requests of a program to a real API server. It numbers the
+// program's writes, calls a test before and after each of them, and makes one of them
+// fail: the process is killed, the answer is lost, or another client was faster.
 package fault
 
 import (
@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fault is what befalls one write.
+// Fault handles one write.
 type Fault func(next http.RoundTripper, req *http.Request, kill func()) (*http.Response, error)
 
 var errKilled = errors.New("the process was killed")
@@ -35,7 +35,7 @@ func All() map[string]Fault {
 		"answered by a conflict": func(http.RoundTripper, *http.Request, func()) (*http.Response, error) {
 			return answer(http.StatusConflict, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`), nil
 		},
-		"asked for patience": func(http.RoundTripper, *http.Request, func()) (*http.Response, error) {
+		"answered by 429": func(http.RoundTripper, *http.Request, func()) (*http.Response, error) {
 			return answer(http.StatusTooManyRequests, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`), nil
 		},
 		"answered by 500, though it was written": func(next http.RoundTripper, req *http.Request, _ func()) (*http.Response, error) {
@@ -45,9 +45,9 @@ func All() map[string]Fault {
 	}
 }
 
-// Occupied has somebody else create the object a moment before, so that the server
-// answers AlreadyExists. Change makes another content of the body; nil leaves it.
-// Other writes than creations go well.
+// Occupied creates the object as another client right before, so that the server answers
+// AlreadyExists. Change changes the body; nil does not. Other writes than creations
+// succeed.
 func Occupied(change func([]byte) []byte) Fault {
 	return func(next http.RoundTripper, req *http.Request, _ func()) (*http.Response, error) {
 		if req.Method != http.MethodPost {
@@ -85,14 +85,14 @@ func answer(code int, body string) *http.Response {
 	}
 }
 
-// Transport is one process's way to the server.
+// Transport intercepts the requests of one process.
 type Transport struct {
-	// Fault befalls the write of number At, counted from 0; nil: none does.
+	// Fault handles write number At, counted from 0; nil for none.
 	Fault Fault
 	At    int
-	// Before, if given, is called with the number of each write before it is sent.
+	// Before, if set, is called with the number of each write before it is sent.
 	Before func(int)
-	// After, if given, is called with each write that was sent, however it went.
+	// After, if set, is called after each write that was sent, with any result.
 	After func(*http.Request)
 
 	mu     sync.Mutex
@@ -101,7 +101,7 @@ type Transport struct {
 	kill   context.CancelFunc
 }
 
-// Config goes by the transport to where a configuration leads.
+// Config returns a copy of a configuration whose requests pass the transport.
 func (t *Transport) Config(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -110,7 +110,7 @@ func (t *Transport) Config(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// Run is the life of a process. A fault may end it, and then another may begin.
+// Run runs a process, until it returns or a fault kills it. Run may then be called again.
 func (t *Transport) Run(ctx context.Context, process func(context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,7 +118,7 @@ func (t *Transport) Run(ctx context.Context, process func(context.Context)) {
 	process(ctx)
 }
 
-// Writes are the methods and paths of what was written, or was about to be.
+// Writes returns the methods and paths of all writes, including those that were not sent.
 func (t *Transport) Writes() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,11 +9,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Answer takes a request in the API server's place, or returns nil to let it through.
+// Answer answers a request in place of the API server, or returns nil to send it.
 type Answer func(*http.Request) *http.Response
 
-// Answering is a configuration whose requests the answer sees before the API server
-// does.
+// Answering returns a configuration whose requests are passed to answer first.
 func Answering(cfg *rest.Config, answer Answer) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -34,8 +33,8 @@ func Listing(req *http.Request, group, plural string) bool {
 		strings.HasSuffix(req.URL.Path, "/"+plural)
 }
 
-// Status is an answer of an API server, as a metav1.Status with a reason, or of
-// something else, without one.
+// Status returns an answer of an API server, a metav1.Status with a reason, or an answer
+// of a proxy, without one.
 func Status(code int, reason, message string) *http.Response {
 	if reason == "" {
 		resp := answer(code, message)

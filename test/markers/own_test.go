@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/markers"
 )
 
-// TestOwnKindsAreMigrated: what we ask of other operators holds for our own API.
+// TestOwnKindsAreMigrated checks the markers of our own API.
 func TestOwnKindsAreMigrated(t *testing.T) {
 	markers.Require(t, markers.Options{}, "../../api/...")
 }

@@ -1,5 +1,4 @@
-// Package markers_test checks the markers of an operator that has had them
-// before Godwit did.
+// Package markers_test checks the markers of an operator that used them before Godwit.
 package markers_test
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
 
-// toolHive has fourteen kinds, all of them migrated: thirteen are stored at v1beta1, of
-// which most have an unmarked v1alpha1 as well, and one at v1alpha1.
+// toolHive has fourteen kinds, all of them migrated: thirteen are stored at v1beta1, most of
+// them with an unmarked v1alpha1, and one at v1alpha1.
 const (
 	toolHive = "github.com/stacklok/toolhive@v0.47.0"
 	api      = "cmd/thv-operator/api"
@@ -66,7 +65,7 @@ func forgetEach(t *testing.T, dir, path string) (marked int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil { // the module cache is read-only, and so is its copy
+	if err := os.Chmod(path, 0o600); err != nil { // the copy of the module cache is read-only
 		t.Fatal(err)
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
@@ -98,8 +97,7 @@ func forgetEach(t *testing.T, dir, path string) (marked int) {
 	return marked
 }
 
-// nextType finds the type that the lines come to, of which the first has that
-// number.
+// nextType finds the next type in the lines, the first of which has the given number.
 func nextType(lines [][]byte, number int) (name string, line int) {
 	for i, text := range lines {
 		if fields := strings.Fields(string(text)); len(fields) > 2 && fields[0] == "type" {

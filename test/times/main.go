@@ -1,11 +1,11 @@
-// Command times reads what go test -json prints, and prints what go test prints
-// without that flag. A table of the packages follows, the longest first: how long each
-// took, how many tests it has, and which of them took longest.
+// Command times reads the output of go test -json, and prints the output of go test
+// without that flag, and then a table of the packages, the longest first: the time of
+// each, the number of its tests, and its longest test.
 //
 //	go test -json ./... | go run ./test/times
 //
-// Lines that are not JSON, such as those of make, are passed through. The exit code is
-// 1 if a test, a package or a build failed.
+// It also prints lines that are not JSON, such as those of make. The exit code is 1 if a
+// test, a package or a build failed.
 package main
 
 import (
@@ -46,8 +46,8 @@ type event struct {
 	Output  string
 }
 
-// packageTime is what the table says of one package. A package that is tested twice, in
-// the workspace and outside, has the sum of both.
+// packageTime is one package's row of the table. For a package that is tested twice, in
+// the workspace and outside, it is the sum of both.
 type packageTime struct {
 	name        string
 	took        time.Duration
@@ -56,11 +56,11 @@ type packageTime struct {
 	longestTook time.Duration
 }
 
-// report collects packageTimes, and passes on what go test prints.
+// report collects packageTimes, and prints the output of go test.
 type report struct {
 	out      io.Writer
 	packages map[string]*packageTime
-	pending  map[string]*strings.Builder // the output of each test under way
+	pending  map[string]*strings.Builder // the output of each running test
 	failed   bool
 }
 
@@ -112,7 +112,7 @@ func (r *report) addPackage(e event) {
 	}
 }
 
-// addTest keeps what a test prints until the test has failed, as go test does.
+// addTest prints the output of a test once the test has failed, as go test does.
 func (r *report) addTest(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
@@ -132,7 +132,7 @@ func (r *report) addTest(e event) {
 	}
 	delete(r.pending, key)
 	if strings.Contains(e.Test, "/") {
-		return // the time of a subtest is part of its test's
+		return // the time of a subtest is part of its test's time
 	}
 	p := r.packageTime(e.Package)
 	p.tests++
@@ -148,7 +148,7 @@ func (r *report) packageTime(name string) *packageTime {
 	return r.packages[name]
 }
 
-// print has no error to return: who reads the output has gone then.
+// print returns no error: if it fails, no program reads the output.
 func (r *report) print(text string) { _, _ = io.WriteString(r.out, text) }
 
 func (r *report) writeTable(out io.Writer) error {

@@ -30,7 +30,7 @@ func TestReport(t *testing.T) {
 			},
 			out:    "test: the workspace\nok  \ta\t3.000s\n",
 			table:  []string{"a 3.0 2 TestOne 2.5", "1 packages, one after another 3.0"},
-			reason: "a test that passed is silent, its subtests are part of it, and a line of make is passed on",
+			reason: "a passed test prints nothing, its subtests are part of it, and a line of make is printed",
 		},
 		"failed": {
 			in: []string{
@@ -44,9 +44,9 @@ func TestReport(t *testing.T) {
 			out:    "one.go:1: wrong\nFAIL\ta\t2.000s\n",
 			table:  []string{"a 2.0 2 TestOne 1.0", "1 packages, one after another 2.0"},
 			failed: true,
-			reason: "only the test that failed says what it said",
+			reason: "only the failed test's output is printed",
 		},
-		"built in vain": {
+		"build failure": {
 			in: []string{
 				`{"ImportPath":"a","Action":"build-output","Output":"a.go:1: syntax error\n"}`,
 				`{"ImportPath":"a","Action":"build-fail"}`,
@@ -56,7 +56,7 @@ func TestReport(t *testing.T) {
 			failed: true,
 			reason: "a package that does not compile has no event of its own",
 		},
-		"longest first, twice is added": {
+		"longest first, two runs are added": {
 			in: []string{
 				`{"Action":"pass","Package":"a","Elapsed":1}`,
 				`{"Action":"pass","Package":"b","Elapsed":3}`,

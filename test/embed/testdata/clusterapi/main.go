@@ -1,5 +1,5 @@
-// Command provider has a controller for Machines and migrates Cluster API's definitions, in the way of the managers that
-// Cluster API releases.
+// Command provider has a controller for Machines and migrates Cluster API's CRDs, as the managers of Cluster API's releases
+// do.
 package main
 
 import (
@@ -62,7 +62,7 @@ func run(ctx context.Context, skip string) error {
 	return mgr.Start(ctx)
 }
 
-// setupMachines is what the provider is for.
+// setupMachines sets up the provider's own controller.
 func setupMachines(ctx context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&clusterv1.Machine{}).

@@ -1,4 +1,4 @@
-// Command operator keeps a ConfigMap for every Deployment that asks for one.
+// Command operator keeps a ConfigMap for every Deployment that has a label for it.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 const label = "example.com/configured"
 
-// setups are what a file of this package may add to the manager.
+// setups are the controllers that other files of this package add to the manager.
 var setups []func(ctrl.Manager) error
 
 func main() {

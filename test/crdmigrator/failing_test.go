@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// starving is more than the objects that a walk lets wait for another attempt.
-	starving = 320
-	// later is the number of objects behind them in key order.
+	// failing is more than the objects that a walk keeps for another attempt.
+	failing = 320
+	// later is the number of objects after them in key order.
 	later = 60
 )
 
@@ -36,14 +36,14 @@ func (w *widgets) brokenIn(namespace string) *webhook {
 	return h
 }
 
-// TestBadNamespaceStarvesNobody: the first namespace in key order has more objects
-// than may wait, and a webhook that answers 500 for each of them. The objects of
-// the namespace behind it are migrated and cleaned all the same; what stays behind
-// is named with the webhook, and done once the webhook is back.
-func TestBadNamespaceStarvesNobody(t *testing.T) {
+// TestFailingNamespaceDoesNotBlockOthers: the first namespace in key order has more
+// objects than may wait, and a webhook that answers 500 for each of them. The run
+// migrates and cleans the objects of the next namespace. It names the webhook with the
+// failed objects, and migrates them once the webhook is back.
+func TestFailingNamespaceDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	w.fill("v1", starving)
+	w.fill("v1", failing)
 	w.namespace("later", later)
 	w.flip()
 	w.setVersions(version("v1", false, false), version("v2", true, true))
@@ -51,31 +51,31 @@ func TestBadNamespaceStarvesNobody(t *testing.T) {
 	m := newMigrator(t, w.withoutLeases(), crdmigrator.Options{Policy: quickSettle, Attempts: 3, PageObjects: 100})
 
 	report := w.mustMigrate(m)
-	if want := (godwit.Counts{Migrated: later, Failed: starving}); report.Storage.Counts != want || !report.Storage.Complete || report.Trimmed {
+	if want := (godwit.Counts{Migrated: later, Failed: failing}); report.Storage.Counts != want || !report.Storage.Complete || report.Trimmed {
 		t.Errorf("storage %+v, complete %v, trimmed %v; want %+v, complete and not trimmed", report.Storage.Counts, report.Storage.Complete, report.Trimmed, want)
 	}
-	if want := (godwit.Counts{Migrated: later, Deferred: starving}); report.ManagedFields.Counts != want {
+	if want := (godwit.Counts{Migrated: later, Deferred: failing}); report.ManagedFields.Counts != want {
 		t.Errorf("managedFields %+v, want %+v", report.ManagedFields.Counts, want)
 	}
 	if err := report.Err(); err == nil || !strings.Contains(err.Error(), h.name) {
-		t.Errorf("the report says %v, want it to name webhook %s", err, h.name)
+		t.Errorf("report.Err() = %v, want it to name webhook %s", err, h.name)
 	}
-	w.mustBeStored("with one webhook broken", map[string]int{"v1": starving, "v2": later})
+	w.mustBeStored("with one webhook broken", map[string]int{"v1": failing, "v2": later})
 
-	h.decide(allow)
+	h.setDecide(allow)
 	report = w.mustMigrate(m)
-	if want := (godwit.Counts{Migrated: starving, Skipped: later}); report.Storage.Counts != want || !report.Trimmed {
+	if want := (godwit.Counts{Migrated: failing, Skipped: later}); report.Storage.Counts != want || !report.Trimmed {
 		t.Errorf("once the webhook is back: %+v, trimmed %v; want %+v and trimmed", report.Storage.Counts, report.Trimmed, want)
 	}
-	w.mustBeStored("once the webhook is back", map[string]int{"v2": starving + later})
+	w.mustBeStored("once the webhook is back", map[string]int{"v2": failing + later})
 }
 
-// TestBadNamespaceStarvesNoCleanup: as above, where every object is at the storage
-// version already and only managedFields are left to clean.
-func TestBadNamespaceStarvesNoCleanup(t *testing.T) {
+// TestFailingNamespaceDoesNotBlockCleanups: every object is at the storage version
+// already, and only managedFields are left to clean.
+func TestFailingNamespaceDoesNotBlockCleanups(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	w.fill("v1", starving)
+	w.fill("v1", failing)
 	w.namespace("later", later)
 	w.flip()
 	w.mustMigrate(newMigrator(t, w.withoutLeases(), crdmigrator.Options{Policy: quickSettle}))
@@ -84,15 +84,15 @@ func TestBadNamespaceStarvesNoCleanup(t *testing.T) {
 	m := newMigrator(t, w.withoutLeases(), crdmigrator.Options{Policy: quickSettle, Attempts: 3, PageObjects: 100})
 
 	report := w.mustMigrate(m)
-	if want := (godwit.Counts{Skipped: starving + later}); report.Storage.Counts != want || !report.Storage.Complete {
+	if want := (godwit.Counts{Skipped: failing + later}); report.Storage.Counts != want || !report.Storage.Complete {
 		t.Errorf("storage %+v, complete %v; want %+v and complete", report.Storage.Counts, report.Storage.Complete, want)
 	}
-	if want := (godwit.Counts{Migrated: later, Deferred: starving}); report.ManagedFields.Counts != want {
+	if want := (godwit.Counts{Migrated: later, Deferred: failing}); report.ManagedFields.Counts != want {
 		t.Errorf("managedFields %+v, want %+v", report.ManagedFields.Counts, want)
 	}
 	if err := report.Err(); err == nil || !strings.Contains(err.Error(), h.name) {
-		t.Errorf("the report says %v, want it to name webhook %s", err, h.name)
+		t.Errorf("report.Err() = %v, want it to name webhook %s", err, h.name)
 	}
-	h.decide(allow)
-	w.mustClean(m, starving)
+	h.setDecide(allow)
+	w.mustClean(m, failing)
 }

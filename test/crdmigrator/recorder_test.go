@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// logLines is what an operator logs for a person to read: errors, and what is
-// informative at the verbosity that operators run with.
+// logLines are an operator's log lines: errors, and informative lines at the default
+// verbosity of operators.
 type logLines struct {
 	mu    sync.Mutex
 	lines []string
@@ -35,55 +35,55 @@ func (l *logLines) with(part string) []string {
 	return slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool { return !strings.Contains(line, part) })
 }
 
-// errors are the lines that were logged as such, but for client-go's about an
-// answer that was cut off because nobody wanted it any more.
+// errors returns the lines that were logged as errors, except client-go's about an
+// answer whose request was canceled.
 func (l *logLines) errors() []string {
 	return slices.DeleteFunc(l.with(`"error"=`), func(line string) bool {
 		return strings.Contains(line, "reading response body") && strings.Contains(line, "context canceled")
 	})
 }
 
-// informative are the lines that say something without being an error.
+// informative returns the lines that are not errors.
 func (l *logLines) informative(part string) []string {
 	return slices.DeleteFunc(l.with(part), func(line string) bool { return !strings.Contains(line, `"level"=0`) })
 }
 
-// told is an event as the reconciler has told it.
-type told struct {
+// recordedEvent is an event as the reconciler emitted it.
+type recordedEvent struct {
 	eventType, reason, note string
 	regarding               string
 }
 
-// recorder keeps what it is told, in order, which the real one does not: that
-// folds similar events into one and sends each from a goroutine of its own.
+// recorder keeps events in order. The real recorder aggregates similar events, and sends
+// each from a goroutine of its own.
 type recorder struct {
-	next events.EventRecorder // told the same; may be nil
+	next events.EventRecorder // gets the same events; may be nil
 
-	mu   sync.Mutex
-	told []told
+	mu     sync.Mutex
+	events []recordedEvent
 }
 
-//nolint:revive // so many arguments has the method of the interface
+//nolint:revive // the interface has this many arguments
 func (r *recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	name := ""
 	if o, err := meta.Accessor(regarding); err == nil {
 		name = o.GetName()
 	}
 	r.mu.Lock()
-	r.told = append(r.told, told{eventType: eventType, reason: reason, note: fmt.Sprintf(note, args...), regarding: name})
+	r.events = append(r.events, recordedEvent{eventType: eventType, reason: reason, note: fmt.Sprintf(note, args...), regarding: name})
 	r.mu.Unlock()
 	if r.next != nil {
 		r.next.Eventf(regarding, related, eventType, reason, action, note, args...)
 	}
 }
 
-func (r *recorder) all() []told {
+func (r *recorder) all() []recordedEvent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.told)
+	return slices.Clone(r.events)
 }
 
-// warnings are the events that ask for somebody's attention.
-func (r *recorder) warnings() []told {
-	return slices.DeleteFunc(r.all(), func(e told) bool { return e.eventType != corev1.EventTypeWarning })
+// warnings returns the events of type Warning.
+func (r *recorder) warnings() []recordedEvent {
+	return slices.DeleteFunc(r.all(), func(e recordedEvent) bool { return e.eventType != corev1.EventTypeWarning })
 }

@@ -3,40 +3,156 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/proc"
+	"github.com/godwit-dev/godwit/revision"
 )
 
-// upgrade is the ceiling: the least that leads all references of a machine to new
-// revisions, which is to create both and to write its spec and its status. It looks at
-// nothing, notes nothing on the old revisions, and does width machines at a time. It
-// returns how many it does in a second.
-func (f *fleet) upgrade(ctx context.Context, width int) (float64, error) {
-	bodies := map[string][2][]byte{}
-	for _, m := range f.machines {
-		var both [2][]byte
-		for i, r := range m.roles {
-			var err error
-			if both[i], err = json.Marshal(r.successor); err != nil {
-				return 0, err
-			}
-		}
-		bodies[m.namespace+"/"+m.name] = both
-	}
-	begun := time.Now()
-	err := measure.Each(f.machines, width, func(m *machine) error {
-		for _, body := range bodies[m.namespace+"/"+m.name] {
-			if err := send(ctx, f.plain.Post().AbsPath(revisions(m.namespace)...).SetHeader("Content-Type", "application/json").Body(body)); err != nil {
-				return err
-			}
-		}
-		return f.point(ctx, m, func(r role) string { return r.successor.Name })
-	})
-	took := time.Since(begun)
+// speed is how fast one client upgrades all VirtualMachines, and what that costs.
+type speed struct {
+	VMsPerSecond float64 `json:"vmsPerSecond"`
+	// CPUPerVM is the CPU time that etcd, the API server, and the client use together for one
+	// VirtualMachine, in milliseconds. Other processes of the machine change the speed, but
+	// hardly the CPU time.
+	CPUPerVM float64 `json:"cpuMillisecondsPerVM"`
+}
+
+// writes are the requests of the ceiling for one VirtualMachine, ready to be sent.
+type writes struct {
+	replacements [2][]byte
+	// retained are the old revisions with the time since which no object refers to them; nil
+	// where that is not written.
+	retained [2][]byte
+}
+
+// upgrade is the ceiling: a client that knows beforehand what to write. It sends the least
+// requests after which the cluster is as a run of godwit leaves it: it creates both
+// replacements, repoints the spec and the status, and with retained writes to both old revisions
+// since when no object refers to them. It reads nothing, and works on width VirtualMachines at
+// once.
+func (f *fleet) upgrade(ctx context.Context, width int, retained bool) (speed, error) {
+	all, err := f.prepare(ctx, retained)
 	if err != nil {
-		return 0, err
+		return speed{}, err
+	}
+	before, err := proc.UsageOf(os.Getpid())
+	if err != nil {
+		return speed{}, err
+	}
+	timer, err := startTimer()
+	if err != nil {
+		return speed{}, err
+	}
+	err = measure.Each(f.vms, width, func(m *vm) error { return f.send(ctx, m, all[m]) })
+	if err != nil {
+		return speed{}, err
+	}
+	after, err := proc.UsageOf(os.Getpid())
+	if err != nil {
+		return speed{}, err
+	}
+	s, err := timer.stop(len(f.vms), after.CPU-before.CPU)
+	if err != nil {
+		return s, err
+	}
+	if retained {
+		return s, f.mustBeRetained(ctx)
 	}
 	_, err = f.mustBeUpgraded(ctx)
-	return float64(len(f.machines)) / took.Seconds(), err
+	return s, err
+}
+
+func (f *fleet) resetAndUpgrade(ctx context.Context, width int, retained bool) (speed, error) {
+	if err := f.reset(ctx); err != nil {
+		return speed{}, err
+	}
+	return f.upgrade(ctx, width, retained)
+}
+
+// prepare encodes what is to be sent.
+func (f *fleet) prepare(ctx context.Context, retained bool) (map[*vm]writes, error) {
+	all := map[*vm]writes{}
+	old, err := f.allRevisions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range f.vms {
+		var w writes
+		for i, r := range m.roles {
+			if w.replacements[i], err = json.Marshal(r.replacement); err != nil {
+				return nil, err
+			}
+			if !retained {
+				continue
+			}
+			if w.retained[i], err = encodeRetained(old[m.namespace][r.source], r.replacement.Name); err != nil {
+				return nil, err
+			}
+		}
+		all[m] = w
+	}
+	return all, nil
+}
+
+// encodeRetained encodes an old revision without a resourceVersion, so that the API server
+// replaces it whichever it has. It is in protobuf, as which the API server decodes it fastest.
+func encodeRetained(old *appsv1.ControllerRevision, replacement string) ([]byte, error) {
+	r := old.DeepCopy()
+	r.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
+	r.ResourceVersion, r.ManagedFields = "", nil
+	r.Annotations = map[string]string{
+		revision.UnreferencedAnnotation: time.Now().UTC().Format(time.RFC3339),
+		revision.ToAnnotation:           replacement,
+	}
+	return runtime.Encode(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), r)
+}
+
+// send sends the requests of one VirtualMachine in the order in which each reference leads to a
+// revision at any time.
+func (f *fleet) send(ctx context.Context, m *vm, w writes) error {
+	for _, body := range w.replacements {
+		if err := send(ctx, f.plain.Post().AbsPath(revisions(m.namespace)...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)); err != nil {
+			return err
+		}
+	}
+	if err := f.repoint(ctx, m, func(r role) string { return r.replacement.Name }); err != nil {
+		return err
+	}
+	for i, r := range m.roles {
+		if w.retained[i] == nil {
+			continue
+		}
+		put := f.plain.Put().AbsPath(revisions(m.namespace, r.source)...).SetHeader("Content-Type", runtime.ContentTypeProtobuf)
+		if err := send(ctx, put.Body(w.retained[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timer measures time, and the CPU time of the servers, which are children of this process.
+type timer struct {
+	began   time.Time
+	servers float64
+}
+
+func startTimer() (timer, error) {
+	servers, err := proc.ChildrenCPU()
+	return timer{time.Now(), servers}, err
+}
+
+// stop rates the upgrade of some VirtualMachines by a client that used this many seconds of CPU
+// time.
+func (t timer) stop(vms int, client float64) (speed, error) {
+	took := time.Since(t.began)
+	servers, err := proc.ChildrenCPU()
+	return speed{VMsPerSecond: float64(vms) / took.Seconds(), CPUPerVM: 1000 * (servers - t.servers + client) / float64(vms)}, err
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,69 +21,124 @@ const (
 
 var virtualMachines = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
 
-// mustBeUpgraded keeps the measurement honest: what is timed has to be work. It finds
-// the new revisions of every machine, by namespace and name, in the order of its roles.
-// It shares no code with what it judges.
+// mustBeUpgraded makes sure that what is timed has done its work. It finds the new revisions of
+// every VirtualMachine, by namespace and name, in the order of its roles. It shares no code with
+// what it checks.
 func (f *fleet) mustBeUpgraded(ctx context.Context) (map[string][2]*appsv1.ControllerRevision, error) {
+	revisions, err := f.allRevisions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.upgraded(ctx, revisions)
+}
+
+func (f *fleet) upgraded(ctx context.Context, revisions map[string]byName) (map[string][2]*appsv1.ControllerRevision, error) {
 	all := map[string][2]*appsv1.ControllerRevision{}
 	for _, namespace := range f.namespaces {
-		there, err := f.revisions(ctx, namespace)
-		if err != nil {
-			return nil, err
-		}
 		vms, err := f.dynamic.Resource(virtualMachines).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
 		for i := range vms.Items {
 			vm := &vms.Items[i]
-			found, err := resolve(vm, there)
+			found, err := resolve(vm, revisions[namespace])
 			if err != nil {
-				return nil, fmt.Errorf("virtual machine %s/%s: %w", namespace, vm.GetName(), err)
+				return nil, fmt.Errorf("VirtualMachine %s/%s: %w", namespace, vm.GetName(), err)
 			}
 			all[namespace+"/"+vm.GetName()] = found
 		}
 	}
-	if len(all) != len(f.machines) {
-		return nil, fmt.Errorf("%d virtual machines are there, want %d", len(all), len(f.machines))
+	if len(all) != len(f.vms) {
+		return nil, fmt.Errorf("the cluster has %d VirtualMachines, want %d", len(all), len(f.vms))
 	}
 	return all, nil
 }
 
-// mustBeRid: besides, nothing is left that is old.
-func (f *fleet) mustBeRid(ctx context.Context) error {
-	if _, err := f.mustBeUpgraded(ctx); err != nil {
+// mustBeRetained makes sure that all VirtualMachines are upgraded, and that each old revision
+// says since when no object refers to it, and what replaced it.
+func (f *fleet) mustBeRetained(ctx context.Context) error {
+	revisions, err := f.allRevisions(ctx)
+	if err != nil {
 		return err
 	}
-	n := 0
-	for _, namespace := range f.namespaces {
-		there, err := f.revisions(ctx, namespace)
-		if err != nil {
-			return err
-		}
-		n += len(there)
+	found, err := f.upgraded(ctx, revisions)
+	if err != nil {
+		return err
 	}
-	if n != 2*len(f.machines) {
-		return fmt.Errorf("%d revisions are left of %d machines, want 2 of each", n, len(f.machines))
+	for _, m := range f.vms {
+		for i, r := range m.roles {
+			if err := retained(revisions[m.namespace][r.source], found[m.namespace+"/"+m.name][i].Name); err != nil {
+				return fmt.Errorf("old revision %s/%s: %w", m.namespace, r.source, err)
+			}
+		}
 	}
 	return nil
 }
 
-func (f *fleet) revisions(ctx context.Context, namespace string) (map[string]*appsv1.ControllerRevision, error) {
+func retained(old *appsv1.ControllerRevision, replacement string) error {
+	if old == nil {
+		return errors.New("it is gone")
+	}
+	if to := old.Annotations["godwit.dev/upgraded-to"]; to != replacement {
+		return fmt.Errorf("it names %q as its replacement, want %q", to, replacement)
+	}
+	if _, err := time.Parse(time.RFC3339, old.Annotations["godwit.dev/unreferenced-since"]); err != nil {
+		return fmt.Errorf("it does not say since when no object refers to it: %w", err)
+	}
+	return nil
+}
+
+// mustBeRemoved makes sure that all VirtualMachines are upgraded, and that no old revision is
+// left.
+func (f *fleet) mustBeRemoved(ctx context.Context) error {
+	revisions, err := f.allRevisions(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := f.upgraded(ctx, revisions); err != nil {
+		return err
+	}
+	n := 0
+	for _, all := range revisions {
+		n += len(all)
+	}
+	if n != 2*len(f.vms) {
+		return fmt.Errorf("%d revisions of %d VirtualMachines are left, want 2 of each", n, len(f.vms))
+	}
+	return nil
+}
+
+// byName are the revisions of one namespace.
+type byName map[string]*appsv1.ControllerRevision
+
+// allRevisions are the revisions of all namespaces, by their namespace.
+func (f *fleet) allRevisions(ctx context.Context) (map[string]byName, error) {
+	all := map[string]byName{}
+	for _, namespace := range f.namespaces {
+		revisions, err := f.revisions(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		all[namespace] = revisions
+	}
+	return all, nil
+}
+
+func (f *fleet) revisions(ctx context.Context, namespace string) (byName, error) {
 	list, err := f.core.AppsV1().ControllerRevisions(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[string]*appsv1.ControllerRevision, len(list.Items))
+	all := make(byName, len(list.Items))
 	for i := range list.Items {
 		all[list.Items[i].Name] = &list.Items[i]
 	}
 	return all, nil
 }
 
-// resolve follows the references of a machine, in its spec and in its status, to
-// revisions of its own that hold what they should, at the target version.
-func resolve(vm *unstructured.Unstructured, there map[string]*appsv1.ControllerRevision) ([2]*appsv1.ControllerRevision, error) {
+// resolve follows the references of a VirtualMachine, in its spec and in its status, to
+// revisions of its own that store what they should, at the target version.
+func resolve(vm *unstructured.Unstructured, revisions byName) ([2]*appsv1.ControllerRevision, error) {
 	var found [2]*appsv1.ControllerRevision
 	for i, field := range []string{"instancetype", "preference"} {
 		name, _, err := unstructured.NestedString(vm.Object, "spec", field, "revisionName")
@@ -92,12 +149,12 @@ func resolve(vm *unstructured.Unstructured, there map[string]*appsv1.ControllerR
 		if err != nil {
 			return found, err
 		}
-		r := there[name]
+		r := revisions[name]
 		switch {
 		case name != recorded:
 			return found, fmt.Errorf("its spec names revision %q as its %s, its status %q", name, field, recorded)
 		case r == nil:
-			return found, fmt.Errorf("its %s is revision %q, which is not there", field, name)
+			return found, fmt.Errorf("its %s is revision %q, which does not exist", field, name)
 		case !metav1.IsControlledBy(r, vm):
 			return found, fmt.Errorf("its %s is revision %s, which is not its own", field, name)
 		}
@@ -106,7 +163,7 @@ func resolve(vm *unstructured.Unstructured, there map[string]*appsv1.ControllerR
 			return found, fmt.Errorf("its %s is revision %s, which can't be read: %w", field, name, err)
 		}
 		if data.APIVersion != group+"/"+target || !strings.HasSuffix(strings.ToLower(data.Kind), field) {
-			return found, fmt.Errorf("its %s is revision %s, which holds a %s of %s", field, name, data.Kind, data.APIVersion)
+			return found, fmt.Errorf("its %s is revision %s, which stores a %s of %s", field, name, data.Kind, data.APIVersion)
 		}
 		found[i] = r
 	}

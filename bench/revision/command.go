@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// fewest machines have a report that no pipe holds: see pass.PeakRSS.
+// fewest VirtualMachines have a report that is larger than what a pipe buffers: see pass.PeakRSS.
 const fewest = 200
 
 // Exit codes of the command.
@@ -48,21 +48,21 @@ func newCommand(ctx context.Context, binary, kubeconfig string, user, admin *res
 	return c, controlplane.WriteKubeconfig(kubeconfig, user)
 }
 
-// pass is one call of the command over all machines, as a whole: start, plan, lists and
-// the survey at the end included.
+// pass is one call of the command over all VirtualMachines, with its start, its plan, its lists
+// and the inventory at its end.
 type pass struct {
+	speed
 	Seconds       float64       `json:"seconds"`
-	VMsPerSecond  float64       `json:"vmsPerSecond"`
 	Requests      account.Count `json:"requests"`
 	RequestsPerVM float64       `json:"requestsPerVM"`
-	CPUSeconds    float64       `json:"cpuSeconds"`
-	// PeakRSS is read when the first byte of the report arrives. The report is made
-	// as a whole before, nothing comes after it, and it is more than a pipe holds, so
-	// that the process can't have ended.
+	// ClientCPU is the part of CPUPerVM that the command itself uses.
+	ClientCPU float64 `json:"clientCPUMillisecondsPerVM"`
+	// PeakRSS is read when the first byte of the report arrives. Nothing comes after the report,
+	// which is larger than what a pipe buffers, so that the process can't have ended.
 	PeakRSS int64 `json:"peakRSSBytes,omitempty"`
 }
 
-// PeakRSSMiB is for people.
+// PeakRSSMiB is PeakRSS in MiB.
 func (p pass) PeakRSSMiB() float64 { return float64(p.PeakRSS) / (1 << 20) }
 
 // report is the part of the command's JSON that tells whether it did all.
@@ -77,35 +77,34 @@ type report struct {
 
 // upgrade is a run that finds every revision old.
 func (c *command) upgrade(ctx context.Context, f *fleet) (pass, error) {
-	p, r, err := c.run(ctx, pending, len(f.machines))
+	p, r, err := c.run(ctx, pending, len(f.vms))
 	if err != nil {
 		return p, err
 	}
-	if r.Counts.Retained != 2*len(f.machines) {
-		return p, fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d machines retained", r.Counts, len(f.machines))
+	if r.Counts.Retained != 2*len(f.vms) {
+		return p, fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d VirtualMachines retained", r.Counts, len(f.vms))
 	}
-	_, err = f.mustBeUpgraded(ctx)
-	return p, errors.Join(err, p.mustHaveMemory())
+	return p, errors.Join(f.mustBeRetained(ctx), p.mustHaveMemory())
 }
 
 // remove is a run that finds every retention over.
 func (c *command) remove(ctx context.Context, f *fleet) (pass, error) {
-	p, r, err := c.run(ctx, nothingLeft, len(f.machines))
+	p, r, err := c.run(ctx, nothingLeft, len(f.vms))
 	if err != nil {
 		return p, err
 	}
-	if r.Counts.Succeeded != 2*len(f.machines) || !slices.Equal(r.DroppableVersions, []string{"v1alpha1", "v1alpha2"}) {
-		return p, fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d machines finished and both old versions droppable", r, len(f.machines))
+	if r.Counts.Succeeded != 2*len(f.vms) || !slices.Equal(r.DroppableVersions, []string{"v1alpha1", "v1alpha2"}) {
+		return p, fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d VirtualMachines finished and both old versions droppable", r, len(f.vms))
 	}
-	return p, errors.Join(f.mustBeRid(ctx), p.mustHaveMemory())
+	return p, errors.Join(f.mustBeRemoved(ctx), p.mustHaveMemory())
 }
 
 // idle is a run that finds nothing to do.
 func (c *command) idle(ctx context.Context, f *fleet) (pass, error) {
-	p, r, err := c.run(ctx, nothingLeft, len(f.machines))
-	p.PeakRSS = 0 // the report is empty: the process may have ended before anybody looked
-	if err == nil && r.Counts.UpToDate != 2*len(f.machines) {
-		err = fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d machines up to date", r.Counts, len(f.machines))
+	p, r, err := c.run(ctx, nothingLeft, len(f.vms))
+	p.PeakRSS = 0 // the report is empty: the process may have ended before its memory is read
+	if err == nil && r.Counts.UpToDate != 2*len(f.vms) {
+		err = fmt.Errorf("godwit reports %+v, want 2 revisions of each of %d VirtualMachines up to date", r.Counts, len(f.vms))
 	}
 	return p, err
 }
@@ -128,7 +127,7 @@ func (c *command) plan(ctx context.Context, vms int) (pass, error) {
 		}
 	}
 	if upgrades != 2*vms {
-		err = fmt.Errorf("godwit plans %d upgrades, want 2 of each of %d machines", upgrades, vms)
+		err = fmt.Errorf("godwit plans %d upgrades, want 2 of each of %d VirtualMachines", upgrades, vms)
 	}
 	return p, errors.Join(err, p.mustHaveMemory())
 }
@@ -159,7 +158,10 @@ func (c *command) start(ctx context.Context, code, vms int, into any, args ...st
 	if err != nil {
 		return p, err
 	}
-	begun := time.Now()
+	timer, err := startTimer()
+	if err != nil {
+		return p, err
+	}
 	if err := cmd.Start(); err != nil {
 		return p, err
 	}
@@ -168,7 +170,12 @@ func (c *command) start(ctx context.Context, code, vms int, into any, args ...st
 	usage, _ := proc.UsageOf(cmd.Process.Pid) // of one that has ended there is none
 	_, others := io.Copy(&text, stdout)
 	_ = cmd.Wait() // the state says how it ended
-	p.Seconds = time.Since(begun).Seconds()
+	p.Seconds = time.Since(timer.began).Seconds()
+	client := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	if p.speed, err = timer.stop(vms, client); err != nil {
+		return p, err
+	}
+	p.ClientCPU = 1000 * client / float64(vms)
 	if cmd.ProcessState.ExitCode() != code {
 		return p, fmt.Errorf("%s ended with %s, want %d\n%s", cmd, cmd.ProcessState, code, stderr.String())
 	}
@@ -184,7 +191,5 @@ func (c *command) start(ctx context.Context, code, vms int, into any, args ...st
 	}
 	p.Requests, p.PeakRSS = after.Since(before), usage.PeakRSS
 	p.RequestsPerVM = float64(p.Requests.Total()) / float64(vms)
-	p.VMsPerSecond = float64(vms) / p.Seconds
-	p.CPUSeconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	return p, nil
 }

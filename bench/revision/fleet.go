@@ -22,33 +22,33 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// fillers prepare machines in parallel.
+// fillers prepare VirtualMachines in parallel.
 const fillers = 16
 
-// fleet is all virtual machines of the cluster. None of them runs.
+// fleet is all VirtualMachines of the cluster. None of them runs.
 type fleet struct {
 	plane      *controlplane.ControlPlane
 	core       kubernetes.Interface
 	dynamic    dynamic.Interface
 	plain      *rest.RESTClient
 	namespaces []string
-	machines   []*machine
+	vms        []*vm
 }
 
-// machine is a virtual machine that names its revisions in its spec and in its status.
-type machine struct {
+// vm is a VirtualMachine that names its revisions in its spec and in its status.
+type vm struct {
 	namespace, name string
 	roles           [2]role
 }
 
-// role is what one of the two revisions of a machine is to it.
+// role is what one of the two revisions of a VirtualMachine is to it.
 type role struct {
-	field   string // of the machine's spec; that of its status ends in Ref
+	field   string // of the spec; that of the status ends in Ref
 	fixture fixture.Fixture
 	// source is the name of the old revision.
 	source string
-	// successor is what godwit made of it, ready to be made again.
-	successor *appsv1.ControllerRevision
+	// replacement is what godwit created for it, ready to be created again.
+	replacement *appsv1.ControllerRevision
 }
 
 func newFleet(ctx context.Context, plane *controlplane.ControlPlane, user *rest.Config, namespaces int) (*fleet, error) {
@@ -76,7 +76,7 @@ func newFleet(ctx context.Context, plane *controlplane.ControlPlane, user *rest.
 	return f, nil
 }
 
-// old are the fixtures at versions that KubeVirt can't read any more, of either role.
+// old are the fixtures of either role at versions that KubeVirt can't read any more.
 func old() (instancetypes, preferences []fixture.Fixture) {
 	for _, f := range fixture.All() {
 		switch {
@@ -90,11 +90,11 @@ func old() (instancetypes, preferences []fixture.Fixture) {
 	return instancetypes, preferences
 }
 
-// machine is the i-th. Forms and kinds take turns, each of one role with each of the
+// vm is the i-th VirtualMachine. Forms and kinds take turns, each of one role with each of the
 // other.
-func (f *fleet) machine(i int) *machine {
+func (f *fleet) vm(i int) *vm {
 	instancetypes, preferences := old()
-	m := &machine{namespace: f.namespaces[i%len(f.namespaces)], name: fmt.Sprintf("vm-%06d", i)}
+	m := &vm{namespace: f.namespaces[i%len(f.namespaces)], name: fmt.Sprintf("vm-%06d", i)}
 	m.roles[0] = role{field: "instancetype", fixture: instancetypes[i%len(instancetypes)]}
 	m.roles[1] = role{field: "preference", fixture: preferences[i/len(instancetypes)%len(preferences)]}
 	for i := range m.roles {
@@ -103,78 +103,77 @@ func (f *fleet) machine(i int) *machine {
 	return m
 }
 
-// grow makes machines until there are n.
+// grow creates VirtualMachines until there are n.
 func (f *fleet) grow(ctx context.Context, n int) error {
-	measure.Say("creating %d virtual machines in %d namespaces", n-len(f.machines), len(f.namespaces))
-	var more []*machine
-	for i := len(f.machines); i < n; i++ {
-		more = append(more, f.machine(i))
+	measure.Say("creating %d VirtualMachines in %d namespaces", n-len(f.vms), len(f.namespaces))
+	var more []*vm
+	for i := len(f.vms); i < n; i++ {
+		more = append(more, f.vm(i))
 	}
-	f.machines = append(f.machines, more...)
-	return measure.Each(more, fillers, func(m *machine) error { return f.create(ctx, m) })
+	f.vms = append(f.vms, more...)
+	return measure.Each(more, fillers, func(m *vm) error { return f.create(ctx, m) })
 }
 
-func (f *fleet) create(ctx context.Context, m *machine) error {
-	vm, err := cluster.Create(ctx, f.dynamic, fixture.VirtualMachine(m.namespace, m.name, fixture.InSpec|fixture.InStatus, m.roles[0].fixture, m.roles[1].fixture))
+func (f *fleet) create(ctx context.Context, m *vm) error {
+	created, err := cluster.Create(ctx, f.dynamic, fixture.VirtualMachine(m.namespace, m.name, fixture.InSpec|fixture.InStatus, m.roles[0].fixture, m.roles[1].fixture))
 	if err != nil {
 		return err
 	}
 	for _, r := range m.roles {
-		if _, err := f.core.AppsV1().ControllerRevisions(m.namespace).Create(ctx, r.fixture.Revision(vm), metav1.CreateOptions{}); err != nil {
+		if _, err := f.core.AppsV1().ControllerRevisions(m.namespace).Create(ctx, r.fixture.Revision(created), metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// learn keeps what godwit has made.
-func (f *fleet) learn(ctx context.Context) error {
+// keepReplacements keeps what godwit has created.
+func (f *fleet) keepReplacements(ctx context.Context) error {
 	found, err := f.mustBeUpgraded(ctx)
 	if err != nil {
 		return err
 	}
-	for _, m := range f.machines {
+	for _, m := range f.vms {
 		for i := range m.roles {
 			r := &m.roles[i]
-			there := found[m.namespace+"/"+m.name][i]
-			r.successor = &appsv1.ControllerRevision{
+			created := found[m.namespace+"/"+m.name][i]
+			r.replacement = &appsv1.ControllerRevision{
 				TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
 				ObjectMeta: metav1.ObjectMeta{
-					Name: there.Name, Namespace: there.Namespace, Labels: there.Labels,
-					Annotations: there.Annotations, OwnerReferences: there.OwnerReferences,
+					Name: created.Name, Namespace: created.Namespace, Labels: created.Labels,
+					Annotations: created.Annotations, OwnerReferences: created.OwnerReferences,
 				},
-				Data: there.Data, Revision: there.Revision,
+				Data: created.Data, Revision: created.Revision,
 			}
 		}
 	}
 	return nil
 }
 
-// reset leads every machine that was upgraded back to its old revisions, as if nothing
-// had been.
+// reset undoes the upgrade of every VirtualMachine.
 func (f *fleet) reset(ctx context.Context) error {
-	return measure.Each(f.machines, fillers, func(m *machine) error {
-		if err := f.point(ctx, m, func(r role) string { return r.source }); err != nil {
+	return measure.Each(f.vms, fillers, func(m *vm) error {
+		if err := f.repoint(ctx, m, func(r role) string { return r.source }); err != nil {
 			return err
 		}
 		for _, r := range m.roles {
-			if err := send(ctx, f.plain.Delete().AbsPath(revisions(m.namespace, r.successor.Name)...)); err != nil {
+			if err := send(ctx, f.plain.Delete().AbsPath(revisions(m.namespace, r.replacement.Name)...)); err != nil {
 				return err
 			}
 		}
-		return f.mark(ctx, m, nil)
+		return f.note(ctx, m, nil)
 	})
 }
 
-// age lets the retention of every old revision be over.
-func (f *fleet) age(ctx context.Context) error {
+// endRetention lets the retention of every old revision be over.
+func (f *fleet) endRetention(ctx context.Context) error {
 	since := time.Now().Add(-2 * revision.DefaultRetention).UTC().Format(time.RFC3339)
-	return measure.Each(f.machines, fillers, func(m *machine) error { return f.mark(ctx, m, &since) })
+	return measure.Each(f.vms, fillers, func(m *vm) error { return f.note(ctx, m, &since) })
 }
 
-// mark writes on the old revisions of a machine since when nobody refers to them, or
-// that this was never so.
-func (f *fleet) mark(ctx context.Context, m *machine, since *string) error {
+// note writes to the old revisions of a VirtualMachine since when no object refers to them; nil
+// removes that.
+func (f *fleet) note(ctx context.Context, m *vm, since *string) error {
 	annotations := map[string]*string{revision.UnreferencedAnnotation: since}
 	if since == nil {
 		annotations[revision.ToAnnotation] = nil
@@ -191,12 +190,12 @@ func (f *fleet) mark(ctx context.Context, m *machine, since *string) error {
 	return nil
 }
 
-// point has a machine name other revisions: in its spec, then in its status.
-func (f *fleet) point(ctx context.Context, m *machine, at func(role) string) error {
+// repoint makes a VirtualMachine name other revisions: in its spec, then in its status.
+func (f *fleet) repoint(ctx context.Context, m *vm, to func(role) string) error {
 	spec, status := map[string]any{}, map[string]any{}
 	for _, r := range m.roles {
-		spec[r.field] = map[string]any{"revisionName": at(r)}
-		status[r.field+"Ref"] = map[string]any{"controllerRevisionRef": map[string]any{"name": at(r)}}
+		spec[r.field] = map[string]any{"revisionName": to(r)}
+		status[r.field+"Ref"] = map[string]any{"controllerRevisionRef": map[string]any{"name": to(r)}}
 	}
 	path := []string{"apis", "kubevirt.io", "v1", "namespaces", m.namespace, "virtualmachines", m.name}
 	for _, one := range []struct {

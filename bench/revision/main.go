@@ -1,20 +1,23 @@
-// Command revision measures `godwit revision run` on virtual machines of which each
-// has a revision of an instance type and one of a preference, at versions that KubeVirt
-// can no longer read.
+// Command revision measures `godwit revision run` on VirtualMachines of which each has a revision
+// of an instance type and one of a preference, at versions that KubeVirt can no longer read.
 //
-// The ceiling is a loop that knows beforehand what is to be written, and sends that
-// alone. Both run against the same control plane, in turns and several times, since a
-// machine that is shared is never equally fast twice: what counts is the ratio within
-// one run of this command. Whatever is timed is looked at afterwards: every reference
-// must lead to a revision at the target version, or there is no result.
+// The ceiling is a client that knows beforehand what to write, sends nothing else, and leaves the
+// same objects: for each VirtualMachine it creates two revisions, repoints the spec and the
+// status, and writes to both old revisions since when no object refers to them. These last two
+// writes are what the retention is counted by, so that a client without them could never delete
+// an old revision safely. A second number is of the same client without them.
 //
-// Memory is the peak of the process at n and at ten times n. What a second run costs,
-// which removes the old revisions, and a third, which finds nothing to do, is measured
-// at ten times n.
+// Both run against the same control plane, in turns and several times, since other processes of a
+// machine change how fast it is: the result is the ratio within one run of this command. The
+// ratio of CPU times says the same, and other processes hardly change it. After each measurement
+// every reference must name a revision at the target version, or there is no result.
 //
-// Read fleet.go (the machines), check.go (whether they are upgraded), command.go (a run
-// of godwit) and ceiling.go, then this; plan.go is about a cluster that is too large to
-// be made by an API server.
+// Memory is the peak of the process at n and at ten times n. A second run, which deletes the old
+// revisions, and a third, which finds nothing to do, are measured at ten times n.
+//
+// Read fleet.go (the VirtualMachines), check.go (whether they are upgraded), ceiling.go and
+// command.go (a run of godwit), then main.go. plan.go measures a cluster that is too large to be
+// created by an API server.
 package main
 
 import (
@@ -30,6 +33,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/proc"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // settings are what the flags say.
@@ -44,21 +48,28 @@ type settings struct {
 
 // result is what is written to bench/out/revision.json.
 type result struct {
-	VMs            int                `json:"vms"`
-	Namespaces     int                `json:"namespaces"`
-	Rounds         int                `json:"rounds"`
-	VMsPerSecond   float64            `json:"vmsPerSecond"`
-	Ceiling        ceiling            `json:"ceiling"`
-	RatioToCeiling float64            `json:"ratioToCeiling"`
-	RatioPerRound  []float64          `json:"ratioPerRound"`
+	VMs            int       `json:"vms"`
+	Namespaces     int       `json:"namespaces"`
+	Rounds         int       `json:"rounds"`
+	VMsPerSecond   float64   `json:"vmsPerSecond"`
+	Ceiling        ceiling   `json:"ceiling"`
+	RatioToCeiling float64   `json:"ratioToCeiling"`
+	RatioPerRound  []float64 `json:"ratioPerRound"`
+	// RatioOfCPU compares the CPU time of all processes for one VirtualMachine: 1 is as little as
+	// the ceiling's.
+	RatioOfCPU float64 `json:"ratioOfCPUTime"`
+	// RatioWithoutRetention compares with a client that does not write since when old revisions
+	// are unreferenced.
+	RatioWithoutRetention float64 `json:"ratioToCeilingWithoutRetention"`
+
 	RequestsPerVM  float64            `json:"requestsPerVM"`
 	RequestsByVerb map[string]float64 `json:"requestsPerVMByVerb"`
 	PeakRSS        map[int]int64      `json:"peakRSSBytes"`
 	RSSSlope       float64            `json:"rssSlopeBytesPerVM"`
 	Runs           []round            `json:"runs"`
-	// Larger are the passes over more machines.
+	// Larger are the passes over more VirtualMachines.
 	Larger passes `json:"larger"`
-	// Plan is of a whole cluster, if that was asked for.
+	// Plan is of a whole cluster; nil unless -plan is given.
 	Plan *plan `json:"plan,omitempty"`
 }
 
@@ -67,22 +78,23 @@ type ceiling struct {
 	VMsPerSecond float64 `json:"vmsPerSecond"`
 }
 
-// round is one turn of everything.
+// round measures each client once.
 type round struct {
-	Godwit  pass            `json:"godwit"`
-	Ceiling map[int]float64 `json:"ceilingByInFlight"` // in machines per second
+	Godwit           pass          `json:"godwit"`
+	Ceiling          map[int]speed `json:"ceilingByInFlight"`
+	WithoutRetention speed         `json:"ceilingWithoutRetention"`
 	// LoadAverage is the machine's over the minute before.
 	LoadAverage float64 `json:"loadAverage"`
 }
 
-// passes lead machines from their old revisions to the end.
+// passes upgrade VirtualMachines from the plan to the deletion of their old revisions.
 type passes struct {
 	VMs int `json:"vms"`
 	// Plan only reads.
 	Plan pass `json:"plan"`
-	// Upgrade makes new revisions and leads every reference to them.
+	// Upgrade creates new revisions and repoints every reference.
 	Upgrade pass `json:"upgrade"`
-	// Removal comes when the retention of the old ones is over.
+	// Removal deletes the old revisions, whose retention is over.
 	Removal pass `json:"removal"`
 	// Idle finds nothing to do.
 	Idle pass `json:"idle"`
@@ -90,27 +102,27 @@ type passes struct {
 
 func main() {
 	var s settings
-	flag.IntVar(&s.vms, "n", 1000, "virtual machines")
-	flag.IntVar(&s.namespaces, "namespaces", 20, "namespaces that they are in")
-	flag.IntVar(&s.rounds, "rounds", 3, "turns of the measurement of speed")
-	flag.IntVar(&s.larger, "larger", 10, "how many times as many machines memory is measured at; 0 for not at all")
-	flag.IntVar(&s.plan, "plan", 0, "machines that a plan is measured at besides, in namespaces of 1000; 0 for not at all")
+	flag.IntVar(&s.vms, "n", 1000, "VirtualMachines")
+	flag.IntVar(&s.namespaces, "namespaces", 20, "namespaces of the VirtualMachines")
+	flag.IntVar(&s.rounds, "rounds", 3, "rounds of the measurement of speed")
+	flag.IntVar(&s.larger, "larger", 10, "measure memory with this many times as many VirtualMachines; 0 does not")
+	flag.IntVar(&s.plan, "plan", 0, "measure a plan of this many VirtualMachines as well, in namespaces of 1000; 0 does not")
 	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
-	out := flag.String("out", "out/revision.json", "where the result goes")
+	out := flag.String("out", "out/revision.json", "the `file` to write the result to")
 	flag.Parse()
 	os.Exit(measure.Main(context.Background(), func(ctx context.Context) error {
 		r, err := run(ctx, s)
 		if err != nil {
 			return err
 		}
-		return r.write(*out) // once the servers are gone, and nothing says more
+		return r.write(*out) // when the servers, which log to stderr, have ended
 	}))
 }
 
 func run(ctx context.Context, s settings) (result, error) {
 	r := result{VMs: s.vms, Namespaces: s.namespaces, Rounds: s.rounds, PeakRSS: map[int]int64{}}
 	if s.vms < fewest {
-		return r, fmt.Errorf("the memory of a run over fewer than %d machines can't be told: raise -n", fewest)
+		return r, fmt.Errorf("the memory of a run over fewer than %d VirtualMachines can't be measured: raise -n", fewest)
 	}
 	err := onControlPlane(ctx, s.binary, s.namespaces, func(f *fleet, c *command) error {
 		if err := f.grow(ctx, s.vms); err != nil {
@@ -135,7 +147,7 @@ func run(ctx context.Context, s settings) (result, error) {
 	return r, err
 }
 
-// onControlPlane lends a control plane with KubeVirt's definitions, and no machine yet.
+// onControlPlane works on a control plane that has KubeVirt's CRDs, and no VirtualMachine yet.
 func onControlPlane(ctx context.Context, binary string, namespaces int, work func(*fleet, *command) error) (err error) {
 	plane, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
@@ -165,36 +177,36 @@ func onControlPlane(ctx context.Context, binary string, namespaces int, work fun
 	return work(f, c)
 }
 
-// measureSpeed lets godwit and the ceiling take turns. Each turn begins with every
-// machine at its old revisions. What godwit makes in a turn that does not count is
-// what the ceiling makes.
+// measureSpeed measures godwit and the ceiling in turns. Each begins with every VirtualMachine at
+// its old revisions. The ceiling creates what godwit creates before the first round.
 func (r *result) measureSpeed(ctx context.Context, f *fleet, c *command) error {
 	if _, err := c.upgrade(ctx, f); err != nil {
 		return err
 	}
-	if err := f.learn(ctx); err != nil {
+	if err := f.keepReplacements(ctx); err != nil {
 		return err
 	}
 	for i := range r.Rounds {
-		turn := round{Ceiling: map[int]float64{}, LoadAverage: proc.LoadAverage()}
+		one := round{Ceiling: map[int]speed{}, LoadAverage: proc.LoadAverage()}
 		var err error
 		for _, width := range measure.InFlight {
-			if err := f.reset(ctx); err != nil {
+			if one.Ceiling[width], err = f.resetAndUpgrade(ctx, width, true); err != nil {
 				return err
 			}
-			if turn.Ceiling[width], err = f.upgrade(ctx, width); err != nil {
-				return err
-			}
-			measure.Say("round %d: ceiling, %2d in flight: %.1f machines/s", i+1, width, turn.Ceiling[width])
+			measure.Say("round %d: ceiling, %2d in flight: %.1f VirtualMachines/s", i+1, width, one.Ceiling[width].VMsPerSecond)
 		}
+		if one.WithoutRetention, err = f.resetAndUpgrade(ctx, walk.DefaultMaxInFlight, false); err != nil {
+			return err
+		}
+		measure.Say("round %d: ceiling without retention: %.1f VirtualMachines/s", i+1, one.WithoutRetention.VMsPerSecond)
 		if err := f.reset(ctx); err != nil {
 			return err
 		}
-		if turn.Godwit, err = c.upgrade(ctx, f); err != nil {
+		if one.Godwit, err = c.upgrade(ctx, f); err != nil {
 			return err
 		}
-		measure.Say("round %d: godwit revision run: %.1f machines/s, %.1f MiB", i+1, turn.Godwit.VMsPerSecond, turn.Godwit.PeakRSSMiB())
-		r.Runs = append(r.Runs, turn)
+		measure.Say("round %d: godwit revision run: %.1f VirtualMachines/s, %.1f MiB", i+1, one.Godwit.VMsPerSecond, one.Godwit.PeakRSSMiB())
+		r.Runs = append(r.Runs, one)
 	}
 	return f.reset(ctx)
 }
@@ -212,14 +224,14 @@ func (r *result) measureLarger(ctx context.Context, f *fleet, c *command, vms in
 	if r.Larger.Upgrade, err = c.upgrade(ctx, f); err != nil {
 		return err
 	}
-	measure.Say("upgrade of %d: %.1f machines/s, %.1f MiB", r.Larger.VMs, r.Larger.Upgrade.VMsPerSecond, r.Larger.Upgrade.PeakRSSMiB())
-	if err := f.age(ctx); err != nil {
+	measure.Say("upgrade of %d: %.1f VirtualMachines/s, %.1f MiB", r.Larger.VMs, r.Larger.Upgrade.VMsPerSecond, r.Larger.Upgrade.PeakRSSMiB())
+	if err := f.endRetention(ctx); err != nil {
 		return err
 	}
 	if r.Larger.Removal, err = c.remove(ctx, f); err != nil {
 		return err
 	}
-	measure.Say("removal of their old revisions: %.1f machines/s, %.1f MiB", r.Larger.Removal.VMsPerSecond, r.Larger.Removal.PeakRSSMiB())
+	measure.Say("removal of their old revisions: %.1f VirtualMachines/s, %.1f MiB", r.Larger.Removal.VMsPerSecond, r.Larger.Removal.PeakRSSMiB())
 	if r.Larger.Idle, err = c.idle(ctx, f); err != nil {
 		return err
 	}
@@ -229,11 +241,17 @@ func (r *result) measureLarger(ctx context.Context, f *fleet, c *command, vms in
 
 // rate picks the ceiling's width by its median, and compares round by round.
 func (r *result) rate() {
-	r.Ceiling.InFlight, r.Ceiling.VMsPerSecond = measure.Best(r.Runs, func(t round, width int) float64 { return t.Ceiling[width] })
+	r.Ceiling.InFlight, r.Ceiling.VMsPerSecond = measure.Best(r.Runs, func(t round, width int) float64 { return t.Ceiling[width].VMsPerSecond })
 	for _, t := range r.Runs {
-		r.RatioPerRound = append(r.RatioPerRound, measure.Ratio(t.Godwit.VMsPerSecond, t.Ceiling[r.Ceiling.InFlight]))
+		r.RatioPerRound = append(r.RatioPerRound, measure.Ratio(t.Godwit.VMsPerSecond, t.Ceiling[r.Ceiling.InFlight].VMsPerSecond))
 	}
 	r.RatioToCeiling = measure.Median(r.RatioPerRound, func(f float64) float64 { return f })
+	r.RatioOfCPU = measure.Median(r.Runs, func(t round) float64 {
+		return measure.Ratio(t.Ceiling[r.Ceiling.InFlight].CPUPerVM, t.Godwit.CPUPerVM)
+	})
+	r.RatioWithoutRetention = measure.Median(r.Runs, func(t round) float64 {
+		return measure.Ratio(t.Godwit.VMsPerSecond, t.WithoutRetention.VMsPerSecond)
+	})
 	of := func(value func(pass) float64) float64 {
 		return measure.Median(r.Runs, func(t round) float64 { return value(t.Godwit) })
 	}
@@ -257,6 +275,7 @@ func (r result) write(path string) error {
 	if err := measure.Write(os.Stdout, path, r); err != nil {
 		return err
 	}
-	fmt.Printf("revision: vms_per_second=%.1f requests_per_vm=%.2f rss_slope_bytes=%.0f\n", r.VMsPerSecond, r.RequestsPerVM, r.RSSSlope)
+	fmt.Printf("revision: vms_per_second=%.1f ratio_to_ceiling=%.2f ratio_of_cpu_time=%.2f ratio_without_retention=%.2f requests_per_vm=%.2f rss_slope_bytes=%.0f\n",
+		r.VMsPerSecond, r.RatioToCeiling, r.RatioOfCPU, r.RatioWithoutRetention, r.RequestsPerVM, r.RSSSlope)
 	return nil
 }

@@ -18,7 +18,7 @@ type plan struct {
 	pass
 }
 
-// perNamespace is how many machines a namespace of a large cluster has.
+// perNamespace is how many VirtualMachines a namespace of a large cluster has.
 const perNamespace = 1000
 
 func measurePlan(ctx context.Context, s settings) (*plan, error) {
@@ -46,10 +46,10 @@ func measurePlan(ctx context.Context, s settings) (*plan, error) {
 	return p, err
 }
 
-// copy puts all objects of the first namespace into another one, as the API server
-// stores them: it would take an hour to create as many. A copy differs in its namespace
-// and in the last digits of its UIDs. Both are as long as before, so that what is
-// encoded by lengths still is what it was.
+// copy writes all objects of the first namespace to etcd again, in another namespace. It would
+// take an hour to create as many through the API server. A copy differs in its namespace and in
+// the last digits of its UIDs. Both have the same length as before, so that lengths in the
+// encoding stay right.
 func (f *fleet) copy(ctx context.Context, to string, number int) error {
 	from := f.namespaces[0]
 	if len(to) != len(from) {
@@ -90,14 +90,14 @@ func lastOf(key []byte) string { return string(key[bytes.LastIndexByte(key, '/')
 
 type replacement struct{ before, after []byte }
 
-// uids are what is to be replaced in each object of the first namespace, by its name:
-// its own, and that of who owns it.
+// uids are what to replace in each object of the first namespace, by its name: its own UID, and
+// those of its owners.
 func (f *fleet) uids(ctx context.Context, digits string) (map[string][]replacement, error) {
 	vms, err := f.dynamic.Resource(virtualMachines).Namespace(f.namespaces[0]).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	there, err := f.revisions(ctx, f.namespaces[0])
+	revisions, err := f.revisions(ctx, f.namespaces[0])
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (f *fleet) uids(ctx context.Context, digits string) (map[string][]replaceme
 	for i := range vms.Items {
 		add(&vms.Items[i])
 	}
-	for _, r := range there {
+	for _, r := range revisions {
 		add(r)
 	}
 	return all, nil

@@ -5,6 +5,7 @@ package proc
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -60,6 +61,31 @@ func parse(stat, status string) (Usage, error) {
 		*into *= 1024
 	}
 	return u, nil
+}
+
+// ChildrenCPU is the CPU time, in seconds, of the children of this process that have not ended.
+func ChildrenCPU() (float64, error) {
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return 0, err
+	}
+	var total float64
+	for _, list := range lists {
+		children, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, child := range strings.Fields(string(children)) {
+			pid, err := strconv.Atoi(child)
+			if err != nil {
+				return 0, fmt.Errorf("read %s: %w", list, err)
+			}
+			if u, err := UsageOf(pid); err == nil { // otherwise it has ended
+				total += u.CPU
+			}
+		}
+	}
+	return total, nil
 }
 
 // LoadAverage is the machine's over one minute; 0 where it is not told.

@@ -113,4 +113,7 @@ type StoredObject struct {
 	Object map[string]any
 	// Losses are the paths of what Version does not know.
 	Losses []string
+	// Data is what Object was decoded from; empty where Object was converted, or is not all
+	// that the data says.
+	Data []byte
 }

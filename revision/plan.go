@@ -272,12 +272,13 @@ func (j decision) with(a Action, reason, message string) decision {
 
 // convert compares what is there with what is to be there.
 func (j decision) convert(f facts, s StoredObject) decision {
+	if f.superseded() {
+		return j.retained(f)
+	}
 	var err error
 	j.converted, err = f.family.Convert(s, j.Target)
 	atTarget := s.Version == j.Target
 	switch {
-	case f.superseded():
-		return j.retained(f)
 	case len(f.references) == 0 && !atTarget:
 		return j.with(Unreferenced, "", "no object refers to it, and it is stored at "+s.Version+": delete it unless a backup restore needs it")
 	case len(f.references) == 0:

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,7 +19,7 @@ import (
 // Compose is the revision that KubeVirt ≥ 1.3 would make of the object for the owner
 // of old: <owner>-<object>-<version>-<uid>-<generation>, with five labels. A name of
 // more than 253 characters and a label of more than 63, which no API server takes, end
-// in a hash instead of the rest. Data that old has already is used as it is there.
+// in a hash instead of the rest. Data that old has already are used as they are.
 //
 // It fails where it can't be known whose object it is: a SpecRevision whose name is
 // not one of KubeVirt's, and that has no labels.
@@ -36,7 +35,7 @@ func (Family) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (
 	if err != nil {
 		return fail(err)
 	}
-	data, err := dataFor(old, s)
+	data, err := dataOf(s)
 	if err != nil {
 		return fail(err)
 	}
@@ -97,11 +96,10 @@ func ownerPrefix(old *appsv1.ControllerRevision, object string) (string, error) 
 	return "", revision.ErrNoOwner
 }
 
-// dataFor is the object as JSON with sorted keys, or the very bytes of old when they
-// say the same.
-func dataFor(old *appsv1.ControllerRevision, s revision.StoredObject) ([]byte, error) {
-	if same, err := parse(old.Data.Raw); err == nil && reflect.DeepEqual(same, s.Object) {
-		return old.Data.Raw, nil
+// dataOf is the object as JSON with sorted keys, or the very bytes that it was decoded from.
+func dataOf(s revision.StoredObject) ([]byte, error) {
+	if len(s.Data) > 0 {
+		return s.Data, nil
 	}
 	data, err := json.Marshal(s.Object)
 	if err != nil {

@@ -38,7 +38,7 @@ func (Family) Convert(s revision.StoredObject, version string) (revision.StoredO
 	if found.err != nil {
 		return revision.StoredObject{}, fmt.Errorf("convert %s from %s to %s: %w", s.Resource, s.Version, version, found.err)
 	}
-	s.Version, s.Object = version, object
+	s.Version, s.Object, s.Data = version, object, nil
 	s.Losses = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Losses, found.unknown))))
 	return s, nil
 }

@@ -89,6 +89,9 @@ func (Family) Decode(r *appsv1.ControllerRevision, expected reference.ExpectedTy
 	if err != nil {
 		return fail(s, err)
 	}
+	if form == FormObject {
+		decoded.Data = r.Data.Raw
+	}
 	return decoded, nil
 }
 

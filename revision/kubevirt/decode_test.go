@@ -156,6 +156,9 @@ func TestDecode(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", test.reason, err)
 			}
+			if test.want.Form == FormObject {
+				test.want.Data = test.of.Data.Raw
+			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}

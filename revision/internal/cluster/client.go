@@ -77,18 +77,19 @@ func ask(ctx context.Context, r *rest.Request, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// Pages lists a resource, in one namespace or in all of them.
-func (c *Client) Pages(ctx context.Context, r schema.GroupVersionResource, namespace string) walk.Source[map[string]any] {
-	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[map[string]any], string, error) {
+// Pages lists a resource, in one namespace or in all of them, and keeps of each object what
+// read returns.
+func Pages[T any](ctx context.Context, c *Client, r schema.GroupVersionResource, namespace string, read func(map[string]any) T) walk.Source[T] {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[T], string, error) {
 		req := c.json.Get().AbsPath(path(r, namespace)...).Param("limit", strconv.FormatInt(limit, 10))
 		if token != "" {
 			req.Param("continue", token)
 		}
-		var l list
+		l := list[T]{read: read}
 		if err := ask(ctx, req, &l); err != nil {
-			return walk.Page[map[string]any]{}, "", fmt.Errorf("list %s: %w", r.GroupResource(), err)
+			return walk.Page[T]{}, "", fmt.Errorf("list %s: %w", r.GroupResource(), err)
 		}
-		return walk.Page[map[string]any]{Items: l.items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
+		return walk.Page[T]{Items: l.items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
 	}
 	return walk.List(ctx, fetch, walk.ListOptions{})
 }
@@ -108,7 +109,7 @@ func (c *Client) Get(ctx context.Context, r schema.GroupVersionResource, namespa
 
 // Find reads one object live, and needs only the permission to list; nil if there is none.
 func (c *Client) Find(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
-	var l list
+	l := list[map[string]any]{read: func(object map[string]any) map[string]any { return object }}
 	err := ask(ctx, c.json.Get().AbsPath(path(r, namespace)...).Param("fieldSelector", "metadata.name="+name), &l)
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s/%s: %w", r.GroupResource(), namespace, name, err)

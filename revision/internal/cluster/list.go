@@ -7,15 +7,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// list is a page of objects of any kind.
-type list struct {
+// list is a page of objects of any kind. It keeps of each object what read returns: whole
+// objects, decoded, take many times the memory of their JSON.
+type list[T any] struct {
 	metav1.ListMeta
-	items []map[string]any
+	items []T
+	read  func(map[string]any) T
 }
 
-// decode reads item by item: an object that is nested as deep as JSON is read at all would
-// make a list of it, two levels deeper, unreadable as a whole, and so hide all others.
-func (l *list) decode(body []byte) error {
+// decode decodes item by item. encoding/json has a limit of depth: a list of an object that has
+// just that depth exceeds the limit as a whole, and would hide all other objects.
+func (l *list[T]) decode(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if _, err := d.Token(); err != nil {
 		return err
@@ -40,7 +42,7 @@ func (l *list) decode(body []byte) error {
 	return nil
 }
 
-func (l *list) decodeItems(d *json.Decoder) error {
+func (l *list[T]) decodeItems(d *json.Decoder) error {
 	if begin, err := d.Token(); err != nil || begin == nil { // null is an empty list
 		return err
 	}
@@ -49,7 +51,7 @@ func (l *list) decodeItems(d *json.Decoder) error {
 		if err := d.Decode(&item); err != nil {
 			return err
 		}
-		l.items = append(l.items, item)
+		l.items = append(l.items, l.read(item))
 	}
 	_, err := d.Token()
 	return err

@@ -25,22 +25,26 @@ var Revisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
 // protobuf, and its metadata are written by a PUT of what was read. Lists are read in
 // protobuf as well: neither side encodes or decodes data that no one looks at.
 
-// RevisionPages lists ControllerRevisions, in one namespace or in all of them.
-func (c *Client) RevisionPages(ctx context.Context, namespace string) walk.Source[*appsv1.ControllerRevision] {
-	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*appsv1.ControllerRevision], string, error) {
+// RevisionPages lists ControllerRevisions, in one namespace or in all of them, and keeps of each
+// what read returns.
+func RevisionPages[T any](ctx context.Context, c *Client, namespace string, read func(*appsv1.ControllerRevision) (T, error)) walk.Source[T] {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[T], string, error) {
 		req := c.protobuf.Get().NamespaceIfScoped(namespace, namespace != "").Resource(Revisions.Resource).Param("limit", strconv.FormatInt(limit, 10))
 		if token != "" {
 			req.Param("continue", token)
 		}
 		var l appsv1.ControllerRevisionList
 		if err := req.MaxRetries(0).Do(ctx).Into(&l); err != nil {
-			return walk.Page[*appsv1.ControllerRevision]{}, "", fmt.Errorf("list %s: %w", Revisions.GroupResource(), err)
+			return walk.Page[T]{}, "", fmt.Errorf("list %s: %w", Revisions.GroupResource(), err)
 		}
-		items := make([]*appsv1.ControllerRevision, len(l.Items))
+		items := make([]T, len(l.Items))
 		for i := range l.Items {
-			items[i] = &l.Items[i]
+			var err error
+			if items[i], err = read(&l.Items[i]); err != nil {
+				return walk.Page[T]{}, "", err
+			}
 		}
-		return walk.Page[*appsv1.ControllerRevision]{Items: items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
+		return walk.Page[T]{Items: items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
 	}
 	return walk.List(ctx, fetch, walk.ListOptions{})
 }

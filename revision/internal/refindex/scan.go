@@ -136,22 +136,22 @@ func (s Scope) streams(ctx context.Context, c *cluster.Client, see func(*Index, 
 	var all []*stream
 	for _, one := range s.Types {
 		if one.Served == cluster.Revisions {
-			all = append(all, newStream(c.RevisionPages(ctx, s.Namespace), func(r *appsv1.ControllerRevision) (entry, error) {
+			all = append(all, newStream(cluster.RevisionPages(ctx, c, s.Namespace, func(r *appsv1.ControllerRevision) (entry, error) {
 				u, err := unstructuredRevision(r)
 				return s.entryOf(one, u), err
-			}))
+			})))
 			continue
 		}
-		all = append(all, newStream(c.Pages(ctx, one.Served, s.Namespace), func(content map[string]any) (entry, error) {
-			return s.entryOf(one, &unstructured.Unstructured{Object: content}), nil
-		}))
+		all = append(all, newStream(cluster.Pages(ctx, c, one.Served, s.Namespace, func(content map[string]any) entry {
+			return s.entryOf(one, &unstructured.Unstructured{Object: content})
+		})))
 	}
 	if see == nil {
 		return all
 	}
-	return append(all, newStream(c.RevisionPages(ctx, s.Namespace), func(r *appsv1.ControllerRevision) (entry, error) {
+	return append(all, newStream(cluster.RevisionPages(ctx, c, s.Namespace, func(r *appsv1.ControllerRevision) (entry, error) {
 		return entry{r.Namespace, func(x *Index) { see(x, r) }}, nil
-	}))
+	})))
 }
 
 // entryOf is what one object adds to an index.
@@ -225,7 +225,7 @@ type entry struct {
 	add       func(*Index)
 }
 
-func newStream[T any](pages walk.Source[T], read func(T) (entry, error)) *stream {
+func newStream(pages walk.Source[entry]) *stream {
 	s := &stream{}
 	s.pull, s.stop = iter.Pull2(func(yield func(entry, error) bool) {
 		for page, err := range pages {
@@ -233,8 +233,8 @@ func newStream[T any](pages walk.Source[T], read func(T) (entry, error)) *stream
 				yield(entry{}, err)
 				return
 			}
-			for _, item := range page.Items {
-				if one, err := read(item); !yield(one, err) || err != nil {
+			for _, one := range page.Items {
+				if !yield(one, nil) {
 					return
 				}
 			}

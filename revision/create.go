@@ -87,7 +87,7 @@ func readSource(ctx context.Context, c *cluster.Client, u *upgrade) (bool, error
 // replacement from an earlier pass may exist.
 func waiting(d decision) Phase {
 	if d.Replacement != "" {
-		return Held
+		return InUse
 	}
 	return Converted
 }
@@ -103,7 +103,7 @@ func (c *create) afterRollback(ctx context.Context, s *snapshot, u *upgrade) (bo
 		if left := reference.Explicit(s.Of(s.lineage.ReplacementOf(u.source))); len(left) > 0 {
 			u.result.RolledBack = at
 			u.result.Item = u.result.rollbackPending(left)
-			u.result.Phase = Held
+			u.result.Phase = InUse
 			return false, nil
 		}
 		u.setStatus(RolledBack, ReasonRolledBack, rolledBackMessage(at))
@@ -130,7 +130,7 @@ func (c *create) findReplacement(ctx context.Context, s *snapshot, u *upgrade, n
 		return nil
 	}
 	u.setReplacement(replacement)
-	u.result.Phase = Held
+	u.result.Phase = InUse
 	if err := clearReplacement(ctx, c.client, u); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d
 		}
 		if replacement != nil {
 			u.setReplacement(replacement)
-			u.result.Phase = Held
+			u.result.Phase = InUse
 			if err := c.recordLineage(ctx, u); err != nil {
 				return err
 			}

@@ -243,7 +243,7 @@ func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) erro
 	if len(reference.Explicit(references)) == 0 {
 		reason = ReasonNeededForRestore
 	}
-	u.setStatus(Held, reason, "it was made again: while it was removed, "+describe(references))
+	u.setStatus(InUse, reason, "it was made again: while it was removed, "+describe(references))
 	return nil
 }
 

@@ -16,16 +16,16 @@
 //	| Pending        source at the target, labels differ    labels of the source            Succeeded
 //	| Pending        source at an old version               create the replacement          Created
 //	| Pending        source gone, replacement known         -                               Created
-//	| Pending        a referrer runs or is not ready        -                               Converted, Held
-//	| Created        a restore looks a revision up          create that revision first      Created, Held
+//	| Pending        a referrer runs or is not ready        -                               Converted, InUse
+//	| Created        a restore looks a revision up          create that revision first      Created, InUse
 //	| Created        references to the old revision         repoint, the spec first         Created
-//	| Created        new scan: a reference is left          clear unreferenced-since        Held
+//	| Created        new scan: a reference is left          clear unreferenced-since        InUse
 //	| Created        new scan: no reference is left         unreferenced-since, upgraded-to Retained
-//	| Held           as Created, in the next pass
+//	| InUse          as Created, in the next pass
 //	| Retained       a reference is back                    clear unreferenced-since        Created
 //	| Retained       retention over, live reads agree       delete with UID and RV          Succeeded
 //	| Succeeded      a late reference, replacement exists   repoint                         Succeeded
-//	| Succeeded      a late reference that can't be written create the old revision again   Held
+//	| Succeeded      a late reference that can't be written create the old revision again   InUse
 //	| any            Request.Rollback                       rolled-back-at on the source    Created
 //	| Created        of a rollback: references to the new   repoint to the source           RolledBack
 //	| Created        of a rollback: an object runs          -                               Pending, RollbackPending

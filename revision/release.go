@@ -91,11 +91,11 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 	case permanent(u.repointErr):
 		u.setStatus(Failed, ReasonRefused, u.repointErr.Error())
 	case u.repointErr != nil && !conflict(u.repointErr):
-		u.setStatus(Held, ReasonUnanswered, message+"; the reference could not be written: "+u.repointErr.Error())
+		u.setStatus(InUse, ReasonUnanswered, message+"; the reference could not be written: "+u.repointErr.Error())
 	case u.repointErr != nil:
-		u.setStatus(Held, ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
+		u.setStatus(InUse, ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
 	default:
-		u.setStatus(Held, ReasonReferenced, message)
+		u.setStatus(InUse, ReasonReferenced, message)
 	}
 	return l.clearUnreferenced(ctx, u)
 }
@@ -103,7 +103,7 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 // holdForRestore keeps a revision that no object refers to, and that a restore looks up.
 func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, ref reference.Reference) error {
 	owner := s.RestoreTarget(ref)
-	u.setStatus(u.move.heldForRestore.phase, u.move.heldForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
+	u.setStatus(u.move.inUseForRestore.phase, u.move.inUseForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
 		ref.Referrer.Kind, ref.Referrer.Name, ref.ImpliedBy, ref.Path, owner.Kind, owner.Name, ref.Revision))
 	return l.clearUnreferenced(ctx, u)
 }

@@ -15,7 +15,7 @@ type Counts struct {
 	Relabelled   int64 `json:"relabelled"`
 	Pending      int64 `json:"pending"`
 	Deferred     int64 `json:"deferred"`
-	Held         int64 `json:"held"`
+	InUse        int64 `json:"inUse"`
 	Retained     int64 `json:"retained"`
 	Blocked      int64 `json:"blocked"`
 	Unreferenced int64 `json:"unreferenced"`
@@ -148,8 +148,8 @@ func (c *Counts) Add(a Action, p Phase) {
 		c.Blocked++
 	case a == Unreferenced, p == Skipped:
 		c.Unreferenced++
-	case p == Held, p == Created: // references are left to repoint
-		c.Held++
+	case p == InUse, p == Created: // references are left to repoint
+		c.InUse++
 	case p == Retained, p == Repointed:
 		c.Retained++
 	case p == Failed:

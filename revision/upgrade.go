@@ -46,8 +46,8 @@ const (
 	// Repointed means that no reference to the old revision is left, and that the time of this
 	// could not be written to it.
 	Repointed Phase = "Repointed"
-	// Held means that the replacement exists, and that the source is still referred to.
-	Held Phase = "Held"
+	// InUse means that the replacement exists, and that the source is still referred to.
+	InUse Phase = "InUse"
 	// Retained means that no object refers to the source, which is kept for the retention.
 	Retained Phase = "Retained"
 	// Succeeded means that the source is deleted, or was at the target version.
@@ -121,8 +121,8 @@ type move struct {
 	kept, deleted Phase
 	// waiting is reported while a revision that a restore looks up is missing.
 	waiting Phase
-	// heldForRestore is reported while only a restore needs the old revision.
-	heldForRestore status
+	// inUseForRestore is reported while only a restore needs the old revision.
+	inUseForRestore status
 	// annotated says that the old revision names its target in ToAnnotation for as long as no
 	// object refers to it, and that what a restore looks up instead of it is its replacement.
 	annotated bool
@@ -140,7 +140,7 @@ type status struct {
 func (u *upgrade) forward() move {
 	return move{
 		from: u.request.Name, to: u.replacement.Name, old: u.source, target: u.replacement,
-		kept: Retained, deleted: Succeeded, waiting: Held, heldForRestore: status{Held, ReasonNeededForRestore}, annotated: true,
+		kept: Retained, deleted: Succeeded, waiting: InUse, inUseForRestore: status{InUse, ReasonNeededForRestore}, annotated: true,
 	}
 }
 
@@ -148,7 +148,7 @@ func (u *upgrade) forward() move {
 func (u *upgrade) backward() move {
 	return move{
 		from: u.replacement.Name, to: u.request.Name, old: u.replacement, target: u.source,
-		kept: RolledBack, deleted: RolledBack, waiting: Pending, heldForRestore: status{RolledBack, ""}, shared: true,
+		kept: RolledBack, deleted: RolledBack, waiting: Pending, inUseForRestore: status{RolledBack, ""}, shared: true,
 	}
 }
 

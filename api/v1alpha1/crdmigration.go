@@ -7,11 +7,11 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// CRDMigration carries the objects of the CustomResourceDefinition that it is
-// named after to that definition's storage version.
+// CRDMigration rewrites the objects of the CustomResourceDefinition with its name at the storage
+// version.
 //
-// The manager makes one, with an empty spec, for every definition in its scope
-// that has something to migrate. Users make their own for any other definition.
+// The manager creates one, with an empty spec, for every CustomResourceDefinition in its scope that
+// has something to migrate. Users create one for any other CustomResourceDefinition.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -31,53 +31,52 @@ type CRDMigration struct {
 	// +optional
 	Spec CRDMigrationSpec `json:"spec,omitzero"`
 
-	// The API server drops the status of what is created, and sets the default with
-	// every read: without it, kstatus would take what nobody has looked at for done.
+	// The API server drops the status on create, and sets the default on every read. The default
+	// keeps kstatus from reporting a migration as Current that no manager has observed.
 
 	// +optional
 	// +kubebuilder:default:={"observedGeneration":-1}
 	Status CRDMigrationStatus `json:"status,omitzero"`
 }
 
-// Phase is one of the two things that are done to objects which outlive a version.
+// Phase is one of the two parts of a migration.
 //
 // +kubebuilder:validation:Enum=StorageVersionMigration;CleanupManagedFields
 type Phase string
 
-// Write is how an object is written again.
+// Write is the request that rewrites an object.
 //
 // +kubebuilder:validation:Enum=patch;status-patch;update;apply;status-apply
 type Write string
 
-// CRDMigrationSpec says how to migrate. What is not set is as the manager is
-// configured.
+// CRDMigrationSpec says how to migrate. The configuration of the manager has the defaults.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.trim) || !self.trim || !has(self.phases) || 'StorageVersionMigration' in self.phases",message="trim: true needs the phase StorageVersionMigration: without it nobody knows at which version objects are stored"
+// +kubebuilder:validation:XValidation:rule="!has(self.trim) || !self.trim || !has(self.phases) || 'StorageVersionMigration' in self.phases",message="trim: true needs the phase StorageVersionMigration: without it, objects may be stored at any version"
 type CRDMigrationSpec struct {
-	// Suspend stops the migration before the next page of objects. Nothing is lost:
-	// it goes on where it stopped.
+	// Suspend stops the migration before the next page of objects. When it is false again, the
+	// migration resumes.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// Phases that are run; both unless set.
+	// Phases to run; both unless set.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	Phases []Phase `json:"phases,omitempty"`
-	// Write is how an object is written: patch sends an empty merge patch, the
-	// others are for webhooks and conventions that ask for them.
+	// Write is the request that rewrites an object. patch sends an empty merge patch; the others are
+	// for webhooks and conventions that require them.
 	// +optional
 	Write Write `json:"write,omitempty"`
-	// Settle is how long after a change of the storage version the first write may be
-	// sent; 0s means as soon as every API server is known to use it.
+	// Settle is how long after a change of the storage version the first write is sent; 0s means as
+	// soon as every known API server uses it.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="settle is a duration from 0s to 24h, as in 75s"
 	Settle *metav1.Duration `json:"settle,omitempty"`
-	// Trim says whether the old versions are removed from the definition's
-	// status.storedVersions in the end.
+	// Trim says whether the old versions are removed from status.storedVersions of the
+	// CustomResourceDefinition in the end.
 	// +optional
 	Trim *bool `json:"trim,omitempty"`
-	// MaxInFlight bounds the requests of this migration that are under way at once.
+	// MaxInFlight bounds the concurrent requests of this migration.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
@@ -90,53 +89,53 @@ type CRDMigrationSpec struct {
 	MaxWritesPerSecond *int32 `json:"maxWritesPerSecond,omitempty"`
 }
 
-// CRDMigrationStatus says how far a migration is.
+// CRDMigrationStatus says how far the migration is.
 type CRDMigrationStatus struct {
 	// ObservedGeneration is the generation of the spec that the status is about; -1
-	// before anybody has looked.
+	// before the manager has observed the object.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// CRDUID is the definition's UID: one that is made again is another one.
+	// CRDUID is the UID of the CustomResourceDefinition. One that is created again has another UID.
 	// +optional
 	CRDUID types.UID `json:"crdUID,omitempty"`
-	// CRDGeneration is the generation of the definition.
+	// CRDGeneration is the generation of the CustomResourceDefinition.
 	// +optional
 	CRDGeneration int64 `json:"crdGeneration,omitempty"`
-	// StorageVersion is the version that objects are carried to.
+	// StorageVersion is the version at which objects are rewritten.
 	// +optional
 	StorageVersion string `json:"storageVersion,omitempty"`
 	// StoredVersions are the versions that objects may be stored at.
 	// +optional
 	// +listType=atomic
 	StoredVersions []string `json:"storedVersions,omitempty"`
-	// Progress is how far it is, for people: 1200/2000.
+	// Progress is the number of visited objects and of all, for users: 1200/2000.
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// Checkpoint is the evidence to go on from after an interruption.
+	// Checkpoint is the evidence from which an interrupted run resumes.
 	// +optional
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
-	// Storage counts what became of the objects. It alone gates the trim.
+	// Storage counts the outcomes of the rewrite. The trim depends on it alone.
 	// +optional
 	Storage *godwit.Counts `json:"storage,omitempty"`
-	// ManagedFields counts the objects whose managedFields named a version that is
+	// ManagedFields counts the outcomes of the cleanup of managedFields that named a version which is
 	// not served.
 	// +optional
 	ManagedFields *godwit.Counts `json:"managedFields,omitempty"`
-	// StartTime is when objects were first written.
+	// StartTime is when the first object was written.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// CompletionTime is when nothing was left to do.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// EstimatedCompletion is when nothing is left to do at the pace so far.
+	// EstimatedCompletion is when nothing is left to do at the present pace.
 	// +optional
 	EstimatedCompletion *metav1.Time `json:"estimatedCompletion,omitempty"`
-	// Failures are the first objects that failed, with the API server's words.
+	// Failures are the first objects that failed, with the answers of the API server.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Failures []godwit.Failure `json:"failures,omitempty"`
-	// Blockers are what keeps the migration from starting, with remedies.
+	// Blockers keep the migration from starting. Each has a remedy.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -148,29 +147,29 @@ type CRDMigrationStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Checkpoint is the evidence that an interrupted run leaves behind. Losing it costs
-// requests, never safety.
+// Checkpoint is the evidence from which an interrupted run resumes. Its loss costs requests, never
+// safety.
 type Checkpoint struct {
-	// CRDUID is the UID of the definition that it is about.
+	// CRDUID is the UID of the CustomResourceDefinition.
 	CRDUID types.UID `json:"crdUID"`
-	// Generation is the definition's, when the run began.
+	// Generation is the generation of the CustomResourceDefinition when the run began.
 	Generation int64 `json:"generation"`
-	// StorageVersion is the version that objects were written at.
+	// StorageVersion is the version at which objects were written.
 	StorageVersion string `json:"storageVersion"`
-	// ResourceVersion of the first page after settling: what is newer was written at
-	// the storage version.
+	// ResourceVersion of the first page after the settle time. Newer objects were written at the
+	// storage version.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Cursor is the key up to which every object is done.
+	// Cursor is the key up to which every object was visited.
 	// +optional
 	Cursor string `json:"cursor,omitempty"`
-	// Settled is the settle time that was kept before.
+	// Settled is the settle time that the run waited for.
 	// +optional
 	Settled metav1.Duration `json:"settled,omitzero"`
 	// AcceptedStaleLeases means that the run did not wait for API servers whose lease was stale.
 	// +optional
 	AcceptedStaleLeases bool `json:"acceptedStaleLeases,omitempty"`
-	// Restarts are when runs began again because the definition changed.
+	// Restarts are the times at which runs began again because the CustomResourceDefinition changed.
 	// +optional
 	// +listType=atomic
 	Restarts []metav1.Time `json:"restarts,omitempty"`
@@ -180,56 +179,54 @@ type Checkpoint struct {
 const (
 	// ConditionReady is True when nothing is left to do.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while work goes on, or will by itself.
+	// ConditionReconciling is True while the manager works, or will without user action.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True when somebody has to do something.
+	// ConditionStalled is True when user action is required.
 	ConditionStalled = "Stalled"
-	// ConditionBlocked is True when something keeps the migration from starting; the
-	// blockers say what.
+	// ConditionBlocked is True when a blocker keeps the migration from starting.
 	ConditionBlocked = "Blocked"
-	// ConditionDiscovered is True when a trigger has looked at every revision.
+	// ConditionDiscovered is True when a trigger has scanned every revision.
 	ConditionDiscovered = "Discovered"
-	// ConditionVersionsDroppable is True when nothing is left at an old version in the
-	// whole cluster.
+	// ConditionVersionsDroppable is True when the cluster stores no object at an old version.
 	ConditionVersionsDroppable = "VersionsDroppable"
 )
 
 // Reasons of conditions. A condition Blocked has the reason of its first blocker,
 // which is one of crdmigrator's.
 const (
-	// ReasonSucceeded: every object is stored at the storage version, and the
-	// definition says so.
+	// ReasonSucceeded means that every object is stored at the storage version, and that
+	// status.storedVersions lists no other.
 	ReasonSucceeded = "Succeeded"
-	// ReasonNotTrimmed: nothing is left to do, but the old versions stay in
-	// storedVersions, as spec.trim asks for, or spec.phases without the rewrite.
+	// ReasonNotTrimmed means that nothing is left to do, and that the old versions stay in
+	// storedVersions, as spec.trim or spec.phases ask for.
 	ReasonNotTrimmed = "NotTrimmed"
-	// ReasonSettling: API servers may still write the old version.
+	// ReasonSettling means that API servers may still write the old version.
 	ReasonSettling = "Settling"
-	// ReasonMigrating: objects are being written.
+	// ReasonMigrating means that objects are being written.
 	ReasonMigrating = "Migrating"
-	// ReasonRetrying: a pass left objects behind, another follows.
+	// ReasonRetrying means that a pass left objects, and that another pass follows.
 	ReasonRetrying = "Retrying"
-	// ReasonPartial: every object is stored at the storage version, but some
+	// ReasonPartial means that every object is stored at the storage version, and that some
 	// managedFields could not be cleaned.
 	ReasonPartial = "Partial"
-	// ReasonObjectsFailed: the API server refuses to write some objects.
+	// ReasonObjectsFailed means that the API server refuses to write some objects.
 	ReasonObjectsFailed = "ObjectsFailed"
-	// ReasonFailed: a pass could not be made at all.
+	// ReasonFailed means that a pass ended before its first object.
 	ReasonFailed = "Failed"
-	// ReasonObjectsUnlisted: the API server does not list the objects now, for a
-	// reason that may end by itself, so that nothing is known about them.
+	// ReasonObjectsUnlisted means that the API server does not list the objects now, for a reason that
+	// may end without user action, so that nothing is known about them.
 	ReasonObjectsUnlisted = "ObjectsUnlisted"
-	// ReasonNotConverging: pass after pass met writes by others.
+	// ReasonNotConverging means that other clients kept changing objects for several passes.
 	ReasonNotConverging = "NotConverging"
-	// ReasonSuspended: spec.suspend says so. It is neither done nor failed, and none of
-	// the conditions is True: kstatus, which has no word for it, says InProgress, and
-	// whoever waits for it waits until somebody lifts the suspension.
+	// ReasonSuspended means that spec.suspend is true. None of the conditions is True: kstatus, which
+	// has no word for it, says InProgress, and a client that waits by kstatus waits until the user
+	// resumes the migration.
 	ReasonSuspended = "Suspended"
-	// ReasonCRDNotFound: there is no definition of this name.
+	// ReasonCRDNotFound means that the cluster has no CustomResourceDefinition of this name.
 	ReasonCRDNotFound = "CRDNotFound"
-	// ReasonBlocked: see the condition Blocked.
+	// ReasonBlocked means that the condition Blocked is True.
 	ReasonBlocked = "Blocked"
-	// ReasonNotBlocked: nothing keeps the migration from starting.
+	// ReasonNotBlocked means that no blocker keeps the migration from starting.
 	ReasonNotBlocked = "NotBlocked"
 )
 

@@ -25,13 +25,13 @@ const (
 	FormObject = "Object"
 )
 
-// Family is the family "kubevirt-instancetype".
+// Family is the family "KubeVirtInstancetype".
 type Family struct{}
 
 var _ revision.Family = Family{}
 
 // Name is what specs and flags call the family.
-const Name = "kubevirt-instancetype"
+const Name = "KubeVirtInstancetype"
 
 // Describe is what is known of it without a cluster.
 func (Family) Describe() revision.Description {

@@ -190,13 +190,13 @@ func TestHoldKeepsTheSourceUntilNothingRuns(t *testing.T) {
 	c.setRunning("app", true)
 	c.started(m, "app-preset")
 	results := c.run(hold)
-	c.mustBe(results, "app-preset", revision.Held, revision.ReasonReferenced)
+	c.mustBe(results, "app-preset", revision.InUse, revision.ReasonReferenced)
 	if !strings.Contains(results["app-preset"].Message, "start-app") {
 		t.Errorf("%q does not say what holds it", results["app-preset"].Message)
 	}
 	c.mustRefer("app", both("app-preset-v2"))
 	c.later(2 * revision.DefaultRetention)
-	c.mustBe(c.run(hold), "app-preset", revision.Held, revision.ReasonReferenced)
+	c.mustBe(c.run(hold), "app-preset", revision.InUse, revision.ReasonReferenced)
 	c.setRunning("app", false)
 	c.mustBe(c.run(hold), "app-preset", revision.Retained, revision.ReasonRetained)
 	c.later(2 * revision.DefaultRetention)

@@ -61,12 +61,12 @@ var phaseCases = map[string]phaseCase{
 			c.pass(shared.Config(), 1, revision.Policy{}, revision.Request{Name: "app-preset"})
 			c.setRunning("app", true)
 		},
-		want: revision.Held, why: revision.ReasonRunning,
+		want: revision.InUse, why: revision.ReasonRunning,
 	},
 	"what runs was started with it": {
 		reason: "a place that can't be written names the source",
 		before: func(c *testNamespace) { c.started(c.setRunning("app", true), "app-preset") },
-		policy: revision.Policy{OnRunning: revision.Hold}, want: revision.Held, why: revision.ReasonReferenced,
+		policy: revision.Policy{OnRunning: revision.Hold}, want: revision.InUse, why: revision.ReasonReferenced,
 	},
 	"no right to note it": {
 		reason: "all references are led, and the retention can't begin",

@@ -162,7 +162,7 @@ func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 			t.Errorf("%q does not say %q", i.Message, want)
 		}
 	}
-	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.Held, "RollbackPending") // as an upgrade does that a trigger made
+	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.InUse, "RollbackPending") // as an upgrade does that a trigger made
 	if r.Replacement != "app-preset-v2" || !strings.Contains(r.Message, "Workload app refers to app-preset-v2") {
 		t.Errorf("it does not say what names which revision: %+v", r)
 	}

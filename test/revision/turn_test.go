@@ -75,8 +75,8 @@ func TestRepointThatAWebhookFailsNamesIt(t *testing.T) {
 	results, err := c.upgrader(cfg, revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset"}})
 	c.must(results, err)
 	r := results[0]
-	if r.Phase != revision.Held || r.Reason != revision.ReasonUnanswered {
-		t.Errorf("%s (%s), want Held (Unanswered)", r.Phase, r.Reason)
+	if r.Phase != revision.InUse || r.Reason != revision.ReasonUnanswered {
+		t.Errorf("%s (%s), want InUse (Unanswered)", r.Phase, r.Reason)
 	}
 	for _, want := range []string{`failed calling webhook "guard.presets.example.com"`, "Workload app", "/spec/preset/revision"} {
 		if !strings.Contains(r.Message, want) {

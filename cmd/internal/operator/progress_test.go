@@ -107,7 +107,7 @@ func TestRefusedWriteStalls(t *testing.T) {
 	}
 	c.await("the quota to hold no longer", func() bool { return c.dryRunRevision() == nil })
 	c.nudge()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
 	if got := c.stashed(f); got == old {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}

@@ -48,7 +48,7 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	}
 	c.upgrade()
 	trigger := c.trigger("all", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
 	c.mustCount(trigger, want)
 	c.mustHaveKstatus(trigger, status.CurrentStatus)
 	if s := trigger.Status; len(s.DroppableVersions) > 0 || s.CompletionTime != nil {
@@ -99,7 +99,7 @@ func TestTriggerThatOnlyLooks(t *testing.T) {
 	}
 
 	upgrade := c.trigger("upgrade", v1alpha1.ControllerRevisionUpgradeTriggerSpec{OnRunning: v1alpha1.OnRunningHold})
-	c.awaitTrigger(upgrade, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(upgrade, revisionupgrade.ReasonSourcesRetained)
 	again := c.trigger("verify-again", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeVerify})
 	c.awaitTrigger(again, revisionupgrade.ReasonSucceeded)
 	c.mustCount(again, v1alpha1.RevisionCounts{Discovered: 2, UpToDate: 2})
@@ -131,7 +131,7 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 		t.Errorf("suspended, and %s refers to %s", f.VM, got)
 	}
 	c.merge(trigger, `{"spec":{"suspend":false}}`)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
 	if got := c.stashed(f); got == old {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}
@@ -151,7 +151,7 @@ func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
 	c.hoursLater(always)
 	c.await("the revision that came late to be upgraded", func() bool { return c.stashed(f) != old })
 	c.await("the trigger to count it", func() bool {
-		c.awaitTrigger(always, revisionupgrade.ReasonSourcesKept)
+		c.awaitTrigger(always, revisionupgrade.ReasonSourcesRetained)
 		return always.Status.Counts.Succeeded == 1
 	})
 	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded)
@@ -166,7 +166,7 @@ func TestTriggerLeavesWhenItsTimeIsOver(t *testing.T) {
 	old := c.machine(f)
 	trigger := c.trigger("short", v1alpha1.ControllerRevisionUpgradeTriggerSpec{TTLSecondsAfterFinished: new(int32(1))})
 	c.upgrade()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
 	c.outlastRetention()
 	c.await("the trigger to be gone", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(trigger), trigger))
@@ -200,7 +200,7 @@ func TestTriggerSaysWhatIsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.nudge()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
 	if got := c.stashed(f); got == r.Name {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}
@@ -220,9 +220,9 @@ func TestTriggerWaitsForWhatOthersHaveBegun(t *testing.T) {
 	c.mustCount(second, v1alpha1.RevisionCounts{Discovered: 1, Deferred: 1})
 	c.stop(f)
 	c.nudge()
-	c.awaitTrigger(first, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(first, revisionupgrade.ReasonSourcesRetained)
 	c.hoursLater(second)
-	c.awaitTrigger(second, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(second, revisionupgrade.ReasonSourcesRetained)
 	c.outlastRetention()
 	c.awaitTrigger(first, revisionupgrade.ReasonSucceeded)
 	c.hoursLater(second)
@@ -237,7 +237,7 @@ func TestOldNameThatComesBack(t *testing.T) {
 	old := c.machine(f)
 	c.upgrade()
 	trigger := c.trigger("always", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Run: v1alpha1.RunContinuous})
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesKept)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
 	successor := c.stashed(f)
 	c.outlastRetention()
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)

@@ -145,7 +145,7 @@ func (y *testNamespace) staysWhileRunning(all []move, before map[string]*appsv1.
 		results := y.run(hold)
 		for _, m := range all {
 			if m.upgraded() {
-				y.mustBe(results, m.source(), revision.Held, revision.ReasonReferenced)
+				y.mustBe(results, m.source(), revision.InUse, revision.ReasonReferenced)
 				y.mustRefer(machines, m.fixture.VM, m.references())
 			}
 		}

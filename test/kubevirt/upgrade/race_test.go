@@ -179,7 +179,7 @@ func TestGitOpsRevertsAgainAndAgain(t *testing.T) {
 			revert()
 		}
 	}}, revision.Policy{}))
-	y.mustBe(results, source, revision.Held, revision.ReasonChanged)
+	y.mustBe(results, source, revision.InUse, revision.ReasonChanged)
 	if y.revisions()[source] == nil {
 		t.Error("the source is gone, and somebody pins it again and again")
 	}

@@ -64,7 +64,7 @@ func TestNamedWhileSourcesAreRemoved(t *testing.T) {
 		names   string
 	}{
 		"by what may be written": {"it is repointed", false, revision.Succeeded, "vm-%d" + instancetypeTail},
-		"by what runs":           {"the policy leaves it alone, and the revision is made again", true, revision.Held, "vm-%d-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"},
+		"by what runs":           {"the policy leaves it alone, and the revision is made again", true, revision.InUse, "vm-%d-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +103,7 @@ func TestScanByWhichASourceIsRemovedGrowsOld(t *testing.T) {
 		y.later(time.Minute)
 	}))
 	y.mustBe(results, instancetype.RevisionName("vm-0"), revision.Succeeded, "")
-	y.mustBe(results, source, revision.Held, revision.ReasonReferenced)
+	y.mustBe(results, source, revision.InUse, revision.ReasonReferenced)
 	y.mustResolve()
 }
 
@@ -116,7 +116,7 @@ func TestLastReferrersAreReadBeforeARemoval(t *testing.T) {
 	results := y.pass(y.paced(walk.Limits{MaxInFlight: 1}, &fault.Transport{}, func() {
 		y.change(machines, "vm-1", "", set(source, "spec", "instancetype", "revisionName"))
 	}))
-	y.mustBe(results, source, revision.Held, revision.ReasonReferenced)
+	y.mustBe(results, source, revision.InUse, revision.ReasonReferenced)
 	y.mustResolve()
 	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
 }

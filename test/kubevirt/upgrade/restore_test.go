@@ -54,7 +54,7 @@ func TestSnapshotFromBeforeThatWasNotUpgraded(t *testing.T) {
 	if i := y.mustPlan(revision.Policy{}, copied, revision.Deferred, revision.ReasonReferrerNotReady); !strings.Contains(i.Message, "vmsnapshot-content-nightly") {
 		t.Errorf("%q does not say what is to be waited for", i.Message)
 	}
-	held := y.mustBe(y.retire(), source, revision.Held, revision.ReasonNeededForRestore)
+	held := y.mustBe(y.retire(), source, revision.InUse, revision.ReasonNeededForRestore)
 	for _, part := range []string{"vmsnapshot-content-nightly", "VirtualMachine web", source} {
 		if !strings.Contains(held.Message, part) {
 			t.Errorf("%q does not say %s", held.Message, part)

@@ -310,7 +310,7 @@ func TestSnapshotThatWaitsIsDeleted(t *testing.T) {
 	y, _ := snapshotted(t)
 	source := instancetype.RevisionName("web")
 	y.change(contents, "vmsnapshot-content-nightly", "status", set(false, "status", "readyToUse"))
-	y.mustBe(y.retire(), source, revision.Held, revision.ReasonNeededForRestore)
+	y.mustBe(y.retire(), source, revision.InUse, revision.ReasonNeededForRestore)
 	y.remove(contents, "vmsnapshot-content-nightly")
 	y.removeRevision(instancetype.RevisionName("nightly")) // as the garbage collector does
 	y.mustBe(y.retire(), source, revision.Succeeded, "")
@@ -352,7 +352,7 @@ func TestRestoreWouldReplaceARevision(t *testing.T) {
 		if !strings.Contains(held.Message, taken) || !strings.Contains(held.Message, "vmsnapshot-content-nightly") {
 			t.Errorf("%q does not say what is in the way of what", held.Message)
 		}
-		y.mustBe(results, source, revision.Held, revision.ReasonNeededForRestore)
+		y.mustBe(results, source, revision.InUse, revision.ReasonNeededForRestore)
 	}
 	y.mustRefer(contents, "vmsnapshot-content-nightly", map[string]string{contentPin: copied})
 	y.removeRevision(taken) // which is what the remedy says

@@ -92,8 +92,8 @@ func (p *pass) namespaces() []string {
 // pending. A reference that names what is gone never is the end of a run, whatever else was
 // done.
 func runCode(c revision.Counts, rows []*row) cli.Code {
-	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.Held > 0
-	pending := c.Pending+c.Deferred+c.Held > 0
+	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.InUse > 0
+	pending := c.Pending+c.Deferred+c.InUse > 0
 	partial := c.Blocked+c.Failed > 0 && done
 	for _, one := range rows {
 		pending = pending || one.phase == revision.Retained && one.printed.RetainedUntil != nil

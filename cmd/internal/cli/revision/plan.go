@@ -33,7 +33,7 @@ func planCommand(a *cli.App) *cobra.Command {
 			"takes the right to list everything that refers to revisions, everywhere.\n\n" +
 			"States: UpToDate, Relabel (the data is, labels are not), Upgrade (not begun), Deferred (a\n" +
 			"virtual machine runs, a snapshot is being taken), Blocked (a user has to decide or to\n" +
-			"repair something), Held (a new revision is there, and a reference to the old one),\n" +
+			"repair something), InUse (a new revision is there, and a reference to the old one),\n" +
 			"Retained (no reference to the old one is left), Unreferenced (no reference was found).\n" +
 			"Exit codes: 0 nothing left to do, and in a whole cluster nothing at an old version, 1\n" +
 			"work is pending, 3 something is blocked, 2 error.",

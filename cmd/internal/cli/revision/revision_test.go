@@ -14,7 +14,7 @@ import (
 )
 
 func TestRevisionPlanCode(t *testing.T) {
-	held := &revision.Inventory{InUse: []revision.VersionUse{{Version: "v1"}}}
+	inUse := &revision.Inventory{InUse: []revision.VersionUse{{Version: "v1"}}}
 	cases := map[string]struct {
 		actions []revision.Action
 		survey  *revision.Inventory
@@ -23,10 +23,10 @@ func TestRevisionPlanCode(t *testing.T) {
 		"nothing there":                       {nil, nil, cli.OK},
 		"nothing left":                        {[]revision.Action{revision.UpToDate}, &revision.Inventory{}, cli.OK},
 		"unreferenced in a namespace":         {[]revision.Action{revision.Unreferenced}, nil, cli.OK},
-		"an unreferenced one holds a version": {[]revision.Action{revision.Unreferenced}, held, cli.Pending},
+		"an unreferenced one holds a version": {[]revision.Action{revision.Unreferenced}, inUse, cli.Pending},
 		"a machine runs":                      {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, cli.Pending},
 		"to relabel":                          {[]revision.Action{revision.Relabel}, nil, cli.Pending},
-		"blocked outweighs what waits":        {[]revision.Action{revision.Blocked, revision.Upgrade}, held, cli.Refused},
+		"blocked outweighs what waits":        {[]revision.Action{revision.Blocked, revision.Upgrade}, inUse, cli.Refused},
 	}
 	for name, tc := range cases {
 		var items []revision.Item

@@ -45,7 +45,7 @@ func runCommand(a *cli.App) *cobra.Command {
 			"prints all rows.\n\n" +
 			"There is no dry run by the server: it would refuse references to revisions that it did\n" +
 			"not store.\n\n" +
-			"Exit codes: 0 nothing is left to do, 1 something is pending (retained, deferred or held,\n" +
+			"Exit codes: 0 nothing is left to do, 1 something is pending (retained, deferred or in use,\n" +
 			"or a dry run found work), 3 blocked or refused and nothing written, 4 some revisions\n" +
 			"were blocked or failed, 2 error, 124 --timeout, 130 interrupted.",
 		Example: "  # One namespace; asks before it writes\n  " + a.Program + " revision run -n shop\n\n" +

@@ -28,7 +28,7 @@ func statusCommand(a *cli.App) *cobra.Command {
 		Short: "Show how far each upgrade is, what holds it, and until when it can be rolled back",
 		Long: "Show every revision that is not at the current version, and how far its upgrade is, as\n" +
 			"the revisions themselves tell: it is the same whoever upgrades, a run or the manager.\n\n" +
-			"States: Upgrade and Relabel (not begun), Held (a new revision is there, and the named\n" +
+			"States: Upgrade and Relabel (not begun), InUse (a new revision is there, and the named\n" +
 			"objects refer to the old one), Retained (no reference to the old one is left; a run\n" +
 			"removes it after the time shown, and it can be rolled back to until then), Deferred,\n" +
 			"Blocked.\n" +

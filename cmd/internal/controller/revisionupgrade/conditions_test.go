@@ -48,8 +48,8 @@ func TestFillKeepsWhatIsNoLongerSeen(t *testing.T) {
 		},
 		"a holder runs by now": {
 			"the successor's name is on the source, and nobody looked at more",
-			result(func(r *revision.Result) { r.Phase, r.ReplacementUID, r.ReplacementHash = revision.Held, "", "" }),
-			with(func(s *v1alpha1.ControllerRevisionUpgradeStatus) { s.Phase = "Held" }),
+			result(func(r *revision.Result) { r.Phase, r.ReplacementUID, r.ReplacementHash = revision.InUse, "", "" }),
+			with(func(s *v1alpha1.ControllerRevisionUpgradeStatus) { s.Phase = "InUse" }),
 		},
 		"made again": {
 			"a successor of the same name is another one",
@@ -120,7 +120,7 @@ func TestWhenToLookAgain(t *testing.T) {
 		"somebody has to do something": {at(revision.Failed, revision.ReasonLossy, time.Time{}), rare},
 		"a write was refused":          {at(revision.Failed, revision.ReasonRefused, time.Time{}), rare},
 		"a read was refused":           {at(revision.Analyzing, revision.ReasonForbidden, time.Time{}), rare},
-		"others keep changing it":      {at(revision.Held, revision.ReasonChanged, time.Time{}), later},
+		"others keep changing it":      {at(revision.InUse, revision.ReasonChanged, time.Time{}), later},
 		"the end":                      {at(revision.Succeeded, "", time.Time{}), 0},
 	} {
 		if got := nextLook(test.result, now, later); got != test.want {

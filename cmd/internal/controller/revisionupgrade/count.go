@@ -20,17 +20,17 @@ import (
 const (
 	// ReasonUpgrading: upgrades are under way, or wait for something that will come.
 	ReasonUpgrading = "Upgrading"
-	// ReasonSourcesKept: everybody refers to a successor, and the sources are kept for a
+	// ReasonSourcesRetained: everybody refers to a successor, and the sources are kept for a
 	// while, so that an upgrade can be rolled back.
-	ReasonSourcesKept = "SourcesKept"
+	ReasonSourcesRetained = "SourcesRetained"
 	// ReasonSucceeded: nothing is left to upgrade.
 	ReasonSucceeded = "Succeeded"
 	// ReasonUpgradesFailed: some revisions need somebody.
 	ReasonUpgradesFailed = "UpgradesFailed"
 	// ReasonNotUpgraded means that there is something to upgrade, and that the mode is not to.
 	ReasonNotUpgraded = "NotUpgraded"
-	// ReasonHeldBack: something is left at an old version.
-	ReasonHeldBack = "VersionsInUse"
+	// ReasonVersionsInUse: something is left at an old version.
+	ReasonVersionsInUse = "VersionsInUse"
 	// ReasonInvalidSelector: the label selector can't be read.
 	ReasonInvalidSelector = "InvalidSelector"
 	// ReasonSuspended: the spec says to wait.
@@ -62,8 +62,8 @@ func (l *ledger) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	case phase == revision.Skipped: // it is gone, or somebody else has done it
 	case phase == revision.RolledBack:
 		l.rolledBack(one.Namespace, one.Spec.TargetName, "")
-	case phase == revision.Held:
-		c.Held++
+	case phase == revision.InUse:
+		c.InUse++
 	case phase == revision.Failed:
 		l.failures = fail(l.failures, one.Namespace, one.Spec.TargetName, ready.Reason+": "+ready.Message)
 		if blockedReasons[ready.Reason] {
@@ -122,7 +122,7 @@ func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec)
 // summaryOf summarizes the counts.
 func (t *Triggers) summaryOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec, c v1alpha1.RevisionCounts) status.Summary {
 	m := spec.Mode
-	waiting, stuck := c.Pending+c.Deferred+c.Held, c.Blocked+c.Failed
+	waiting, stuck := c.Pending+c.Deferred+c.InUse, c.Blocked+c.Failed
 	switch {
 	case waiting+stuck == 0:
 		return status.Summary{State: status.StateReady, Reason: ReasonSucceeded, Message: "nothing is left to upgrade"}
@@ -160,7 +160,7 @@ func (t *Triggers) stand(ctx context.Context, trigger *v1alpha1.ControllerRevisi
 	s.Counts, s.Failures = &all.counts, all.failures
 	v := t.summaryOf(trigger.Spec, all.counts)
 	if v.State == status.StateReady && all.kept {
-		v.Reason, v.Message = ReasonSourcesKept, "everybody refers to a successor; the sources go when their time is over: see status.retainedUntil of the upgrades"
+		v.Reason, v.Message = ReasonSourcesRetained, "everybody refers to a successor; the sources go when their time is over: see status.retainedUntil of the upgrades"
 	}
 	return v, nil
 }
@@ -174,7 +174,7 @@ func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i revision
 	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, true, ReasonScanned, message)
 	if len(i.InUse) > 0 {
 		first := i.InUse[0]
-		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonHeldBack,
+		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonVersionsInUse,
 			fmt.Sprintf("%s is held by %s", first.Version, strings.Join(first.UsedBy, ", ")))
 		return
 	}

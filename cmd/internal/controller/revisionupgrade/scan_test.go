@@ -46,7 +46,7 @@ func TestScanOfASettledTriggerChangesNoCondition(t *testing.T) {
 	}
 	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "trigger"}}
 	trigger.Status.Counts = &v1alpha1.RevisionCounts{Discovered: 2, Succeeded: 1, Blocked: 1}
-	status.Summary{State: status.StateReady, Reason: ReasonSourcesKept, Message: "kept"}.Apply(trigger)
+	status.Summary{State: status.StateReady, Reason: ReasonSourcesRetained, Message: "kept"}.Apply(trigger)
 	there := upgradeFor(trigger, wanted{namespace: "shop", name: "old", uid: "5d0c2cf4"})
 	there.Status.Phase = v1alpha1.UpgradePhase(revision.Retained)
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(trigger, there).WithStatusSubresource(trigger).Build()

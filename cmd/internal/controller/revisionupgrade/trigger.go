@@ -166,7 +166,7 @@ func (t *Triggers) advance(ctx context.Context, w *statusWriter) (status.Summary
 	case f != nil && f.unseen > 0: // nobody can count them yet
 		s.CompletionTime = nil
 		return t.upgrading(spec), countEvery, nil
-	case upgrades(spec.Mode) && (v.State != status.StateReady || v.Reason == ReasonSourcesKept):
+	case upgrades(spec.Mode) && (v.State != status.StateReady || v.Reason == ReasonSourcesRetained):
 		s.CompletionTime = nil
 		return v, t.untilScan(trigger, f), nil
 	}

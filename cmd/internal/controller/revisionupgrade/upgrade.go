@@ -371,7 +371,7 @@ const dateResolution = time.Second
 // is looked at with patience, so that looking takes a tenth of the time at most.
 func nextLook(r revision.Result, now time.Time, patience time.Duration) time.Duration {
 	switch {
-	case r.Phase == revision.Held && r.Reason == revision.ReasonChanged:
+	case r.Phase == revision.InUse && r.Reason == revision.ReasonChanged:
 		return patience // other clients keep changing it
 	case r.Reason == revision.ReasonUnanswered, r.Reason == revision.ReasonChanged:
 		return soon

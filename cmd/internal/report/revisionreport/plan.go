@@ -13,7 +13,7 @@ import (
 
 // revisionOrder is that of the table: what a user has to look at comes first.
 var revisionOrder = []State{
-	StateBlocked, StateDeferred, StateHeld, StateUpgrade, StateRelabel, StateRetained, StateRolledBack, StateUnreferenced, StateUpToDate,
+	StateBlocked, StateDeferred, StateInUse, StateUpgrade, StateRelabel, StateRetained, StateRolledBack, StateUnreferenced, StateUpToDate,
 }
 
 // WritePlan writes the census, what is to be done and why, and a sum. What is
@@ -115,7 +115,7 @@ func revisionSum(items []Plan) string {
 		n    int64
 		what string
 	}{
-		{counts[StateUpgrade], "to upgrade"}, {counts[StateRelabel], "to relabel"}, {counts[StateHeld], "held"},
+		{counts[StateUpgrade], "to upgrade"}, {counts[StateRelabel], "to relabel"}, {counts[StateInUse], "in use"},
 		{counts[StateRetained], "retained"}, {counts[StateRolledBack], "rolled back"}, {counts[StateDeferred], "deferred"}, {counts[StateBlocked], "blocked"}, {counts[StateUnreferenced], "unreferenced"},
 	} {
 		if part.n > 0 {

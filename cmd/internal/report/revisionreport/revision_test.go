@@ -53,7 +53,7 @@ v2        Object   1
 STATE            NAMESPACE   OWNER                VERSION   TARGET   REASON       REVISION
 ✗ Blocked        shop        VirtualMachine/web   -         -        SourceGone   d
 ◐ Deferred       shop        VirtualMachine/web   v1        v2       Running      g
-◐ Held           shop        VirtualMachine/web   v1        v2       -            f
+◐ InUse          shop        VirtualMachine/web   v1        v2       -            f
 ● Upgrade        shop        VirtualMachine/web   v1        v2       -            b
 ✓ Retained       shop        VirtualMachine/web   v1        v2       Retained     e
 · Unreferenced   shop        -                    v1        v2       -            c
@@ -70,7 +70,7 @@ shop/g
     controllerrevision shop/b
     … and 5 more
 
-7 revisions: 1 up to date, 1 to upgrade, 1 held, 1 retained, 1 deferred, 1 blocked, 1 unreferenced
+7 revisions: 1 up to date, 1 to upgrade, 1 in use, 1 retained, 1 deferred, 1 blocked, 1 unreferenced
 `,
 		},
 		"nothing": {
@@ -132,7 +132,7 @@ RESULT       NAMESPACE   OWNER                REASON     REVISION   NEW REVISION
 // TestRevisionState: a plan, which knows no phase, and a run have the same word for the same
 // state.
 func TestRevisionState(t *testing.T) {
-	upgrade, held := revision.Item{Action: revision.Upgrade}, revision.Item{Action: revision.Upgrade, Replacement: "new"}
+	upgrade, replaced := revision.Item{Action: revision.Upgrade}, revision.Item{Action: revision.Upgrade, Replacement: "new"}
 	retained := revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRetained, Replacement: "new"}
 	running := revision.Item{Action: revision.Deferred, Reason: revision.ReasonRunning}
 	blocked := revision.Item{Action: revision.Blocked, Reason: revision.ReasonLossy}
@@ -148,13 +148,13 @@ func TestRevisionState(t *testing.T) {
 		"not come to":                         {revision.Result{Item: upgrade, Phase: revision.Pending}, StateUpgrade},
 		"to be labelled":                      {revision.Result{Item: revision.Item{Action: revision.Relabel}}, StateRelabel},
 		"could not be labelled":               {revision.Result{Item: revision.Item{Action: revision.Relabel}, Phase: revision.Pending}, StateRelabel},
-		"begun, and a reference is left":      {revision.Result{Item: held}, StateHeld},
-		"interrupted":                         {revision.Result{Item: held, Phase: revision.Created}, StateHeld},
-		"held":                                {revision.Result{Item: held, Phase: revision.Held}, StateHeld},
-		"begun, and now the machine runs":     {revision.Result{Item: revision.Item{Action: revision.Deferred, Replacement: "new"}}, StateHeld},
+		"begun, and a reference is left":      {revision.Result{Item: replaced}, StateInUse},
+		"interrupted":                         {revision.Result{Item: replaced, Phase: revision.Created}, StateInUse},
+		"in use":                              {revision.Result{Item: replaced, Phase: revision.InUse}, StateInUse},
+		"begun, and now the machine runs":     {revision.Result{Item: revision.Item{Action: revision.Deferred, Replacement: "new"}}, StateInUse},
 		"no reference is left":                {revision.Result{Item: retained}, StateRetained},
 		"retained by this run":                {revision.Result{Item: retained, Phase: revision.Retained}, StateRetained},
-		"not noted that no reference is left": {revision.Result{Item: held, Phase: revision.Repointed}, StateRetained},
+		"not noted that no reference is left": {revision.Result{Item: replaced, Phase: revision.Repointed}, StateRetained},
 		"a machine runs":                      {revision.Result{Item: running}, StateDeferred},
 		"a machine has begun to run":          {revision.Result{Item: running, Phase: revision.Converted}, StateDeferred},
 		"a rollback waits for a machine":      {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRunning, Replacement: "new"}, Phase: revision.Pending}, StateDeferred},
@@ -186,7 +186,7 @@ func TestReportIsEncodedItemByItem(t *testing.T) {
 	t.Parallel()
 	for name, results := range map[string][]revision.Result{
 		"none": nil,
-		"one":  {{Item: revision.Item{Namespace: "shop", Name: "a", Message: `a "b" <c> & [] "items": []`}, Phase: revision.Held}},
+		"one":  {{Item: revision.Item{Namespace: "shop", Name: "a", Message: `a "b" <c> & [] "items": []`}, Phase: revision.InUse}},
 		"two":  {{Item: revision.Item{Namespace: "shop", Name: "a"}, Phase: revision.Succeeded}, {Item: revision.Item{Namespace: "shop", Name: "b"}, Phase: revision.Failed}},
 	} {
 		r := reportOf(results)

@@ -63,7 +63,7 @@ func runSum(r RunReport) string {
 		what string
 	}{
 		{c.UpToDate, "up to date"}, {c.Succeeded, "finished"}, {c.Relabelled, "relabelled"}, {c.RolledBack, "rolled back"},
-		{c.Retained, "upgraded, the old one retained"}, {c.Held, "held"}, {c.Pending, "to upgrade"}, {c.Deferred, "deferred"},
+		{c.Retained, "upgraded, the old one retained"}, {c.InUse, "in use"}, {c.Pending, "to upgrade"}, {c.Deferred, "deferred"},
 		{c.Blocked, "blocked"}, {c.Failed, "failed"}, {c.Unreferenced, "unreferenced"},
 	} {
 		if part.n > 0 {

@@ -14,8 +14,8 @@ const (
 	StateUpgrade State = "Upgrade"
 	// StateRelabel means that the data is at the target, and labels are to be written.
 	StateRelabel State = "Relabel"
-	// StateHeld means that there is a new revision, and a reference to the old one.
-	StateHeld State = "Held"
+	// StateInUse means that there is a new revision, and a reference to the old one.
+	StateInUse State = "InUse"
 	// StateRetained means that no reference to the old revision is left.
 	StateRetained State = "Retained"
 	// StateDeferred means that a referrer has to stop or to finish something first.
@@ -39,7 +39,7 @@ const (
 var revisionStates = map[State]report.Cell{
 	StateUpgrade:      {Text: "● Upgrade", Tone: report.Attention},
 	StateRelabel:      {Text: "● Relabel", Tone: report.Attention},
-	StateHeld:         {Text: "◐ Held", Tone: report.Attention},
+	StateInUse:        {Text: "◐ InUse", Tone: report.Attention},
 	StateRetained:     {Text: "✓ Retained", Tone: report.Good},
 	StateDeferred:     {Text: "◐ Deferred", Tone: report.Attention},
 	StateBlocked:      {Text: "✗ Blocked", Tone: report.Bad},
@@ -73,7 +73,7 @@ func Waits(r revision.Result) bool {
 // stateOf a revision that a plan found, which has no phase, or that a run has tried.
 func stateOf(r revision.Result) State {
 	switch r.Phase {
-	case revision.Succeeded, revision.RolledBack, revision.Skipped, revision.Held, revision.Retained:
+	case revision.Succeeded, revision.RolledBack, revision.Skipped, revision.InUse, revision.Retained:
 		return State(r.Phase)
 	case revision.Repointed:
 		return StateRetained
@@ -92,7 +92,7 @@ func stateOf(r revision.Result) State {
 	case Waits(r): // a rollback
 		return StateDeferred
 	case r.Action == revision.Upgrade && r.Replacement != "", r.Action == revision.Deferred && r.Replacement != "", r.Action == "":
-		return StateHeld
+		return StateInUse
 	}
 	return State(r.Action)
 }

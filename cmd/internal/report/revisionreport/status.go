@@ -26,10 +26,10 @@ func WriteStatus(w io.Writer, s report.Style, l PlanList) error {
 	var text strings.Builder
 	for _, p := range l.Items {
 		switch p.State {
-		case StateHeld:
+		case StateInUse:
 			fmt.Fprintf(&text, "\n%s/%s\n", p.Namespace, p.Name)
 			for _, r := range p.References {
-				fmt.Fprintf(&text, "  %s %s %s refers to it at %s%s\n", s.Paint(report.Attention, "! held:"), r.Kind, r.Name, r.Path, whyFixed(r.State))
+				fmt.Fprintf(&text, "  %s %s %s refers to it at %s%s\n", s.Paint(report.Attention, "! in use:"), r.Kind, r.Name, r.Path, whyFixed(r.State))
 			}
 			if p.Message != "" {
 				fmt.Fprintf(&text, "  %s %s\n", s.Paint(report.Attention, "! "+p.Reason+":"), p.Message)
@@ -41,8 +41,8 @@ func WriteStatus(w io.Writer, s report.Style, l PlanList) error {
 	if len(l.Items) == 0 {
 		text.WriteString("no upgrade is under way or to be begun\n")
 	} else {
-		fmt.Fprintf(&text, "\n%s: %d to upgrade, %d held, %d retained, %d rolled back, %d deferred, %d blocked\n", report.Count(int64(len(l.Items)), "revision", "revisions"),
-			counts[StateUpgrade]+counts[StateRelabel], counts[StateHeld], counts[StateRetained], counts[StateRolledBack], counts[StateDeferred], counts[StateBlocked])
+		fmt.Fprintf(&text, "\n%s: %d to upgrade, %d in use, %d retained, %d rolled back, %d deferred, %d blocked\n", report.Count(int64(len(l.Items)), "revision", "revisions"),
+			counts[StateUpgrade]+counts[StateRelabel], counts[StateInUse], counts[StateRetained], counts[StateRolledBack], counts[StateDeferred], counts[StateBlocked])
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

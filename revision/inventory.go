@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,16 +18,16 @@ type VersionCount struct {
 	Count   int64  `json:"count"`
 }
 
-// Inventory is at which versions anything is left in a whole cluster.
+// Inventory says at which versions a whole cluster stores objects.
 type Inventory struct {
 	// VersionCounts counts every stored object, also those without a reference.
 	VersionCounts []VersionCount `json:"versionCounts"`
-	// Droppable are the versions of the family at which nothing is left, but for
-	// those that upgrades aim at.
+	// Droppable are the versions of the family at which nothing is stored, without those that
+	// upgrades aim at.
 	Droppable []string `json:"droppableVersions"`
-	// InUse says of the others what holds them, oldest version first.
+	// InUse says what still uses the others, oldest version first.
 	InUse []VersionUse `json:"versionsInUse,omitempty"`
-	// UnknownStorageVersions is as [Ahead] says.
+	// UnknownStorageVersions are as the function of that name returns them.
 	UnknownStorageVersions []string `json:"unknownStorageVersions,omitempty"`
 }
 
@@ -46,32 +47,32 @@ func UnknownStorageVersions(d Description, crds map[schema.GroupResource]CRD) []
 // VersionUse is a version that can't be dropped.
 type VersionUse struct {
 	Version string `json:"version"`
-	// UsedBy names the first that hold it.
+	// UsedBy names the first objects that use it.
 	UsedBy []string `json:"usedBy"`
 	Count  int64    `json:"count"`
 }
 
-// maxUsers that a held version names.
+// maxUsers bounds how many objects a version in use names.
 const maxUsers = 5
 
 // Inventory reads all stored objects of the cluster, and the CRDs' storedVersions. A
-// list that the API server refuses is an error: a version that no client could look
-// for is not droppable.
+// list that the API server refuses is an error: a version that could not be searched for is not
+// droppable.
 func (u *Upgrader) Inventory(ctx context.Context) (Inventory, error) {
 	return u.InventoryEach(ctx, nil)
 }
 
 // InventoryEach is an inventory that is a plan of the whole cluster as well: each, if given,
-// is called with every item, so that both come of one scan. Its first error ends the
+// is called with every item, so that both come from one scan. Its first error ends the
 // scan.
 func (u *Upgrader) InventoryEach(ctx context.Context, each func(Item) error) (Inventory, error) {
-	s := newInventoryBuilder(u.family.Describe().Versions)
+	b := newInventoryBuilder(u.family.Describe().Versions)
 	for n, err := range u.snapshots(ctx, Scope{}) {
 		if err != nil {
 			return Inventory{}, err
 		}
 		for _, i := range n.items {
-			s.item(i)
+			b.item(i)
 			if each == nil {
 				continue
 			}
@@ -84,13 +85,13 @@ func (u *Upgrader) InventoryEach(ctx context.Context, each func(Item) error) (In
 	if err != nil {
 		return Inventory{}, err
 	}
-	s.crds(crds)
-	inventory := s.end()
+	b.crds(crds)
+	inventory := b.end()
 	inventory.UnknownStorageVersions = UnknownStorageVersions(u.family.Describe(), crds)
 	return inventory, nil
 }
 
-// inventoryBuilder counts.
+// inventoryBuilder counts stored objects by version.
 type inventoryBuilder struct {
 	versions       []string
 	counts         map[VersionCount]int64
@@ -104,73 +105,70 @@ func newInventoryBuilder(versions []string) *inventoryBuilder {
 }
 
 // item counts a stored object. One that can't be read may be at any version.
-func (s *inventoryBuilder) item(i Item) {
+func (b *inventoryBuilder) item(i Item) {
 	name := "controllerrevision " + i.Namespace + "/" + i.Name
 	if i.Version == "" {
 		if i.UID == "" {
-			return // nothing is stored there
+			return // no revision has the name
 		}
-		for _, v := range s.versions {
-			s.use(v, name+" (which can't be read)")
+		for _, v := range b.versions {
+			b.use(v, name+" (which can't be read)")
 		}
 		return
 	}
-	s.counts[VersionCount{Version: i.Version, Form: i.Form}]++
-	s.upgradeTargets[i.Target] = true
-	s.use(i.Version, name)
+	b.counts[VersionCount{Version: i.Version, Form: i.Form}]++
+	b.upgradeTargets[i.Target] = true
+	b.use(i.Version, name)
 }
 
-// crds are taken in order: what is said of them stands in a condition, which is
-// to change when something else does.
-func (s *inventoryBuilder) crds(all map[schema.GroupResource]CRD) {
-	byName := func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
+// crds adds CRDs in the order of their names, so that the message of a condition changes only
+// with its facts.
+func (b *inventoryBuilder) crds(all map[schema.GroupResource]CRD) {
+	byName := func(one, other schema.GroupResource) int { return strings.Compare(one.String(), other.String()) }
 	for _, r := range slices.SortedFunc(maps.Keys(all), byName) {
 		d := all[r]
 		if d.StorageVersion != "" {
-			s.targets[d.StorageVersion] = true
+			b.targets[d.StorageVersion] = true
 		}
 		for _, v := range d.StoredVersions {
-			s.use(v, fmt.Sprintf("status.storedVersions of customresourcedefinition %s: see godwit crd run", r))
+			b.use(v, fmt.Sprintf("status.storedVersions of customresourcedefinition %s: see godwit crd run", r))
 		}
 	}
 }
 
-func (s *inventoryBuilder) use(version, by string) {
-	h := s.inUse[version]
-	if h == nil {
-		h = &VersionUse{Version: version}
-		s.inUse[version] = h
+func (b *inventoryBuilder) use(version, by string) {
+	use := b.inUse[version]
+	if use == nil {
+		use = &VersionUse{Version: version}
+		b.inUse[version] = use
 	}
-	if h.Count++; len(h.UsedBy) < maxUsers {
-		h.UsedBy = append(h.UsedBy, by)
+	if use.Count++; len(use.UsedBy) < maxUsers {
+		use.UsedBy = append(use.UsedBy, by)
 	}
 }
 
-func (s *inventoryBuilder) end() Inventory {
+func (b *inventoryBuilder) end() Inventory {
 	inventory := Inventory{Droppable: []string{}}
-	for key, n := range s.counts {
+	for key, n := range b.counts {
 		key.Count = n
 		inventory.VersionCounts = append(inventory.VersionCounts, key)
 	}
-	slices.SortFunc(inventory.VersionCounts, func(a, b VersionCount) int {
-		if by := strings.Compare(a.Version, b.Version); by != 0 {
-			return by
-		}
-		return strings.Compare(a.Form, b.Form)
+	slices.SortFunc(inventory.VersionCounts, func(one, other VersionCount) int {
+		return cmp.Or(strings.Compare(one.Version, other.Version), strings.Compare(one.Form, other.Form))
 	})
-	for _, v := range s.versions {
-		switch h := s.inUse[v]; {
-		case s.targets[v], h == nil && s.upgradeTargets[v]:
-		case h == nil:
+	for _, v := range b.versions {
+		switch use := b.inUse[v]; {
+		case b.targets[v], use == nil && b.upgradeTargets[v]:
+		case use == nil:
 			inventory.Droppable = append(inventory.Droppable, v)
 		default:
-			inventory.InUse = append(inventory.InUse, *h)
-			delete(s.inUse, v)
+			inventory.InUse = append(inventory.InUse, *use)
+			delete(b.inUse, v)
 		}
 	}
-	for _, v := range slices.Sorted(maps.Keys(s.inUse)) {
-		if !s.targets[v] && !slices.Contains(s.versions, v) {
-			inventory.InUse = append(inventory.InUse, *s.inUse[v])
+	for _, v := range slices.Sorted(maps.Keys(b.inUse)) {
+		if !b.targets[v] && !slices.Contains(b.versions, v) {
+			inventory.InUse = append(inventory.InUse, *b.inUse[v])
 		}
 	}
 	return inventory

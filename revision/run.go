@@ -24,12 +24,12 @@ type Counts struct {
 	RolledBack   int64 `json:"rolledBack"`
 }
 
-// Report is what became of a scope.
+// Report is the result of a run over a scope.
 type Report struct {
 	Counts Counts
 	// Failures are the first that need user action, with the reason.
 	Failures []godwit.Failure
-	// Complete: every revision of the scope was looked at.
+	// Complete means that every revision of the scope was scanned.
 	Complete bool
 }
 
@@ -41,9 +41,9 @@ const maxFailures = 20
 // memory as a whole, and its batches keep the API server busy.
 const revisionsAtOnce = 2 * batchSize
 
-// Run upgrades what can be upgraded now, and reports what was found and what became of it.
-// Each, if given, is called with every revision that was not at the target, a namespace after
-// the other. An error ends the run when the namespaces that it has begun with are done.
+// Run upgrades what can be upgraded now, and reports what it found and did. Each, if given, is
+// called with every revision that was not at the target, one namespace after the other. An error
+// ends the run when the namespaces that it has begun are done.
 func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report, error) {
 	var r runner
 	turns := make(chan struct{}, revisionsAtOnce)
@@ -109,19 +109,19 @@ func (r *runner) failed() bool {
 	return r.err != nil
 }
 
-// add counts one namespace: what was found, and what became of those upgraded.
+// add counts one namespace: the items of its scan, and the results of its upgrades.
 func (r *Report) add(items []Item, results []Result) {
-	became := make(map[string]Result, len(results))
+	byName := make(map[string]Result, len(results))
 	for _, one := range results {
-		became[one.Name] = one
+		byName[one.Name] = one
 	}
 	for _, i := range items {
-		one, tried := became[i.Name]
+		one, tried := byName[i.Name]
 		if !tried {
 			one = Result{Item: i}
 		}
 		action := i.Action
-		if one.Action == Deferred { // which only the second look has told
+		if one.Action == Deferred { // as the live read found, and the scan did not
 			action = Deferred
 		}
 		r.Counts.Add(action, one.Phase)
@@ -131,8 +131,8 @@ func (r *Report) add(items []Item, results []Result) {
 	}
 }
 
-// Add counts one revision: what was to be done about it, and what became of that;
-// nothing where it was not tried.
+// Add counts one revision by its action and by the phase of its upgrade, which is empty where
+// none was tried.
 func (c *Counts) Add(a Action, p Phase) {
 	c.Discovered++
 	switch {

@@ -191,7 +191,7 @@ func (o Options) manager(scheme *runtime.Scheme, controller string) manager.Opti
 		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, // half of a small object, and no controller reads them
+		Cache:                         cache.Options{DefaultTransform: revisionupgrade.NewCacheTransform()},
 	}
 	if o.LeaderElection && controller != "" {
 		m.LeaderElection, m.LeaderElectionID = true, leaderElectionID(controller)

@@ -2,6 +2,8 @@ package revisionupgrade
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,9 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
+
+// suspended is the Summary while spec.suspend is true.
+var suspended = status.Summary{Reason: ReasonSuspended, Message: "spec.suspend is true; set it to false to resume"}
 
 // summaryOf summarizes how far an upgrade is.
 func summaryOf(r revision.Result) status.Summary {
@@ -29,9 +34,6 @@ func summaryOf(r revision.Result) status.Summary {
 	return s
 }
 
-// suspended is the Summary while spec.suspend is true.
-var suspended = status.Summary{Reason: ReasonSuspended, Message: "spec.suspend is true; set it to false to resume"}
-
 // errorSummary summarizes an error that ended a scan.
 func errorSummary(err error) status.Summary {
 	if s, found := status.FromError(err); found {
@@ -44,17 +46,59 @@ func errorSummary(err error) status.Summary {
 	return status.Summary{State: status.StateReconciling, Reason: revision.ReasonUnanswered, Message: err.Error()}
 }
 
-// maxSamples of places and losses that a status names.
+// upgrading is the Summary of a trigger whose upgrades are created or under way.
+func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) status.Summary {
+	pace := "limits.maxWritesPerSecond of the manager is 0, which is no limit"
+	if t.MaxWritesPerSecond > 0 {
+		pace = fmt.Sprintf("limits.maxWritesPerSecond of the manager allows %g writes per second", t.MaxWritesPerSecond)
+	}
+	return status.Summary{State: status.StateReconciling, Reason: ReasonUpgrading, Message: fmt.Sprintf(
+		"Upgrades are under way: see status.counts, and each upgrade for what it waits for. %s, and spec.maxConcurrent %d upgrades at once.", pace, maxConcurrent(spec))}
+}
+
+// summaryOf summarizes the counts of a trigger.
+func (t *Triggers) summaryOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec, c v1alpha1.RevisionCounts) status.Summary {
+	waiting, stuck := c.Pending+c.Deferred+c.InUse, c.Blocked+c.Failed
+	switch {
+	case waiting+stuck == 0:
+		return status.Summary{State: status.StateReady, Reason: ReasonSucceeded, Message: "nothing is left to upgrade"}
+	case spec.Mode == v1alpha1.ModeVerify:
+		return status.Summary{State: status.StateStalled, Reason: ReasonNotUpgraded, Message: "revisions are at old versions: see status.versionCounts"}
+	case spec.Mode == v1alpha1.ModeDryRun:
+		return status.Summary{State: status.StateReady, Reason: ReasonNotUpgraded, Message: "revisions are at old versions, and the mode DryRun upgrades none"}
+	case waiting > 0:
+		return t.upgrading(spec)
+	}
+	return status.Summary{State: status.StateStalled, Reason: ReasonUpgradesFailed, Message: "some revisions need user action: see status.failures"}
+}
+
+// setInventory sets the conditions about the scan and about the versions that can be dropped.
+func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i revision.Inventory) {
+	message := "every revision in scope was scanned"
+	if len(i.UnknownStorageVersions) > 0 {
+		message += fmt.Sprintf("; the CRDs store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(i.UnknownStorageVersions, ", "))
+	}
+	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, true, ReasonScanned, message)
+	if len(i.InUse) > 0 {
+		first := i.InUse[0]
+		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonVersionsInUse,
+			fmt.Sprintf("%s is used by %s", first.Version, strings.Join(first.UsedBy, ", ")))
+		return
+	}
+	status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, true, ReasonSucceeded, "nothing is left at "+strings.Join(i.Droppable, ", "))
+}
+
+// maxSamples bounds the lists of a status, as the CRDs do.
 const maxSamples = 20
 
-// fill writes down a result. What nobody could read stays as it was found before.
+// fill writes a result into a status. A result of a pass that could not read the objects changes nothing that is known.
 func fill(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	if r.Phase == revision.Analyzing && s.Phase != "" && s.Phase != v1alpha1.UpgradePhase(revision.Pending) {
 		return
 	}
 	s.Phase = v1alpha1.UpgradePhase(r.Phase)
 	fillSource(s, r)
-	fillResult(s, r)
+	fillReplacement(s, r)
 	s.Losses = r.Losses[:min(len(r.Losses), maxSamples)]
 	s.References = nil
 	for _, p := range r.References[:min(len(r.References), maxSamples)] {
@@ -66,12 +110,11 @@ func fill(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	}
 }
 
-// fillSource keeps what the source was when it was found first: what our own writes
-// make of its resourceVersion is in no backup. Only what can be read of it may be known
-// later.
+// fillSource keeps what the source was when it was found first, since no backup has the resourceVersion after our own writes.
+// The version and the form may be known only later.
 func fillSource(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	if r.ResourceVersion == "" {
-		return // it is gone, or was not read
+		return // it is deleted, or was not read
 	}
 	if s.Source == nil || s.Source.UID != r.UID {
 		s.Source = &v1alpha1.RevisionSource{UID: r.UID, Hash: r.Hash, ResourceVersion: r.ResourceVersion}
@@ -81,8 +124,8 @@ func fillSource(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) 
 	}
 }
 
-// fillResult keeps what is known of the successor where its name is all that was read.
-func fillResult(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
+// fillReplacement keeps what is known of the replacement if the pass read only its name.
+func fillReplacement(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	if r.Replacement == "" {
 		return
 	}

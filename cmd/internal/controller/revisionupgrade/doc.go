@@ -1,12 +1,14 @@
-// Package revisionupgrade carries out ControllerRevisionUpgrades, and the triggers
-// that make them.
+// Package revisionupgrade reconciles ControllerRevisionUpgrades, and the triggers that create them.
 //
-// An upgrade needs to know everybody who refers to a revision, which takes a look
-// at a whole namespace. So upgrades are advanced namespace by namespace: one look
-// serves all of them, and the cost is that of the objects, however many upgrades
-// there are. What to do about each is package revision's; the reconcilers here
-// write down what became of it.
+// An upgrade needs all references to a revision, which takes a scan of its namespace. So upgrades are advanced namespace by
+// namespace: one scan serves all of them. Package revision decides and writes; the reconcilers here schedule its passes and write
+// the status.
 //
-// Read upgrade.go, then trigger.go with scan.go and count.go; conditions.go turns results into
-// status.
+// # Reading order
+//
+// Each file uses those before it. reason.go documents the reasons, and request.go reads an upgrade. cache.go says what the
+// manager's cache keeps of it. tally.go counts upgrades, and conditions.go turns results and counts into a status. Upgrades:
+// schedule.go says which are due, pool.go bounds their concurrency, record.go writes their status, and upgrade.go reconciles a
+// namespace. Triggers: trigger.go reconciles one by a pass of triggerpass.go, which scans (scan.go), ensures upgrades (ensure.go),
+// aggregates and sets conditions. metrics.go counts what the cache has.
 package revisionupgrade

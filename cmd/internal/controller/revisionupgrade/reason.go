@@ -7,16 +7,39 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
+// Reasons of the conditions of a trigger.
+const (
+	// ReasonUpgrading means that upgrades are under way, or wait for other objects.
+	ReasonUpgrading = "Upgrading"
+	// ReasonSourcesRetained means that all references name new revisions, and that the sources are kept for the retention, so that an
+	// upgrade can be rolled back.
+	ReasonSourcesRetained = "SourcesRetained"
+	// ReasonSucceeded means that nothing is left to upgrade.
+	ReasonSucceeded = "Succeeded"
+	// ReasonUpgradesFailed means that some revisions need user action.
+	ReasonUpgradesFailed = "UpgradesFailed"
+	// ReasonNotUpgraded means that there is something to upgrade, and that the mode is not to.
+	ReasonNotUpgraded = "NotUpgraded"
+	// ReasonVersionsInUse means that the cluster stores objects at an old version.
+	ReasonVersionsInUse = "VersionsInUse"
+	// ReasonInvalidSelector means that the label selector can't be read.
+	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonSuspended means that spec.suspend is true.
+	ReasonSuspended = "Suspended"
+	// ReasonScanned means that all revisions in scope were scanned.
+	ReasonScanned = "Scanned"
+)
+
 var (
 	signReady       = remedy.Sign{Condition: v1alpha1.ConditionReady, EventType: corev1.EventTypeNormal}
 	signReconciling = remedy.Sign{Condition: v1alpha1.ConditionReconciling, EventType: corev1.EventTypeNormal}
 	signStalled     = remedy.Sign{Condition: v1alpha1.ConditionStalled, EventType: corev1.EventTypeWarning}
 )
 
-// Reasons are those of the conditions of a trigger.
+// Reasons documents the reasons of the conditions of a trigger.
 var Reasons = []remedy.ReasonDoc{
 	{Reason: ReasonUpgrading, Signs: []remedy.Sign{signReconciling},
-		Meaning: "Upgrades are under way, or wait for something that will come.",
+		Meaning: "Upgrades are under way, or wait for other objects.",
 		Remedy:  "Wait. `status.counts` says how far the upgrades are."},
 	{Reason: ReasonSourcesRetained, Signs: []remedy.Sign{signReady},
 		Meaning: "All references name new revisions. The old ones are kept for the retention, so that an upgrade can be rolled back.",

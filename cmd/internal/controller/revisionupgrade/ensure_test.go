@@ -19,9 +19,8 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// TestNameOfAnUpgrade is one that the API server takes, however long the revision's
-// is, and wherever it has its dots.
-func TestNameOfAnUpgrade(t *testing.T) {
+// TestUpgradeName: the API server accepts the name, for a revision with a name of any length and with dots anywhere.
+func TestUpgradeName(t *testing.T) {
 	const uid = "5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102"
 	if got := UpgradeName("web-u1.medium-1", uid); got != "web-u1.medium-1-5d0c2cf4" {
 		t.Error(got)
@@ -37,37 +36,37 @@ func TestNameOfAnUpgrade(t *testing.T) {
 	}
 }
 
-// TestScanOfASettledTriggerChangesNoCondition: what a scan finds has an upgrade already, or was
-// rolled back. There is nothing to make, and nothing to say before.
-func TestScanOfASettledTriggerChangesNoCondition(t *testing.T) {
+// TestEnsureWithoutMissingUpgrades: each revision that a scan finds has an upgrade, or was rolled back. The pass creates nothing,
+// and writes no status.
+func TestEnsureWithoutMissingUpgrades(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "trigger"}}
 	trigger.Status.Counts = &v1alpha1.RevisionCounts{Discovered: 2, Succeeded: 1, Blocked: 1}
-	status.Summary{State: status.StateReady, Reason: ReasonSourcesRetained, Message: "kept"}.Apply(trigger)
-	there := upgradeFor(trigger, wanted{namespace: "shop", name: "old", uid: "5d0c2cf4"})
-	there.Status.Phase = v1alpha1.UpgradePhase(revision.Retained)
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(trigger, there).WithStatusSubresource(trigger).Build()
-	said := events.NewFakeRecorder(10)
-	triggers := &Triggers{Client: c, Reader: c, Recorder: said, Clock: testingclock.NewFakePassiveClock(time.Unix(1, 0))}
+	status.Summary{State: status.StateReady, Reason: ReasonSourcesRetained, Message: "retained"}.Apply(trigger)
+	upgrade := upgradeFor(trigger, candidate{namespace: "shop", name: "old", uid: "5d0c2cf4"})
+	upgrade.Status.Phase = v1alpha1.UpgradePhase(revision.Retained)
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(trigger, upgrade).WithStatusSubresource(trigger).Build()
+	recorder := events.NewFakeRecorder(10)
+	triggers := &Triggers{Client: c, Reader: c, Recorder: recorder, Clock: testingclock.NewFakePassiveClock(time.Unix(1, 0))}
 	for range 2 {
 		now := &v1alpha1.ControllerRevisionUpgradeTrigger{}
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(trigger), now); err != nil {
 			t.Fatal(err)
 		}
-		before := now.DeepCopy()
-		f := &finding{wanted: []wanted{{namespace: "shop", name: "back", rolledBack: true}, {namespace: "shop", name: "old", uid: "5d0c2cf4", retained: true}}}
-		if err := triggers.makeAll(t.Context(), triggers.writerFor(now), f); err != nil {
+		before, p := now.DeepCopy(), triggers.newPass(now)
+		candidates := []candidate{{namespace: "shop", name: "back", rolledBack: true}, {namespace: "shop", name: "old", uid: "5d0c2cf4", retained: true}}
+		if err := p.ensure(t.Context(), candidates); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(before.Status, now.Status); diff != "" || f.unseen != 0 || f.others.counts.Blocked != 1 {
-			t.Errorf("it made or said something: %+v (-before +after):\n%s", f, diff)
+		if diff := cmp.Diff(before.Status, now.Status); diff != "" || p.unseen != 0 || p.others.counts.Blocked != 1 {
+			t.Errorf("%d upgrades were created, %+v of others, status (-before +after):\n%s", p.unseen, p.others.counts, diff)
 		}
 	}
 	select {
-	case e := <-said.Events:
+	case e := <-recorder.Events:
 		t.Errorf("an event: %s", e)
 	default:
 	}

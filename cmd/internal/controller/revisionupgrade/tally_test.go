@@ -10,12 +10,11 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// TestPendingRollbackIsNoRollback: a trigger says of a rollback that has not ended what it
-// waits for, and how to end it.
+// TestPendingRollbackIsNoRollback: the failure of a rollback that has not ended says what it waits for, and how to end it.
 func TestPendingRollbackIsNoRollback(t *testing.T) {
 	i := revision.Item{Namespace: "shop", Name: "old", RolledBack: time.Unix(1, 0), Reason: revision.ReasonRollbackPending, Message: "VirtualMachine web refers to new"}
-	l := ledger{}
-	l.rolledBack("shop", "old", wantedFor(i).pending)
+	l := tally{}
+	l.addRolledBack("shop", "old", candidateFor(i).pending)
 	if l.counts.Blocked != 1 || len(l.failures) != 1 {
 		t.Fatalf("%+v", l)
 	}
@@ -25,8 +24,7 @@ func TestPendingRollbackIsNoRollback(t *testing.T) {
 	}
 }
 
-// TestUpgradingNamesItsLimits: whoever waits for thousands of upgrades learns what bounds
-// them, by how much, and which key changes that.
+// TestUpgradingNamesItsLimits: a user who waits for thousands of upgrades learns the limits, and the keys that change them.
 func TestUpgradingNamesItsLimits(t *testing.T) {
 	for name, test := range map[string]struct {
 		writes     float64

@@ -1,0 +1,150 @@
+package revisionupgrade
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// ensurer creates the upgrades that candidates need and do not have.
+type ensurer struct {
+	client  client.Client // reads the cache
+	reader  client.Reader // asks the API server
+	trigger *v1alpha1.ControllerRevisionUpgradeTrigger
+
+	// upgrades of one namespace, by the names of their revisions. A scan goes namespace by namespace, so that each is listed once.
+	namespace string
+	byTarget  map[string][]*v1alpha1.ControllerRevisionUpgrade
+}
+
+// existing are the upgrades that candidates have already.
+type existing struct {
+	// missing candidates have none.
+	missing []missing
+	// others counts those of another trigger or of a user, and revisions that were rolled back.
+	others tally
+}
+
+// missing is a candidate without an upgrade, or with one that ended and is created again.
+type missing struct {
+	candidate
+	ended *v1alpha1.ControllerRevisionUpgrade
+}
+
+// find tells the candidates that have an upgrade from those whose upgrade is missing.
+func (e *ensurer) find(ctx context.Context, candidates []candidate) (existing, error) {
+	var x existing
+	for _, c := range candidates {
+		one, err := e.upgradeOf(ctx, c)
+		if err != nil {
+			return existing{}, err
+		}
+		switch {
+		case one == nil && c.rolledBack:
+			x.others.addRolledBack(c.namespace, c.name, c.pending)
+		case one == nil:
+			x.missing = append(x.missing, missing{candidate: c})
+		case !c.retained && !c.rolledBack && repeatable(one):
+			x.missing = append(x.missing, missing{c, one})
+		case one.Labels[TriggerLabel] != string(e.trigger.UID):
+			x.others.add(one)
+		}
+	}
+	return x, nil
+}
+
+// upgradeOf finds the upgrade of a revision by what it is about, since a user may have given it any name. It is nil if there is
+// none.
+func (e *ensurer) upgradeOf(ctx context.Context, c candidate) (*v1alpha1.ControllerRevisionUpgrade, error) {
+	if e.byTarget == nil || e.namespace != c.namespace {
+		list := &v1alpha1.ControllerRevisionUpgradeList{}
+		if err := e.client.List(ctx, list, client.InNamespace(c.namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list the controllerrevisionupgrades of namespace %s: %w", c.namespace, err)
+		}
+		e.namespace, e.byTarget = c.namespace, map[string][]*v1alpha1.ControllerRevisionUpgrade{}
+		for i := range list.Items {
+			name := list.Items[i].Spec.TargetName
+			e.byTarget[name] = append(e.byTarget[name], &list.Items[i])
+		}
+	}
+	for _, one := range e.byTarget[c.name] {
+		if uid := sourceUID(one); !spent(one) && (uid == c.uid || uid == "" && !ended(one)) {
+			return one, nil
+		}
+	}
+	return nil, nil
+}
+
+// spent reports whether a user created an upgrade that ended. It is not created again, so that a trigger creates one of its own.
+func spent(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	return one.Labels[TriggerLabel] == "" && ended(one) && phaseOf(one) != revision.RolledBack
+}
+
+// repeatable reports whether a trigger created an upgrade that ended, and that was not rolled back: its revision is to be
+// upgraded again, such as after a restore, or if GitOps sets an old name again.
+func repeatable(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	return one.Labels[TriggerLabel] != "" && one.DeletionTimestamp == nil && ended(one) && phaseOf(one) != revision.RolledBack
+}
+
+// ensure creates an upgrade. It deletes one that ended; the next scan creates another.
+func (e *ensurer) ensure(ctx context.Context, m missing) error {
+	if m.ended != nil {
+		return client.IgnoreNotFound(e.client.Delete(ctx, m.ended, client.Preconditions{UID: &m.ended.UID}))
+	}
+	return e.create(ctx, upgradeFor(e.trigger, m.candidate))
+}
+
+// create creates an upgrade. If another one has the name, it either is this one, which the cache does not have yet, or is about
+// another revision: then the whole UID tells the names apart.
+func (e *ensurer) create(ctx context.Context, upgrade *v1alpha1.ControllerRevisionUpgrade) error {
+	err := e.client.Create(ctx, upgrade)
+	if apierrors.IsAlreadyExists(err) {
+		other := &v1alpha1.ControllerRevisionUpgrade{}
+		if err := e.reader.Get(ctx, client.ObjectKeyFromObject(upgrade), other); err != nil {
+			return client.IgnoreNotFound(err) // the next scan creates it
+		}
+		if other.Spec.TargetName == upgrade.Spec.TargetName && sourceUID(other) == sourceUID(upgrade) && !spent(other) {
+			return nil
+		}
+		upgrade.Name = revision.WithSuffix(upgrade.Spec.TargetName, cmp.Or(upgrade.Spec.TargetUID, "gone-"+upgrade.Labels[TriggerLabel]), validation.DNS1123SubdomainMaxLength)
+		err = e.client.Create(ctx, upgrade)
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create controllerrevisionupgrade %s/%s: %w", upgrade.Namespace, upgrade.Name, err)
+	}
+	return nil
+}
+
+func upgradeFor(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, c candidate) *v1alpha1.ControllerRevisionUpgrade {
+	spec := trigger.Spec
+	return &v1alpha1.ControllerRevisionUpgrade{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.namespace, Name: UpgradeName(c.name, c.uid),
+			Labels:          map[string]string{TriggerLabel: string(trigger.UID)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(trigger, triggerKind)},
+		},
+		Spec: v1alpha1.ControllerRevisionUpgradeSpec{
+			TargetName: c.name, TargetUID: string(c.uid), Family: spec.Family, TargetVersion: spec.TargetVersion,
+			OnRunning: spec.OnRunning, LossPolicy: spec.LossPolicy, Retention: spec.Retention,
+		},
+	}
+}
+
+// UpgradeName is the name that a trigger gives to the upgrade of a revision. A missing revision, to which an object refers, has
+// no UID.
+func UpgradeName(name string, uid types.UID) string {
+	tail := "gone"
+	if uid != "" {
+		tail = string(uid[:min(len(uid), 8)])
+	}
+	return revision.WithSuffix(name, tail, validation.DNS1123SubdomainMaxLength)
+}

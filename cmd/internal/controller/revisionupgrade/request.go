@@ -1,0 +1,89 @@
+package revisionupgrade
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// TriggerLabel has, on an upgrade, the UID of the trigger that created it. An upgrade that a user created has no such label.
+const TriggerLabel = "godwit.dev/trigger-uid"
+
+var triggerKind = v1alpha1.GroupVersion.WithKind("ControllerRevisionUpgradeTrigger")
+
+// triggerOf returns the trigger of an upgrade. Its UID is empty if a user created the upgrade.
+func triggerOf(upgrade metav1.Object) metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(upgrade)
+	if owner == nil || owner.Kind != triggerKind.Kind {
+		return metav1.OwnerReference{}
+	}
+	return *owner
+}
+
+// sourceUID is the UID of the revision that an upgrade is about. It is empty if the spec names a revision by name alone, and
+// none was found yet.
+func sourceUID(upgrade *v1alpha1.ControllerRevisionUpgrade) types.UID {
+	if upgrade.Spec.TargetUID == "" && upgrade.Status.Source != nil {
+		return upgrade.Status.Source.UID
+	}
+	return types.UID(upgrade.Spec.TargetUID)
+}
+
+// phaseOf an upgrade.
+func phaseOf(upgrade *v1alpha1.ControllerRevisionUpgrade) revision.Phase {
+	return revision.Phase(upgrade.Status.Phase)
+}
+
+// readyReason is the reason of the condition Ready; empty before the first status.
+func readyReason(upgrade *v1alpha1.ControllerRevisionUpgrade) string {
+	if ready := meta.FindStatusCondition(upgrade.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
+}
+
+// observed reports whether the status is about the present spec.
+func observed(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
+	return upgrade.Status.ObservedGeneration == upgrade.Generation
+}
+
+// ended reports whether an upgrade needs no more visits. One that was rolled back needs them until its new revision is
+// deleted.
+func ended(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
+	phase := phaseOf(upgrade)
+	retains := phase == revision.RolledBack && upgrade.Status.RetainedUntil != nil
+	return observed(upgrade) && phase.Ended() && !retains
+}
+
+// afterRollback reports whether a user asks for an upgrade of a revision that was rolled back: the user created the upgrade, or
+// changed its spec. It is true until the upgrade has begun, which removes the mark of the rollback from the revision.
+func afterRollback(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
+	begun := !slices.Contains([]revision.Phase{"", revision.Pending, revision.Analyzing}, phaseOf(upgrade))
+	asked := upgrade.Labels[TriggerLabel] == "" || upgrade.Generation > 1
+	return asked && !upgrade.Spec.Rollback && (!begun || upgrade.Status.ObservedGeneration < upgrade.Generation)
+}
+
+// requestFor an upgrade is about the revision that was found first, also if the spec names no UID.
+func requestFor(upgrade *v1alpha1.ControllerRevisionUpgrade) revision.Request {
+	spec := upgrade.Spec
+	p := policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention)
+	return revision.Request{
+		Name: spec.TargetName, UID: sourceUID(upgrade), Policy: &p, Rollback: spec.Rollback, AfterRollback: afterRollback(upgrade),
+	}
+}
+
+func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolicy, r *v1alpha1.Retention) revision.Policy {
+	p := revision.Policy{Target: target, OnRunning: revision.OnRunning(running), AllowLosses: losses == v1alpha1.LossAllow}
+	if r != nil {
+		p.Retain = r.Policy == v1alpha1.RetentionRetain
+		if r.TTL != nil {
+			p.Retention = r.TTL.Duration
+		}
+	}
+	return p
+}

@@ -1,0 +1,85 @@
+package revisionupgrade
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// tally counts upgrades.
+type tally struct {
+	counts   v1alpha1.RevisionCounts
+	failures []godwit.Failure
+	// retains reports whether a source is kept until the end of its retention.
+	retains bool
+}
+
+// add counts an upgrade by its phase.
+func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
+	l.retains = l.retains || retainsSource(one)
+	ready := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		ready = &metav1.Condition{}
+	}
+	c := &l.counts
+	switch phase := phaseOf(one); {
+	case phase == revision.Succeeded && one.Status.Replacement == nil:
+		c.Relabelled++
+	case phase == revision.Succeeded, phase == revision.Retained:
+		c.Succeeded++
+	case phase == revision.Skipped: // the source is deleted, or another client upgraded it
+	case phase == revision.RolledBack:
+		l.addRolledBack(one.Namespace, one.Spec.TargetName, "")
+	case phase == revision.InUse:
+		c.InUse++
+	case phase == revision.Failed:
+		l.failures = appendFailure(l.failures, one.Namespace, one.Spec.TargetName, ready.Reason+": "+ready.Message)
+		if blockedReasons[ready.Reason] {
+			c.Blocked++
+			return
+		}
+		c.Failed++
+	case deferredReasons[ready.Reason]:
+		c.Deferred++
+	default:
+		c.Pending++
+	}
+}
+
+// addRolledBack counts a revision that was rolled back, or whose rollback is pending: no trigger undoes that.
+func (l *tally) addRolledBack(namespace, name, pending string) {
+	l.counts.Blocked++
+	if pending != "" {
+		again := remedy.For(revision.Item{Namespace: namespace, Name: name, Reason: revision.ReasonRollbackPending}, "")
+		l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRollbackPending+": "+pending+". "+again.Remedy)
+		return
+	}
+	l.failures = appendFailure(l.failures, namespace, name,
+		revision.ReasonRolledBack+": references were repointed to it. "+remedy.For(revision.Item{Reason: revision.ReasonRolledBack}, "").Remedy)
+}
+
+func appendFailure(all []godwit.Failure, namespace, name, reason string) []godwit.Failure {
+	if len(all) == maxSamples {
+		return all
+	}
+	return append(all, godwit.Failure{Namespace: namespace, Name: name, Reason: reason})
+}
+
+// retainsSource reports whether an upgrade keeps its source for the retention, and not permanently.
+func retainsSource(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	permanently := one.Spec.Retention != nil && one.Spec.Retention.Policy == v1alpha1.RetentionRetain
+	return phaseOf(one) == revision.Retained && !permanently
+}
+
+// blockedReasons are the reasons of failures for which nothing was tried.
+var blockedReasons = map[string]bool{
+	revision.ReasonConflictingTypes: true, revision.ReasonLossy: true, revision.ReasonTargetNotServed: true,
+	revision.ReasonCRDNotFound: true, revision.ReasonNoController: true,
+}
+
+// deferredReasons are the reasons that end without user action.
+var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonReferrerNotReady: true, revision.ReasonTerminating: true}

@@ -26,10 +26,9 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// TestTriggerSaysFirstWhatItFound: thousands of upgrades take minutes to make. The status
-// has the counts and what is going on before the first one is made, and a manager that
-// ends in between does not leave the others out.
-func TestTriggerSaysFirstWhatItFound(t *testing.T) {
+// TestTriggerReportsFirstWhatItFound: the creation of thousands of upgrades takes minutes. The status has the counts and the
+// condition Reconciling before the first one is created. After a manager that ended in between, the next one creates the others.
+func TestTriggerReportsFirstWhatItFound(t *testing.T) {
 	c := newVirtualization(t)
 	c.machine(fixture.Find("F2/VirtualMachinePreference/labelled"))
 	c.machine(fixture.Find("F1/VirtualMachineClusterInstancetype/labelled"))
@@ -54,18 +53,18 @@ func TestTriggerSaysFirstWhatItFound(t *testing.T) {
 	triggers := &revisionupgrade.Triggers{Client: dies, Reader: server, Recorder: events.NewFakeRecorder(10), Upgrader: upgrader, Clock: clock.RealClock{}}
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(trigger)}
 	if _, err := triggers.Reconcile(t.Context(), request); err == nil {
-		t.Error("the second upgrade can't be made, and nothing is said")
+		t.Error("the second upgrade can't be created, and the pass returns no error")
 	}
 	if diff := cmp.Diff(&v1alpha1.RevisionCounts{Discovered: 2, Pending: 2}, told.Status.Counts); diff != "" {
-		t.Errorf("counts before the first upgrade is made (-want +got):\n%s", diff)
+		t.Errorf("counts before the first upgrade is created (-want +got):\n%s", diff)
 	}
 	for _, want := range []string{v1alpha1.ConditionDiscovered, v1alpha1.ConditionReconciling} {
 		if !meta.IsStatusConditionTrue(told.Status.Conditions, want) {
-			t.Errorf("before the first upgrade is made it is not %s: %+v", want, told.Status.Conditions)
+			t.Errorf("before the first upgrade is created it is not %s: %+v", want, told.Status.Conditions)
 		}
 	}
 	if told.Status.LastScanTime != nil {
-		t.Error("the scan is told to be over, and no upgrade is made")
+		t.Error("the scan has a time, and no upgrade is created")
 	}
 	triggers.Client = server
 	for range 2 {
@@ -76,13 +75,12 @@ func TestTriggerSaysFirstWhatItFound(t *testing.T) {
 	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
 	c.mustCount(trigger, v1alpha1.RevisionCounts{Discovered: 2, Pending: 2})
 	if n := len(c.upgrades()); n != 2 || trigger.Status.LastScanTime == nil {
-		t.Errorf("%d upgrades are made, want 2: %+v", n, trigger.Status)
+		t.Errorf("%d upgrades are created, want 2: %+v", n, trigger.Status)
 	}
 }
 
-// TestRefusedWriteStalls: the API server refuses the new revision, and would refuse it
-// again. The upgrade and its trigger say so in the API server's words, and go on when the
-// cause is removed.
+// TestRefusedWriteStalls: the API server refuses the new revision, and would refuse it again. The upgrade and its trigger quote the
+// API server, and resume when the cause is removed.
 func TestRefusedWriteStalls(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
@@ -108,7 +106,7 @@ func TestRefusedWriteStalls(t *testing.T) {
 	c.await("the quota to hold no longer", func() bool { return c.dryRunRevision() == nil })
 	c.nudge()
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
-	if got := c.stashed(f); got == old {
+	if got := c.revisionName(f); got == old {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}
 }

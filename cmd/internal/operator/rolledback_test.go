@@ -39,8 +39,8 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 	c.upgrade()
 	trigger := c.trigger("eager", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed)
-	if got := c.stashed(f); got != old {
-		t.Errorf("%s was rolled back, and the trigger led it to %s", f.VM, got)
+	if got := c.revisionName(f); got != old {
+		t.Errorf("%s was rolled back, and the trigger repointed it to %s", f.VM, got)
 	}
 	if len(c.upgrades()) != 0 || len(trigger.Status.Failures) != 1 || !strings.HasPrefix(trigger.Status.Failures[0].Reason, revision.ReasonRolledBack) {
 		t.Errorf("upgrades %v, failures %v", c.upgrades(), trigger.Status.Failures)
@@ -48,13 +48,13 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 
 	upgrade := c.upgradeByName("asked-for", old)
 	c.awaitUpgrade(upgrade, revision.Retained)
-	if got := c.stashed(f); got == old {
+	if got := c.revisionName(f); got == old {
 		t.Errorf("a person asked for it, and %s refers to %s", f.VM, got)
 	}
 	c.merge(upgrade, `{"spec":{"rollback":true}}`)
 	c.awaitUpgrade(upgrade, revision.RolledBack)
-	if got := c.stashed(f); got != old || upgrade.Status.RetainedUntil == nil {
-		t.Errorf("rolled back, and %s refers to %s; the new one is kept until %v", f.VM, got, upgrade.Status.RetainedUntil)
+	if got := c.revisionName(f); got != old || upgrade.Status.RetainedUntil == nil {
+		t.Errorf("rolled back, and %s refers to %s; the new one is retained until %v", f.VM, got, upgrade.Status.RetainedUntil)
 	}
 	c.outlastRetention()
 	name := upgrade.Status.Replacement.Name
@@ -63,7 +63,7 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 	})
 	c.merge(upgrade, `{"spec":{"rollback":false}}`)
 	c.awaitUpgrade(upgrade, revision.Retained)
-	if got := c.stashed(f); got == old {
+	if got := c.revisionName(f); got == old {
 		t.Errorf("the rollback was taken back, and %s refers to %s", f.VM, got)
 	}
 }
@@ -79,7 +79,7 @@ func TestTriggerFindsAnUpgradeByItsTarget(t *testing.T) {
 	c.upgradeByName(revisionupgrade.UpgradeName(old, c.controllerRevision(old).UID), "another")
 	c.upgrade()
 	c.trigger("all", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.await("the other machine to be led", func() bool { return c.stashed(other) != old })
+	c.await("the reference of the other virtual machine to be repointed", func() bool { return c.revisionName(other) != old })
 	made := map[string]int{}
 	for _, one := range c.upgrades() {
 		made[one.Spec.TargetName]++

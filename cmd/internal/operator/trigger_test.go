@@ -28,9 +28,8 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// TestTriggerHasEveryRevisionUpgraded: a trigger that says nothing finds the
-// machines' stashes in every form, has them upgraded by a manager with the rights
-// that are its own, and says what it did.
+// TestTriggerHasEveryRevisionUpgraded: a trigger with an empty spec finds the virtual machines' revisions in every form. A manager
+// with the permissions of its role upgrades them, and the trigger counts them.
 func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	c := newVirtualization(t)
 	want := v1alpha1.RevisionCounts{}
@@ -93,7 +92,7 @@ func TestTriggerThatOnlyLooks(t *testing.T) {
 		t.Errorf("upgrades were made: %v", made)
 	}
 	for _, f := range []fixture.Fixture{old, runs} {
-		if got := c.stashed(f); got != names[f.VM] {
+		if got := c.revisionName(f); got != names[f.VM] {
 			t.Errorf("%s refers to %s, want %s", f.VM, got, names[f.VM])
 		}
 	}
@@ -105,14 +104,13 @@ func TestTriggerThatOnlyLooks(t *testing.T) {
 	c.mustCount(again, v1alpha1.RevisionCounts{Discovered: 2, UpToDate: 2})
 }
 
-// TestSuspendedTriggerStopsItsUpgrades, those that it has made as well, and goes on
-// where it stopped.
+// TestSuspendedTriggerStopsItsUpgrades: a suspended trigger creates no upgrade, stops those that it created, and resumes them.
 func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	old := c.machine(f, fixture.Running)
 	trigger := c.trigger("later", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Suspend: true})
-	c.mustHaveKstatus(trigger, status.InProgressStatus) // nobody has looked
+	c.mustHaveKstatus(trigger, status.InProgressStatus) // no manager has observed it
 	c.upgrade()
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
 	if made := c.upgrades(); len(made) > 0 {
@@ -127,18 +125,18 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 	c.stop(f)
 	bystander := c.upgradeByName("bystander", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
 	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
-	if got := c.stashed(f); got != old {
+	if got := c.revisionName(f); got != old {
 		t.Errorf("suspended, and %s refers to %s", f.VM, got)
 	}
 	c.merge(trigger, `{"spec":{"suspend":false}}`)
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
-	if got := c.stashed(f); got == old {
+	if got := c.revisionName(f); got == old {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}
 }
 
-// TestContinuousTriggerFindsWhatComesLater; one that looks once is at its end.
-func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
+// TestContinuousTriggerFindsLaterRevisions: a trigger that runs once has completed by then.
+func TestContinuousTriggerFindsLaterRevisions(t *testing.T) {
 	c := newVirtualization(t)
 	c.upgrade()
 	once := c.trigger("once", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
@@ -149,7 +147,7 @@ func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
 	old := c.machine(f)
 	c.hoursLater(once)
 	c.hoursLater(always)
-	c.await("the revision that came late to be upgraded", func() bool { return c.stashed(f) != old })
+	c.await("the revision that came late to be upgraded", func() bool { return c.revisionName(f) != old })
 	c.await("the trigger to count it", func() bool {
 		c.awaitTrigger(always, revisionupgrade.ReasonSourcesRetained)
 		return always.Status.Counts.Succeeded == 1
@@ -158,9 +156,8 @@ func TestContinuousTriggerFindsWhatComesLater(t *testing.T) {
 	c.mustCount(once, v1alpha1.RevisionCounts{})
 }
 
-// TestTriggerLeavesWhenItsTimeIsOver, and not while there is a source to remove: its
-// upgrades go with it.
-func TestTriggerLeavesWhenItsTimeIsOver(t *testing.T) {
+// TestTriggerIsDeletedAfterItsTTL, with its upgrades, and not before the last source is deleted.
+func TestTriggerIsDeletedAfterItsTTL(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F2/VirtualMachinePreference/labelled")
 	old := c.machine(f)
@@ -171,7 +168,7 @@ func TestTriggerLeavesWhenItsTimeIsOver(t *testing.T) {
 	c.await("the trigger to be gone", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(trigger), trigger))
 	})
-	if got := c.stashed(f); got == old {
+	if got := c.revisionName(f); got == old {
 		t.Errorf("the trigger is gone, and %s still refers to %s", f.VM, got)
 	}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: old}, &appsv1.ControllerRevision{}); !apierrors.IsNotFound(err) {
@@ -179,9 +176,8 @@ func TestTriggerLeavesWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestTriggerSaysWhatIsBroken: a reference that leads nowhere is somebody's to repair,
-// and once that is done the trigger is, too.
-func TestTriggerSaysWhatIsBroken(t *testing.T) {
+// TestTriggerReportsABrokenReference: a reference to a missing revision needs user action. After it the trigger completes.
+func TestTriggerReportsABrokenReference(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F2/VirtualMachinePreference/labelled")
 	vm, err := kubevirtcluster.Create(t.Context(), c.objects, fixture.VirtualMachine(c.namespace, f.VM, fixture.InSpec|fixture.InStatus, f))
@@ -201,14 +197,13 @@ func TestTriggerSaysWhatIsBroken(t *testing.T) {
 	}
 	c.nudge()
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
-	if got := c.stashed(f); got == r.Name {
+	if got := c.revisionName(f); got == r.Name {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}
 }
 
-// TestTriggerWaitsForWhatOthersHaveBegun: a revision has one upgrade, whoever made it,
-// and a second trigger is not done before that is.
-func TestTriggerWaitsForWhatOthersHaveBegun(t *testing.T) {
+// TestTriggerWaitsForUpgradesOfOthers: a revision has one upgrade, and a second trigger does not complete before it has ended.
+func TestTriggerWaitsForUpgradesOfOthers(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	c.machine(f, fixture.Running)
@@ -229,8 +224,8 @@ func TestTriggerWaitsForWhatOthersHaveBegun(t *testing.T) {
 	c.awaitTrigger(second, revisionupgrade.ReasonSucceeded)
 }
 
-// TestOldNameThatComesBack, as GitOps brings it, is led to the successor each time, though
-// its upgrade is at its end.
+// TestOldNameThatComesBack: GitOps sets the old name again. The reference is repointed to the replacement each time, though the
+// upgrade has ended.
 func TestOldNameThatComesBack(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
@@ -238,21 +233,20 @@ func TestOldNameThatComesBack(t *testing.T) {
 	c.upgrade()
 	trigger := c.trigger("always", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Run: v1alpha1.RunContinuous})
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
-	successor := c.stashed(f)
+	replacement := c.revisionName(f)
 	c.outlastRetention()
 	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
 	for range 2 {
 		c.merge(c.virtualMachine(f), fmt.Sprintf(`{"spec":{"instancetype":{"revisionName":%q}}}`, old))
-		c.await("the old name to lead to the successor", func() bool {
+		c.await("the reference to name the replacement", func() bool {
 			c.hoursLater(trigger)
 			c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
-			return c.stashed(f) == successor
+			return c.revisionName(f) == replacement
 		})
 	}
 }
 
-// TestDeletedTriggerStartsNothing: what a suspended trigger held back stays as it is while
-// its upgrades wait for the garbage collector.
+// TestDeletedTriggerStartsNothing: the upgrades of a suspended trigger stay as they are while they wait for the garbage collector.
 func TestDeletedTriggerStartsNothing(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
@@ -269,7 +263,7 @@ func TestDeletedTriggerStartsNothing(t *testing.T) {
 	c.nudge()
 	bystander := c.upgradeByName("bystander", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
 	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
-	if got := c.stashed(f); got != old {
+	if got := c.revisionName(f); got != old {
 		t.Errorf("the trigger is gone, and %s refers to %s", f.VM, got)
 	}
 }
@@ -289,18 +283,18 @@ func TestUpgradeByName(t *testing.T) {
 	if ready := meta.FindStatusCondition(misspelt.Status.Conditions, v1alpha1.ConditionReady); !strings.Contains(ready.Message, misspelt.Spec.TargetName) {
 		t.Errorf("the refusal of an unknown name: %+v", ready)
 	}
-	if got := c.stashed(f); got != old {
+	if got := c.revisionName(f); got != old {
 		t.Errorf("suspended, and %s refers to %s", f.VM, got)
 	}
 	c.merge(upgrade, `{"spec":{"suspend":false}}`)
 	c.awaitUpgrade(upgrade, revision.Retained)
-	if got := c.stashed(f); upgrade.Status.Replacement == nil || got != upgrade.Status.Replacement.Name || got == old {
+	if got := c.revisionName(f); upgrade.Status.Replacement == nil || got != upgrade.Status.Replacement.Name || got == old {
 		t.Errorf("%s refers to %s, the result is %+v", f.VM, got, upgrade.Status.Replacement)
 	}
 	c.merge(upgrade, `{"spec":{"rollback":true}}`)
 	c.awaitUpgrade(upgrade, revision.RolledBack)
 	c.mustHaveKstatus(upgrade, status.CurrentStatus)
-	if got := c.stashed(f); got != old {
+	if got := c.revisionName(f); got != old {
 		t.Errorf("rolled back, and %s refers to %s, want %s", f.VM, got, old)
 	}
 }
@@ -345,7 +339,7 @@ func TestWhatIsAskedForStays(t *testing.T) {
 	}
 }
 
-// TestTriggerIsNotDoneWhileTheCacheIsBehind: what it has just made, it can't count yet.
+// TestTriggerIsNotDoneWhileTheCacheIsBehind: the cache does not have the upgrades yet that the trigger created.
 func TestTriggerIsNotDoneWhileTheCacheIsBehind(t *testing.T) {
 	c := newVirtualization(t)
 	c.machine(fixture.Find("F2/VirtualMachinePreference/labelled"))
@@ -373,7 +367,7 @@ func TestTriggerIsNotDoneWhileTheCacheIsBehind(t *testing.T) {
 		}
 		c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
 		if trigger.Status.CompletionTime != nil || i < 2 && result.RequeueAfter == 0 {
-			t.Errorf("it is done, or does not come back: %+v, %+v", result, trigger.Status)
+			t.Errorf("the trigger completed, or has no next pass: %+v, %+v", result, trigger.Status)
 		}
 	}
 	c.mustCount(trigger, v1alpha1.RevisionCounts{Discovered: 1, Pending: 1})

@@ -20,9 +20,8 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// TestUpgradeTellsWhatItFound, and keeps it: what a source was stays in the status, and
-// proves with a backup what the result was made of.
-func TestUpgradeTellsWhatItFound(t *testing.T) {
+// TestUpgradeKeepsWhatItFound: the source as it was found first stays in the status. With a backup it proves what was converted.
+func TestUpgradeKeepsWhatItFound(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	source := c.controllerRevision(c.machine(f))
@@ -33,26 +32,26 @@ func TestUpgradeTellsWhatItFound(t *testing.T) {
 	if diff := cmp.Diff(want, upgrade.Status.Source); diff != "" {
 		t.Errorf("the source (-want +got):\n%s", diff)
 	}
-	result := c.controllerRevision(c.stashed(f))
-	if diff := cmp.Diff(&v1alpha1.RevisionReplacement{Name: result.Name, UID: result.UID, Version: "v1beta1", Hash: revision.Hash(result)}, upgrade.Status.Replacement); diff != "" {
-		t.Errorf("the result (-want +got):\n%s", diff)
+	replacement := c.controllerRevision(c.revisionName(f))
+	if diff := cmp.Diff(&v1alpha1.RevisionReplacement{Name: replacement.Name, UID: replacement.UID, Version: "v1beta1", Hash: revision.Hash(replacement)}, upgrade.Status.Replacement); diff != "" {
+		t.Errorf("the replacement (-want +got):\n%s", diff)
 	}
 	for _, place := range upgrade.Status.References {
 		if place.State != revision.ReferenceNew {
-			t.Errorf("%s of %s is %s, and names the result", place.Path, place.Name, place.State)
+			t.Errorf("%s of %s is %s, and names the replacement", place.Path, place.Name, place.State)
 		}
 	}
-	// The retention is over, as far as the source tells.
+	// The annotation of the source says that the retention is over.
 	c.merge(c.controllerRevision(source.Name), fmt.Sprintf(`{"metadata":{"annotations":{%q:"2026-01-01T00:00:00Z"}}}`, revision.UnreferencedAnnotation))
 	c.look(upgrade)
 	c.awaitUpgrade(upgrade, revision.Succeeded)
 	if diff := cmp.Diff(want, upgrade.Status.Source); diff != "" {
-		t.Errorf("the source, which is gone (-want +got):\n%s", diff)
+		t.Errorf("the deleted source (-want +got):\n%s", diff)
 	}
 }
 
-// TestMachineIsDeletedBeforeItsUpgrade: nothing is left to upgrade, and nobody has to do
-// anything, although the upgrade has no more than a name.
+// TestMachineIsDeletedBeforeItsUpgrade: nothing is left to upgrade. No user action is required, although the upgrade names its
+// revision by name alone.
 func TestMachineIsDeletedBeforeItsUpgrade(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F2/VirtualMachinePreference/labelled")
@@ -81,9 +80,8 @@ func (c *virtualization) look(upgrade *v1alpha1.ControllerRevisionUpgrade) {
 	c.merge(upgrade, `{"spec":{"suspend":false}}`)
 }
 
-// TestUpgradeOfWhatCanNotBe: whoever asks for it is told why and what to do, and the
-// source is left as it is.
-func TestUpgradeOfWhatCanNotBe(t *testing.T) {
+// TestImpossibleUpgrade: the status says why and what to do, and the source stays as it is.
+func TestImpossibleUpgrade(t *testing.T) {
 	c := newVirtualization(t)
 	f := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled")
 	data := func(old, with string) func(*appsv1.ControllerRevision) {
@@ -143,9 +141,9 @@ func TestUpgradeOfWhatCanNotBe(t *testing.T) {
 	}
 }
 
-// TestUpgradeWithoutARight: what nobody may list could refer to anything, and the upgrade
-// says so.
-func TestUpgradeWithoutARight(t *testing.T) {
+// TestUpgradeWithoutAPermission: objects that the manager may not list could refer to any revision. The upgrade is Stalled, and names
+// the permission.
+func TestUpgradeWithoutAPermission(t *testing.T) {
 	c := newVirtualization(t)
 	upgrade := c.upgradeByName("blind", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
 	_, user := c.serviceAccountOf(RevisionUpgrader, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "virtualmachinepools") })

@@ -24,14 +24,14 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// virtualization is a namespace of a cluster with KubeVirt's definitions.
+// virtualization is a namespace of a cluster with KubeVirt's CRDs.
 type virtualization struct {
 	*cluster
 	objects   dynamic.Interface
 	namespace string
 }
 
-// installKubeVirt gives the shared plane its definitions, which outlast the test.
+// installKubeVirt installs the CRDs on the shared control plane. They stay after the test.
 var installKubeVirt = sync.OnceValue(func() error { return kubevirtcluster.Install(context.Background(), plane.Config()) })
 
 func newVirtualization(t *testing.T) *virtualization {
@@ -53,7 +53,7 @@ func newVirtualization(t *testing.T) *virtualization {
 	return v
 }
 
-// clear leaves nothing behind that would hold a version in the next test's cluster.
+// clear deletes all objects that would use a version in the next test.
 func (c *virtualization) clear() {
 	ctx := context.Background() // the test's own has ended
 	machines := &unstructured.Unstructured{}
@@ -92,8 +92,8 @@ func (c *virtualization) machine(f fixture.Fixture, change ...func(*unstructured
 	return r.Name
 }
 
-// stashed is what a virtual machine's spec names.
-func (c *virtualization) stashed(f fixture.Fixture) string {
+// revisionName is the revision that a virtual machine's spec names.
+func (c *virtualization) revisionName(f fixture.Fixture) string {
 	c.t.Helper()
 	vm := c.virtualMachine(f)
 	field := "instancetype"
@@ -215,8 +215,7 @@ func (c *virtualization) merge(o client.Object, patch string) {
 	}
 }
 
-// outlastRetention sets back what is noted of the sources, since when nobody refers to
-// them, and has their upgrades looked at.
+// outlastRetention sets the time back since which no object refers to the sources, and has the manager visit the upgrades.
 func (c *virtualization) outlastRetention() {
 	c.t.Helper()
 	revisions := &appsv1.ControllerRevisionList{}
@@ -231,7 +230,7 @@ func (c *virtualization) outlastRetention() {
 	c.nudge()
 }
 
-// nudge has upgrades looked at that would be by themselves, after minutes.
+// nudge has the manager visit the upgrades, which it would do minutes later.
 func (c *virtualization) nudge() {
 	c.t.Helper()
 	for _, u := range c.upgrades() {

@@ -9,25 +9,24 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 )
 
-// Metrics tell how many upgrades are how far, and what triggers found. They count
-// what the cache holds when they are read, so that a series ends with its object;
-// none is named after a revision.
+// Metrics count upgrades by phase, and revisions as triggers found them. They count what the cache has when they are read, so that a
+// series ends with its object. No series is named after a revision.
 type Metrics struct {
 	reader                       client.Reader
 	upgrades, revisions, scanned *prometheus.Desc
 }
 
-// NewMetrics makes the metrics of a manager whose cache reads.
+// NewMetrics returns the metrics of a manager with this cache.
 func NewMetrics(cache client.Reader) *Metrics {
 	return &Metrics{
 		reader:    cache,
 		upgrades:  prometheus.NewDesc("godwit_revision_upgrades", "ControllerRevisionUpgrades, by phase.", []string{"phase"}, nil),
-		revisions: prometheus.NewDesc("godwit_revisions", "Stashed objects of the whole cluster, by version and form, as the last scan of a trigger found them.", []string{"trigger", "version", "form"}, nil),
-		scanned:   prometheus.NewDesc("godwit_revision_last_scan_timestamp_seconds", "When a trigger last looked for revisions.", []string{"trigger"}, nil),
+		revisions: prometheus.NewDesc("godwit_revisions", "Objects of the family in ControllerRevisions of the whole cluster, by version and form, as the last scan of a trigger found them.", []string{"trigger", "version", "form"}, nil),
+		scanned:   prometheus.NewDesc("godwit_revision_last_scan_timestamp_seconds", "When a trigger last scanned for revisions.", []string{"trigger"}, nil),
 	}
 }
 
-// Register makes the metrics visible.
+// Register registers the metrics.
 func (m *Metrics) Register(r prometheus.Registerer) error { return r.Register(m) }
 
 // Describe lists the metrics.
@@ -37,10 +36,9 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect counts. What can't be read shows as an error of the one who reads the
-// metrics, and not as zero.
+// Collect counts. An error of the cache is an error of the scrape, and not zero.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	ctx := context.Background() //nolint:forbidigo // whoever reads metrics gives none, and a cache answers at once
+	ctx := context.Background() //nolint:forbidigo // a collector gets no context, and a cache answers at once
 	upgrades := &v1alpha1.ControllerRevisionUpgradeList{}
 	if err := m.reader.List(ctx, upgrades, client.UnsafeDisableDeepCopy); err != nil {
 		to <- prometheus.NewInvalidMetric(m.upgrades, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 )
 
-// TestMetrics count what there is, and nothing that is gone.
+// TestMetrics: the metrics count the objects that exist, and no deleted one.
 func TestMetrics(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -36,7 +36,7 @@ func TestMetrics(t *testing.T) {
 	if err := NewMetrics(cache).Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	want := `# HELP godwit_revision_last_scan_timestamp_seconds When a trigger last looked for revisions.
+	want := `# HELP godwit_revision_last_scan_timestamp_seconds When a trigger last scanned for revisions.
 # TYPE godwit_revision_last_scan_timestamp_seconds gauge
 godwit_revision_last_scan_timestamp_seconds{trigger="all"} 1000
 # HELP godwit_revision_upgrades ControllerRevisionUpgrades, by phase.
@@ -44,7 +44,7 @@ godwit_revision_last_scan_timestamp_seconds{trigger="all"} 1000
 godwit_revision_upgrades{phase="Failed"} 1
 godwit_revision_upgrades{phase="NotStarted"} 1
 godwit_revision_upgrades{phase="Retained"} 2
-# HELP godwit_revisions Stashed objects of the whole cluster, by version and form, as the last scan of a trigger found them.
+# HELP godwit_revisions Objects of the family in ControllerRevisions of the whole cluster, by version and form, as the last scan of a trigger found them.
 # TYPE godwit_revisions gauge
 godwit_revisions{form="Object",trigger="all",version="v1alpha1"} 8
 `

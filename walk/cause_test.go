@@ -221,3 +221,83 @@ func TestRunUnfinishedOutcomeStands(t *testing.T) {
 		})
 	}
 }
+
+func TestRunEndsWhenTheServerFails(t *testing.T) {
+	many := func(n int, script string) []string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf("%s%05d: %s", "o", i, strings.ReplaceAll(script, "N", fmt.Sprint(i))))
+		}
+		return out
+	}
+	mixed := func(every string) []string {
+		page := many(200, "503")
+		for i := range page {
+			if i%4 == 3 {
+				page[i] = fmt.Sprintf("o%05d: %s", i, every)
+			}
+		}
+		return page
+	}
+	cases := map[string]struct {
+		reason string
+		page   []string
+		ends   bool
+	}{
+		"all are refused":                  {"the fault is not the objects'", many(5000, "refused"), true},
+		"just fewer than the bound":        {"single objects may fail", many(walk.MaxExhausted-1, "503"), false},
+		"every fourth is written":          {"the server works for some", mixed("ok"), false},
+		"every fourth is skipped unsent":   {"a skipped object shows nothing about the server", mixed("skip"), true},
+		"every fourth is refused for good": {"a 422 is an answer", mixed("422"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, pages := collection(strings.Join(tc.page, "|"))
+				report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{
+					Limiter:  walk.NewLimiter(walk.Limits{MaxInFlight: 1}),
+					Attempts: 1, // without waits the order, and so "in a row", is certain
+				})
+				if ended := err != nil; ended != tc.ends || report.Complete == tc.ends {
+					t.Errorf("%s: error %v, complete %v; want an error: %v", tc.reason, err, report.Complete, tc.ends)
+				}
+				if _, transient := walk.Transient(err); tc.ends && !transient {
+					t.Errorf("%s: the error hides its cause: %v", tc.reason, err)
+				}
+				// Another object may be begun in the moment of the stop.
+				if over := report.Counts.Failed - walk.MaxExhausted; tc.ends && over != 0 && over != 1 {
+					t.Errorf("%s: %d failed before the end, want %d", tc.reason, report.Counts.Failed, walk.MaxExhausted)
+				}
+			})
+		})
+	}
+}
+
+func TestRunEndsWithoutAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := make([]string, 5000)
+		for i := range page {
+			page[i] = fmt.Sprintf("o%04d: refused", i)
+		}
+		s, pages := collection(strings.Join(page, "|"))
+		report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{})
+		if err == nil || report.Complete {
+			t.Fatalf("Run returned %v, complete %v; want an error", err, report.Complete)
+		}
+		begun := 0
+		for i := range page {
+			if s.requested(fmt.Sprintf("o%04d", i)) > 0 {
+				begun++
+			}
+		}
+		if got := report.Counts.Total(); got != int64(begun) {
+			t.Errorf("%d objects counted, %d begun", got, begun)
+		}
+		if most := walk.MaxParked + walk.DefaultMaxInFlight; begun > most+walk.MaxExhausted {
+			t.Errorf("%d objects begun, want at most the %d that may wait and the %d that fail", begun, most, walk.MaxExhausted)
+		}
+		if got := report.Remaining; got != int64(5000-begun) {
+			t.Errorf("Remaining = %d after %d of 5000 were begun", got, begun)
+		}
+	})
+}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -246,105 +244,6 @@ func TestLongerRetryAfterWins(t *testing.T) {
 	})
 }
 
-func TestOneRequestProbesAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const down = 30 * time.Second
-		var w *wire
-		w = newWire(func(*http.Request) (*http.Response, error) {
-			time.Sleep(time.Millisecond)
-			if time.Since(w.began) < down {
-				return nil, refused()
-			}
-			return reply(http.StatusOK, "")
-		})
-		l, rt := grown(t, w, walk.Limits{})
-		var wg sync.WaitGroup
-		for range 16 {
-			wg.Go(func() {
-				for range 40 {
-					for send(t.Context(), rt, http.MethodPatch, "") != nil {
-					}
-				}
-			})
-		}
-		wg.Wait()
-
-		var pauses []time.Duration
-		for i := 16; w.starts[i-1] < down; i++ { // the first sixteen were under way when the outage began
-			pauses = append(pauses, (w.starts[i] - w.starts[i-1]).Round(100*time.Millisecond))
-		}
-		want := []time.Duration{walk.FirstOutagePause}
-		for at := want[0]; at < down; at += want[len(want)-1] {
-			want = append(want, min(2*want[len(want)-1], walk.MaxOutagePause))
-		}
-		want = want[:min(len(want), len(pauses))] // the last pause may end after the outage
-		if diff := cmp.Diff(want, pauses); diff != "" || len(pauses) < 8 {
-			t.Errorf("pauses between probes (-want +got):\n%s", diff)
-		}
-		if got := allowed(l); got < 8 {
-			t.Errorf("%d allowed at once, long after the outage", got)
-		}
-
-		w.reset() // down again
-		crowd(t.Context(), rt, 1, http.MethodPatch)
-		crowd(t.Context(), rt, 1, http.MethodPatch)
-		if got := (w.starts[1] - w.starts[0]).Round(100 * time.Millisecond); got != walk.FirstOutagePause {
-			t.Errorf("the next outage began with a pause of %v, want %v", got, walk.FirstOutagePause)
-		}
-	})
-}
-
-func TestAbortedRequestsAreNoOutage(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		end    func(context.Context) (context.Context, context.CancelFunc)
-		want   int
-	}{
-		"canceled": {
-			reason: "a canceled request shows nothing about the server",
-			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				ctx, cancel := context.WithCancel(ctx)
-				time.AfterFunc(10*time.Second, cancel)
-				return ctx, cancel
-			},
-			want: 16,
-		},
-		"ended by its deadline": {
-			reason: "a server that lets requests hang counts as one that is down",
-			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, 10*time.Second)
-			},
-			want: 1,
-		},
-		"sent too late": {
-			reason: "the server had no time to answer",
-			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, 10*time.Millisecond)
-			},
-			want: 16,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l, rt := grown(t, newWire(func(req *http.Request) (*http.Response, error) {
-					<-req.Context().Done()
-					return nil, req.Context().Err()
-				}), walk.Limits{})
-				ctx, cancel := tc.end(t.Context())
-				defer cancel()
-				crowd(ctx, rt, 16, http.MethodPatch)
-				if got := allowed(l); got != tc.want {
-					t.Errorf("%s: %d allowed, want %d", tc.reason, got, tc.want)
-				}
-				if now, _ := l.InFlight(); now != 0 {
-					t.Errorf("%s: %d still in flight", tc.reason, now)
-				}
-			})
-		})
-	}
-}
-
 func TestWriteCapDoesNotDelayReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(after(0))
@@ -491,96 +390,5 @@ func TestUnsentRequestClosesItsBody(t *testing.T) {
 			t.Errorf("RoundTrip: %v, body closed: %v; a RoundTripper must close it", err, b.closed)
 		}
 		time.Sleep(time.Minute)
-	})
-}
-
-// TestTwoWalksShareOneBudget runs two walks over one HTTP server that answers 429 to
-// more than three requests at once.
-func TestTwoWalksShareOneBudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var now, peak, strained int
-		written := map[string]int{}
-		srv := serve(t, func(rw http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			now++
-			peak = max(peak, now)
-			over := now > 3
-			mu.Unlock()
-			defer func() {
-				mu.Lock()
-				defer mu.Unlock()
-				now--
-			}()
-			time.Sleep(20 * time.Millisecond)
-			if over {
-				mu.Lock()
-				strained++
-				mu.Unlock()
-				rw.Header().Set("Retry-After", "1")
-				rw.WriteHeader(http.StatusTooManyRequests)
-				return
-			}
-			mu.Lock()
-			written[r.URL.Path]++
-			mu.Unlock()
-		})
-		l := walk.NewLimiter(walk.Limits{MaxInFlight: 8})
-		client := &http.Client{Transport: l.RoundTripper(srv)}
-		act := func(ctx context.Context, b *bird) (godwit.Outcome, error) {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPatch, "http://server/"+walk.Key(b), strings.NewReader("{}"))
-			if err != nil {
-				return godwit.Failed, err
-			}
-			resp, err := client.Do(req)
-			if err != nil {
-				return godwit.Failed, err
-			}
-			defer resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				return godwit.Failed, status(fmt.Sprint(resp.StatusCode), resp.Header.Get("Retry-After"))
-			}
-			return godwit.Migrated, nil
-		}
-		const objects = 400
-		var wg sync.WaitGroup
-		var order []byte
-		for _, name := range []string{"x", "y"} {
-			wg.Go(func() {
-				var page []string
-				for i := range objects {
-					page = append(page, fmt.Sprintf("%s/o%03d", name, i))
-				}
-				_, pages := collection(strings.Join(page, "|"))
-				report, err := walk.Run(t.Context(), pages, act, walk.Options{
-					Limiter:  l,
-					Attempts: 100,
-					OnObject: func(walk.Report) {
-						mu.Lock()
-						defer mu.Unlock()
-						order = append(order, name[0])
-					},
-				})
-				if err != nil || report.Counts.Migrated != objects {
-					t.Errorf("walk %s: %s, %v", name, prose(report), err)
-				}
-			})
-		}
-		wg.Wait()
-		if peak > 8 || strained == 0 {
-			t.Errorf("the server saw %d requests at once and answered 429 to %d, want at most 8 and some", peak, strained)
-		}
-		if strained > objects/4 {
-			t.Errorf("the server answered 429 to %d requests, want at most %d: the limiter did not adapt", strained, objects/4)
-		}
-		for path, n := range written {
-			if n != 1 {
-				t.Errorf("%s written %d times", path, n)
-			}
-		}
-		if half := string(order[:objects]); strings.Count(half, "x") < objects/4 || strings.Count(half, "y") < objects/4 {
-			t.Errorf("in the first half %d objects of x and %d of y: one walk starved the other",
-				strings.Count(half, "x"), strings.Count(half, "y"))
-		}
 	})
 }

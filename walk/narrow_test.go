@@ -2,6 +2,7 @@ package walk_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -114,4 +116,95 @@ func (b *busyCount) enter() (leave func()) {
 	for most := b.most.Load(); n > most && !b.most.CompareAndSwap(most, n); most = b.most.Load() {
 	}
 	return func() { b.now.Add(-1) }
+}
+
+// TestTwoWalksShareOneBudget runs two walks over one HTTP server that answers 429 to
+// more than three requests at once.
+func TestTwoWalksShareOneBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var now, peak, strained int
+		written := map[string]int{}
+		srv := serve(t, func(rw http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			now++
+			peak = max(peak, now)
+			over := now > 3
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				now--
+			}()
+			time.Sleep(20 * time.Millisecond)
+			if over {
+				mu.Lock()
+				strained++
+				mu.Unlock()
+				rw.Header().Set("Retry-After", "1")
+				rw.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			mu.Lock()
+			written[r.URL.Path]++
+			mu.Unlock()
+		})
+		l := walk.NewLimiter(walk.Limits{MaxInFlight: 8})
+		client := &http.Client{Transport: l.RoundTripper(srv)}
+		act := func(ctx context.Context, b *bird) (godwit.Outcome, error) {
+			req, err := http.NewRequestWithContext(ctx, http.MethodPatch, "http://server/"+walk.Key(b), strings.NewReader("{}"))
+			if err != nil {
+				return godwit.Failed, err
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				return godwit.Failed, err
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
+				return godwit.Failed, status(fmt.Sprint(resp.StatusCode), resp.Header.Get("Retry-After"))
+			}
+			return godwit.Migrated, nil
+		}
+		const objects = 400
+		var wg sync.WaitGroup
+		var order []byte
+		for _, name := range []string{"x", "y"} {
+			wg.Go(func() {
+				var page []string
+				for i := range objects {
+					page = append(page, fmt.Sprintf("%s/o%03d", name, i))
+				}
+				_, pages := collection(strings.Join(page, "|"))
+				report, err := walk.Run(t.Context(), pages, act, walk.Options{
+					Limiter:  l,
+					Attempts: 100,
+					OnObject: func(walk.Report) {
+						mu.Lock()
+						defer mu.Unlock()
+						order = append(order, name[0])
+					},
+				})
+				if err != nil || report.Counts.Migrated != objects {
+					t.Errorf("walk %s: %s, %v", name, prose(report), err)
+				}
+			})
+		}
+		wg.Wait()
+		if peak > 8 || strained == 0 {
+			t.Errorf("the server saw %d requests at once and answered 429 to %d, want at most 8 and some", peak, strained)
+		}
+		if strained > objects/4 {
+			t.Errorf("the server answered 429 to %d requests, want at most %d: the limiter did not adapt", strained, objects/4)
+		}
+		for path, n := range written {
+			if n != 1 {
+				t.Errorf("%s written %d times", path, n)
+			}
+		}
+		if half := string(order[:objects]); strings.Count(half, "x") < objects/4 || strings.Count(half, "y") < objects/4 {
+			t.Errorf("in the first half %d objects of x and %d of y: one walk starved the other",
+				strings.Count(half, "x"), strings.Count(half, "y"))
+		}
+	})
 }

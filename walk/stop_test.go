@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -84,6 +86,151 @@ func TestSlowAnswerToASingleRequestIsTheNewFloor(t *testing.T) {
 		}
 		if got := allowed(l); got < 3 {
 			t.Errorf("%d may be in flight, want at least 3", got)
+		}
+	})
+}
+
+func TestRunStopsOnTheErrorOfOnPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		enough := errors.New("enough")
+		s, pages := collection("a: 2s | b: 500", "c", "d")
+		page := 0
+		report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{
+			OnPage: func(context.Context, walk.Report) error {
+				if page++; page == 3 {
+					return enough
+				}
+				return nil
+			},
+		})
+		if !errors.Is(err, enough) {
+			t.Errorf("Run returned %v, want the error of OnPage", err)
+		}
+		if diff := cmp.Diff("2 migrated, 1 deferred; named b", prose(report)); diff != "" {
+			t.Errorf("report (-want +got):\n%s", diff)
+		}
+		if s.requested("d") != 0 {
+			t.Error("Run acted on an object of the page for which OnPage returned an error")
+		}
+	})
+}
+
+// TestRunStops ends walks from several sides while an object is under way.
+func TestRunStops(t *testing.T) {
+	tired := errors.New("tired")
+	cases := map[string]struct {
+		reason string
+		pages  []string
+		stop   string // by the context, OnPage of page 2, or the source
+		want   string
+	}{
+		"the context, within the grace": {
+			reason: "a write that was sent is counted",
+			pages:  []string{"a: 6s | b", "c"},
+			stop:   "context",
+			want:   "3 migrated; cursor c",
+		},
+		"the context, beyond the grace": {
+			reason: "an abandoned object is deferred, not failed",
+			pages:  []string{"a: hang | b", "c"},
+			stop:   "context",
+			want:   "2 migrated, 1 deferred; named a",
+		},
+		"OnPage, beyond the grace": {
+			reason: "a stop by OnPage must not wait for ever",
+			pages:  []string{"a: hang | b", "c"},
+			stop:   "OnPage",
+			want:   "1 migrated, 1 deferred; named a",
+		},
+		"the source, beyond the grace": {
+			reason: "a failed list must not wait for ever",
+			pages:  []string{"a: hang | b"},
+			stop:   "source",
+			want:   "1 migrated, 1 deferred; named a",
+		},
+		"the context, objects parked": {
+			reason: "an object that waits for another attempt is deferred with the last reason",
+			pages:  []string{"a: 429/15 | b: 503/15 | c", "d"},
+			stop:   "context",
+			want:   "2 migrated, 2 deferred; named a b",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				s, pages := collection(tc.pages...)
+				options := walk.Options{}
+				switch tc.stop {
+				case "context": // one second in, with every page handed out and the source still open
+					pages = wait(ctx, pages)
+					time.AfterFunc(time.Second, func() { stop(tired) })
+				case "OnPage":
+					options.OnPage = func(_ context.Context, r walk.Report) error {
+						if r.ResourceVersion == "101" {
+							return tired
+						}
+						return nil
+					}
+				case "source":
+					pages = then(pages, tired)
+				}
+				report, err := walk.Run(ctx, pages, s.rewrite, options)
+				if !errors.Is(err, tired) {
+					t.Errorf("%s: Run returned %v, want the reason of the stop", tc.reason, err)
+				}
+				if diff := cmp.Diff(tc.want, prose(report)); diff != "" {
+					t.Errorf("%s: report (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// wait keeps a source open until the context ends, as a slow list does.
+func wait(ctx context.Context, pages walk.Source[*bird]) walk.Source[*bird] {
+	return func(yield func(walk.Page[*bird], error) bool) {
+		for p, err := range pages {
+			if !yield(p, err) {
+				return
+			}
+		}
+		<-ctx.Done()
+		yield(walk.Page[*bird]{}, context.Cause(ctx))
+	}
+}
+
+// TestRunDoesNotRetryAfterTheStop: a parked object whose wait is over may find every
+// worker busy. When the walk is told to stop meanwhile, the object must not be
+// written.
+func TestRunDoesNotRetryAfterTheStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var page []string
+		for i := range 50 {
+			page = append(page, fmt.Sprintf("a%02d: 429 ok", i))
+		}
+		s, pages := collection(strings.Join(append(page, "b: 5s", "c"), "|"))
+		time.AfterFunc(3*time.Second, stop)
+		report, err := walk.Run(ctx, pages, s.rewrite, walk.Options{
+			Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1}),
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Run returned %v", err)
+		}
+		// Up to 50 were retried before b took the only worker, and none after.
+		if got := report.Counts.Total(); got != 51 {
+			t.Errorf("%d objects counted, want the 51 begun", got)
+		}
+		if s.requested("c") != 0 {
+			t.Error("an object was begun after the stop")
+		}
+		for i := range 50 {
+			if key := fmt.Sprintf("a%02d", i); s.requested(key) == 2 {
+				t.Errorf("%s was retried after the stop", key)
+			}
 		}
 	})
 }

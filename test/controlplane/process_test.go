@@ -40,7 +40,7 @@ func TestDiesWithParent(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skip("etcd and the first API server need setpriv to die with their parent")
 	}
-	dir := filepath.Join(t.TempDir(), "orphaned")
+	dir := filepath.Join(t.TempDir(), "parent")
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentDir+"="+dir)
 	parent.Stderr = os.Stderr
@@ -71,7 +71,7 @@ func waitToBeKilled(dir string) {
 	ctx := context.Background()
 	cp, err := controlplane.Start(ctx, controlplane.Options{Dir: dir})
 	if err == nil {
-		_, err = cp.StartSecond(ctx, "orphan")
+		_, err = cp.StartSecond(ctx, "second")
 	}
 	if err == nil {
 		_, err = cp.StartControllerManager(ctx)

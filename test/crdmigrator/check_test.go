@@ -94,11 +94,11 @@ func TestNextRelease(t *testing.T) {
 	t.Parallel()
 	refused, unsafe, safe := releasecheck.Refused, releasecheck.Unsafe, releasecheck.Safe
 	cases := []struct {
-		reason  string
-		life    string
-		next    crdEdit
-		verdict releasecheck.Verdict
-		says    string // the first reason; none if empty
+		reason string
+		life   string
+		next   crdEdit
+		want   releasecheck.Verdict
+		says   string // the first reason; none if empty
 	}{
 		{"nothing changes", "v1 alone", withVersions("v1*"), safe, ""},
 		{"a version is added", "v1 alone", withVersions("v1*", "v2"), safe, ""},
@@ -152,8 +152,8 @@ func TestNextRelease(t *testing.T) {
 			dryRun := f.DryRun
 			f.DryRun = releasecheck.DryRun{}
 			check := releasecheck.For(f)
-			if check.Verdict != tc.verdict || first(check) != tc.says {
-				t.Errorf("check: %+v, want %s because of %q", check, tc.verdict, tc.says)
+			if check.Verdict != tc.want || first(check) != tc.says {
+				t.Errorf("check: %+v, want %s because of %q", check, tc.want, tc.says)
 			}
 			if dryRun.Accepted == (check.Verdict == refused) {
 				t.Errorf("check = %s, but the dry run is %+v", check.Verdict, dryRun)
@@ -214,9 +214,9 @@ func TestCheckReportsTheServersRefusal(t *testing.T) {
 func TestNewCRD(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
-		reason  string
-		edit    crdEdit
-		verdict releasecheck.Verdict
+		reason string
+		edit   crdEdit
+		want   releasecheck.Verdict
 	}{
 		{"valid", func(*apiextensionsv1.CustomResourceDefinition) {}, releasecheck.Safe},
 		{"two storage versions", withVersions("v1*", "v2*"), releasecheck.Refused},
@@ -235,16 +235,16 @@ func TestNewCRD(t *testing.T) {
 				t.Fatal(err)
 			}
 			check := releasecheck.For(f)
-			if check.Verdict != tc.verdict || f.DryRun.Accepted == (tc.verdict == releasecheck.Refused) {
-				t.Errorf("check: %+v after the dry run %+v, want %s", check, f.DryRun, tc.verdict)
+			if check.Verdict != tc.want || f.DryRun.Accepted == (tc.want == releasecheck.Refused) {
+				t.Errorf("check: %+v after the dry run %+v, want %s", check, f.DryRun, tc.want)
 			}
 			clients, err := clientset.NewForConfig(w.config)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = clients.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), next, metav1.CreateOptions{})
-			if (err != nil) != (tc.verdict == releasecheck.Refused) {
-				t.Errorf("check = %s, but the API server answers: %v", tc.verdict, err)
+			if (err != nil) != (tc.want == releasecheck.Refused) {
+				t.Errorf("check = %s, but the API server answers: %v", tc.want, err)
 			}
 		})
 	}
@@ -330,12 +330,12 @@ func TestCheckWithoutPermissions(t *testing.T) {
 	before := w.crd()
 	name, config := w.user()
 	steps := []struct {
-		grant   permission
-		verdict releasecheck.Verdict
-		says    string
-		remedy  string
+		grant  permission
+		want   releasecheck.Verdict
+		says   string
+		remedy string
 	}{
-		{verdict: releasecheck.Unknown, says: crdmigrator.ReasonForbidden, remedy: "--verb=get --resource=customresourcedefinitions.apiextensions.k8s.io --resource-name=" + w.name},
+		{want: releasecheck.Unknown, says: crdmigrator.ReasonForbidden, remedy: "--verb=get --resource=customresourcedefinitions.apiextensions.k8s.io --resource-name=" + w.name},
 		{readCRD, releasecheck.Unknown, crdmigrator.ReasonForbidden, "--verb=list --resource=widgets." + w.group},
 		{permission{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "godwit crd run " + w.name},
 	}
@@ -347,8 +347,8 @@ func TestCheckWithoutPermissions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if check.Verdict != step.verdict || first(check) != step.says || !strings.Contains(check.Reasons[0].Remedy, step.remedy) {
-			t.Errorf("with %+v: %+v, want %s because of %s, with the remedy %s", step.grant, check, step.verdict, step.says, step.remedy)
+		if check.Verdict != step.want || first(check) != step.says || !strings.Contains(check.Reasons[0].Remedy, step.remedy) {
+			t.Errorf("with %+v: %+v, want %s because of %s, with the remedy %s", step.grant, check, step.want, step.says, step.remedy)
 		}
 	}
 	if _, err := newChecker(t, w.config, releasecheck.Options{}).Check(t.Context(), next); err != nil {

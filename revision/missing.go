@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -97,7 +98,7 @@ func (s *snapshot) absence(ctx context.Context, c *cluster.Client, name string) 
 		}
 		return err
 	})
-	if apierrors.IsForbidden(err) {
+	if apierror.IsForbidden(err) {
 		return absence{named: true}, nil
 	}
 	return a, err

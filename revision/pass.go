@@ -70,7 +70,7 @@ func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request)
 	for i, one := range deleted {
 		results[i] = one.result
 	}
-	return results, err
+	return results, forbidden(err)
 }
 
 // newUpgrade is a request that no stage has seen. The policy is for a request without one.
@@ -110,6 +110,10 @@ type worker struct {
 // why. One that was told to stop has nothing to say.
 func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context.Context, *upgrade) error) error {
 	return visit(ctx, w.limiter, upgrades, func(ctx context.Context, u *upgrade) error {
+		if u.phaseBefore != "" {
+			u.result.Phase = u.phaseBefore
+		}
+		u.phaseBefore = u.result.Phase
 		err := step(ctx, u)
 		switch {
 		case errors.Is(err, walk.ErrStopped):
@@ -123,6 +127,9 @@ func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context
 			err = nil
 		case err != nil:
 			u.setError(err)
+		}
+		if err == nil {
+			u.phaseBefore = ""
 		}
 		if w.progress != nil {
 			w.progress(u.result)

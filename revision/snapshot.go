@@ -70,24 +70,24 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 	return func(yield func(*snapshot, error) bool) {
 		types, err := refindex.Served(ctx, u.client, u.family.Describe().allTypes())
 		if err != nil {
-			yield(nil, err)
+			yield(nil, forbidden(err))
 			return
 		}
 		crds, err := u.CRDs(ctx)
 		if err != nil {
-			yield(nil, err)
+			yield(nil, forbidden(err))
 			return
 		}
 		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds}
 		sc.begin()
 		for index, err := range refindex.Scan(ctx, u.client, refindex.Scope{Types: types, Namespace: scope.Namespace, Selector: scope.Selector}, sc.see) {
 			if err != nil {
-				yield(nil, err)
+				yield(nil, forbidden(err))
 				return
 			}
 			s := sc.end(index)
 			if err := s.confirmMissing(ctx, u.client); err != nil {
-				yield(nil, err)
+				yield(nil, forbidden(err))
 				return
 			}
 			if !yield(s, nil) {

@@ -8,8 +8,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
@@ -107,6 +109,8 @@ type upgrade struct {
 
 	mu         sync.Mutex
 	repointErr error // why a reference could not be written
+
+	phaseBefore Phase // before an attempt that failed and may be tried again
 }
 
 // move is what references are repointed from and to. The stages create and rollback fill it
@@ -166,6 +170,7 @@ func (u *upgrade) setStatus(p Phase, reason, message string) {
 // setError reports the error that ended a step. An error that the API server would answer
 // again makes the upgrade Failed.
 func (u *upgrade) setError(err error) {
+	err = forbidden(err)
 	var reading *cluster.ReadError
 	switch {
 	case !permanent(err):
@@ -181,11 +186,33 @@ func (u *upgrade) setError(err error) {
 // that it answers the same next time.
 func permanent(err error) bool {
 	var answer apierrors.APIStatus
+	if apierror.IsForbidden(err) { // retried before, since an API server that starts answers so, too
+		return true
+	}
 	if _, transient := walk.Transient(err); transient || conflict(err) || !errors.As(err, &answer) {
 		return false
 	}
 	code := answer.Status().Code
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+}
+
+// forbiddenError is a 403 that no attempt got past. In between it was an error to retry.
+type forbiddenError struct{ error }
+
+func (e *forbiddenError) Unwrap() error { return e.error }
+
+// Status makes it an answer of the API server to callers.
+func (e *forbiddenError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: e.Error()}
+}
+
+// forbidden makes an error that was retried the 403 again that it was. Other errors stay as
+// they are.
+func forbidden(err error) error {
+	if apierror.IsForbidden(err) && !apierrors.IsForbidden(err) {
+		return &forbiddenError{err}
+	}
+	return err
 }
 
 // recordError keeps why a reference could not be written. A permanent error says more than a

@@ -129,7 +129,7 @@ func (u *Upgrader) Fix(ctx context.Context, revision types.NamespacedName, c Cor
 			}
 		}
 	})
-	return written, err
+	return written, forbidden(err)
 }
 
 func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Correction) (bool, error) {
@@ -202,7 +202,7 @@ func (u *Upgrader) CRDs(ctx context.Context) (map[schema.GroupResource]CRD, erro
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return nil, forbidden(err)
 		}
 	}
 	return all, nil

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -59,10 +61,10 @@ func path(r schema.GroupVersionResource, namespace string, more ...string) []str
 }
 
 // ask sends a request without client-go's hidden retries, and decodes the answer.
-func ask(ctx context.Context, r *rest.Request, into any) error {
+func (c *Client) ask(ctx context.Context, r *rest.Request, into any) error {
 	result := r.SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).Do(ctx)
 	if err := result.Error(); err != nil {
-		return err
+		return c.retryForbidden(ctx, err)
 	}
 	if into == nil {
 		return nil
@@ -77,6 +79,19 @@ func ask(ctx context.Context, r *rest.Request, into any) error {
 	return json.Unmarshal(body, into)
 }
 
+// retryForbidden makes a 403 an error to retry where the permission is not missing: an API server
+// answers 403 to every request for a moment after its start, and also to the access review that
+// is asked for here. Another API server may answer the review.
+func (c *Client) retryForbidden(ctx context.Context, err error) error {
+	if !apierrors.IsForbidden(err) || !apierror.IsForbidden(err) {
+		return err
+	}
+	if allowed, reviewErr := kube.Allowed(ctx, c.json, apierror.Of(err).Grant); reviewErr == nil && !allowed {
+		return err
+	}
+	return apierror.RetryForbidden(err)
+}
+
 // Pages lists a resource, in one namespace or in all of them, and keeps of each object what
 // read returns.
 func Pages[T any](ctx context.Context, c *Client, r schema.GroupVersionResource, namespace string, read func(map[string]any) T) walk.Source[T] {
@@ -86,7 +101,7 @@ func Pages[T any](ctx context.Context, c *Client, r schema.GroupVersionResource,
 			req.Param("continue", token)
 		}
 		l := list[T]{read: read}
-		if err := ask(ctx, req, &l); err != nil {
+		if err := c.ask(ctx, req, &l); err != nil {
 			return walk.Page[T]{}, "", fmt.Errorf("list %s: %w", r.GroupResource(), err)
 		}
 		return walk.Page[T]{Items: l.items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
@@ -97,7 +112,7 @@ func Pages[T any](ctx context.Context, c *Client, r schema.GroupVersionResource,
 // Get reads one object live; nil if there is none.
 func (c *Client) Get(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
-	err := ask(ctx, c.json.Get().AbsPath(path(r, namespace, name)...), u)
+	err := c.ask(ctx, c.json.Get().AbsPath(path(r, namespace, name)...), u)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -110,7 +125,7 @@ func (c *Client) Get(ctx context.Context, r schema.GroupVersionResource, namespa
 // Find reads one object live, and needs only the permission to list; nil if there is none.
 func (c *Client) Find(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	l := list[map[string]any]{read: func(object map[string]any) map[string]any { return object }}
-	err := ask(ctx, c.json.Get().AbsPath(path(r, namespace)...).Param("fieldSelector", "metadata.name="+name), &l)
+	err := c.ask(ctx, c.json.Get().AbsPath(path(r, namespace)...).Param("fieldSelector", "metadata.name="+name), &l)
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s/%s: %w", r.GroupResource(), namespace, name, err)
 	}
@@ -123,7 +138,7 @@ func (c *Client) Find(ctx context.Context, r schema.GroupVersionResource, namesp
 // NamespaceTerminating reports whether a namespace is being deleted, or gone.
 func (c *Client) NamespaceTerminating(ctx context.Context, name string) (bool, error) {
 	var namespace metav1.PartialObjectMetadata
-	err := ask(ctx, c.json.Get().AbsPath("api", "v1", "namespaces", name), &namespace)
+	err := c.ask(ctx, c.json.Get().AbsPath("api", "v1", "namespaces", name), &namespace)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -147,7 +162,7 @@ func (c *Client) Patch(ctx context.Context, r schema.GroupVersionResource, objec
 	result := c.json.Patch(types.MergePatchType).AbsPath(target...).Param("fieldManager", fieldManager).
 		SetHeader("Accept", metadataOnly).Body(body).MaxRetries(0).Do(ctx)
 	if err := result.Error(); err != nil {
-		return "", err
+		return "", c.retryForbidden(ctx, err)
 	}
 	answer, err := result.Raw()
 	if err != nil {

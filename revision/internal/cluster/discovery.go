@@ -55,7 +55,7 @@ func (d *Discovery) Served(ctx context.Context, r schema.GroupResource, versions
 func (d *Discovery) group(ctx context.Context, name string) (*metav1.APIGroup, error) {
 	read, _ := d.groups.LoadOrStore(name, sync.OnceValues(func() (*metav1.APIGroup, error) {
 		var group metav1.APIGroup
-		return &group, ask(ctx, d.client.json.Get().AbsPath("apis", name), &group)
+		return &group, d.client.ask(ctx, d.client.json.Get().AbsPath("apis", name), &group)
 	}))
 	return read.(func() (*metav1.APIGroup, error))()
 }
@@ -63,7 +63,7 @@ func (d *Discovery) group(ctx context.Context, name string) (*metav1.APIGroup, e
 func (d *Discovery) resources(ctx context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error) {
 	read, _ := d.lists.LoadOrStore(gv, sync.OnceValues(func() (*metav1.APIResourceList, error) {
 		var resources metav1.APIResourceList
-		return &resources, ask(ctx, d.client.json.Get().AbsPath("apis", gv.Group, gv.Version), &resources)
+		return &resources, d.client.ask(ctx, d.client.json.Get().AbsPath("apis", gv.Group, gv.Version), &resources)
 	}))
 	return read.(func() (*metav1.APIResourceList, error))()
 }
@@ -83,7 +83,7 @@ func (c *Client) unserved(ctx context.Context, r schema.GroupResource, versions 
 // CRD reads a CRD live; nil if there is none.
 func (c *Client) CRD(ctx context.Context, r schema.GroupResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	err := ask(ctx, c.json.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions", r.String()), crd)
+	err := c.ask(ctx, c.json.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", "customresourcedefinitions", r.String()), crd)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

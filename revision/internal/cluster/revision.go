@@ -35,7 +35,7 @@ func RevisionPages[T any](ctx context.Context, c *Client, namespace string, read
 		}
 		var l appsv1.ControllerRevisionList
 		if err := req.MaxRetries(0).Do(ctx).Into(&l); err != nil {
-			return walk.Page[T]{}, "", fmt.Errorf("list %s: %w", Revisions.GroupResource(), err)
+			return walk.Page[T]{}, "", fmt.Errorf("list %s: %w", Revisions.GroupResource(), c.retryForbidden(ctx, err))
 		}
 		items := make([]T, len(l.Items))
 		for i := range l.Items {
@@ -57,7 +57,7 @@ func (c *Client) Revision(ctx context.Context, namespace, name string) (*appsv1.
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &ReadError{fmt.Errorf("read controllerrevision %s/%s: %w", namespace, name, err)}
+		return nil, &ReadError{fmt.Errorf("read controllerrevision %s/%s: %w", namespace, name, c.retryForbidden(ctx, err))}
 	}
 	return r, nil
 }
@@ -77,7 +77,7 @@ func (c *Client) Create(ctx context.Context, r *appsv1.ControllerRevision) (*app
 	created := &appsv1.ControllerRevision{}
 	err = c.protobuf.Post().Namespace(r.Namespace).Resource(Revisions.Resource).
 		SetHeader("Content-Type", runtime.ContentTypeJSON).Param("fieldManager", fieldManager).Body(body).MaxRetries(0).Do(ctx).Into(created)
-	return created, err
+	return created, c.retryForbidden(ctx, err)
 }
 
 // WriteMetadata changes labels and annotations of a revision that this client has read or
@@ -94,7 +94,7 @@ func (c *Client) Update(ctx context.Context, r *appsv1.ControllerRevision) (*app
 	written := &appsv1.ControllerRevision{}
 	err := c.protobuf.Put().Namespace(r.Namespace).Resource(Revisions.Resource).Name(r.Name).
 		Param("fieldManager", fieldManager).Body(r).MaxRetries(0).Do(ctx).Into(written)
-	return written, err
+	return written, c.retryForbidden(ctx, err)
 }
 
 // changed sets the keys that have a value, and removes the others.
@@ -121,6 +121,6 @@ func (c *Client) Delete(ctx context.Context, r *appsv1.ControllerRevision) error
 	if err != nil {
 		return err
 	}
-	return ask(ctx, c.json.Delete().AbsPath(path(Revisions, r.Namespace, r.Name)...).
+	return c.ask(ctx, c.json.Delete().AbsPath(path(Revisions, r.Namespace, r.Name)...).
 		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body), nil)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
@@ -106,6 +107,27 @@ func TestUnreachableIsNoAnswer(t *testing.T) {
 	for name, tc := range cases {
 		if _, got := Unreachable(tc.err); got != tc.want {
 			t.Errorf("%s: unreachable = %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// TestAdministratorFlags lead to the cluster of the command, and not to the user who lacks a
+// permission.
+func TestAdministratorFlags(t *testing.T) {
+	for name, test := range map[string]struct {
+		kubeconfig, context, as string
+		want                    string
+		reason                  string
+	}{
+		"no flag":         {reason: "the administrator's kubeconfig leads to the cluster"},
+		"a context":       {context: "the lab", want: " --context='the lab'", reason: "the context names the cluster"},
+		"a kubeconfig":    {kubeconfig: "alice.kubeconfig", context: "lab", want: " --context=lab", reason: "the file has the credentials of the user who lacks the permission"},
+		"an impersonated": {kubeconfig: "admin.kubeconfig", context: "lab", as: "alice", want: " --kubeconfig=admin.kubeconfig --context=lab", reason: "the credentials are those of another user"},
+	} {
+		a := &App{Cluster: genericclioptions.NewConfigFlags(true)}
+		*a.Cluster.KubeConfig, *a.Cluster.Context, *a.Cluster.Impersonate, *a.Cluster.AuthInfoName = test.kubeconfig, test.context, test.as, "alice"
+		if got := a.administratorFlags(); got != test.want {
+			t.Errorf("%s: %q, want %q: %s", name, got, test.want, test.reason)
 		}
 	}
 }

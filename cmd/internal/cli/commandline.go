@@ -28,25 +28,39 @@ func (a *App) CommandLine(more ...string) string {
 // ClusterFlags are those of this command that lead another one, of ours or kubectl, to the
 // same cluster as the same user, each after a space. A token is not repeated.
 func (a *App) ClusterFlags() string {
-	f, text := a.Cluster, ""
-	add := func(name string, value *string) {
-		if value != nil && *value != "" {
-			text += " --" + name + "=" + quote.Shell(*value)
-		}
-	}
-	add("kubeconfig", f.KubeConfig)
-	add("context", f.Context)
-	add("cluster", f.ClusterName)
-	add("user", f.AuthInfoName)
-	add("server", f.APIServer)
-	add("as", f.Impersonate)
-	add("as-uid", f.ImpersonateUID)
+	f := a.Cluster
+	text := flag("kubeconfig", f.KubeConfig) + a.locationFlags() + flag("user", f.AuthInfoName) +
+		flag("as", f.Impersonate) + flag("as-uid", f.ImpersonateUID)
 	if f.ImpersonateGroup != nil {
 		for _, group := range *f.ImpersonateGroup {
-			add("as-group", &group)
+			text += flag("as-group", &group)
 		}
 	}
 	return text
+}
+
+// locationFlags choose the cluster.
+func (a *App) locationFlags() string {
+	f := a.Cluster
+	return flag("context", f.Context) + flag("cluster", f.ClusterName) + flag("server", f.APIServer)
+}
+
+// administratorFlags lead an administrator to the cluster of this command. The administrator does
+// not act as the user who lacks a permission: a kubeconfig has that user's credentials, unless the
+// command impersonates the user.
+func (a *App) administratorFlags() string {
+	if flag("as", a.Cluster.Impersonate) == "" {
+		return a.locationFlags()
+	}
+	return flag("kubeconfig", a.Cluster.KubeConfig) + a.locationFlags()
+}
+
+// flag is a flag with its value after a space; empty where it was not given.
+func flag(name string, value *string) string {
+	if value == nil || *value == "" {
+		return ""
+	}
+	return " --" + name + "=" + quote.Shell(*value)
 }
 
 // Hint is a command to paste.

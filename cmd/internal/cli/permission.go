@@ -19,6 +19,8 @@ type Purpose struct {
 	Program string // as a person types it
 	Command permission.Command
 	Scope   []string // arguments of `godwit rbac` that say of what
+
+	cluster string // flags that lead an administrator to the same cluster
 }
 
 // grant is the command by which an administrator gives a user all permissions that the
@@ -28,7 +30,7 @@ func (p Purpose) grant(user string) string {
 	for i := range words {
 		words[i] = quote.Shell(words[i])
 	}
-	return p.Program + " " + strings.Join(words, " ") + " | kubectl apply -f -"
+	return p.Program + " " + strings.Join(words, " ") + p.cluster + " | kubectl apply" + p.cluster + " -f -"
 }
 
 // Remedy says who runs the command.

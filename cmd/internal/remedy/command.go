@@ -22,6 +22,16 @@ func For(i revision.Item, flags string) ReasonDoc {
 	return r
 }
 
+// ForRollback is what to do about a revision that a rollback left for now. The remedy of an
+// upgrade would upgrade it again.
+func ForRollback(i revision.Item, flags string) string {
+	if i.Reason != revision.ReasonRunning {
+		return For(i, flags).Command
+	}
+	return fmt.Sprintf("stop it and roll back again, or roll back while it runs, and keep the new revision until it stops: godwit revision rollback %s -n %s%s --on-running=Hold",
+		i.Name, i.Namespace, flags)
+}
+
 // maxCommands bounds the choice between owners.
 const maxCommands = 3
 

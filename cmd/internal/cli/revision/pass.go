@@ -18,6 +18,7 @@ type pass struct {
 	rows    []*row          // of revisions that are not at the target, in order
 	others  revision.Counts // of those that are
 	counts  revision.Counts
+	counted bool     // a pass of the run has ended
 	todo    []string // the namespaces in which revisions are to be upgraded
 	begins  int      // how many of them there are
 	survey  *revision.Inventory
@@ -89,9 +90,7 @@ func (p *pass) run(ctx context.Context) {
 	})
 	p.rows = append(p.rows, late...)
 	p.tally()
-	if p.err == nil {
-		p.counts = total.Counts // of what it saw, which is later than the plan
-	}
+	p.countRun(total.Counts)
 	if p.err == nil && p.session.scope.whole() {
 		var after revision.Inventory
 		if after, p.err = p.session.InventoryEach(ctx, p.dangling); p.err == nil {
@@ -124,6 +123,14 @@ func (p *pass) dangling(i revision.Item) error {
 	}
 	p.counts.Add(now.action, now.phase)
 	return nil
+}
+
+// countRun makes the counts of the run. The first pass saw more than the plan before it. What a
+// later pass sees are revisions that earlier passes created or ended: the rows have the counts then.
+func (p *pass) countRun(last revision.Counts) {
+	if p.err == nil && !p.counted {
+		p.counts, p.counted = last, true
+	}
 }
 
 // tally counts all revisions, and leaves rows of those that are not at the target, in order.

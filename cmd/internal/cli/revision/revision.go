@@ -141,6 +141,8 @@ type session struct {
 	*revision.Upgrader
 	family revision.Family
 	scope  *selection
+	// clusterFlags are those of printed commands.
+	clusterFlags string
 }
 
 // connect makes sure that there is something to upgrade, and something to
@@ -150,7 +152,7 @@ func connect(ctx context.Context, a *cli.App, p permission.Command, scope *selec
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Connection: c, family: Families[scope.family.Value], scope: scope}
+	s := &session{Connection: c, family: Families[scope.family.Value], scope: scope, clusterFlags: a.ClusterFlags()}
 	if s.Upgrader, err = revision.New(c.Config, s.family, o); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}
@@ -239,7 +241,7 @@ func (s *session) nothing(ctx context.Context) error {
 		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("nothing that refers to a revision of %s on %s matches --selector %s", s.scope.family.Value, s.Where(), s.scope.selector),
-			Remedy:  "see the labels: kubectl get virtualmachines -A --show-labels",
+			Remedy:  "see the labels: kubectl get virtualmachines -A --show-labels" + s.clusterFlags,
 		}
 	}
 	err := s.Client.Get().AbsPath("/api/v1/namespaces", s.scope.namespace).MaxRetries(0).Do(ctx).Error()
@@ -247,7 +249,7 @@ func (s *session) nothing(ctx context.Context) error {
 		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("there is no namespace %s on %s", s.scope.namespace, s.Where()),
-			Remedy:  "see what there is: kubectl get namespaces",
+			Remedy:  "see what there is: kubectl get namespaces" + s.clusterFlags,
 		}
 	}
 	return nil // who may not ask is not told

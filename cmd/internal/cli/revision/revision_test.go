@@ -115,3 +115,43 @@ func TestHintsCanBePasted(t *testing.T) {
 		}
 	}
 }
+
+// TestCountsAreOfTheRun: a run that waits makes several passes. The last one finds old revisions
+// gone, and the new ones beside those that were relabelled.
+func TestCountsAreOfTheRun(t *testing.T) {
+	p := &pass{}
+	p.plan(revision.Item{Name: "a", Action: revision.Upgrade})
+	p.plan(revision.Item{Name: "b", Action: revision.Relabel})
+	for _, pass := range []struct {
+		phases map[string]revision.Phase
+		last   revision.Counts
+	}{
+		{map[string]revision.Phase{"a": revision.Retained, "b": revision.Succeeded}, revision.Counts{Discovered: 2, Retained: 1, Relabelled: 1}},
+		{map[string]revision.Phase{"a": revision.Succeeded}, revision.Counts{Discovered: 3, UpToDate: 2, Succeeded: 1}},
+	} {
+		for name, phase := range pass.phases {
+			at, found := p.find("", name)
+			if !found {
+				t.Fatalf("no row of %s", name)
+			}
+			p.rows[at].phase = phase
+		}
+		p.tally()
+		p.countRun(pass.last)
+	}
+	if want := (revision.Counts{Discovered: 2, Succeeded: 1, Relabelled: 1}); p.counts != want {
+		t.Errorf("%+v, want %+v", p.counts, want)
+	}
+}
+
+// TestRemedyOfARollbackThatWaits rolls back, and does not upgrade.
+func TestRemedyOfARollbackThatWaits(t *testing.T) {
+	p := &pass{flags: " --context=lab"}
+	p.addRollback(revision.Result{Phase: revision.Pending, Item: revision.Item{Namespace: "shop", Name: "web-old", Reason: revision.ReasonRunning}})
+	if got, want := p.rows[0].printed.Remedy, "godwit revision rollback web-old -n shop --context=lab --on-running=Hold"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q does not end in %q", got, want)
+	}
+	if p.counts.Deferred != 1 {
+		t.Errorf("%+v, want it Deferred", p.counts)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
@@ -140,17 +141,24 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	steps.end()
 	said()
 	for _, r := range results {
-		action := revision.Action("")
-		if revisionreport.Waits(r) {
-			action = revision.Deferred
-		}
-		p.counts.Add(action, r.Phase)
-		p.rows = append(p.rows, p.newRow(r))
+		p.addRollback(r)
 	}
 	if err := o.unknown(items, results); err != nil {
 		return err
 	}
 	return end(ctx, o.App, o.output, p, began)
+}
+
+// addRollback adds what became of one rollback.
+func (p *pass) addRollback(r revision.Result) {
+	action := revision.Action("")
+	if revisionreport.Waits(r) {
+		action = revision.Deferred
+	}
+	p.counts.Add(action, r.Phase)
+	one := p.newRow(r)
+	one.printed.Remedy = remedy.ForRollback(r.Item, p.flags)
+	p.rows = append(p.rows, one)
 }
 
 // inCharge is an error where the manager has an upgrade of a revision under way: it
@@ -168,7 +176,7 @@ func (s *session) inCharge(ctx context.Context, namespace string, meant []revisi
 		if named && !revision.Phase(one.Status.Phase).Ended() {
 			return &cli.ActionableError{
 				Message: fmt.Sprintf("controllerrevisionupgrade %s/%s is in charge of controllerrevision %s: the manager would lead everybody forward again", namespace, one.Name, one.Spec.TargetName),
-				Remedy:  fmt.Sprintf(`roll back there: kubectl patch controllerrevisionupgrade %s -n %s --type=merge -p '{"spec":{"rollback":true}}'`, one.Name, namespace),
+				Remedy:  fmt.Sprintf(`roll back there: kubectl patch controllerrevisionupgrade %s -n %s%s --type=merge -p '{"spec":{"rollback":true}}'`, one.Name, namespace, s.clusterFlags),
 			}
 		}
 	}

@@ -208,7 +208,7 @@ func addStorageVersionMigrator(mgr manager.Manager, s setting) error {
 	if err := installed(mgr.GetRESTMapper(), "CRDMigration"); err != nil {
 		return err
 	}
-	maker := crdmigration.Maker(s.namespace)
+	instance := crdmigration.InstanceID(s.namespace)
 	scope, err := s.StorageVersionMigrator.scope()
 	if err != nil {
 		return err
@@ -230,14 +230,14 @@ func addStorageVersionMigrator(mgr manager.Manager, s setting) error {
 	}
 	err = (&crdmigration.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Config: cfg, Recorder: mgr.GetEventRecorder("godwit"),
-		Defaults: s.StorageVersionMigrator.Defaults, Limiter: s.limiter, Metrics: counted,
-		Maker: maker, InScope: func(crd metav1.Object) bool { return scope.Holds(crd) },
+		Defaults: s.StorageVersionMigrator.Defaults, Limiter: s.limiter, MaxWritesPerSecond: s.Limits.walk().MaxWritesPerSecond, Metrics: counted,
+		Instance: instance, InScope: func(crd metav1.Object) bool { return scope.Holds(crd) },
 	}).SetupWithManager(mgr)
 	if err != nil {
 		return err
 	}
 	return (&crdscope.Reconciler{
-		Client: mgr.GetClient(), Scope: scope, Maker: maker, Planner: planner, Scanner: scanner,
+		Client: mgr.GetClient(), Scope: scope, Instance: instance, Planner: planner, Scanner: scanner,
 	}).SetupWithManager(mgr)
 }
 

@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// kstatusOf is what Flux, and whoever else goes by kstatus, makes of a migration.
+// kstatusOf is how clients of kstatus, such as Flux, read a migration.
 func kstatusOf(t *testing.T, m *v1alpha1.CRDMigration) kstatus.Status {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
@@ -35,7 +36,7 @@ var kstatusWhen = map[string]kstatus.Status{
 	"":                            kstatus.InProgressStatus,
 }
 
-// planAt is a plan for a definition's generation.
+// planAt is a plan for a generation of a CRD.
 func planAt(generation int64) crdmigrator.Plan {
 	return crdmigrator.Plan{UID: "a", Generation: generation}
 }
@@ -46,15 +47,15 @@ func TestKstatusOfWhatIsNotSettled(t *testing.T) {
 		change func(*v1alpha1.CRDMigration)
 		want   kstatus.Status
 	}{
-		"nothing has changed":                {func(*v1alpha1.CRDMigration) {}, kstatus.CurrentStatus},
-		"the spec has changed since":         {func(m *v1alpha1.CRDMigration) { m.Generation++ }, kstatus.InProgressStatus},
-		"it is being deleted":                {func(m *v1alpha1.CRDMigration) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, kstatus.TerminatingStatus},
-		"the definition has another version": {func(m *v1alpha1.CRDMigration) { describe(m, planAt(m.Status.CRDGeneration+1)) }, kstatus.InProgressStatus},
-		"objects were found after all":       {func(m *v1alpha1.CRDMigration) { describe(m, planAt(m.Status.CRDGeneration)) }, kstatus.InProgressStatus},
+		"nothing has changed":          {func(*v1alpha1.CRDMigration) {}, kstatus.CurrentStatus},
+		"the spec has changed since":   {func(m *v1alpha1.CRDMigration) { m.Generation++ }, kstatus.InProgressStatus},
+		"it is being deleted":          {func(m *v1alpha1.CRDMigration) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, kstatus.TerminatingStatus},
+		"the CRD has another version":  {func(m *v1alpha1.CRDMigration) { describe(m, planAt(m.Status.CRDGeneration+1)) }, kstatus.InProgressStatus},
+		"objects were found after all": {func(m *v1alpha1.CRDMigration) { describe(m, planAt(m.Status.CRDGeneration)) }, kstatus.InProgressStatus},
 	} {
 		m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 		describe(m, planAt(3))
-		verdict{ready: true, reason: v1alpha1.ReasonSucceeded, message: "done"}.apply(m)
+		outcome{Summary: status.Summary{State: status.StateReady, Reason: v1alpha1.ReasonSucceeded, Message: "done"}}.apply(m)
 		test.change(m)
 		if got := kstatusOf(t, m); got != test.want {
 			t.Errorf("%s: kstatus says %s, want %s", reason, got, test.want)

@@ -9,12 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Metrics are what the manager counts about migrations. Series of a definition end
-// with its CRDMigration; no series is ever named after an object.
+// Metrics are what the manager counts about migrations. The series of a CRD end with its
+// CRDMigration; no series is ever named after an object.
 type Metrics struct {
 	objects     *prometheus.CounterVec
 	remaining   *prometheus.GaugeVec
@@ -66,7 +67,7 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 }
 
 // RoundTripper times writes of objects, as they go through next: below the
-// limiter, so that waiting for one's turn does not count.
+// limiter, so that waiting for a turn does not count.
 func (m *Metrics) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodPatch && r.Method != http.MethodPut || strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/") {
@@ -85,8 +86,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// of counts what a run reports, before it is passed on to next. A run reports what
-// it has done so far; what was counted already is left out.
+// of counts what a run reports, before it passes the report on to next. A report has all that
+// the run has done so far; what was counted already is left out.
 func (m *Metrics) of(crd string, next func(crdmigrator.Report)) func(crdmigrator.Report) {
 	var mu sync.Mutex
 	var counted godwit.Counts
@@ -111,18 +112,18 @@ func (m *Metrics) of(crd string, next func(crdmigrator.Report)) func(crdmigrator
 }
 
 // ended counts how a pass ended.
-func (m *Metrics) ended(crd string, v verdict, now time.Time) {
+func (m *Metrics) ended(crd string, o outcome, now time.Time) {
 	m.blockers.DeletePartialMatch(prometheus.Labels{"crd": crd})
-	for _, b := range v.blocked {
+	for _, b := range o.blockers {
 		m.blockers.WithLabelValues(crd, b.Reason).Add(1)
 	}
-	if v.ready {
+	if o.State == status.StateReady {
 		m.remaining.WithLabelValues(crd).Set(0)
 		m.lastSuccess.WithLabelValues(crd).Set(float64(now.Unix()))
 	}
 }
 
-func (m *Metrics) forget(crd string) {
+func (m *Metrics) drop(crd string) {
 	of := prometheus.Labels{"crd": crd}
 	m.objects.DeletePartialMatch(of)
 	m.remaining.DeletePartialMatch(of)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -24,8 +25,8 @@ func TestMetrics(t *testing.T) {
 		count(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: n, Failed: 1}, Remaining: 10 - n}})
 	}
 	m.of("b.example.com", func(crdmigrator.Report) {})(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
-	m.ended("a.example.com", verdict{blocked: []godwit.Blocker{{Reason: "Forbidden"}, {Reason: "Forbidden"}}}, time.Now())
-	m.ended("b.example.com", verdict{ready: true}, time.Unix(1000, 0))
+	m.ended("a.example.com", outcome{blockers: []godwit.Blocker{{Reason: "Forbidden"}, {Reason: "Forbidden"}}}, time.Now())
+	m.ended("b.example.com", outcome{Summary: status.Summary{State: status.StateReady}}, time.Unix(1000, 0))
 
 	want := `# HELP godwit_crd_objects_total Objects of a CustomResourceDefinition that a pass visited, by what became of them.
 # TYPE godwit_crd_objects_total counter
@@ -52,8 +53,8 @@ godwit_crd_last_success_timestamp_seconds{crd="b.example.com"} 1000
 		t.Errorf("promlint: %+v, %v", problems, err)
 	}
 
-	m.forget("a.example.com")
-	m.forget("b.example.com")
+	m.drop("a.example.com")
+	m.drop("b.example.com")
 	if n, err := testutil.GatherAndCount(registry, names...); n != 0 || err != nil {
 		t.Errorf("%d series outlive their objects, %v", n, err)
 	}

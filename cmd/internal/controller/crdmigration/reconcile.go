@@ -3,7 +3,6 @@ package crdmigration
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,30 +21,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// concurrent is how many passes go on at once. They share one limiter, so that it is
-// no matter of load: a pass whose webhook hangs lasts, and an operator has one webhook
-// for many definitions.
-const concurrent = 32
+// passesAtOnce is how many passes run at the same time. They share one limiter, so that more
+// of them are no more load. A pass whose webhook does not answer takes minutes, and an
+// operator has one webhook for many CRDs.
+const passesAtOnce = 32
 
-// A reconcile that failed, as all do while the API server is away, is tried again
-// after these, doubling: who comes back is noticed within maxBackoff.
+// A reconciliation that failed, as all do while the API server does not answer, is retried
+// after these times, doubling: an API server that answers again is noticed within maxBackoff.
 const (
 	firstBackoff = time.Second
 	maxBackoff   = 30 * time.Second
 )
 
-// Backoff is what both of the manager's reconcilers are retried with.
+// Backoff is what both reconcilers of the storage version migrator are retried with.
 func Backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, maxBackoff)
 }
 
-// What it needs to carry them out. The objects it migrates are of groups that
-// only an installation knows; package operator adds their rules, and for its own
-// kind, which it migrates like any other, the verb is here.
+// What it needs to carry them out. Only an installation knows the groups of the objects that
+// it migrates; package operator adds their rules. The verb for the manager's own kinds, which
+// it migrates like any other, is here.
 // +kubebuilder:rbac:groups=godwit.dev,resources=crdmigrations,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades;controllerrevisionupgradetriggers,verbs=list;patch
 // +kubebuilder:rbac:groups=godwit.dev,resources=crdmigrations/status,verbs=patch
@@ -66,31 +65,33 @@ type Reconciler struct {
 	Defaults v1alpha1.CRDMigrationSpec
 	// Limiter paces all migrations together.
 	Limiter *walk.Limiter
-	// Maker is this manager.
-	Maker Maker
-	// InScope tells whether a definition is still one that the manager chose; only
-	// migrations that the manager made are asked about.
+	// MaxWritesPerSecond is the rate of Limiter; 0 means none.
+	MaxWritesPerSecond float64
+	// Instance is this manager.
+	Instance InstanceID
+	// InScope reports whether the manager still chooses a CRD; it is asked only about
+	// migrations that the manager created.
 	InScope func(crd metav1.Object) bool
 	Metrics *Metrics
 
-	mu    sync.Mutex
-	works map[string]*work
+	mu         sync.Mutex
+	migrations map[string]*migration // by name
 }
 
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
-	definitions := &metav1.PartialObjectMetadata{}
-	definitions.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	crds := &metav1.PartialObjectMetadata{}
+	crds.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	return builder.ControllerManagedBy(mgr).
 		For(&v1alpha1.CRDMigration{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesMetadata(definitions, handler.EnqueueRequestsFromMapFunc(r.asked), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesMetadata(crds, handler.EnqueueRequestsFromMapFunc(r.requested), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Named("crdmigration").
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent, RateLimiter: Backoff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: passesAtOnce, RateLimiter: Backoff()}).
 		Complete(r)
 }
 
-// asked leaves out the definitions that nobody asks to migrate, which are most.
-func (r *Reconciler) asked(ctx context.Context, crd client.Object) []reconcile.Request {
+// requested leaves out the CRDs without a CRDMigration, which are most.
+func (r *Reconciler) requested(ctx context.Context, crd client.Object) []reconcile.Request {
 	key := client.ObjectKey{Name: crd.GetName()}
 	if err := r.Client.Get(ctx, key, &v1alpha1.CRDMigration{}); apierrors.IsNotFound(err) {
 		return nil
@@ -98,103 +99,56 @@ func (r *Reconciler) asked(ctx context.Context, crd client.Object) []reconcile.R
 	return []reconcile.Request{{NamespacedName: key}}
 }
 
-// Reconcile makes one pass, or says why it can't.
+// Reconcile makes one pass over a migration. A migration that waits has no worker.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	m := &v1alpha1.CRDMigration{}
 	err := r.Reader.Get(ctx, req.NamespacedName, m)
 	if apierrors.IsNotFound(err) || err == nil && m.DeletionTimestamp != nil {
-		r.forget(req.Name)
+		r.drop(req.Name)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read crdmigration %s: %w", req.Name, err)
 	}
-	w, err := r.workOn(m)
+	w, err := r.migrationOf(m)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	v, pause := w.advance(ctx, m)
+	o, after := w.advance(ctx, m)
 	if ctx.Err() != nil {
-		w.status.leave(ctx)
-		return reconcile.Result{}, nil //nolint:nilerr // the manager stops: the evidence is saved, and the next one goes on from it
+		w.status.Flush(ctx)
+		return reconcile.Result{}, nil //nolint:nilerr // the manager stops: the evidence is saved, and the next manager resumes from it
 	}
-	if err := w.status.write(ctx, v.apply); err != nil {
+	if err := w.status.Write(ctx, o.apply); err != nil {
 		return reconcile.Result{}, err
 	}
-	w.announce(&m.Status, v, time.Now())
-	r.Metrics.ended(m.Name, v, time.Now())
-	return reconcile.Result{RequeueAfter: pause}, nil
+	w.reported = o.announce(r.Recorder, m, w.reported, time.Now())
+	r.Metrics.ended(m.Name, o, time.Now())
+	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// workOn returns what is remembered of a migration. A changed spec starts anew.
-func (r *Reconciler) workOn(m *v1alpha1.CRDMigration) (*work, error) {
+// migrationOf returns what is remembered of a migration. A changed spec starts anew.
+func (r *Reconciler) migrationOf(m *v1alpha1.CRDMigration) (*migration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := r.works[m.Name]
-	if w == nil || w.uid != m.UID || w.generation != m.Generation {
-		w = &work{Reconciler: r, name: m.Name, uid: m.UID, generation: m.Generation, spec: withDefaults(m.Spec, r.Defaults)}
+	w := r.migrations[m.Name]
+	if !w.isFor(m) {
 		var err error
-		if w.migrator, err = w.newMigrator(); err != nil {
+		if w, err = r.newMigration(m); err != nil {
 			return nil, err
 		}
-		if r.works == nil {
-			r.works = map[string]*work{}
+		if r.migrations == nil {
+			r.migrations = map[string]*migration{}
 		}
-		r.works[m.Name] = w
+		r.migrations[m.Name] = w
 	}
-	w.status = &status{client: r.Client, reader: r.Reader, written: m.DeepCopy()}
+	w.status = status.NewWriter(r.Client, r.Reader, m)
 	return w, nil
 }
 
-func (r *Reconciler) forget(name string) {
+func (r *Reconciler) drop(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.works, name)
-	r.Metrics.forget(name)
-}
-
-// withDefaults is what a migration does: its own spec, and the configuration where
-// that says nothing.
-func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigrationSpec {
-	if len(spec.Phases) == 0 {
-		spec.Phases = defaults.Phases
-	}
-	if spec.Write == "" {
-		spec.Write = defaults.Write
-	}
-	if spec.Settle == nil {
-		spec.Settle = defaults.Settle
-	}
-	if spec.Trim == nil {
-		spec.Trim = defaults.Trim
-	}
-	if spec.MaxInFlight == nil {
-		spec.MaxInFlight = defaults.MaxInFlight
-	}
-	if spec.MaxWritesPerSecond == nil {
-		spec.MaxWritesPerSecond = defaults.MaxWritesPerSecond
-	}
-	return spec
-}
-
-// options are the migrator's, for a spec.
-func options(spec v1alpha1.CRDMigrationSpec) crdmigrator.Options {
-	o := crdmigrator.Options{Policy: crdmigrator.Policy{Write: crdmigrator.Write(spec.Write), SettleFromSight: true}}
-	if spec.Settle != nil {
-		if o.Settle = spec.Settle.Duration; o.Settle == 0 {
-			o.Settle = -time.Nanosecond // none, where zero means the default
-		}
-	}
-	o.NoTrim = !trims(spec)
-	for _, phase := range crdmigrator.Phases {
-		if !runs(spec, phase) {
-			o.SkipPhases = append(o.SkipPhases, phase)
-		}
-	}
-	return o
-}
-
-// runs: a spec without phases runs both.
-func runs(spec v1alpha1.CRDMigrationSpec, phase crdmigrator.Phase) bool {
-	return len(spec.Phases) == 0 || slices.Contains(spec.Phases, v1alpha1.Phase(phase))
+	delete(r.migrations, name)
+	r.Metrics.drop(name)
 }

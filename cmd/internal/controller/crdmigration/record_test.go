@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -47,36 +48,36 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestAnotherStateOfTheDefinitionIsAnotherStory(t *testing.T) {
+func TestAnotherGenerationOfTheCRDStartsAnew(t *testing.T) {
 	m := &v1alpha1.CRDMigration{Status: v1alpha1.CRDMigrationStatus{
 		CRDUID: "a", CRDGeneration: 2, Progress: "5/5", CompletionTime: &metav1.Time{}, Storage: &godwit.Counts{Migrated: 5},
 		Checkpoint: &v1alpha1.Checkpoint{Cursor: "x"},
 	}}
 	describe(m, crdmigrator.Plan{UID: "a", Generation: 2, StorageVersion: "v2"})
 	if m.Status.Progress != "5/5" {
-		t.Errorf("the same state, and yet: %+v", m.Status)
+		t.Errorf("the same generation of the CRD resets the status: %+v", m.Status)
 	}
 	for _, next := range []crdmigrator.Plan{{UID: "a", Generation: 3}, {UID: types.UID("b"), Generation: 2}} {
 		other := m.DeepCopy()
 		describe(other, next)
 		if other.Status.Progress != "" || other.Status.CompletionTime != nil || other.Status.Storage != nil {
-			t.Errorf("what was done for another state of the definition is told of %+v", next)
+			t.Errorf("%+v has the status of another generation or another CRD", next)
 		}
 		if other.Status.Checkpoint == nil {
-			t.Error("the checkpoint is void or not by its own rules, and was thrown away")
+			t.Error("the checkpoint is dropped; crdmigrator decides whether it is valid")
 		}
 	}
 }
 
-// TestKilledPassForAnotherSpecIsNotDone: the definition is as the pass before has
-// left it, and progress of the one under way is written. Whoever goes on must not
-// take the end of the first for the end of the second.
+// TestKilledPassForAnotherSpecIsNotDone: the CRD is as the last complete pass left it, and the
+// progress of a pass for another spec is written. The next manager must not take the end of the
+// first for the end of the second.
 func TestKilledPassForAnotherSpecIsNotDone(t *testing.T) {
 	plan := crdmigrator.Plan{UID: "a", Generation: 2, State: crdmigrator.Clean}
 	m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
-	w := &work{}
+	w := &migration{}
 	describe(m, plan)
-	ready := verdict{ready: true, reason: v1alpha1.ReasonSucceeded, message: "done"}
+	ready := outcome{Summary: status.Summary{State: status.StateReady, Reason: v1alpha1.ReasonSucceeded, Message: "done"}}
 	complete(m, crdmigrator.Report{}, ready, time.Now())
 	ready.apply(m)
 	if !w.done(m, plan) {
@@ -90,37 +91,5 @@ func TestKilledPassForAnotherSpecIsNotDone(t *testing.T) {
 	migrating().apply(m)
 	if w.done(m, plan) {
 		t.Errorf("a pass under way is done: %+v", m.Status)
-	}
-}
-
-func TestSpecsInheritFromTheConfiguration(t *testing.T) {
-	defaults := v1alpha1.CRDMigrationSpec{
-		Phases: []v1alpha1.Phase{"CleanupManagedFields"}, Write: "update", Settle: &metav1.Duration{Duration: time.Minute},
-		Trim: new(false), MaxInFlight: new(int32(3)), MaxWritesPerSecond: new(int32(5)),
-	}
-	if diff := cmp.Diff(defaults, withDefaults(v1alpha1.CRDMigrationSpec{}, defaults)); diff != "" {
-		t.Errorf("an empty spec (-configuration +got):\n%s", diff)
-	}
-	full := v1alpha1.CRDMigrationSpec{
-		Suspend: true, Phases: []v1alpha1.Phase{"StorageVersionMigration"}, Write: "apply", Settle: &metav1.Duration{},
-		Trim: new(true), MaxInFlight: new(int32(1)), MaxWritesPerSecond: new(int32(1)),
-	}
-	if diff := cmp.Diff(full, withDefaults(full, defaults)); diff != "" {
-		t.Errorf("a full spec (-spec +got):\n%s", diff)
-	}
-}
-
-func TestOptions(t *testing.T) {
-	if o := options(v1alpha1.CRDMigrationSpec{}); o.Settle != 0 || o.NoTrim || len(o.SkipPhases) != 0 || !o.SettleFromSight {
-		t.Errorf("an empty spec: %+v", o.Policy)
-	}
-	o := options(v1alpha1.CRDMigrationSpec{
-		Settle: &metav1.Duration{}, Trim: new(false), Write: "status-patch", Phases: []v1alpha1.Phase{"StorageVersionMigration"},
-	})
-	if o.Settle >= 0 {
-		t.Error("settle: 0s means none, not the default")
-	}
-	if !o.NoTrim || o.Write != crdmigrator.WriteStatusPatch || len(o.SkipPhases) != 1 || o.SkipPhases[0] != crdmigrator.CleanupManagedFieldsPhase {
-		t.Errorf("got %+v", o)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -17,22 +16,22 @@ type Sign struct {
 	EventType string // empty: there is no event
 }
 
-// Signs are of every reason, as crdmigrator decides them, for the reference to show what
-// is and not what somebody remembers. A reason with two faces is there twice.
+// Signs are those of every reason, as crdmigrator decides them, so that the reference shows
+// what the manager does. A reason that shows in two ways is there twice.
 func Signs() []Sign {
 	counts := func(c godwit.Counts) crdmigrator.Report { return crdmigrator.Report{Storage: walk.Report{Counts: c}} }
 	blocked := func(reason string) error {
 		return &crdmigrator.BlockedError{Blockers: []godwit.Blocker{{Reason: reason}}}
 	}
-	failed := func(err error) verdict {
-		return verdictOf(crdmigrator.Next(crdmigrator.Plan{}, crdmigrator.Report{}, err, crdmigrator.History{}))
+	failed := func(err error) outcome {
+		return outcomeOf(crdmigrator.Next(crdmigrator.Plan{}, crdmigrator.Report{}, err, crdmigrator.History{}))
 	}
-	ended := func(r crdmigrator.Report, conflicts int) verdict {
-		return verdictOf(crdmigrator.Next(crdmigrator.Plan{}, r, nil, crdmigrator.History{Conflicts: conflicts}))
+	ended := func(r crdmigrator.Report, conflicts int) outcome {
+		return outcomeOf(crdmigrator.Next(crdmigrator.Plan{}, r, nil, crdmigrator.History{Conflicts: conflicts}))
 	}
 	const manyConflicts = 1000
 	var signs []Sign
-	for _, v := range []verdict{
+	for _, o := range []outcome{
 		ended(crdmigrator.Report{Trimmed: true}, 0), ended(crdmigrator.Report{}, 0),
 		failed(&crdmigrator.NotSettledError{}), failed(&crdmigrator.NotSettledError{Stale: []crdmigrator.Server{{}}}),
 		migrating(), suspended(), failed(crdmigrator.ErrNotFound), failed(crdmigrator.ErrChanged),
@@ -42,14 +41,9 @@ func Signs() []Sign {
 		ended(counts(godwit.Counts{Failed: 1}), 0),
 		ended(crdmigrator.Report{Trimmed: true, ManagedFields: crdmigrator.Tally{Counts: godwit.Counts{Failed: 1}}}, 0),
 	} {
-		s := Sign{Reason: v.reason, EventType: announcementFor(&v1alpha1.CRDMigrationStatus{}, v).eventType}
-		switch {
-		case v.ready:
-			s.Condition = v1alpha1.ConditionReady
-		case v.working:
-			s.Condition = v1alpha1.ConditionReconciling
-		case v.stalled:
-			s.Condition = v1alpha1.ConditionStalled
+		s := Sign{Reason: o.Reason, Condition: string(o.State)}
+		if o.isNews() {
+			s.EventType = o.EventType()
 		}
 		if !slices.Contains(signs, s) {
 			signs = append(signs, s)

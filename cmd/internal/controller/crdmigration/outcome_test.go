@@ -12,12 +12,13 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// TestVerdictOf renders each kind of step into the conditions. What makes a step is
+// TestOutcomeOf renders each kind of step into the conditions. What makes a step is
 // crdmigrator's table.
-func TestVerdictOf(t *testing.T) {
+func TestOutcomeOf(t *testing.T) {
 	blocker := godwit.Blocker{Reason: crdmigrator.ReasonForbidden, Message: "m", Remedy: "r"}
 	for reason, test := range map[string]struct {
 		step    crdmigrator.Step
@@ -37,11 +38,11 @@ func TestVerdictOf(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			test.step.Message = "because"
-			v := verdictOf(test.step)
+			o := outcomeOf(test.step)
 			m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 7}}
-			v.apply(m)
-			if v.reason != test.step.Reason || v.message != test.step.Message {
-				t.Errorf("reason %s, message %q, want those of the step", v.reason, v.message)
+			o.apply(m)
+			if o.Reason != test.step.Reason || o.Message != test.step.Message {
+				t.Errorf("reason %s, message %q, want those of the step", o.Reason, o.Message)
 			}
 			var is []string
 			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
@@ -83,30 +84,44 @@ func TestNextOfTheManager(t *testing.T) {
 		"no CRD of this name":  {err: crdmigrator.ErrNotFound, want: v1alpha1.ReasonCRDNotFound},
 		"a complete pass ends": {want: v1alpha1.ReasonSucceeded},
 	} {
-		w := &work{plan: &crdmigrator.Plan{Trimmed: true}}
-		v, after := w.next(*w.plan, crdmigrator.Report{}, test.err)
-		if v.reason != test.want || after != test.after || (w.plan != nil) != test.kept {
-			t.Errorf("%s: %s after %s, plan kept: %v; want %s after %s, %v", reason, v.reason, after, w.plan != nil, test.want, test.after, test.kept)
+		w := &migration{plan: &crdmigrator.Plan{Trimmed: true}}
+		o, after := w.next(*w.plan, crdmigrator.Report{}, test.err)
+		if o.Reason != test.want || after != test.after || (w.plan != nil) != test.kept {
+			t.Errorf("%s: %s after %s, plan kept: %v; want %s after %s, %v", reason, o.Reason, after, w.plan != nil, test.want, test.after, test.kept)
 		}
 	}
 }
 
 func TestOnlyNewsAreAnnounced(t *testing.T) {
-	failed := verdict{stalled: true, reason: v1alpha1.ReasonObjectsFailed, message: strings.Repeat("ß", 2000)}
+	recorder := events.NewFakeRecorder(10)
 	m := &v1alpha1.CRDMigration{}
-	first := announcementFor(&m.Status, failed)
-	if first.eventType != "Warning" || first.reason != v1alpha1.ReasonObjectsFailed || len(first.note) > 1024 {
-		t.Errorf("%s %s with %d bytes", first.eventType, first.reason, len(first.note))
-	}
-	failed.apply(m)
-	if again := announcementFor(&m.Status, failed); again.reason != "" {
-		t.Errorf("the same once more is announced as %s", again.reason)
-	}
-	if now := announcementFor(&m.Status, (verdict{ready: true, reason: v1alpha1.ReasonSucceeded})); now.eventType != "Normal" || now.reason != v1alpha1.ReasonSucceeded {
-		t.Errorf("success is announced as %+v", now)
-	}
-	if on := announcementFor(&m.Status, verdict{working: true, reason: v1alpha1.ReasonRetrying}); on.reason != "" {
-		t.Errorf("another pass is announced as %s", on.reason)
+	failed := outcome{Summary: status.Summary{State: status.StateStalled, Reason: v1alpha1.ReasonObjectsFailed, Message: "refused"}}
+	for name, test := range map[string]struct {
+		outcome
+		known bool // the status says so already
+		want  string
+	}{
+		"stalled":               {outcome: failed, want: "Warning ObjectsFailed refused"},
+		"the same again":        {outcome: failed, known: true},
+		"ready":                 {outcome: outcome{Summary: status.Summary{State: status.StateReady, Reason: v1alpha1.ReasonSucceeded}}, want: "Normal Succeeded "},
+		"suspended":             {outcome: suspended(), want: "Normal Suspended spec.suspend is true; set it to false to resume"},
+		"settling":              {outcome: outcomeOf(crdmigrator.Step{Action: crdmigrator.ActionWait, Reason: crdmigrator.ReasonSettling}), want: "Normal Settling "},
+		"another pass":          {outcome: outcomeOf(crdmigrator.Step{Action: crdmigrator.ActionRetry, Reason: crdmigrator.ReasonRetrying})},
+		"a pass that failed":    {outcome: outcomeOf(crdmigrator.Step{Action: crdmigrator.ActionRetry, Reason: crdmigrator.ReasonFailed}), want: "Warning Failed "},
+		"objects being written": {outcome: migrating()},
+	} {
+		if test.known {
+			test.apply(m)
+		}
+		test.announce(recorder, m, time.Time{}, time.Now())
+		m.Status.Conditions = nil
+		got := ""
+		if len(recorder.Events) > 0 {
+			got = <-recorder.Events
+		}
+		if got != test.want {
+			t.Errorf("%s: announced as %q, want %q", name, got, test.want)
+		}
 	}
 }
 
@@ -114,12 +129,11 @@ func TestOnlyNewsAreAnnounced(t *testing.T) {
 func TestNotConvergingIsAnnouncedEachHour(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	m := &v1alpha1.CRDMigration{}
-	w := &work{Reconciler: &Reconciler{Recorder: recorder}, status: &status{written: m}}
-	v := verdict{stalled: true, reason: v1alpha1.ReasonNotConverging, message: "other clients"}
-	begun := time.Now()
+	o := outcome{Summary: status.Summary{State: status.StateStalled, Reason: v1alpha1.ReasonNotConverging, Message: "other clients"}}
+	began, reported := time.Now(), time.Time{}
 	for pass := range 2*60 + 1 { // two hours, with a pass each minute
-		w.announce(&m.Status, v, begun.Add(time.Duration(pass)*time.Minute))
-		v.apply(m)
+		reported = o.announce(recorder, m, reported, began.Add(time.Duration(pass)*time.Minute))
+		o.apply(m)
 	}
 	if got := len(recorder.Events); got != 3 {
 		t.Errorf("%d events in two hours, want one at the beginning and one after each hour", got)

@@ -1,0 +1,59 @@
+package crdmigration
+
+import (
+	"context"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// journal keeps the checkpoint in the status: a GitOps tool could remove an annotation of the
+// CRD, and every watcher of CRDs would get an event for it.
+type journal struct {
+	migration *migration
+	reader    client.Reader
+}
+
+// Load reads live: a cache may be older than the checkpoint of the last run.
+func (j journal) Load(ctx context.Context, _ *apiextensionsv1.CustomResourceDefinition) (crdmigrator.Checkpoint, error) {
+	m := &v1alpha1.CRDMigration{}
+	if err := j.reader.Get(ctx, client.ObjectKey{Name: j.migration.name}, m); err != nil {
+		return crdmigrator.Checkpoint{}, client.IgnoreNotFound(err)
+	}
+	if m.Status.Checkpoint == nil {
+		return crdmigrator.Checkpoint{}, nil
+	}
+	return crdmigrator.Checkpoint(*m.Status.Checkpoint), nil
+}
+
+// Save leaves a new cursor to the next write of progress: a cursor that is lost costs
+// requests. All else in a checkpoint is evidence, which is saved before the first write that
+// relies on it.
+func (j journal) Save(ctx context.Context, _ string, c crdmigrator.Checkpoint) error {
+	if onlyCursorDiffers(j.migration.status.Known().Status.Checkpoint, c) {
+		j.migration.status.Note(func(m *v1alpha1.CRDMigration) { m.Status.Checkpoint = new(v1alpha1.Checkpoint(c)) })
+		return nil
+	}
+	return j.migration.status.Write(ctx, func(m *v1alpha1.CRDMigration) {
+		m.Status.Checkpoint = nil
+		if c.CRDUID != "" {
+			m.Status.Checkpoint = new(v1alpha1.Checkpoint(c))
+			migrating().apply(m)
+		}
+	})
+}
+
+// onlyCursorDiffers ignores restarts, too: the API server cuts their times to the second, and
+// a new one comes with a new resourceVersion.
+func onlyCursorDiffers(saved *v1alpha1.Checkpoint, c crdmigrator.Checkpoint) bool {
+	if saved == nil {
+		return false
+	}
+	known := crdmigrator.Checkpoint(*saved)
+	known.Cursor, known.Restarts = c.Cursor, c.Restarts
+	return equality.Semantic.DeepEqual(known, c)
+}

@@ -1,0 +1,159 @@
+package crdmigration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+var (
+	errSuspended   = errors.New("the CRDMigration is suspended")
+	errSpecChanged = errors.New("the spec of the CRDMigration changed, or a user deleted it")
+	errLeftScope   = errors.New("the CRD left the scope of the manager")
+)
+
+// migration is what the manager remembers of one CRDMigration. A manager that loses it sends
+// some requests again: the checkpoint is in the status.
+type migration struct {
+	*Reconciler
+	name       string
+	uid        types.UID
+	generation int64
+	spec       v1alpha1.CRDMigrationSpec // with the defaults
+	migrator   *crdmigrator.Migrator
+	status     *status.Writer[*v1alpha1.CRDMigration]
+
+	plan     *crdmigrator.Plan // of a run that waits until the API servers have settled
+	history  crdmigrator.History
+	reported time.Time // when a lack of convergence was last announced
+}
+
+func (r *Reconciler) newMigration(m *v1alpha1.CRDMigration) (*migration, error) {
+	w := &migration{Reconciler: r, name: m.Name, uid: m.UID, generation: m.Generation, spec: withDefaults(m.Spec, r.Defaults)}
+	o, own := options(w.spec), limits(w.spec)
+	o.Journal = journal{migration: w, reader: r.Reader}
+	o.BeforePage = w.wanted
+	o.PageObjects = pageObjects(r.MaxWritesPerSecond, own)
+	o.Limiter = r.Limiter.Narrow(own) // also without limits of its own: the webhook of its objects may not answer
+	var err error
+	if w.migrator, err = crdmigrator.New(r.Config, o); err != nil {
+		return nil, fmt.Errorf("make a migrator for crdmigration %s: %w", m.Name, err)
+	}
+	return w, nil
+}
+
+// isFor reports whether it carries out the CRDMigration as it is now.
+func (w *migration) isFor(m *v1alpha1.CRDMigration) bool {
+	return w != nil && w.uid == m.UID && w.generation == m.Generation
+}
+
+// wanted checks before each page whether the user and the configuration still ask for the
+// migration.
+func (w *migration) wanted(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
+	m := &v1alpha1.CRDMigration{}
+	err := w.Client.Get(ctx, client.ObjectKey{Name: w.name}, m)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("read crdmigration %s: %w", w.name, err)
+	case err != nil || m.UID != w.uid || m.DeletionTimestamp != nil:
+		return errSpecChanged
+	case m.Spec.Suspend:
+		return errSuspended
+	case m.Generation > w.generation:
+		return errSpecChanged
+	case w.Instance.Created(m) && !w.InScope(crd):
+		return errLeftScope
+	}
+	return nil
+}
+
+// advance makes one pass. It returns what the pass amounts to, and the time until the next
+// one. The next write of the status includes what the pass did.
+func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outcome, time.Duration) {
+	if m.Spec.Suspend {
+		return suspended(), 0
+	}
+	if w.plan == nil {
+		plan, err := PlanFor(ctx, w.migrator, w.name)
+		if err != nil || w.done(m, plan) {
+			return w.next(plan, crdmigrator.Report{}, err)
+		}
+		w.plan = &plan
+	}
+	plan, began := *w.plan, time.Now()
+	w.status.Note(func(m *v1alpha1.CRDMigration) { describe(m, plan) })
+	report, err := w.run(ctx, plan, began)
+	o, after := w.next(plan, report, err)
+	if w.plan == nil {
+		ended := time.Now()
+		w.status.Note(func(m *v1alpha1.CRDMigration) {
+			record(m, report, began, ended)
+			complete(m, report, o, ended)
+		})
+	}
+	return o, after
+}
+
+// run writes progress into the status while the migrator runs.
+func (w *migration) run(ctx context.Context, plan crdmigrator.Plan, began time.Time) (crdmigrator.Report, error) {
+	progress, stop := w.status.Follow(ctx)
+	defer stop()
+	return w.migrator.Run(ctx, plan, w.Metrics.of(w.name, func(r crdmigrator.Report) {
+		progress(func(m *v1alpha1.CRDMigration) {
+			record(m, r, began, time.Now())
+			migrating().apply(m)
+		})
+	}))
+}
+
+// PlanFor plans for one CRD. It retries where the API server does not answer, or is
+// throttling, as a process that stays can.
+func PlanFor(ctx context.Context, m *crdmigrator.Migrator, crd string) (plan crdmigrator.Plan, err error) {
+	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+		plan, err = m.Plan(ctx, crd)
+		return err
+	})
+	return plan, err
+}
+
+// done reports whether the CRD is as the last complete pass left it: every trim is an event
+// of the CRD, and would start another pass. That pass read every object, so that a list that
+// fails now changes nothing.
+func (w *migration) done(m *v1alpha1.CRDMigration, p crdmigrator.Plan) bool {
+	clean := p.State == crdmigrator.Clean || p.State == crdmigrator.StateUnknown && p.Trimmed
+	return (clean || !trims(w.spec)) && m.Status.CompletionTime != nil &&
+		m.Status.CRDUID == p.UID && m.Status.CRDGeneration == p.Generation && m.Status.ObservedGeneration == m.Generation
+}
+
+// next renders what crdmigrator decides about a pass, and returns the time until the next
+// one. It keeps the plan while the API servers settle.
+func (w *migration) next(plan crdmigrator.Plan, report crdmigrator.Report, err error) (outcome, time.Duration) {
+	switch {
+	case errors.Is(err, errSuspended):
+		w.plan = nil
+		return suspended(), 0
+	case errors.Is(err, errSpecChanged), errors.Is(err, errLeftScope):
+		w.plan = nil
+		return withdrawn(err), afterWithdrawal
+	}
+	step := crdmigrator.Next(plan, report, err, w.history)
+	w.history = step.History
+	if step.Action != crdmigrator.ActionWait {
+		w.plan = nil
+	}
+	return outcomeOf(step), step.After
+}
+
+// afterWithdrawal is for the watch to bring the new spec of the CRDMigration, or its
+// deletion.
+const afterWithdrawal = time.Second

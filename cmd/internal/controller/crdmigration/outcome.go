@@ -1,0 +1,85 @@
+package crdmigration
+
+import (
+	"time"
+
+	"k8s.io/client-go/tools/events"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// outcome is what a pass, or the lack of one, amounts to.
+type outcome struct {
+	status.Summary
+	blockers []godwit.Blocker
+}
+
+// outcomeOf renders what crdmigrator decided about a pass. Times and counts are in the
+// status beside the conditions.
+func outcomeOf(s crdmigrator.Step) outcome {
+	o := outcome{Summary: status.Summary{State: status.StateReconciling, Reason: s.Reason, Message: s.Message}, blockers: s.Blockers}
+	switch {
+	case s.Action == crdmigrator.ActionDone:
+		o.State = status.StateReady
+	case s.Stalled():
+		o.State = status.StateStalled
+	}
+	o.Warning = s.Reason == v1alpha1.ReasonFailed || s.Reason == v1alpha1.ReasonObjectsUnlisted || len(s.Blockers) > 0
+	return o
+}
+
+func migrating() outcome {
+	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: v1alpha1.ReasonMigrating, Message: "objects are being written"}}
+}
+
+func suspended() outcome {
+	return outcome{Summary: status.Summary{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true; set it to false to resume"}}
+}
+
+// withdrawn means that a run ended because the CRDMigration changed, or was deleted.
+func withdrawn(err error) outcome {
+	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: v1alpha1.ReasonRetrying, Message: err.Error()}}
+}
+
+// apply writes an outcome into the status.
+func (o outcome) apply(m *v1alpha1.CRDMigration) {
+	o.Apply(m)
+	reason, message := v1alpha1.ReasonNotBlocked, "no blocker keeps the migration from starting"
+	if len(o.blockers) > 0 {
+		reason, message = o.blockers[0].Reason, o.blockers[0].Message
+	}
+	status.SetCondition(m, v1alpha1.ConditionBlocked, len(o.blockers) > 0, reason, message)
+	m.Status.Blockers = o.blockers[:min(len(o.blockers), maxSamples)]
+}
+
+// maxSamples is what the CRD allows for failures and for blockers.
+const maxSamples = 20
+
+// isNews reports whether users get an event, unless the status says the same already.
+// Progress is no news.
+func (o outcome) isNews() bool {
+	return o.State != status.StateReconciling || o.Warning || o.Reason == v1alpha1.ReasonSettling
+}
+
+const (
+	eventAction = "MigrateStorageVersion"
+	// announceAgain is how long an API server keeps events by default.
+	announceAgain = time.Hour
+)
+
+// announce records an event. A migration that does not converge is announced again each
+// hour, since the API server has deleted its event by then. It returns the time of the last
+// such event.
+func (o outcome) announce(recorder events.EventRecorder, before *v1alpha1.CRDMigration, reported, now time.Time) time.Time {
+	again := o.Reason == v1alpha1.ReasonNotConverging && now.Sub(reported) >= announceAgain
+	if again {
+		reported = now
+	}
+	if o.isNews() && (again || !o.Same(before.Status.Conditions)) {
+		o.Announce(recorder, before, eventAction)
+	}
+	return reported
+}

@@ -1,0 +1,83 @@
+package crdmigration
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/crdmigrator"
+)
+
+// describe writes into the status what a plan says about the CRD. Another CRD of the name,
+// or another generation of it, drops what was done before. The migration is neither Ready
+// nor complete any more: a client that waits for Ready must not continue before the end of
+// the work, and a pass for another spec must not count as done if it is killed.
+func describe(m *v1alpha1.CRDMigration, p crdmigrator.Plan) {
+	s := &m.Status
+	if s.CRDUID != p.UID || s.CRDGeneration != p.Generation {
+		*s = v1alpha1.CRDMigrationStatus{Conditions: s.Conditions, Checkpoint: s.Checkpoint, ObservedGeneration: s.ObservedGeneration}
+	}
+	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) {
+		migrating().apply(m)
+	}
+	s.CompletionTime = nil
+	s.CRDUID, s.CRDGeneration = p.UID, p.Generation
+	s.StorageVersion, s.StoredVersions = p.StorageVersion, p.StoredVersions
+}
+
+// record writes into the status what a pass has done so far.
+func record(m *v1alpha1.CRDMigration, report crdmigrator.Report, began, now time.Time) {
+	storage := report.Storage
+	if storage.Counts.Total() == 0 && !storage.Complete {
+		return // it ended before the first object: the numbers of the pass before still hold
+	}
+	m.Status.Storage, m.Status.ManagedFields = &storage.Counts, &report.ManagedFields.Counts
+	m.Status.Failures = samples(storage.Failures, report.ManagedFields.Failures)
+	m.Status.Progress = progressText(storage.Counts.Total(), storage.Remaining)
+	if m.Status.StartTime == nil {
+		m.Status.StartTime = &metav1.Time{Time: began}
+	}
+	m.Status.EstimatedCompletion = estimate(began, now, storage.Counts.Total(), storage.Remaining)
+}
+
+// complete writes into the status how a pass ended.
+func complete(m *v1alpha1.CRDMigration, report crdmigrator.Report, o outcome, now time.Time) {
+	if report.Trimmed {
+		m.Status.StoredVersions = []string{m.Status.StorageVersion}
+	}
+	if o.State != status.StateReady {
+		m.Status.CompletionTime = nil // of a second manager, which a user started by mistake
+		return
+	}
+	m.Status.EstimatedCompletion = nil
+	m.Status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
+}
+
+func samples(lists ...[]godwit.Failure) []godwit.Failure {
+	var all []godwit.Failure
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all[:min(len(all), maxSamples)]
+}
+
+func progressText(done, remaining int64) string {
+	if remaining < 0 {
+		return fmt.Sprintf("%d/?", done)
+	}
+	return fmt.Sprintf("%d/%d", done, done+remaining)
+}
+
+// estimate is nil where nothing is known to estimate by.
+func estimate(began, now time.Time, done, remaining int64) *metav1.Time {
+	if done <= 0 || remaining <= 0 {
+		return nil
+	}
+	perObject := now.Sub(began) / time.Duration(done)
+	return &metav1.Time{Time: now.Add(perObject * time.Duration(remaining)).Truncate(time.Second)}
+}

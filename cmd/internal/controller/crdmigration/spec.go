@@ -1,0 +1,87 @@
+package crdmigration
+
+import (
+	"slices"
+	"time"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// withDefaults is what a migration does: its own spec, and the configuration of the manager
+// where that is silent.
+func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigrationSpec {
+	if len(spec.Phases) == 0 {
+		spec.Phases = defaults.Phases
+	}
+	if spec.Write == "" {
+		spec.Write = defaults.Write
+	}
+	if spec.Settle == nil {
+		spec.Settle = defaults.Settle
+	}
+	if spec.Trim == nil {
+		spec.Trim = defaults.Trim
+	}
+	if spec.MaxInFlight == nil {
+		spec.MaxInFlight = defaults.MaxInFlight
+	}
+	if spec.MaxWritesPerSecond == nil {
+		spec.MaxWritesPerSecond = defaults.MaxWritesPerSecond
+	}
+	return spec
+}
+
+// options are the migrator's, for a spec.
+func options(spec v1alpha1.CRDMigrationSpec) crdmigrator.Options {
+	o := crdmigrator.Options{Policy: crdmigrator.Policy{Write: crdmigrator.Write(spec.Write), SettleFromSight: true}}
+	if spec.Settle != nil {
+		if o.Settle = spec.Settle.Duration; o.Settle == 0 {
+			o.Settle = -time.Nanosecond // none, where zero means the default
+		}
+	}
+	o.NoTrim = !trims(spec)
+	for _, phase := range crdmigrator.Phases {
+		if !runs(spec, phase) {
+			o.SkipPhases = append(o.SkipPhases, phase)
+		}
+	}
+	return o
+}
+
+// limits are those of the migration itself.
+func limits(spec v1alpha1.CRDMigrationSpec) walk.Limits {
+	var l walk.Limits
+	if spec.MaxInFlight != nil {
+		l.MaxInFlight = int(*spec.MaxInFlight)
+	}
+	if spec.MaxWritesPerSecond != nil {
+		l.MaxWritesPerSecond = float64(*spec.MaxWritesPerSecond)
+	}
+	return l
+}
+
+// smallPage is a fifth of what a command reads at once: a suspended migration stops before
+// its next page, and a list of a small page delays no other client's request. It costs one
+// request in a hundred objects.
+const smallPage = 100
+
+// pageObjects is small where the writes have a rate. A manager without one is to be fast.
+func pageObjects(all float64, own walk.Limits) int64 {
+	if all > 0 || own.MaxWritesPerSecond > 0 {
+		return smallPage
+	}
+	return walk.DefaultPageObjects
+}
+
+// trims reports whether the migration trims status.storedVersions. Without the rewrite, the
+// version that objects are stored at is unknown.
+func trims(spec v1alpha1.CRDMigrationSpec) bool {
+	return (spec.Trim == nil || *spec.Trim) && runs(spec, crdmigrator.StorageVersionMigrationPhase)
+}
+
+// runs reports whether a phase is part of the migration. A spec without phases has both.
+func runs(spec v1alpha1.CRDMigrationSpec, phase crdmigrator.Phase) bool {
+	return len(spec.Phases) == 0 || slices.Contains(spec.Phases, v1alpha1.Phase(phase))
+}

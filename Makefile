@@ -10,6 +10,8 @@ CRDS       ?= 50
 OBJECTS    ?= 1000
 IDLE       ?= 10m
 IDLE_CRDS  ?= 200
+ROUNDS     ?= 5
+WINDOW     ?= 30s
 VMS        ?= 1000
 PLAN       ?= 0
 FUZZTIME   ?= 20s
@@ -151,8 +153,8 @@ bench-crd: controlplane build ## Measure `godwit crd run` against the API server
 	@go -C bench run ./crd -n $(N)
 
 .PHONY: bench-manager
-bench-manager: controlplane build ## Measure `godwit manager`: CRDS=50 with OBJECTS=1000 each, a second client, IDLE=10m over IDLE_CRDS=200.
-	@go -C bench run ./manager -crds $(CRDS) -objects $(OBJECTS) -idle $(IDLE) -idle-crds $(IDLE_CRDS)
+bench-manager: controlplane build ## Measure `godwit manager`: CRDS=50 with OBJECTS=1000 each, a second client in ROUNDS=5 of WINDOW=30s, IDLE=10m over IDLE_CRDS=200.
+	@go -C bench run ./manager -crds $(CRDS) -objects $(OBJECTS) -idle $(IDLE) -idle-crds $(IDLE_CRDS) -rounds $(ROUNDS) -window $(WINDOW)
 
 .PHONY: bench-revision
 bench-revision: controlplane build ## Measure `godwit revision run` against the API server's ceiling with VMS=1000, and its memory with ten times as many. PLAN=100000 also plans that many.

@@ -58,7 +58,7 @@ func (b *bench) measureIdle(ctx context.Context) (i idle, err error) {
 		return i, err
 	}
 	since := time.Now()
-	measure.Say("the manager watches %d clean definitions for %s", i.CRDs, b.idle)
+	measure.Say("the manager watches %d clean CRDs for %s", i.CRDs, b.idle)
 	if err := wait(ctx, b.idle); err != nil {
 		return i, err
 	}
@@ -82,7 +82,7 @@ const (
 	// quiet is how long a manager asks for nothing but its lease when it has seen
 	// everything.
 	quiet = 5 * time.Second
-	// quietTimeout is far above what two hundred definitions take.
+	// quietTimeout is far above what two hundred CRDs take.
 	quietTimeout = 10 * time.Minute
 )
 

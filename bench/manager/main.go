@@ -1,5 +1,5 @@
 // Command manager measures `godwit manager`: how long it takes for many
-// definitions, what it takes away from others meanwhile, and what it costs while
+// CRDs, what it takes away from others meanwhile, and what it costs while
 // there is nothing to do.
 //
 // The manager is a process of its own, with the rights and the priority of a
@@ -48,15 +48,15 @@ type result struct {
 
 func main() {
 	var s settings
-	flag.IntVar(&s.crds, "crds", 50, "definitions to migrate")
+	flag.IntVar(&s.crds, "crds", 50, "CRDs to migrate")
 	flag.IntVar(&s.objects, "objects", 1000, "objects of each")
 	flag.IntVar(&s.singles, "singles", 4, "single runs to compare with, before and after the manager's")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of the measurement of the second client; 0 for none")
 	flag.DurationVar(&s.window, "window", 30*time.Second, "how long the second client is measured in each half of a turn")
 	flag.DurationVar(&s.idle, "idle", 10*time.Minute, "how long the manager is measured with nothing to do; 0 for not at all")
-	flag.IntVar(&s.idleCRDs, "idle-crds", 200, "definitions that it watches then")
+	flag.IntVar(&s.idleCRDs, "idle-crds", 200, "CRDs that it watches then")
 	flag.StringVar(&s.limits, "limits", "{}", "the limits of the manager's configuration beside a second client and when idle, as YAML in one line (default: its own)")
-	flag.Float64Var(&s.rate, "rate", 20, "objects per second that a manager with these limits migrates, as far as one knows: how many definitions it is given beside a second client")
+	flag.Float64Var(&s.rate, "rate", 20, "objects per second that a manager with these limits migrates, as far as one knows: how many CRDs it is given beside a second client")
 	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
 	out := flag.String("out", "out/manager.json", "where the result goes")
 	flag.Parse()
@@ -132,7 +132,7 @@ func newBench(ctx context.Context, plane *controlplane.ControlPlane, s settings,
 	if b.resources, err = widget.Define(ctx, plane, names("wall", s.crds)...); err != nil {
 		return nil, err
 	}
-	measure.Say("creating %d objects of each of %d definitions", s.objects, s.crds)
+	measure.Say("creating %d objects of each of %d CRDs", s.objects, s.crds)
 	for _, r := range b.resources {
 		if err := r.Fill(ctx, s.objects); err != nil {
 			return nil, err

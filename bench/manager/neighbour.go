@@ -55,7 +55,7 @@ type turn struct {
 	// WritesPerSecond are the manager's patches while it was at work.
 	WritesPerSecond float64 `json:"managerWritesPerSecond"`
 	// LoadAverage is the machine's over the minute before: what is above our own
-	// few processes is somebody else's, and noise.
+	// few processes belongs to other processes, and is noise.
 	LoadAverage float64 `json:"loadAverage"`
 }
 

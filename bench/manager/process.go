@@ -73,8 +73,7 @@ type process struct {
 }
 
 // start starts the manager as a Deployment does, with a configuration and more
-// flags, and returns when it is ready. The context that it returns ends with the manager: whoever
-// waits for its work must not wait for one that has given up.
+// flags, and returns when it is ready. The context that it returns ends with the manager: a wait for its work ends, too.
 func (b *bench) start(ctx context.Context, configuration string, flags ...string) (context.Context, *process, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {

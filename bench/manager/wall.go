@@ -19,10 +19,10 @@ type wall struct {
 	// time; single runs begin when it has.
 	Settle  string  `json:"settle"`
 	Manager managed `json:"manager"`
-	// Singles are measured, on definitions of the same size, one after another,
+	// Singles are measured, on CRDs of the same size, one after another,
 	// before and after the manager's turn.
 	Singles []single `json:"singles"`
-	// SumOfSingles is extrapolated: their median times the number of definitions.
+	// SumOfSingles is extrapolated: their median times the number of CRDs.
 	SumOfSingles float64 `json:"sumOfSinglesSecondsExtrapolated"`
 	Ratio        float64 `json:"ratio"`            // of the manager's wall time to the sum
 	RatioWriting float64 `json:"ratioFromWriting"` // the same, from the manager's first checkpoint
@@ -30,7 +30,7 @@ type wall struct {
 
 // managed is the manager's turn.
 type managed struct {
-	FlipSeconds    float64 `json:"flipSeconds"` // until every definition was changed; part of the wall time
+	FlipSeconds    float64 `json:"flipSeconds"` // until every CRD was changed; part of the wall time
 	SecondsToWrite float64 `json:"secondsToFirstCheckpoint"`
 	WallSeconds    float64 `json:"wallSeconds"` // from the first flip to the last Succeeded
 	// ObjectsPerSecond are those of the time from the first checkpoint on.
@@ -67,7 +67,7 @@ func (b *bench) measureWall(ctx context.Context) (wall, error) {
 	return w, nil
 }
 
-// runSingles migrates some of the definitions one after another.
+// runSingles migrates some of the CRDs one after another.
 func (b *bench) runSingles(ctx context.Context, w *wall) error {
 	sample := b.resources[:min(b.singles, len(b.resources))]
 	for _, r := range sample {
@@ -102,7 +102,7 @@ func runSingle(ctx context.Context, binary string, r *widget.Resource) (single, 
 	return single{Seconds: report.Took.Seconds(), Requests: report.Requests, PeakRSSMiB: float64(report.PeakRSS) / mib}, nil
 }
 
-// runManager lets a manager that has nothing to do yet see every definition change.
+// runManager lets a manager that has nothing to do yet see every CRD change.
 func (b *bench) runManager(ctx context.Context) (m managed, err error) {
 	ctx, p, err := b.start(ctx, unpaced)
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *bench) runManager(ctx context.Context) (m managed, err error) {
 	if err != nil {
 		return m, err
 	}
-	measure.Say("the manager watches %d definitions; flipping all", b.crds)
+	measure.Say("the manager watches %d CRDs; flipping all", b.crds)
 	begun := time.Now()
 	if err := flip(ctx, b.resources); err != nil {
 		return m, err
@@ -135,7 +135,7 @@ func (b *bench) runManager(ctx context.Context) (m managed, err error) {
 	}
 	m.WallSeconds = time.Since(begun).Seconds()
 	m.ObjectsPerSecond = measure.Ratio(float64(b.crds*b.objects), m.WallSeconds-m.SecondsToWrite)
-	measure.Say("manager: %d definitions of %d objects in %.1f s", b.crds, b.objects, m.WallSeconds)
+	measure.Say("manager: %d CRDs of %d objects in %.1f s", b.crds, b.objects, m.WallSeconds)
 	after, err := b.requests.Read(ctx)
 	if err != nil {
 		return m, err

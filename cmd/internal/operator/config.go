@@ -78,42 +78,42 @@ func component(name string) string {
 // Configuration is what a file says. Its zero value is the default.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
-	// StorageVersionMigrator: which definitions, and how.
+	// StorageVersionMigrator says which CRDs are migrated, and how.
 	StorageVersionMigrator MigratorConfiguration `json:"storageVersionMigrator"`
-	// RevisionUpgrader: how triggers look for revisions.
+	// RevisionUpgrader says how triggers scan for revisions.
 	RevisionUpgrader UpgraderConfiguration `json:"revisionUpgrader"`
 	// Limits hold for all migrations together.
 	Limits Limits `json:"limits"`
 }
 
-// MigratorConfiguration is which definitions are migrated without being asked for
-// by name, and what holds for a CRDMigration that says nothing.
+// MigratorConfiguration says which CRDs the manager migrates without a user's
+// CRDMigration, and has the defaults of every CRDMigration.
 type MigratorConfiguration struct {
-	// Scopes are sets of definitions; empty means those of every group that carry
-	// the default label. The manager's own kinds are taken care of in any case.
+	// Scopes are sets of CRDs; empty means those of every group that have the default
+	// label. The manager always migrates its own kinds.
 	Scopes []ScopeConfiguration `json:"scopes,omitempty"`
 	// Defaults of a CRDMigration's spec.
 	Defaults v1alpha1.CRDMigrationSpec `json:"defaults"`
 }
 
-// UpgraderConfiguration is how triggers look for revisions.
+// UpgraderConfiguration says how triggers scan for revisions.
 type UpgraderConfiguration struct {
 	// ScanEvery is how often a continuous trigger reads every revision of its scope
-	// and whoever refers to one; 10m unless set, and at least 1m.
+	// and all referrers; 10m unless set, and at least 1m.
 	ScanEvery *metav1.Duration `json:"scanEvery,omitempty"`
 }
 
-// ScopeConfiguration is one set of definitions.
+// ScopeConfiguration is one set of CRDs.
 type ScopeConfiguration struct {
 	// Group is an API group; empty means every one.
 	Group string `json:"group,omitempty"`
-	// LabelSelector chooses definitions by their labels; unset means
+	// LabelSelector chooses CRDs by their labels; unset means
 	// godwit.dev/auto-migrate-storage-version=true.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
-// Limits bound what all migrations together ask of the API server. By default they
-// leave it to others: nobody waits for a manager, as somebody does for a command.
+// Limits bound the requests of all migrations together. The defaults leave the API
+// server to other clients: no user waits for a manager, as for a command.
 type Limits struct {
 	// MaxInFlight requests at once; 0 means 16.
 	MaxInFlight int `json:"maxInFlight,omitempty"`
@@ -138,8 +138,8 @@ func (l Limits) walk() walk.Limits {
 	return w
 }
 
-// ReadConfiguration reads a file, strictly: a key that nobody knows is a typo, and
-// what it was to say would be silently missing.
+// ReadConfiguration reads a file, strictly: an unknown key is a typo, and its value
+// would be silently missing.
 func ReadConfiguration(path string) (Configuration, error) {
 	var c Configuration
 	if path == "" {
@@ -196,13 +196,13 @@ func validateDefaults(spec v1alpha1.CRDMigrationSpec) error {
 	}
 	switch {
 	case spec.Suspend:
-		return errors.New("suspend: nothing would ever be migrated; leave storageVersionMigrator out of --controllers instead")
+		return errors.New("suspend: no CRD would ever be migrated; leave storageVersionMigrator out of --controllers instead")
 	case spec.Write != "" && !slices.Contains(crdmigrator.Writes, crdmigrator.Write(spec.Write)):
 		return fmt.Errorf("write: no such write: %q; there are %v", spec.Write, crdmigrator.Writes)
 	case spec.Settle != nil && (spec.Settle.Duration < 0 || spec.Settle.Duration > maxSettle):
 		return fmt.Errorf("settle: %s is not from 0s to %s", spec.Settle.Duration, maxSettle)
 	case spec.Trim != nil && *spec.Trim && len(spec.Phases) > 0 && !slices.Contains(spec.Phases, v1alpha1.Phase(crdmigrator.StorageVersionMigrationPhase)):
-		return errors.New("trim: true needs the phase StorageVersionMigration: without it nobody knows at which version objects are stored")
+		return errors.New("trim: true needs the phase StorageVersionMigration: without it, the version that objects are stored at is unknown")
 	case spec.MaxInFlight != nil && *spec.MaxInFlight < 1:
 		return fmt.Errorf("maxInFlight: %d is below 1; leave it out for no bound but that of limits", *spec.MaxInFlight)
 	case spec.MaxWritesPerSecond != nil && *spec.MaxWritesPerSecond < 1:
@@ -211,8 +211,8 @@ func validateDefaults(spec v1alpha1.CRDMigrationSpec) error {
 	return nil
 }
 
-// scope is what the migrator takes care of by itself. Its own kinds are always in
-// it: nobody else would think of them.
+// scope is the set of CRDs for which the manager creates CRDMigrations. Its own kinds are
+// always in it: users do not think of them.
 func (c MigratorConfiguration) scope() (crdscope.Scope, error) {
 	byLabel := labels.SelectorFromSet(labels.Set{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue})
 	if len(c.Scopes) == 0 {

@@ -1,0 +1,130 @@
+package crossplane
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// TypeUniqueName is the type of the condition that reports several objects with one
+	// external name. Objects that never shared a name don't have it.
+	TypeUniqueName xpv2.ConditionType = "UniqueExternalName"
+
+	// ReasonShared means that another object has the same external name.
+	ReasonShared xpv2.ConditionReason = "Shared"
+	// ReasonUnique means that no other object has the external name any more.
+	ReasonUnique xpv2.ConditionReason = "Unique"
+
+	reasonShared event.Reason = "ExternalNameShared"
+)
+
+// claims know which objects of a kind have the same external name. Two objects that manage one
+// external resource undo each other's updates, and the deletion of one deletes it for both.
+// That can be meant, under policies that share the work, so it is reported and not refused.
+type claims struct {
+	client   client.Reader
+	recorder event.Recorder
+
+	mu     sync.Mutex
+	byName map[claim]map[types.UID]types.NamespacedName
+}
+
+// claim is a name within one external system.
+type claim struct{ system, name string }
+
+func newClaims(c client.Reader, recorder event.Recorder) *claims {
+	return &claims{client: c, recorder: recorder, byName: map[claim]map[types.UID]types.NamespacedName{}}
+}
+
+// report adds the object's claim, and sets the condition if others have the same.
+func (c *claims) report(ctx context.Context, mg resource.Managed, name string) {
+	others := c.others(ctx, mg, claim{system: systemOf(mg), name: name})
+	before := mg.GetCondition(TypeUniqueName)
+	if len(others) == 0 && before.Status == corev1.ConditionUnknown {
+		return
+	}
+	condition := xpv2.Condition{
+		Type: TypeUniqueName, Status: corev1.ConditionTrue, Reason: ReasonUnique,
+		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
+	}
+	if len(others) > 0 {
+		condition.Status, condition.Reason = corev1.ConditionFalse, ReasonShared
+		condition.Message = fmt.Sprintf("Other objects have the external name %q: %s.", name, strings.Join(others, ", "))
+		if before.Message != condition.Message {
+			c.recorder.Event(mg, event.Event{Type: event.TypeWarning, Reason: reasonShared, Message: condition.Message})
+		}
+	}
+	mg.SetConditions(condition)
+}
+
+// others lists the objects that still have the name, in a stable order.
+func (c *claims) others(ctx context.Context, mg resource.Managed, of claim) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byName[of] == nil {
+		c.byName[of] = map[types.UID]types.NamespacedName{}
+	}
+	c.byName[of][mg.GetUID()] = client.ObjectKeyFromObject(mg)
+	var list []string
+	for uid, key := range c.byName[of] {
+		if uid == mg.GetUID() {
+			continue
+		}
+		other := copyOf(mg)
+		err := c.client.Get(ctx, key, other)
+		if client.IgnoreNotFound(err) != nil {
+			continue
+		}
+		if err != nil || other.GetUID() != uid || other.GetAnnotations()[AnnotationBoundName] != of.name {
+			delete(c.byName[of], uid)
+			continue
+		}
+		if !meta.WasDeleted(other) {
+			list = append(list, key.String())
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// drop removes the claim of an object whose external resource is being deleted.
+func (c *claims) drop(mg resource.Managed, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := claim{system: systemOf(mg), name: name}
+	delete(c.byName[of], mg.GetUID())
+	if len(c.byName[of]) == 0 {
+		delete(c.byName, of)
+	}
+}
+
+// systemOf tells external systems apart by the ProviderConfig.
+func systemOf(mg resource.Managed) string {
+	switch of := mg.(type) {
+	case resource.TypedProviderConfigReferencer:
+		if ref := of.GetProviderConfigReference(); ref != nil {
+			system := ref.Kind + "/" + ref.Name
+			if !strings.HasPrefix(ref.Kind, "Cluster") {
+				system = mg.GetNamespace() + "/" + system
+			}
+			return system
+		}
+	case resource.ProviderConfigReferencer:
+		if ref := of.GetProviderConfigReference(); ref != nil {
+			return ref.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,73 @@
+// Package crossplane makes the external names of a Crossplane provider follow one contract. The
+// author of a provider writes how one kind is read, created, updated and deleted ([External]),
+// and how its names are written (an externalname.Scheme). [Resource] makes a controller of it
+// on crossplane-runtime's managed reconciler. [Wrap] adds single rules to a client that exists.
+//
+// An external name states that a resource exists and which one it is. It is set by the
+// user, who imports the resource by it, or by Create. It is the only thing by which a resource
+// is looked up. The package refuses to adopt a resource that is not named, to create a second
+// one when the outcome of a creation is unknown, and to write anything of a managed resource
+// but its annotations, its finalizer and its status.
+//
+// # Observe
+//
+// Function decide in decide.go is the contract, without I/O. The rows are tried from top to
+// bottom; "answer" is what the external system says.
+//
+//	| the object says                     | answer                     | result
+//	| a malformed name                    | is not asked               | error InvalidError
+//	| a pending operation                 | running                    | in progress: neither created nor updated
+//	|                                     | ended with a key           | the name is bound, then as below
+//	|                                     | failed                     | absent, with an event
+//	|                                     | unknown operation          | as an interrupted creation
+//	| a name                              | Get finds it               | present; the name is bound
+//	| a name, and an update renames it    | Get finds the new name     | present; the new name is bound
+//	| a name, and another bound name      | Get finds the bound name   | error NameChangedError
+//	| no name, and a bound name           | Get finds the bound name   | error NameChangedError
+//	| an interrupted creation             | its operation is found     | as a pending operation
+//	|                                     | one match comes from it    | present; the name is bound
+//	|                                     | several come from it       | error MultipleMatchesError
+//	|                                     | too early to say           | error ErrOutcomeUnknown
+//	|                                     | no match                   | absent
+//	|                                     | only matches of others     | error AdoptionRefusedError; absent while deleting
+//	|                                     | there is no Find           | error ErrOutcomeUnknown
+//	| a name that was never bound         | not found                  | absent, with an event; NeverFoundError with ImportMustExist
+//	| a name that was bound               | not found                  | absent: the resource was deleted
+//	| a legacy hint, or no name and       | Find: no match             | absent
+//	| FindUnnamed                         | Find: one match            | present; the name is bound
+//	|                                     | Find: several              | error MultipleMatchesError
+//	| no name                             | is not asked               | absent
+//
+// Absent becomes an error if the policies allow neither Create nor observing alone, and if the
+// key that the spec asks for can't be a name. Any other error of Get, ErrParentNotFound
+// included, is returned. After an error, nothing is written to the external system.
+//
+// # Create, Update, Delete
+//
+//	| call   | answer                  | result
+//	| Create | a key                   | name and bound name are written, the creation is recorded
+//	|        | an operation            | the operation is written; Observe finds the key
+//	|        | ErrAlreadyExists        | error with the command that adopts; the name stays as it was
+//	|        | no answer               | error; the creation stays recorded as interrupted
+//	|        | another error           | error; the name stays as it was
+//	| Update | a key                   | a changed name is written; it was announced before the update
+//	|        | an error                | returned as it is
+//	| Delete | deleted, or not found   | done; the next observation looks whether it is gone
+//	|        | state is Deleting       | Delete is not called
+//	|        | an error                | returned as it is
+//
+// # What is written
+//
+// Before Create, crossplane-runtime writes create-pending, and with it [AnnotationToken].
+// The outcome removes create-pending, so that it exists exactly as long as an outcome is
+// unknown. [AnnotationBoundName] is an annotation and not part of the status, since a restore
+// often drops the status. Every write is a patch of single annotations at the resourceVersion
+// that was read: a stale cache ends in a conflict, and another client's annotations stay.
+//
+// # Reading order
+//
+// errors.go and external.go are what an author uses, with resource.go. decide.go decides.
+// journal.go writes annotations, drift.go and claims.go conditions. observe.go, write.go and
+// explain.go are one pass over an object. wrap.go has the rules for clients that exist,
+// mirror.go a check for the author's tests.
+package crossplane

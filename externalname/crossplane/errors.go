@@ -1,0 +1,140 @@
+package crossplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Errors that the functions of an [External] return, so that the reconciler knows what an
+// answer of the external system means. They can be wrapped.
+var (
+	// ErrNotFound means that the external resource does not exist.
+	ErrNotFound = errors.New("external resource not found")
+	// ErrParentNotFound means that something which the external resource is part of does
+	// not exist, or can't be read. It says nothing about the resource itself, so it is
+	// never taken for ErrNotFound.
+	ErrParentNotFound = errors.New("parent of the external resource not found")
+	// ErrAlreadyExists means that the external system refuses to create the resource,
+	// because there is one already.
+	ErrAlreadyExists = errors.New("external resource already exists")
+	// ErrOutcomeUnknown means that a request may have been carried out, although no
+	// answer says so. Create takes errors of the network for it by itself.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrOperationNotFound means that the external system does not know an operation.
+	ErrOperationNotFound = errors.New("operation not found")
+	// ErrOperationRunning means that an operation has not ended.
+	ErrOperationRunning = errors.New("operation is running")
+	// ErrOperationFailed means that an operation has ended and has created nothing.
+	ErrOperationFailed = errors.New("operation failed")
+)
+
+// MultipleMatchesError means that a key or a lookup matches several external resources, of
+// which none may be written. Get and Find may return it.
+type MultipleMatchesError struct {
+	// Names are the external names of the matches.
+	Names []string
+}
+
+func (e *MultipleMatchesError) Error() string {
+	return fmt.Sprintf("%d external resources match: %s", len(e.Names), strings.Join(e.Names, ", "))
+}
+
+// AdoptionRefusedError means that a creation was interrupted, and that external resources
+// match of which none is proven to come from it.
+type AdoptionRefusedError struct {
+	// Names are the external names of the matches.
+	Names []string
+}
+
+func (e *AdoptionRefusedError) Error() string {
+	return "outcome of the last creation is unknown, and no external resource that matches is proven to come from it: " + strings.Join(e.Names, ", ")
+}
+
+// NameChangedError means that the external name was changed or removed, that no external
+// resource has the new name, and that the one with the old name still exists.
+type NameChangedError struct {
+	// Name is the new name; empty means that it was removed.
+	Name string
+	// Bound is the name of the external resource that exists.
+	Bound string
+}
+
+func (e *NameChangedError) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("external name was removed, but external resource %q still exists", e.Bound)
+	}
+	return fmt.Sprintf("external name was changed to %q, which does not exist, but external resource %q still exists", e.Name, e.Bound)
+}
+
+// NeverFoundError means that an external name has not identified a resource yet, and that
+// the kind does not create a resource in place of a missing import.
+type NeverFoundError struct{ Name string }
+
+func (e *NeverFoundError) Error() string {
+	return fmt.Sprintf("external resource %q was not found, now or before", e.Name)
+}
+
+// IdentityChangedError means that the spec asks for a key that differs in a segment which
+// can't change during the life of an external resource.
+type IdentityChangedError struct {
+	Segment    string
+	Name, Want string
+}
+
+func (e *IdentityChangedError) Error() string {
+	return fmt.Sprintf("segment %q of the key can't change: the external resource is %q, the spec asks for %q", e.Segment, e.Name, e.Want)
+}
+
+var (
+	errMissing        = errors.New("external resource does not exist, and spec.managementPolicies does not allow Create")
+	errUnknownOutcome = fmt.Errorf("create: %w", ErrOutcomeUnknown)
+)
+
+// remedyError adds to an error what a user can do about it.
+type remedyError struct {
+	err    error
+	remedy string
+}
+
+func (e *remedyError) Error() string { return e.err.Error() + ". " + e.remedy }
+func (e *remedyError) Unwrap() error { return e.err }
+
+// externalConflict hides from crossplane-runtime that an error of the external system is a
+// Kubernetes conflict, which it would requeue without a word.
+type externalConflict struct{ err error }
+
+func (e *externalConflict) Error() string { return e.err.Error() }
+
+// Is keeps errors.Is working. There is no Unwrap, by which errors.As would find the conflict.
+func (e *externalConflict) Is(target error) bool { return errors.Is(e.err, target) }
+
+// external marks an error of the external system.
+func external(err error) error {
+	if kerrors.IsConflict(err) {
+		return &externalConflict{err: err}
+	}
+	return err
+}
+
+// outcomeUnknown reports whether a request may have been carried out despite its error. A
+// connection that was never made has carried nothing.
+func outcomeUnknown(err error) bool {
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return false
+	}
+	for _, lost := range []error{ErrOutcomeUnknown, context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

@@ -1,0 +1,50 @@
+package crossplane
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+)
+
+// explain adds to an error what a user can do about it. Errors of the external system that are
+// not about external names stay as they are.
+func (r *reconciliation[M, K, X]) explain(mg M, err error) error {
+	object := r.object(mg)
+	pattern := r.Names.Codec.Describe().String()
+	setName := fmt.Sprintf("kubectl annotate --overwrite %s '%s=%s'", object, meta.AnnotationKeyExternalName, pattern)
+	var multiple *MultipleMatchesError
+	var refused *AdoptionRefusedError
+	var changed *NameChangedError
+	var never *NeverFoundError
+	switch {
+	case meta.WasDeleted(mg) && (isInvalid(err) || errors.As(err, &changed) || errors.Is(err, ErrOutcomeUnknown) || errors.As(err, &refused)):
+		return &remedyError{err: err, remedy: fmt.Sprintf("Correct the external name: %s. Or leave the external resource as it is: "+
+			`kubectl patch %s --type=merge -p '{"spec":{"managementPolicies":["Observe"]}}'`, setName, object)}
+	case isInvalid(err):
+		return &remedyError{err: err, remedy: "Correct the external name: " + setName}
+	case errors.Is(err, ErrAlreadyExists):
+		return &remedyError{err: err, remedy: "To adopt the external resource, set its name: " + setName}
+	case errors.As(err, &multiple):
+		return &remedyError{err: err, remedy: "Choose one: " + setName}
+	case errors.As(err, &changed):
+		return &remedyError{err: err, remedy: fmt.Sprintf("Restore the name: kubectl annotate --overwrite %s '%s=%s'. Or give the external resource up: kubectl annotate %s %s-",
+			object, meta.AnnotationKeyExternalName, changed.Bound, object, AnnotationBoundName)}
+	case errors.As(err, &never):
+		return &remedyError{err: err, remedy: fmt.Sprintf("Correct the external name: %s. Or have the resource created: kubectl annotate %s %s-", setName, object, meta.AnnotationKeyExternalName)}
+	case errors.As(err, &refused), errors.Is(err, ErrOutcomeUnknown):
+		return &remedyError{err: err, remedy: fmt.Sprintf("If the external resource exists, set its name: %s. If it does not, have it created: kubectl annotate %s %s-",
+			setName, object, meta.AnnotationKeyExternalCreatePending)}
+	}
+	return err
+}
+
+// object returns the arguments by which kubectl finds the managed resource.
+func (r *reconciliation[M, K, X]) object(mg M) string {
+	words := []string{strings.ToLower(r.Kind.Kind) + "." + r.Kind.Group, mg.GetName()}
+	if namespace := mg.GetNamespace(); namespace != "" {
+		words = append(words, "-n", namespace)
+	}
+	return strings.Join(words, " ")
+}

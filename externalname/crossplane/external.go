@@ -1,0 +1,114 @@
+package crossplane
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+)
+
+// External is what the author of a provider writes for one kind: M is the managed resource,
+// K the key that identifies an external resource, and X the external resource as the
+// external system describes it.
+//
+// Every function works on a copy of the managed resource, so that none can change its spec
+// or its annotations by accident.
+type External[M resource.Managed, K, X any] struct {
+	// Get reads the external resource that has the key, and nothing else: it never looks
+	// at a spec. It returns [ErrNotFound], [ErrParentNotFound] or a
+	// [MultipleMatchesError] where they apply.
+	Get func(ctx context.Context, key K) (X, error)
+	// Create creates the external resource. It returns [ErrAlreadyExists] if there is
+	// one, and never adopts it. It leaves the mark that Ours looks for, such as a tag
+	// with [Token].
+	Create func(ctx context.Context, mg M) (Created[K], error)
+	// Update makes the external resource as the spec says. It returns the key, which may
+	// have changed in mutable segments.
+	Update func(ctx context.Context, mg M, key K, observed X) (K, error)
+	// Delete begins the deletion of the external resource. It may return [ErrNotFound].
+	Delete func(ctx context.Context, key K) error
+	// Mirror writes the external resource to status.atProvider, every field of
+	// spec.forProvider included. What else it changes is dropped.
+	Mirror func(mg M, observed X)
+	// Diff returns how the external resource differs from the spec.
+	Diff func(mg M, observed X) []Difference
+
+	// Lifecycle returns the state of the external resource. Without it, a resource that
+	// exists is Ready.
+	Lifecycle func(observed X) Lifecycle
+	// Connection returns what is published as the connection secret.
+	Connection func(observed X) managed.ConnectionDetails
+	// Find looks external resources up by the spec, for objects whose name is missing or
+	// incomplete, and after an interrupted creation.
+	Find func(ctx context.Context, mg M) ([]K, error)
+	// Ours reports whether the external resource comes from the last creation for this
+	// object: it has the mark that Create leaves. Without Ours, the outcome of an
+	// interrupted creation is the user's to find out.
+	Ours func(ctx context.Context, mg M, observed X) (bool, error)
+	// Operation follows creations that are asynchronous.
+	Operation Operation[M, K]
+	// Close ends the connection.
+	Close func(ctx context.Context) error
+}
+
+// Operation follows an asynchronous creation.
+type Operation[M resource.Managed, K any] struct {
+	// Await returns the key that an operation has created, [ErrOperationRunning],
+	// [ErrOperationFailed] or [ErrOperationNotFound]. It does not wait.
+	Await func(ctx context.Context, operation string) (K, error)
+	// Find returns the operation that was begun for this object, found by [Token], or
+	// [ErrOperationNotFound]. Without it, an interrupted creation whose operation still
+	// runs can't be found.
+	Find func(ctx context.Context, mg M) (operation string, err error)
+}
+
+// Created is what a creation returns: a key or an operation.
+type Created[K any] struct {
+	// Key identifies the external resource.
+	Key K
+	// Operation is the ID of the operation that creates the resource, if the key is not
+	// known before it ends.
+	Operation string
+	// Connection is published as the connection secret.
+	Connection managed.ConnectionDetails
+}
+
+// Pending is the result of a creation whose key is known when the operation has ended.
+func Pending[K any](operation string) Created[K] { return Created[K]{Operation: operation} }
+
+// State is where an external resource is in its life.
+type State string
+
+const (
+	// Ready means that the resource can be used.
+	Ready State = "Ready"
+	// Creating means that the resource is not yet usable. It is not updated.
+	Creating State = "Creating"
+	// Deleting means that the external system is deleting the resource. It is neither
+	// updated nor deleted again.
+	Deleting State = "Deleting"
+	// Failed means that the resource exists and can't be used.
+	Failed State = "Failed"
+)
+
+// Lifecycle is the state of an external resource and what the external system says about it.
+type Lifecycle struct {
+	State   State
+	Message string
+}
+
+// missing names the required function that an author forgot.
+func (e External[M, K, X]) missing() string {
+	for _, f := range []struct {
+		name  string
+		isNil bool
+	}{
+		{"Get", e.Get == nil}, {"Create", e.Create == nil}, {"Update", e.Update == nil},
+		{"Delete", e.Delete == nil}, {"Mirror", e.Mirror == nil}, {"Diff", e.Diff == nil},
+	} {
+		if f.isNil {
+			return f.name
+		}
+	}
+	return ""
+}

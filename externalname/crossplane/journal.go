@@ -1,0 +1,249 @@
+package crossplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Annotations in which the reconciler keeps what must survive a crash, and a restore that
+// drops the status. Their values don't change while a creation fails again and again: a change
+// of an annotation reconciles the object at once, which would defeat the backoff.
+const (
+	// AnnotationBoundName is the external name under which the external resource was
+	// last seen. It tells a name that a user has changed from a resource that is gone.
+	AnnotationBoundName = "godwit.dev/bound-external-name"
+	// AnnotationToken is what a creation leaves in the external system as a proof that it
+	// comes from this object. It exists from before the first attempt until the name is
+	// known.
+	AnnotationToken = "godwit.dev/creation-token"
+	// AnnotationOperation is the ID of the operation that creates the resource.
+	AnnotationOperation = "godwit.dev/pending-operation"
+	// AnnotationPendingName is the name that an update gives to the resource.
+	AnnotationPendingName = "godwit.dev/pending-external-name"
+)
+
+// fieldOwner is the manager of the annotations in metadata.managedFields.
+const fieldOwner = client.FieldOwner("godwit-external-name")
+
+// Token returns what Create leaves in the external system, and what Ours looks for: as a tag,
+// a description, or an idempotency key. All attempts at one creation have the same token. It
+// is empty before the first attempt, and for creations by a release without Godwit.
+func Token(mg resource.Managed) string { return mg.GetAnnotations()[AnnotationToken] }
+
+// creationUnknown reports whether a creation was begun whose outcome is not recorded.
+//
+// A creation with a token records every known outcome by removing create-pending:
+// crossplane-runtime compares timestamps of a second, and misses a crash in the second of the
+// attempt before.
+func creationUnknown(mg metav1.Object) bool {
+	if mg.GetAnnotations()[AnnotationToken] != "" {
+		return mg.GetAnnotations()[meta.AnnotationKeyExternalCreatePending] != ""
+	}
+	return meta.ExternalCreateIncomplete(mg)
+}
+
+// changes are annotations to write; nil removes one.
+type changes map[string]*string
+
+func (c changes) set(key, value string) { c[key] = &value }
+func (c changes) remove(key string)     { c[key] = nil }
+
+// needed drops what the object has already.
+func (c changes) needed(o metav1.Object) changes {
+	left := changes{}
+	for key, value := range c {
+		current, exists := o.GetAnnotations()[key]
+		if value == nil && exists || value != nil && (!exists || current != *value) {
+			left[key] = value
+		}
+	}
+	return left
+}
+
+// apply changes the object in memory.
+func (c changes) apply(o metav1.Object) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	for key, value := range c {
+		if value == nil {
+			delete(annotations, key)
+			continue
+		}
+		annotations[key] = *value
+	}
+	o.SetAnnotations(annotations)
+}
+
+// journal writes annotations of managed resources, and nothing else of them. No write resets
+// the status in memory, and every write fails if the object has changed meanwhile.
+type journal struct {
+	client client.Client
+	// live reads from the API server.
+	live client.Reader
+}
+
+// write persists changes at the object's resourceVersion, which it moves on.
+func (j journal) write(ctx context.Context, mg client.Object, c changes) error {
+	c = c.needed(mg)
+	if len(c) == 0 {
+		return nil
+	}
+	if err := j.patch(ctx, mg, map[string]any{"annotations": c}); err != nil {
+		return fmt.Errorf("write annotations: %w", err)
+	}
+	c.apply(mg)
+	return nil
+}
+
+// patch writes metadata by way of a copy, since the client decodes the answer, with the old
+// status, into what it is given.
+func (j journal) patch(ctx context.Context, o client.Object, metadata map[string]any) error {
+	metadata["resourceVersion"] = o.GetResourceVersion()
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	written, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object", o)
+	}
+	if err := j.client.Patch(ctx, written, client.RawPatch(types.MergePatchType, body), fieldOwner); err != nil {
+		return err
+	}
+	o.SetResourceVersion(written.GetResourceVersion())
+	return nil
+}
+
+const (
+	// criticalTimeout bounds the attempts to record the outcome of a creation. It is within
+	// the 30 s that crossplane-runtime allows for writes after an external call.
+	criticalTimeout = 20 * time.Second
+	firstPause      = 100 * time.Millisecond
+)
+
+// writeCritical persists the outcome of a creation. The context of the creation may be over.
+// It retries, also if another client has changed the object: what that client wrote stays, the
+// external name included. nameBefore is the name that the creation began with.
+func (j journal) writeCritical(ctx context.Context, mg client.Object, nameBefore string, c changes) error {
+	c = c.needed(mg)
+	return insist(ctx,
+		func(ctx context.Context) error { return j.write(ctx, mg, c) },
+		func(ctx context.Context) error { return j.reread(ctx, mg, nameBefore, c) })
+}
+
+// insist retries a write, after a conflict with what reread has read. It ends early only where
+// no attempt can succeed.
+func insist(ctx context.Context, write, reread func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), criticalTimeout)
+	defer cancel()
+	for pause := firstPause; ; pause *= 2 {
+		err := write(ctx)
+		if err == nil || kerrors.IsNotFound(err) || kerrors.IsInvalid(err) || kerrors.IsForbidden(err) {
+			return err
+		}
+		if kerrors.IsConflict(err) && reread(ctx) == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// ownKeys are the annotations that crossplane-runtime and a provider's Create write.
+var ownKeys = []string{
+	meta.AnnotationKeyExternalName, meta.AnnotationKeyExternalCreatePending,
+	meta.AnnotationKeyExternalCreateSucceeded, meta.AnnotationKeyExternalCreateFailed,
+}
+
+// writeOwn persists the own annotations as they are in memory. It does not know the name from
+// before the creation, so the name in memory wins: a name that is lost is a resource that is
+// lost.
+func (j journal) writeOwn(ctx context.Context, o client.Object) error {
+	c := changes{}
+	for _, key := range ownKeys {
+		if value, ok := o.GetAnnotations()[key]; ok {
+			c.set(key, value)
+		}
+	}
+	return insist(ctx,
+		func(ctx context.Context) error { return j.patch(ctx, o, map[string]any{"annotations": c}) },
+		func(ctx context.Context) error {
+			defer c.apply(o)
+			return j.reread(ctx, o, meta.GetExternalName(o), changes{})
+		})
+}
+
+// reread takes over the annotations and the resourceVersion of the live object. A name that a
+// user has written during the creation is kept: AnnotationBoundName then still names what was
+// created, so that the next observation reports both.
+func (j journal) reread(ctx context.Context, mg client.Object, nameBefore string, c changes) error {
+	live, ok := mg.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object", mg)
+	}
+	if err := j.live.Get(ctx, client.ObjectKeyFromObject(mg), live); err != nil {
+		return err
+	}
+	if live.GetUID() != mg.GetUID() {
+		return fmt.Errorf("%s was deleted and created again", mg.GetName())
+	}
+	if meta.GetExternalName(live) != nameBefore {
+		delete(c, meta.AnnotationKeyExternalName)
+	}
+	mg.SetAnnotations(live.GetAnnotations())
+	mg.SetResourceVersion(live.GetResourceVersion())
+	return nil
+}
+
+// finalizer adds and removes crossplane-runtime's finalizer by patches. The runtime's own
+// writes the whole object, and so loses the status that Observe has set.
+type finalizer struct {
+	journal journal
+	name    string
+}
+
+func (f finalizer) AddFinalizer(ctx context.Context, o resource.Object) error {
+	if meta.FinalizerExists(o, f.name) {
+		return nil
+	}
+	return f.write(ctx, o, append(o.GetFinalizers(), f.name))
+}
+
+func (f finalizer) RemoveFinalizer(ctx context.Context, o resource.Object) error {
+	if !meta.FinalizerExists(o, f.name) {
+		return nil
+	}
+	left := []string{}
+	for _, name := range o.GetFinalizers() {
+		if name != f.name {
+			left = append(left, name)
+		}
+	}
+	return client.IgnoreNotFound(f.write(ctx, o, left))
+}
+
+func (f finalizer) write(ctx context.Context, o resource.Object, finalizers []string) error {
+	object, ok := o.(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object", o)
+	}
+	if err := f.journal.patch(ctx, object, map[string]any{"finalizers": finalizers}); err != nil {
+		return fmt.Errorf("write finalizers: %w", err)
+	}
+	o.SetFinalizers(finalizers)
+	return nil
+}

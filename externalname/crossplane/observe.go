@@ -1,0 +1,379 @@
+package crossplane
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	"github.com/godwit-dev/godwit/externalname"
+)
+
+// reconciliation is one pass over one object: Observe, and at most one of Create, Update and
+// Delete after it.
+type reconciliation[M resource.Managed, K, X any] struct {
+	Resource[M, K, X]
+
+	journal  journal
+	recorder event.Recorder
+	claims   *claims
+	external External[M, K, X]
+
+	// What Observe has found, for the call after it.
+	key       K
+	name      string
+	observed  X
+	lifecycle Lifecycle
+	exists    bool
+
+	// gotten are the external resources that Get returned, by name, so that none is read
+	// twice in a pass.
+	gotten map[string]gotten[K, X]
+}
+
+type gotten[K, X any] struct {
+	key      K
+	resource X
+}
+
+// maxQuestions is more than any path through decide has.
+const maxQuestions = 12
+
+// Observe implements the contract: see the table in the package's documentation.
+func (r *reconciliation[M, K, X]) Observe(ctx context.Context, mg M) (managed.ExternalObservation, error) {
+	f := r.facts(mg)
+	for range maxQuestions {
+		switch d := decide(f); d.action {
+		case reportPresent:
+			return r.present(ctx, mg, d.name)
+		case reportAbsent:
+			return r.absent(mg, f), nil
+		case reportInProgress:
+			mg.SetConditions(xpv2.Creating())
+			return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+		case refuse:
+			return managed.ExternalObservation{}, r.explain(mg, d.err)
+		default:
+			if err := r.answer(ctx, mg, d, &f); err != nil {
+				return managed.ExternalObservation{}, err
+			}
+		}
+	}
+	return managed.ExternalObservation{}, errors.New("observe: no decision; this is an error of Godwit")
+}
+
+// facts reads what the object says, without a request.
+func (r *reconciliation[M, K, X]) facts(mg M) facts {
+	annotations := mg.GetAnnotations()
+	f := facts{
+		bound:     r.canonical(annotations[AnnotationBoundName]),
+		renaming:  r.canonical(annotations[AnnotationPendingName]),
+		operation: annotations[AnnotationOperation],
+		creating:  creationUnknown(mg),
+		fresh:     time.Since(meta.GetExternalCreatePending(mg)) < r.RecoveryDelay,
+		deleting:  meta.WasDeleted(mg),
+		mustExist: mustExist(mg.GetManagementPolicies()),
+		gets:      map[string]presence{},
+		rules: rules{
+			canFind:          r.external.Find != nil || r.KeyFromSpec != nil,
+			canProve:         r.external.Ours != nil,
+			canFindOperation: r.external.Operation.Find != nil,
+			findUnnamed:      r.FindUnnamed,
+			importMustExist:  r.ImportMustExist,
+		},
+	}
+	if r.KeyFromSpec != nil {
+		_, f.specInvalid = r.Names.Codec.Format(r.KeyFromSpec(copyOf(mg)))
+	}
+	reading, err := r.Names.Read(meta.GetExternalName(mg), mg.GetName())
+	switch {
+	case err != nil:
+		f.invalid = err
+	case reading.Content == externalname.ContentOperation:
+		f.operation = reading.Text
+	case reading.HasKey():
+		f.name = reading.Name
+	default:
+		f.hint = reading.Content == externalname.ContentHint
+		f.name = r.nameFromStatus(mg)
+	}
+	return f
+}
+
+// canonical drops a text that is no name of the kind: a user may have written it.
+func (r *reconciliation[M, K, X]) canonical(name string) string {
+	if _, err := r.Names.Codec.Parse(name); err != nil {
+		return ""
+	}
+	return name
+}
+
+// nameFromStatus is the name that a hybrid kind derives from what was observed before.
+func (r *reconciliation[M, K, X]) nameFromStatus(mg M) string {
+	if r.KeyFromStatus == nil {
+		return ""
+	}
+	key, known := r.KeyFromStatus(copyOf(mg))
+	if !known {
+		return ""
+	}
+	name, err := r.Names.Codec.Format(key)
+	if err != nil {
+		return "" // Not all fields are known yet.
+	}
+	return name
+}
+
+// mustExist reports whether policies neither allow a creation nor are those of an object that
+// is only observed, for which crossplane-runtime has an error of its own.
+func mustExist(policies xpv2.ManagementPolicies) bool {
+	creates := len(policies) == 0 || slices.Contains(policies, xpv2.ManagementActionAll) || slices.Contains(policies, xpv2.ManagementActionCreate)
+	return !creates && !slices.Equal(policies, xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
+}
+
+// answer asks the external system what decide wants to know.
+func (r *reconciliation[M, K, X]) answer(ctx context.Context, mg M, d decision, f *facts) (err error) {
+	switch d.action {
+	case askGet:
+		f.gets[d.name], err = r.get(ctx, d.name)
+	case askFind:
+		f.found, err = r.find(ctx, mg, f.creating || f.job == jobForgotten)
+	case askOperation:
+		f.job, f.jobName, err = r.await(ctx, mg, f.operation)
+	case searchOperation:
+		f.jobSearched = true
+		var operation string
+		operation, err = r.external.Operation.Find(ctx, copyOf(mg))
+		if errors.Is(err, ErrOperationNotFound) {
+			return nil
+		}
+		f.operation, f.job = operation, 0
+	case bindJob:
+		// What an operation has created may not be readable at once.
+		c := r.binding(d.name)
+		c.set(meta.AnnotationKeyExternalCreateSucceeded, time.Now().Format(time.RFC3339))
+		err = r.journal.write(ctx, mg, c)
+		f.name, f.bound, f.operation, f.creating = d.name, d.name, "", false
+		return err
+	default:
+		return fmt.Errorf("observe: nothing answers %s; this is an error of Godwit", d.action)
+	}
+	if err != nil {
+		return r.explain(mg, external(err))
+	}
+	return nil
+}
+
+func (r *reconciliation[M, K, X]) get(ctx context.Context, name string) (presence, error) {
+	key, err := r.Names.Codec.Parse(name)
+	if err != nil {
+		return 0, err
+	}
+	observed, err := r.external.Get(ctx, key)
+	switch {
+	case errors.Is(err, ErrParentNotFound):
+		return 0, err
+	case errors.Is(err, ErrNotFound):
+		return absent, nil
+	case err != nil:
+		return 0, err
+	}
+	if r.gotten == nil {
+		r.gotten = map[string]gotten[K, X]{}
+	}
+	r.gotten[name] = gotten[K, X]{key: key, resource: observed}
+	return present, nil
+}
+
+// find looks resources up by the spec. After an interrupted creation it also asks which of
+// them come from it.
+func (r *reconciliation[M, K, X]) find(ctx context.Context, mg M, prove bool) (*[]match, error) {
+	keys, err := r.findKeys(ctx, mg)
+	if err != nil {
+		return nil, err
+	}
+	matches := []match{}
+	for _, key := range keys {
+		name, err := r.Names.Codec.Format(key)
+		if err != nil {
+			return nil, err
+		}
+		m := match{name: name}
+		if prove && r.external.Ours != nil {
+			if m.ours, err = r.ours(ctx, mg, name); err != nil {
+				return nil, err
+			}
+		}
+		matches = append(matches, m)
+	}
+	return &matches, nil
+}
+
+func (r *reconciliation[M, K, X]) findKeys(ctx context.Context, mg M) ([]K, error) {
+	if r.external.Find != nil {
+		return r.external.Find(ctx, copyOf(mg))
+	}
+	key := r.KeyFromSpec(copyOf(mg))
+	name, err := r.Names.Codec.Format(key)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.get(ctx, name)
+	if err != nil || found == absent {
+		return nil, err
+	}
+	return []K{key}, nil
+}
+
+func (r *reconciliation[M, K, X]) ours(ctx context.Context, mg M, name string) (bool, error) {
+	found, err := r.get(ctx, name)
+	if err != nil || found == absent {
+		return false, err
+	}
+	return r.external.Ours(ctx, copyOf(mg), r.gotten[name].resource)
+}
+
+func (r *reconciliation[M, K, X]) await(ctx context.Context, mg M, operation string) (job, string, error) {
+	if r.external.Operation.Await == nil {
+		return 0, "", errors.New("an operation is pending, and External.Operation.Await is missing")
+	}
+	key, err := r.external.Operation.Await(ctx, operation)
+	switch {
+	case errors.Is(err, ErrOperationRunning):
+		return jobRunning, "", nil
+	case errors.Is(err, ErrOperationNotFound):
+		return jobForgotten, "", nil
+	case errors.Is(err, ErrOperationFailed):
+		r.recorder.Event(mg, event.Warning(reasonOperationFailed, fmt.Errorf("operation %q: %w", operation, err)))
+		return jobFailed, "", nil
+	case err != nil:
+		return 0, "", err
+	}
+	name, err := r.Names.Codec.Format(key)
+	return jobEnded, name, err
+}
+
+// absent prepares a creation: the token is written together with create-pending, before the
+// creation begins.
+func (r *reconciliation[M, K, X]) absent(mg M, f facts) managed.ExternalObservation {
+	if f.name != "" && f.bound == "" && !f.deleting {
+		r.recorder.Event(mg, event.Warning(reasonNameNeverFound, fmt.Errorf(
+			"no external resource %q was found, now or before: check the external name if you meant to import one", f.name)))
+	}
+	if Token(mg) == "" && !f.deleting {
+		changes := changes{}
+		changes.set(AnnotationToken, rand.Text())
+		changes.apply(mg)
+	}
+	return managed.ExternalObservation{}
+}
+
+// present records the name and reports the external resource.
+func (r *reconciliation[M, K, X]) present(ctx context.Context, mg M, name string) (managed.ExternalObservation, error) {
+	found := r.gotten[name]
+	r.exists, r.key, r.name, r.observed = true, found.key, name, found.resource
+	if err := r.mirror(mg); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if hybrid := r.nameFromStatus(mg); hybrid != "" && hybrid != name {
+		key, err := r.Names.Codec.Parse(hybrid)
+		if err != nil {
+			return managed.ExternalObservation{}, err
+		}
+		r.key, r.name = key, hybrid
+	}
+	if err := r.bind(ctx, mg); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	r.lifecycle = Lifecycle{State: Ready}
+	if r.external.Lifecycle != nil {
+		r.lifecycle = r.external.Lifecycle(r.observed)
+	}
+	mg.SetConditions(r.lifecycle.condition())
+	r.claims.report(ctx, mg, r.name)
+
+	text := diffText(r.external.Diff(copyOf(mg), r.observed))
+	reportDrift(mg, r.recorder, text)
+	observation := managed.ExternalObservation{
+		ResourceExists:   true,
+		ResourceUpToDate: text == "" || r.lifecycle.State == Creating || r.lifecycle.State == Deleting,
+		Diff:             text,
+	}
+	if r.external.Connection != nil {
+		observation.ConnectionDetails = r.external.Connection(r.observed)
+	}
+	return observation, nil
+}
+
+// bind records the name under which the resource was found, and clears what an interrupted
+// creation or update has left. A name that is merely written in another way stays as it is:
+// whoever wrote it would write it again.
+func (r *reconciliation[M, K, X]) bind(ctx context.Context, mg M) error {
+	before := mg.GetAnnotations()[AnnotationBoundName]
+	c := r.binding(r.name)
+	reading, err := r.Names.Read(meta.GetExternalName(mg), mg.GetName())
+	if err == nil && reading.Class == externalname.Lenient && reading.Name == r.name {
+		delete(c, meta.AnnotationKeyExternalName)
+	}
+	if !creationUnknown(mg) {
+		delete(c, meta.AnnotationKeyExternalCreatePending)
+	}
+	if err := r.journal.write(ctx, mg, c); err != nil {
+		return err
+	}
+	if before != "" && before != r.name {
+		r.recorder.Event(mg, event.Normal(reasonNameBound, fmt.Sprintf("External name is now %q. It was %q.", r.name, before)))
+	}
+	return nil
+}
+
+// binding are the annotations of an object whose external resource is known.
+func (r *reconciliation[M, K, X]) binding(name string) changes {
+	c := changes{}
+	c.set(meta.AnnotationKeyExternalName, name)
+	c.set(AnnotationBoundName, name)
+	for _, key := range []string{AnnotationToken, AnnotationOperation, AnnotationPendingName, meta.AnnotationKeyExternalCreatePending} {
+		c.remove(key)
+	}
+	return c
+}
+
+// mirror has the author write the status of a copy, and takes over nothing else.
+func (r *reconciliation[M, K, X]) mirror(mg M) error {
+	written := copyOf(mg)
+	r.external.Mirror(written, r.observed)
+	return copyStatus(mg, written)
+}
+
+// copyStatus takes over the status of another object of the same kind.
+func copyStatus(to, from resource.Managed) error {
+	source, target := reflect.ValueOf(from).Elem(), reflect.ValueOf(to).Elem()
+	if source.Kind() != reflect.Struct || !source.FieldByName("Status").IsValid() {
+		return fmt.Errorf("copy the status: %T has no field Status", from)
+	}
+	target.FieldByName("Status").Set(source.FieldByName("Status"))
+	return nil
+}
+
+func (l Lifecycle) condition() xpv2.Condition {
+	switch l.State {
+	case Creating:
+		return xpv2.Creating().WithMessage(l.Message)
+	case Deleting:
+		return xpv2.Deleting().WithMessage(l.Message)
+	case Failed:
+		return xpv2.Unavailable().WithMessage(l.Message)
+	case Ready:
+		return xpv2.Available().WithMessage(l.Message)
+	}
+	return xpv2.Unavailable().WithMessage(fmt.Sprintf("the provider reports the unknown state %q", l.State))
+}

@@ -1,0 +1,141 @@
+package crossplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/externalname"
+)
+
+// DefaultInitializers are those of crossplane-runtime without the external name. This fails when
+// the runtime gets another one.
+func TestRuntimeInitializers(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "test", Version: "v1", Kind: "Managed"}
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(kind, &fake.Managed{})
+	reconciler := managed.NewReconciler(&fake.Manager{Scheme: scheme, Client: client.Client(nil)}, resource.ManagedKind(kind))
+	initializer := reflect.ValueOf(reconciler).Elem().FieldByName("managed").FieldByName("Initializer")
+	if got := initializer.Elem().Type(); got != reflect.TypeFor[*managed.NameAsExternalName]() {
+		t.Errorf("crossplane-runtime initializes by %s: DefaultInitializers has to follow", got)
+	}
+	if got := DefaultInitializers(nil); len(got) != 0 {
+		t.Errorf("DefaultInitializers are %v", got)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	valid := func(change func(*Resource[*fake.Managed, string, string])) Resource[*fake.Managed, string, string] {
+		r := Resource[*fake.Managed, string, string]{
+			Names: externalname.Scheme[string]{Codec: externalname.GUID()},
+			Connect: func(context.Context, *fake.Managed) (External[*fake.Managed, string, string], error) {
+				return External[*fake.Managed, string, string]{}, nil
+			},
+		}
+		change(&r)
+		return r
+	}
+	fromStatus := func(*fake.Managed) (string, bool) { return "", false }
+	cases := map[string]struct {
+		resource Resource[*fake.Managed, string, string]
+		want     string
+	}{
+		"valid":      {valid(func(*Resource[*fake.Managed, string, string]) {}), ""},
+		"no codec":   {valid(func(r *Resource[*fake.Managed, string, string]) { r.Names.Codec = nil }), "Names.Codec"},
+		"no connect": {valid(func(r *Resource[*fake.Managed, string, string]) { r.Connect = nil }), "Connect"},
+		"hybrid":     {valid(func(r *Resource[*fake.Managed, string, string]) { r.KeyFromStatus = fromStatus }), "NameFromCreate"},
+		"no reason": {valid(func(r *Resource[*fake.Managed, string, string]) {
+			r.KeyFromStatus, r.Exceptions = fromStatus, []Exception{{Rule: RuleNameFromCreate, Reason: " "}}
+		}), "no reason"},
+		"declared": {valid(func(r *Resource[*fake.Managed, string, string]) {
+			r.KeyFromStatus, r.Exceptions = fromStatus, []Exception{{Rule: RuleNameFromCreate, Reason: "fields"}}
+		}), ""},
+	}
+	for name, tc := range cases {
+		err := tc.resource.validate()
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+	c := &connector[*fake.Managed, string, string]{resource: valid(func(*Resource[*fake.Managed, string, string]) {})}
+	if _, err := c.Connect(t.Context(), &fake.Managed{}); err == nil || !strings.Contains(err.Error(), "External.Get") {
+		t.Errorf("a client without functions: %v", err)
+	}
+}
+
+func TestOutcomeUnknown(t *testing.T) {
+	timeout := &net.DNSError{IsTimeout: true}
+	cases := map[string]struct {
+		err  error
+		want bool
+	}{
+		"refused by the system": {errors.New("quota exceeded"), false},
+		"already exists":        {ErrAlreadyExists, false},
+		"deadline":              {fmt.Errorf("post: %w", context.DeadlineExceeded), true},
+		"canceled":              {context.Canceled, true},
+		"end of the stream":     {io.ErrUnexpectedEOF, true},
+		"reset":                 {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, true},
+		"never connected":       {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, false},
+		"never connected, slow": {&net.OpError{Op: "dial", Err: context.DeadlineExceeded}, false},
+		"timeout of the net":    {timeout, true},
+		"said by the author":    {fmt.Errorf("502: %w", ErrOutcomeUnknown), true},
+	}
+	for name, tc := range cases {
+		if got := outcomeUnknown(tc.err); got != tc.want {
+			t.Errorf("%s: unknown is %v", name, got)
+		}
+	}
+}
+
+// Two long diffs with the same beginning are two diffs.
+func TestClipDiff(t *testing.T) {
+	one, two := strings.Repeat("ä", 2000)+"1", strings.Repeat("ä", 2000)+"2"
+	if clipDiff(one) == clipDiff(two) || clipDiff(one) != clipDiff(one) {
+		t.Error("long diffs are not told apart")
+	}
+	if got := len(clipDiff(one)); got > 1000 {
+		t.Errorf("a diff has %d bytes", got)
+	}
+}
+
+type mirrored struct {
+	fake.Managed
+
+	Spec struct {
+		ForProvider struct {
+			Name     string `json:"name"`
+			Title    string `json:"title,omitempty"`
+			Password string `json:"password"`
+		}
+	}
+	Status struct {
+		AtProvider *struct {
+			Name string `json:"name"`
+			ID   string `json:"id"`
+		}
+	}
+}
+
+func TestNotMirrored(t *testing.T) {
+	got, err := NotMirrored(&mirrored{}, "password")
+	if diff := cmp.Diff([]string{"title"}, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := NotMirrored(&fake.Managed{}); err == nil {
+		t.Error("a kind without spec.forProvider has no fields to mirror")
+	}
+}

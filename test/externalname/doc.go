@@ -1,0 +1,10 @@
+// Package externalname tests the contract of external names on crossplane-runtime's managed
+// reconciler, with a real API server and an external system whose answers get lost.
+//
+// It is a module of its own: the adapter must not require the control plane of the tests, which
+// is never released, and the other tests need no module of Crossplane.
+//
+// Numbers in comments, such as "// 22", count the situations that every provider has to
+// survive. The external system is the interface directory, which a directory server can
+// implement as well.
+package externalname

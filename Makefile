@@ -31,8 +31,9 @@ export CGO_ENABLED := 0
 #   cmd/internal/cli         progress and signals during a run
 #   cmd/internal/controller  work queues of the manager; cmd/internal/operator starts whole managers
 #   test/crdmigrator, test/revision  the libraries against an API server
+#   test/externalname        claims of external names, which the workers of a provider share
 # Tests of other packages run programs, which are compiled without it, or one goroutine of ours at a time.
-RACED := walk crdmigrator revision internal cmd/internal/cli cmd/internal/controller cmd/internal/operator test/crdmigrator test/revision
+RACED := walk crdmigrator revision internal cmd/internal/cli cmd/internal/controller cmd/internal/operator test/crdmigrator test/revision test/externalname
 
 # slow: the packages that start a control plane, themselves or in their tests, and the one that compiles operators.
 # quick: all others. Go calls all modules of go.work `work`.

@@ -75,8 +75,29 @@ const RuleNameFromCreate ExceptedRule = "NameFromCreate"
 // Exception is a rule that a kind does not follow, and why. It is printed in the reference of
 // the kind.
 type Exception struct {
-	Rule   ExceptedRule
-	Reason string
+	Rule   ExceptedRule `json:"rule"`
+	Reason string       `json:"reason"`
+}
+
+// Description is what the reference of a provider says about the external names of a kind.
+type Description struct {
+	Kind schema.GroupVersionKind `json:"kind"`
+	// Pattern is that of a name, such as <group>/<member>.
+	Pattern string             `json:"pattern"`
+	Shape   externalname.Shape `json:"shape"`
+	// Legacy are the former forms that are still read.
+	Legacy     []string    `json:"legacy,omitempty"`
+	Exceptions []Exception `json:"exceptions,omitempty"`
+}
+
+// Describe returns what users and developers of the kind should know about its external names.
+func (r Resource[M, K, X]) Describe() Description {
+	shape := r.Names.Codec.Describe()
+	d := Description{Kind: r.Kind, Pattern: shape.String(), Shape: shape, Exceptions: r.Exceptions}
+	for _, form := range r.Names.Legacy {
+		d.Legacy = append(d.Legacy, form.Name)
+	}
+	return d
 }
 
 // DefaultInitializers are those of crossplane-runtime without the one that writes the name of

@@ -154,8 +154,32 @@ func run[M resource.Managed, K, X any](w *world, r crossplane.Resource[M, K, X],
 	return w.manage(o, func(m manager.Manager) ([]managed.ReconcilerOption, error) { return r.Options(m, w.events) }, r.Kind.Kind)
 }
 
-// manage starts a manager with one managed reconciler.
+// manage starts a manager with one managed reconciler, whose retries come soon.
 func (w *world) manage(o options, reconcilerOptions func(manager.Manager) ([]managed.ReconcilerOption, error), kind string) *process {
+	w.t.Helper()
+	return w.start(o, func(m manager.Manager) error {
+		list, err := reconcilerOptions(m)
+		if err != nil {
+			return err
+		}
+		list = append(list, managed.WithPollInterval(pollEvery), managed.WithCreationGracePeriod(time.Millisecond))
+		gvk := groupVersion.WithKind(kind)
+		kindObject, err := m.GetScheme().New(gvk)
+		if err != nil {
+			return err
+		}
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, 500*time.Millisecond)
+		return ctrl.NewControllerManagedBy(m).
+			Named(managed.ControllerName(kind)).
+			WithOptions(controller.Options{RateLimiter: limiter}).
+			WithEventFilter(resource.DesiredStateChanged()).
+			For(kindObject.(client.Object)).
+			Complete(managed.NewReconciler(m, resource.ManagedKind(gvk), append(list, o.further...)...))
+	})
+}
+
+// start starts a manager until the test ends.
+func (w *world) start(o options, setup func(manager.Manager) error) *process {
 	w.t.Helper()
 	skip := true
 	stopAtOnce := time.Duration(0)
@@ -171,24 +195,7 @@ func (w *world) manage(o options, reconcilerOptions func(manager.Manager) ([]man
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	list, err := reconcilerOptions(m)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	list = append(list, managed.WithPollInterval(pollEvery), managed.WithCreationGracePeriod(time.Millisecond))
-	gvk := groupVersion.WithKind(kind)
-	kindObject, err := m.GetScheme().New(gvk)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, 500*time.Millisecond)
-	err = ctrl.NewControllerManagedBy(m).
-		Named(managed.ControllerName(kind)).
-		WithOptions(controller.Options{RateLimiter: limiter}).
-		WithEventFilter(resource.DesiredStateChanged()).
-		For(kindObject.(client.Object)).
-		Complete(managed.NewReconciler(m, resource.ManagedKind(gvk), append(list, o.further...)...))
-	if err != nil {
+	if err := setup(m); err != nil {
 		w.t.Fatal(err)
 	}
 	var ctx context.Context

@@ -1,7 +1,7 @@
 // Package godwit has the types that every migration shares: the outcome of one
 // object ([Outcome]), the outcomes of all objects ([Counts], [Failure]), what
-// keeps a migration from starting ([Blocker]) and what the user should know
-// before it starts ([Warning]).
+// keeps a migration from starting ([Blocker]), what the user should know before
+// it starts ([Warning]), and what to do about both ([Fix]).
 //
 // It does no I/O and depends on nothing. Other packages build on it: walk acts on
 // objects page by page, crdmigrator rewrites custom resources at the storage
@@ -104,17 +104,13 @@ type Failure struct {
 // Blocker is a condition under which a migration must not start.
 type Blocker struct {
 	// Reason is a documented CamelCase constant of the package that found it.
-	Reason string `json:"reason"`
+	Reason string
 	// Message names the object and the cause.
-	Message string `json:"message"`
-	// Remedy is the next step, a command where there is one.
-	Remedy string `json:"remedy"`
+	Message string
+	// Fix is what to do about it.
+	Fix Fix
 }
 
 // Warning is what the user should know before a migration starts. It does not keep
-// the migration from starting. Its fields are those of a [Blocker].
-type Warning struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Remedy  string `json:"remedy"`
-}
+// the migration from starting.
+type Warning Blocker

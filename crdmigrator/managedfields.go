@@ -217,7 +217,7 @@ var errKept = errors.New("the API server kept managedFields of versions that are
 // object would wait for it as for a server that starts.
 func (r *rewriter) cleanNoMore(ctx context.Context) error {
 	b := forbidden(kube.UserName(ctx, r.client), cleanupGrant(r.epoch.Load().gvr.GroupResource()))
-	refused := fmt.Errorf("clean managedFields: %s; to allow it: %s", b.Message, b.Remedy)
+	refused := fmt.Errorf("clean managedFields: %s; %s", b.Message, b.Fix)
 	r.cleanupRefused.Store(&refused)
 	return refused
 }

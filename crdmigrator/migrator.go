@@ -192,7 +192,7 @@ type BlockedError struct {
 func (e *BlockedError) Error() string {
 	messages := make([]string, len(e.Blockers))
 	for i, b := range e.Blockers {
-		messages[i] = b.Reason + ": " + b.Message + ", " + b.Remedy
+		messages[i] = b.Reason + ": " + b.Message + "; " + b.Fix.String()
 	}
 	return fmt.Sprintf("%s is blocked: %s", e.CRD, strings.Join(messages, "; "))
 }

@@ -115,7 +115,7 @@ type Step struct {
 	// Message says what happened and why. It holds no time and no count, so that it
 	// changes only with its meaning.
 	Message string
-	// Blockers are in the way, each with its remedy.
+	// Blockers are in the way, each with its fix.
 	Blockers []godwit.Blocker
 	// Err is the failure, for callers that return errors. It is nil where the pass
 	// ended as passes are expected to: it is done or waits, the CRD changed, or
@@ -180,7 +180,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 		for _, server := range e.Stale {
 			s.Blockers = append(s.Blockers, godwit.Blocker{
 				Reason: ReasonServerLeaseStale, Message: fmt.Sprintf("API server %s has a stale lease", server),
-				Remedy: "bring it back, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system " + server.Name,
+				Fix: replaceServer(server, "bring it back"),
 			})
 		}
 	case len(e.Servers) > 0:

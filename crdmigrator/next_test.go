@@ -72,7 +72,8 @@ func TestNext(t *testing.T) {
 			err: &NotSettledError{Servers: []Server{one, two}, Stale: []Server{two}, Wait: 5 * time.Second},
 			want: Step{Action: ActionWait, After: 5 * time.Second, Reason: ReasonSettling, Blockers: []godwit.Blocker{{
 				Reason: ReasonServerLeaseStale, Message: "API server apiserver-2 has a stale lease",
-				Remedy: "bring it back, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system apiserver-2",
+				Fix: godwit.Do("bring it back").Or(godwit.Do("if it is gone for good, delete its lease",
+					godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: "kube-system", Name: "apiserver-2"}})),
 			}}}, says: "stale lease may still write the old version: apiserver-2",
 		},
 		"a permission is missing": {
@@ -167,7 +168,7 @@ func TestNext(t *testing.T) {
 
 // blockerOf is a blocker of one reason.
 func blockerOf(reason string) godwit.Blocker {
-	return godwit.Blocker{Reason: reason, Message: "m", Remedy: "r"}
+	return godwit.Blocker{Reason: reason, Message: "m", Fix: godwit.Do("r")}
 }
 
 // TestNextNeverTakesTheUnknownForDone: of no reason for which objects are not listed.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -252,8 +253,9 @@ func checkServing(f Facts, _ Policy) []godwit.Blocker {
 	case crd.DeletionTimestamp != nil:
 		return blocker(ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects", crd.Name),
-			"nothing is left to migrate; if the deletion hangs, see which finalizer holds it, or what is said of its objects: "+
-				"kubectl get crd "+crd.Name+` -o jsonpath='{.metadata.finalizers} {.status.conditions[?(@.type=="Terminating")].message}'`)
+			godwit.Do("nothing is left to migrate; if the deletion hangs, see which finalizer or which objects it waits for", godwit.Show{
+				Object: kube.CRDObject(crd.Name), Output: `jsonpath={.metadata.finalizers} {.status.conditions[?(@.type=="Terminating")].message}`,
+			}))
 	case !kube.Established(crd):
 		return []godwit.Blocker{notEstablished(crd)}
 	}
@@ -264,7 +266,7 @@ func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocke
 	return godwit.Blocker{
 		Reason:  ReasonNotEstablished,
 		Message: fmt.Sprintf("customresourcedefinition %s is not served: %s", crd.Name, whyNotEstablished(crd)),
-		Remedy:  establish(crd),
+		Fix:     establish(crd),
 	}
 }
 
@@ -282,8 +284,8 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 		blockers = append(blockers, godwit.Blocker{
 			Reason:  ReasonStatusSubresourceMissing,
 			Message: fmt.Sprintf("the write %s goes to /status, which version %s of %s does not have", w, version, crd.Name),
-			Remedy: fmt.Sprintf("use the write %[1]s: godwit crd run %[2]s --write=%[1]s; or add subresources.status to version %[3]s: kubectl edit crd %[2]s",
-				w.onObject(), crd.Name, version),
+			Fix: godwit.Do(fmt.Sprintf("use the write %s", w.onObject()), godwit.RunMigration{CRD: crd.Name, Write: string(w.onObject())}).
+				Or(godwit.Do("add subresources.status to version "+version, godwit.Edit{Object: kube.CRDObject(crd.Name)})),
 		})
 	}
 	for _, stored := range crd.Status.StoredVersions {
@@ -292,8 +294,8 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 				Reason: ReasonStoredVersionNotInSpec,
 				Message: fmt.Sprintf("status.storedVersions of %s names %s, which spec.versions does not have: objects stored at it can't be read",
 					crd.Name, stored),
-				Remedy: fmt.Sprintf("bring version %s back with served: false, then run again: %s; or prove that no object is at it: godwit crd verify %s --etcd-servers=URL",
-					stored, BringBack(crd.Name, stored), crd.Name),
+				Fix: godwit.Do(fmt.Sprintf("bring version %s back with served: false, then run again", stored), kube.AddVersions(crd.Name, stored)).
+					Or(godwit.Do("prove that no object is at it", godwit.VerifyMigration{CRD: crd.Name})),
 			})
 		}
 	}
@@ -304,7 +306,7 @@ func noStorageVersion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Bloc
 	return godwit.Blocker{
 		Reason:  ReasonNoStorageVersion,
 		Message: fmt.Sprintf("no version of %s is marked as the storage version", crd.Name),
-		Remedy:  "set storage: true on one entry of spec.versions: kubectl edit crd " + crd.Name,
+		Fix:     godwit.Do("set storage: true on one entry of spec.versions", godwit.Edit{Object: kube.CRDObject(crd.Name)}),
 	}
 }
 
@@ -313,7 +315,7 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Bloc
 	return godwit.Blocker{
 		Reason:  ReasonStorageVersionNotServed,
 		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
-		Remedy:  fmt.Sprintf("serve version %s, for the time of the run: %s", version, SetServed(crd, true, version)),
+		Fix:     godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version)),
 	}
 }
 
@@ -336,12 +338,12 @@ func checkRights(f Facts, _ Policy) []godwit.Blocker {
 	return blockers
 }
 
-// forbidden names the permission that is missing, and the command that grants it.
+// forbidden names the permission that is missing.
 func forbidden(user string, g Grant) godwit.Blocker {
 	return godwit.Blocker{
 		Reason:  ReasonForbidden,
 		Message: fmt.Sprintf("%s may not %s", orElse(user, "the current user"), g),
-		Remedy:  g.Command(user),
+		Fix:     g.Fix(user),
 	}
 }
 
@@ -360,7 +362,7 @@ func checkOthers(f Facts, _ Policy) []godwit.Blocker {
 	}
 	return blocker(ReasonMigrationInProgress,
 		fmt.Sprintf("%s is being migrated by %s", f.CRD.Name, strings.Join(f.Migrations, ", ")),
-		fmt.Sprintf("wait until it ends, or remove it: kubectl get %s", f.Migrations[0]))
+		godwit.Do("wait until it ends, or delete it", godwit.Show{Object: godwit.Object{Resource: f.Migrations[0]}}))
 }
 
 func checkChanges(f Facts, _ Policy) []godwit.Blocker {
@@ -368,14 +370,15 @@ func checkChanges(f Facts, _ Policy) []godwit.Blocker {
 	if f.Checkpoint.CRDUID != f.CRD.UID || recent < maxRestarts { // another definition's are not this one's
 		return nil
 	}
-	remedy := "let these managers agree on one spec; it goes on within an hour of the last of these changes"
+	fix := godwit.Do("let these managers agree on one spec; the migration resumes within an hour of the last of these changes")
 	if _, ok := f.CRD.Annotations[CheckpointAnnotation]; ok { // another journal is not a user's to edit
-		remedy = fmt.Sprintf("let these managers agree on one spec, then: kubectl annotate crd %s %s-", f.CRD.Name, CheckpointAnnotation)
+		fix = godwit.Do("let these managers agree on one spec").
+			Then("remove the record of the changes", kube.RemoveAnnotation(f.CRD.Name, CheckpointAnnotation))
 	}
 	return blocker(ReasonCRDKeepsChanging,
 		fmt.Sprintf("%s changed under %d runs within an hour; its spec is written by %s",
 			f.CRD.Name, recent, orElse(strings.Join(specManagers(f.CRD), ", "), "managers that managedFields do not name")),
-		remedy)
+		fix)
 }
 
 func checkServers(f Facts, p Policy) []godwit.Blocker {
@@ -388,15 +391,20 @@ func checkServers(f Facts, p Policy) []godwit.Blocker {
 			Reason: ReasonServerLeaseStale,
 			Message: fmt.Sprintf("API server %s has a stale lease, renewed %s ago, and may still have requests under way that store the old version",
 				s, f.Now.Sub(s.Renewed).Round(time.Second)),
-			Remedy: fmt.Sprintf("bring it back and wait %s before the next run, or, if it is gone for good, remove its lease: kubectl delete lease -n kube-system %s",
-				p.settle(), s.Name),
+			Fix: replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.settle())),
 		})
 	}
 	return blockers
 }
 
-func blocker(reason, message, remedy string) []godwit.Blocker {
-	return []godwit.Blocker{{Reason: reason, Message: message, Remedy: remedy}}
+// replaceServer is what to do about an API server with a stale lease.
+func replaceServer(s Server, bringBack string) godwit.Fix {
+	lease := godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: s.Name}
+	return godwit.Do(bringBack).Or(godwit.Do("if it is gone for good, delete its lease", godwit.Delete{Object: lease}))
+}
+
+func blocker(reason, message string, fix godwit.Fix) []godwit.Blocker {
+	return []godwit.Blocker{{Reason: reason, Message: message, Fix: fix}}
 }
 
 func orElse(s, otherwise string) string {
@@ -414,14 +422,14 @@ func warnings(f Facts, p Policy) []godwit.Warning {
 		list = append(list, godwit.Warning{
 			Reason:  ReasonStoredVersionsDoubtful,
 			Message: fmt.Sprintf("a StorageVersionMigration of %s failed, and status.storedVersions was trimmed all the same: objects may be stored at any version", f.CRD.Name),
-			Remedy:  "migrate them, which also removes that doubt: godwit crd run " + f.CRD.Name,
+			Fix:     godwit.Do("migrate them, which also removes that doubt", godwit.RunMigration{CRD: f.CRD.Name}),
 		})
 	}
 	if g := f.CleanupDenied; g != nil {
 		list = append(list, godwit.Warning{
 			Reason:  ReasonCleanupForbidden,
 			Message: fmt.Sprintf("%s may not %s, without which stale managedFields stay", orElse(f.User, "the current user"), g),
-			Remedy:  g.Command(f.User),
+			Fix:     g.Fix(f.User),
 		})
 	}
 	if f.Preflight == nil {
@@ -454,22 +462,8 @@ func afterBlockers(list []godwit.Warning, blockers []godwit.Blocker) []godwit.Wa
 	list = slices.Clone(list)
 	for i := range list {
 		if list[i].Reason == ReasonPreflightIncomplete {
-			list[i].Remedy = fmt.Sprintf("first do what %s asks for, then %s", strings.Join(slices.Compact(first), " and "), list[i].Remedy)
+			list[i].Fix = list[i].Fix.After("first do what " + strings.Join(slices.Compact(first), " and ") + " asks for")
 		}
 	}
 	return list
-}
-
-// SetServed is the command that begins or stops serving versions. It tests the name at
-// each place, in case the list of versions changes in between.
-func SetServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versions ...string) string {
-	var steps []string
-	for i, v := range crd.Spec.Versions {
-		if slices.Contains(versions, v.Name) {
-			steps = append(steps,
-				fmt.Sprintf(`{"op": "test", "path": "/spec/versions/%d/name", "value": %q}`, i, v.Name),
-				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": %t}`, i, serve))
-		}
-	}
-	return fmt.Sprintf("kubectl patch crd %s --type=json -p '[%s]'", crd.Name, strings.Join(steps, ", "))
 }

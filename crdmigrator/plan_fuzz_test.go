@@ -91,7 +91,7 @@ func checkBlockers(t *testing.T, f Facts, p Plan) {
 		blockers = append(blockers, godwit.Blocker(w))
 	}
 	for _, b := range blockers {
-		if b.Reason == "" || strings.TrimSpace(b.Message) == "" || strings.TrimSpace(b.Remedy) == "" {
+		if b.Reason == "" || strings.TrimSpace(b.Message) == "" || strings.TrimSpace(b.Fix.String()) == "" {
 			t.Errorf("a blocker without a word: %+v", b)
 		}
 		if !slices.ContainsFunc(subjects, func(s string) bool { return s != "" && strings.Contains(b.Message, s) }) {
@@ -158,10 +158,10 @@ func (d *dice) preflight(crd string) *PreflightReport {
 		return nil
 	}
 	denial := func(d *dice) godwit.Blocker {
-		return godwit.Blocker{Reason: pick(d, ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid), Message: crd + " is denied", Remedy: "exempt the user"}
+		return godwit.Blocker{Reason: pick(d, ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid), Message: crd + " is denied", Fix: godwit.Do("exempt the user")}
 	}
 	warning := func(d *dice) godwit.Warning {
-		return godwit.Warning{Reason: pick(d, ReasonAdmissionMutates, ReasonPreflightIncomplete), Message: crd + " is changed", Remedy: "try every object"}
+		return godwit.Warning{Reason: pick(d, ReasonAdmissionMutates, ReasonPreflightIncomplete), Message: crd + " is changed", Fix: godwit.Do("try every object")}
 	}
 	return &PreflightReport{
 		Denials: several(d, 3, denial), Warnings: several(d, 3, warning),

@@ -381,37 +381,37 @@ func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
 			reason:  "the version is named in both",
 			facts:   Facts{CRD: widgetCRD(stored("v0", "v2")), Now: later},
 			message: []string{"widgets.example.com", "v0"},
-			remedy:  []string{"v0", "godwit crd verify widgets.example.com"},
+			remedy:  []string{"v0", "VerifyMigration{CRD:widgets.example.com}"},
 		},
 		"unknown user": {
 			reason:  "an old server does not say who we are",
 			facts:   Facts{CRD: widgetCRD(), Now: later, Denied: []Grant{{Verb: "list", Resource: widgets}}},
 			message: []string{"the current user", "list", "widgets.example.com"},
-			remedy:  []string{"--user=USER"},
+			remedy:  []string{"grant the user the permission to list widgets.example.com"},
 		},
 		"migrations": {
 			reason:  "every one is named, the first can be pasted",
 			facts:   Facts{CRD: widgetCRD(), Now: later, Migrations: []string{"storageversionmigrations.g/one", "storageversionmigrations.g/two"}},
 			message: []string{"widgets.example.com", "one", "two"},
-			remedy:  []string{"kubectl get storageversionmigrations.g/one"},
+			remedy:  []string{"Show{Object:{Resource:storageversionmigrations.g/one "},
 		},
 		"fought over, journal elsewhere": {
 			reason:  "where no annotation holds the checkpoint, removing one helps nobody",
 			facts:   Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, 3*time.Minute, 2*time.Minute, time.Minute)},
 			message: []string{"widgets.example.com"},
-			remedy:  []string{"agree on one spec; it goes on within an hour"},
+			remedy:  []string{"agree on one spec; the migration resumes within an hour"},
 		},
 		"fought over": {
 			reason:  "the managers that fight are named",
 			facts:   Facts{CRD: annotated(widgetCRD(), CheckpointAnnotation), Now: later, Checkpoint: restartedAt(later, 3*time.Minute, 2*time.Minute, time.Minute)},
 			message: []string{"widgets.example.com", "kubectl (Update)"},
-			remedy:  []string{"kubectl annotate crd widgets.example.com godwit.dev/migration-checkpoint-"},
+			remedy:  []string{"Patch{Object:{Resource:crd Namespace: Name:widgets.example.com}", `"godwit.dev/migration-checkpoint":null`},
 		},
 		"stale lease": {
 			reason:  "the lease and the host behind its hash",
 			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{{Name: "apiserver-x", Host: "cp-2", Renewed: flip}}},
 			message: []string{"apiserver-x", "cp-2", "10m0s"},
-			remedy:  []string{"kubectl delete lease -n kube-system apiserver-x"},
+			remedy:  []string{"Delete{Object:{Resource:lease Namespace:kube-system Name:apiserver-x}}"},
 		},
 	}
 	for name, tc := range cases {
@@ -426,8 +426,8 @@ func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
 				}
 			}
 			for _, part := range tc.remedy {
-				if !strings.Contains(plan.Blockers[0].Remedy, part) {
-					t.Errorf("%s\nremedy %q does not name %q", tc.reason, plan.Blockers[0].Remedy, part)
+				if !strings.Contains(kubetest.Words(plan.Blockers[0].Fix), part) {
+					t.Errorf("%s\nremedy %q does not name %q", tc.reason, kubetest.Words(plan.Blockers[0].Fix), part)
 				}
 			}
 		})
@@ -464,7 +464,7 @@ func TestCleanupWithoutItsRightIsAWarning(t *testing.T) {
 	if plan.State != Ready || len(plan.Blockers) != 0 {
 		t.Errorf("plan is %s, blocked by %v: the rewrite needs no such right", plan.State, plan.Blockers)
 	}
-	if len(plan.Warnings) != 1 || plan.Warnings[0].Reason != ReasonCleanupForbidden || plan.Warnings[0].Remedy != g.Command("bob") {
+	if len(plan.Warnings) != 1 || plan.Warnings[0].Reason != ReasonCleanupForbidden || !cmp.Equal(plan.Warnings[0].Fix, g.Fix("bob")) {
 		t.Errorf("warnings %+v, want one with the command that grants %s", plan.Warnings, g)
 	}
 }

@@ -268,7 +268,7 @@ func (r *CRDMigrator) tellWaiting(ctx context.Context, crd *apiextensionsv1.Cust
 	m.said = step.Message
 	log.FromContext(ctx).Info("Waiting", "action", step.Action, "why", why.Error())
 	if step.Action == ActionWait && len(step.Blockers) > 0 {
-		r.event(crd, corev1.EventTypeWarning, EventWaiting, actionMigrate, why.Error()+"; "+step.Blockers[0].Remedy)
+		r.event(crd, corev1.EventTypeWarning, EventWaiting, actionMigrate, why.Error()+"; "+step.Blockers[0].Fix.String())
 	}
 }
 

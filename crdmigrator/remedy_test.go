@@ -9,8 +9,8 @@ import (
 // TestRemediesOfABlockedPlan: a run that tries every object is refused like any other
 // while something stands in its way, unless that is what the dry run is about.
 func TestRemediesOfABlockedPlan(t *testing.T) {
-	const try = "try every object: godwit crd run a.example.com --dry-run=server"
-	incomplete := []godwit.Warning{{Reason: ReasonPreflightIncomplete, Remedy: try}, {Reason: ReasonAdmissionMutates, Remedy: "go on"}}
+	const try = "try every object"
+	incomplete := []godwit.Warning{{Reason: ReasonPreflightIncomplete, Fix: godwit.Do(try)}, {Reason: ReasonAdmissionMutates, Fix: godwit.Do("migrate")}}
 	cases := map[string]struct {
 		blockers []string
 		want     string
@@ -18,8 +18,8 @@ func TestRemediesOfABlockedPlan(t *testing.T) {
 		"nothing":               {nil, try},
 		"a denial":              {[]string{ReasonAdmissionDenied}, try},
 		"a server that waits":   {[]string{ReasonServerLeaseStale}, try},
-		"another migrator":      {[]string{ReasonMigrationInProgress}, "first do what MigrationInProgress asks for, then " + try},
-		"two permissions, more": {[]string{ReasonForbidden, ReasonForbidden, ReasonCRDKeepsChanging}, "first do what CRDKeepsChanging and Forbidden asks for, then " + try},
+		"another migrator":      {[]string{ReasonMigrationInProgress}, "first do what MigrationInProgress asks for; then " + try},
+		"two permissions, more": {[]string{ReasonForbidden, ReasonForbidden, ReasonCRDKeepsChanging}, "first do what CRDKeepsChanging and Forbidden asks for; then " + try},
 	}
 	for name, tc := range cases {
 		var blockers []godwit.Blocker
@@ -27,10 +27,10 @@ func TestRemediesOfABlockedPlan(t *testing.T) {
 			blockers = append(blockers, godwit.Blocker{Reason: reason})
 		}
 		got := afterBlockers(incomplete, blockers)
-		if got[0].Remedy != tc.want || got[1].Remedy != "go on" {
-			t.Errorf("%s: %q, want %q", name, got[0].Remedy, tc.want)
+		if got[0].Fix.String() != tc.want || got[1].Fix.String() != "migrate" {
+			t.Errorf("%s: %q, want %q", name, got[0].Fix, tc.want)
 		}
-		if incomplete[0].Remedy != try {
+		if incomplete[0].Fix.String() != try {
 			t.Fatalf("%s: the warnings that were given are changed", name)
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // servedWithin is how long after the condition Established an API server may still
@@ -46,10 +49,11 @@ func namesRefused(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv
 }
 
 // establish is what to do about a CRD that is not served.
-func establish(crd *apiextensionsv1.CustomResourceDefinition) string {
+func establish(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
 	if namesRefused(crd) == nil {
-		return "wait: kubectl wait --for=condition=Established --timeout=60s crd/" + crd.Name
+		return godwit.Do("wait", godwit.WaitFor{Object: kube.CRDObject(crd.Name), Condition: string(apiextensionsv1.Established)})
 	}
-	return fmt.Sprintf("see which CRD of the group has the name: kubectl get crd -o custom-columns=CRD:.metadata.name,NAMES:.status.acceptedNames | grep -F %s; "+
-		"then delete that one, or choose other names: kubectl edit crd %s", crd.Spec.Group, crd.Name)
+	return godwit.Do(fmt.Sprintf("see which CRD of group %s has the name", crd.Spec.Group), godwit.Show{
+		Object: kube.CRDObject(""), Output: "custom-columns=CRD:.metadata.name,NAMES:.status.acceptedNames",
+	}).Then("delete that one, or choose other names", godwit.Edit{Object: kube.CRDObject(crd.Name)})
 }

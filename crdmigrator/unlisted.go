@@ -36,6 +36,12 @@ const (
 	ReasonListRefused = "ListRefused"
 )
 
+const (
+	// readiness is where the API server says what is wrong with it.
+	readiness = "/readyz?verbose"
+	planAgain = "plan again"
+)
+
 // readPage is small enough for a slow conversion webhook to convert within
 // quicklist.Limit.
 const readPage = 100
@@ -49,8 +55,8 @@ type UnlistedError struct {
 	Reason string
 	// Message names the object and the cause.
 	Message string
-	// Remedy is the next step.
-	Remedy string
+	// Fix is what to do about it.
+	Fix godwit.Fix
 	// Starting means that the CRD is new, and that the API servers serve it within
 	// seconds: a control loop calls again, and reports nothing.
 	Starting bool
@@ -59,7 +65,7 @@ type UnlistedError struct {
 }
 
 func (e *UnlistedError) Error() string {
-	return fmt.Sprintf("list the objects of %s: %s: %s; %s", e.CRD, e.Reason, e.Message, e.Remedy)
+	return fmt.Sprintf("list the objects of %s: %s: %s; %s", e.CRD, e.Reason, e.Message, e.Fix)
 }
 
 func (e *UnlistedError) Unwrap() error { return e.Err }
@@ -77,7 +83,7 @@ func (e *UnlistedError) Transient() bool {
 
 // Blocker is the same in the form of a blocker.
 func (e *UnlistedError) Blocker() godwit.Blocker {
-	return godwit.Blocker{Reason: e.Reason, Message: e.Message, Remedy: e.Remedy}
+	return godwit.Blocker{Reason: e.Reason, Message: e.Message, Fix: e.Fix}
 }
 
 // unserved is why no list is even tried: nil where the API server serves the
@@ -95,7 +101,7 @@ func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
 	default:
 		return nil
 	}
-	return &UnlistedError{CRD: crd.Name, Reason: b.Reason, Message: b.Message, Remedy: b.Remedy}
+	return &UnlistedError{CRD: crd.Name, Reason: b.Reason, Message: b.Message, Fix: b.Fix}
 }
 
 // Unlisted classifies the API server's answer to a list of the objects of a CRD. Without an
@@ -114,10 +120,10 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	e := &UnlistedError{CRD: crd.Name, Err: err}
 	resource := kube.ResourceOf(crd)
 	path := fmt.Sprintf("/apis/%s/%s/%s?limit=1", resource.Group, resource.Version, resource.Resource)
-	again := "then plan again: godwit crd plan " + crd.Name
+	again := godwit.PlanMigration{CRD: crd.Name}
 	answer := apierror.Of(err)
 	words := quote.Line(answer.Message)
-	set := func(b godwit.Blocker) { e.Reason, e.Message, e.Remedy = b.Reason, b.Message, b.Remedy }
+	set := func(b godwit.Blocker) { e.Reason, e.Message, e.Fix = b.Reason, b.Message, b.Fix }
 	if quicklist.TimedOut(err) {
 		answer.Class = apierror.Timeout
 	}
@@ -132,43 +138,46 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		set(godwit.Blocker{
 			Reason:  ReasonNotServed,
 			Message: fmt.Sprintf("%s serves %s, but the API server answers 404 for it: %s", crd.Name, resource.Version, words),
-			Remedy:  fmt.Sprintf("see whether another API server serves the group: kubectl get apiservice %s.%s; %s", resource.Version, resource.Group, again),
+			Fix: godwit.Do("see whether another API server serves the group", godwit.Show{
+				Object: godwit.Object{Resource: "apiservice", Name: resource.Version + "." + resource.Group},
+			}).Then(planAgain, again),
 		})
 	case apierror.Throttled:
 		set(godwit.Blocker{
 			Reason:  ReasonThrottled,
 			Message: fmt.Sprintf("the API server answers 429 to each list of %s: %s", crd.Name, words),
-			Remedy:  "wait until the API server has less load, " + again,
+			Fix:     godwit.Do("wait until the API server has less load").Then(planAgain, again),
 		})
 	case apierror.Timeout:
-		set(tooLate(crd, words, again))
+		set(tooLate(crd, words))
 	case apierror.ServerError:
 		set(godwit.Blocker{
 			Reason:  ReasonServerError,
 			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
-			Remedy:  "see what is wrong with it: kubectl get --raw '/readyz?verbose'; " + again,
+			Fix:     godwit.Do("see what is wrong with it", godwit.Request{Path: readiness}).Then(planAgain, again),
 		})
 	default:
 		set(godwit.Blocker{
 			Reason:  ReasonListRefused,
 			Message: fmt.Sprintf("the list of the objects of %s is refused: %s", crd.Name, words),
-			Remedy:  fmt.Sprintf("see which server refuses it: kubectl get --raw '%s' -v=8; %s", path, again),
+			Fix:     godwit.Do("see which server refuses it", godwit.Request{Path: path, Verbose: true}).Then(planAgain, again),
 		})
 	}
 	return e
 }
 
 // tooLate names the conversion webhook, for which the API server waits 30 s.
-func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words, again string) godwit.Blocker {
+func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Blocker {
 	b := godwit.Blocker{
 		Reason:  ReasonTimeout,
 		Message: fmt.Sprintf("the API server did not list one object of %s within %v: %s", crd.Name, quicklist.Limit, words),
-		Remedy:  "see whether the API server and etcd are overloaded: kubectl get --raw '/readyz?verbose'; " + again,
+		Fix:     godwit.Do("see whether the API server and etcd are overloaded", godwit.Request{Path: readiness}),
 	}
 	if webhook := conversionWebhook(crd); webhook != nil {
 		b.Message = fmt.Sprintf("the API server did not list one object of %s within %v, and may wait for the conversion webhook, %s: %s", crd.Name, quicklist.Limit, webhook, words)
-		b.Remedy = webhook.bringUp(crd.Name) + "; " + again
+		b.Fix = webhook.bringUp(crd.Name)
 	}
+	b.Fix = b.Fix.Then(planAgain, godwit.PlanMigration{CRD: crd.Name})
 	return b
 }
 
@@ -179,15 +188,15 @@ func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Ans
 	b := godwit.Blocker{
 		Reason:  ReasonWebhookUnavailable,
 		Message: fmt.Sprintf("the conversion webhook of %s, %s, does not answer, without which no object can be read: %s", crd.Name, webhook, quote.Line(a.Message)),
-		Remedy:  webhook.bringUp(crd.Name),
+		Fix:     webhook.bringUp(crd.Name),
 	}
 	if a.Class == apierror.ConversionFailed {
 		b.Reason = ReasonConversionFailed
 		b.Message = fmt.Sprintf("the conversion webhook of %s, %s, does not convert objects: %s", crd.Name, webhook, quote.Line(a.Message))
-		b.Remedy = webhook.fix(crd.Name)
+		b.Fix = webhook.fix(crd.Name)
 	}
 	b.Message += distrust(crd, a.StoredVersion)
-	b.Remedy += putBack(crd, a.StoredVersion)
+	b.Fix = putBack(b.Fix, crd, a.StoredVersion)
 	return b
 }
 
@@ -198,11 +207,11 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 	b := godwit.Blocker{
 		Reason:  ReasonUnreadableObjects,
 		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
-		Remedy:  "restore the object that it names from a backup; all that etcd holds: godwit crd verify " + crd.Name + " --etcd-servers=URL",
+		Fix:     godwit.Do("restore the object that the message names from a backup; etcd shows all objects", godwit.VerifyMigration{CRD: crd.Name}),
 	}
 	if v := a.StoredVersion; v != "" && !kube.HasVersion(crd, v) {
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, v, words, distrust(crd, v))
-		b.Remedy = fmt.Sprintf("bring version %s back with served: false: %s%s", v, BringBack(crd.Name, v), putBack(crd, v))
+		b.Fix = putBack(godwit.Do(fmt.Sprintf("bring version %s back with served: false", v), kube.AddVersions(crd.Name, v)), crd, v)
 	}
 	return b
 }
@@ -216,25 +225,12 @@ func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) stri
 }
 
 // putBack is how a run learns about objects that status.storedVersions denies.
-func putBack(crd *apiextensionsv1.CustomResourceDefinition, stored string) string {
+func putBack(fix godwit.Fix, crd *apiextensionsv1.CustomResourceDefinition, stored string) godwit.Fix {
 	if !clean(crd) || stored == "" {
-		return ""
+		return fix
 	}
-	return fmt.Sprintf(`; then put %[1]s back and migrate: kubectl patch crd %[2]s --subresource=status --type=json `+
-		`-p '[{"op": "replace", "path": "/status/storedVersions", "value": ["%[1]s", "%[3]s"]}]' && godwit crd run %[2]s`, stored, crd.Name, kube.StorageVersion(crd))
-}
-
-// BringBack is the command that adds versions to spec.versions which objects are
-// stored at, so that the API server can read these objects again. No version is
-// served, and each keeps every field. A webhook that converts must know the
-// versions, too.
-func BringBack(crd string, versions ...string) string {
-	steps := make([]string, len(versions))
-	for i, v := range versions {
-		steps[i] = fmt.Sprintf(`{"op": "add", "path": "/spec/versions/-", "value": {"name": %q, "served": false, "storage": false, `+
-			`"schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}`, v)
-	}
-	return fmt.Sprintf("kubectl patch crd %s --type=json -p '[%s]'", crd, strings.Join(steps, ", "))
+	return fix.Then(fmt.Sprintf("put %s back and migrate", stored),
+		kube.SetStoredVersions(crd.Name, stored, kube.StorageVersion(crd)), godwit.RunMigration{CRD: crd.Name})
 }
 
 // converter is where a CRD's conversion webhook is configured to be.
@@ -258,21 +254,29 @@ func (c *converter) String() string {
 }
 
 // bringUp is what to do about a webhook that does not answer.
-func (c *converter) bringUp(crd string) string {
-	where := fmt.Sprintf("kubectl get crd %s -o jsonpath='{.spec.conversion.webhook.clientConfig}'", crd)
+func (c *converter) bringUp(crd string) godwit.Fix {
+	where := godwit.Show{Object: kube.CRDObject(crd), Output: "jsonpath={.spec.conversion.webhook.clientConfig}"}
 	if c != nil && c.Service != nil {
-		where = fmt.Sprintf("kubectl get endpointslices -n %s -l kubernetes.io/service-name=%s", c.Service.Namespace, c.Service.Name)
+		where = c.endpoints()
 	}
-	return "bring it up; where it is: " + where
+	return godwit.Do("bring the webhook up; where it is", where)
+}
+
+// endpoints are where the pods of the webhook's service are.
+func (c *converter) endpoints() godwit.Show {
+	return godwit.Show{
+		Object:   godwit.Object{Resource: "endpointslices", Namespace: c.Service.Namespace},
+		Selector: "kubernetes.io/service-name=" + c.Service.Name,
+	}
 }
 
 // fix is what to do about a webhook that answers, and does not convert.
-func (c *converter) fix(crd string) string {
-	where := ""
+func (c *converter) fix(crd string) godwit.Fix {
+	fix := godwit.Do("fix the webhook")
 	if c != nil && c.Service != nil {
-		where = fmt.Sprintf(", whose pods are behind kubectl get endpointslices -n %s -l kubernetes.io/service-name=%s", c.Service.Namespace, c.Service.Name)
+		fix = godwit.Do("fix the webhook; where its pods are", c.endpoints())
 	}
-	return fmt.Sprintf("fix the webhook%s, or %s if its configuration is wrong: kubectl edit crd %[2]s", where, crd)
+	return fix.Or(godwit.Do("fix its configuration in the CRD", godwit.Edit{Object: kube.CRDObject(crd)}))
 }
 
 // keyBytes leaves room for the longest key of etcd that names an object, and for what

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -64,31 +65,31 @@ func TestUnlisted(t *testing.T) {
 	}{
 		"no permission": {
 			reason: "the authorizer's own words name the user", err: answer(403, metav1.StatusReasonForbidden, serverForbids), want: ReasonForbidden,
-			message: []string{"alice may not list widgets.example.com"}, remedy: []string{"kubectl create clusterrole", "--verb=list", "--user=alice"},
+			message: []string{"alice may not list widgets.example.com"}, remedy: []string{"GrantPermission{User:alice Verb:list"},
 		},
 		"no permission, as a walk retries it": {
 			reason: "an API server that starts answers so", err: apierrors.NewServiceUnavailable(serverForbids), want: ReasonForbidden,
-			remedy: []string{"--user=alice"},
+			remedy: []string{"User:alice"},
 		},
 		"403 of a proxy": {
 			reason: "no grant is of use", err: answer(403, metav1.StatusReasonForbidden, "unknown"), want: ReasonListRefused,
-			never: "clusterrole",
+			never: "GrantPermission",
 		},
 		"404": {
 			reason: "another API server may have the group", err: answer(404, metav1.StatusReasonNotFound, serverIsNotThere), want: ReasonNotServed,
-			message: []string{"serves v2", "404"}, remedy: []string{"kubectl get apiservice v2.example.com"}, never: "clusterrole",
+			message: []string{"serves v2", "404"}, remedy: []string{"Show{Object:{Resource:apiservice Namespace: Name:v2.example.com}"}, never: "GrantPermission",
 		},
 		"429": {
 			reason: "load ends", err: answer(429, metav1.StatusReasonTooManyRequests, serverNeedsLoad), want: ReasonThrottled, transient: true,
-			message: []string{"429", serverNeedsLoad}, never: "clusterrole",
+			message: []string{"429", serverNeedsLoad}, never: "GrantPermission",
 		},
 		"500": {
 			reason: "of no known cause", err: answer(500, metav1.StatusReasonInternalError, "etcdserver: mvcc: database space exceeded"), want: ReasonServerError, transient: true,
-			message: []string{"database space exceeded"}, remedy: []string{"readyz"}, never: "clusterrole",
+			message: []string{"database space exceeded"}, remedy: []string{"readyz"}, never: "GrantPermission",
 		},
 		"502 without words": {
 			reason: "of a load balancer", err: answer(502, "", ""), want: ReasonServerError, transient: true,
-			message: []string{"502"}, never: "clusterrole",
+			message: []string{"502"}, never: "GrantPermission",
 		},
 		"timeout": {
 			reason: "without a webhook there is none to name", err: answer(504, metav1.StatusReasonTimeout, serverGivesUp), want: ReasonTimeout, transient: true,
@@ -98,7 +99,7 @@ func TestUnlisted(t *testing.T) {
 			reason: "the API server does not say for whom it waits", crd: []edit{service}, err: answer(504, metav1.StatusReasonTimeout, serverGivesUp),
 			want: ReasonTimeout, transient: true,
 			message: []string{"may wait for the conversion webhook, service op/hooks"},
-			remedy:  []string{"kubectl get endpointslices -n op -l kubernetes.io/service-name=hooks"},
+			remedy:  []string{"{Resource:endpointslices Namespace:op", "Selector:kubernetes.io/service-name=hooks"},
 		},
 		"no answer at all": {
 			reason: "the limit of one request", crd: []edit{url}, err: fmt.Errorf("list: %w", quicklist.ErrOver), want: ReasonTimeout, transient: true,
@@ -107,13 +108,13 @@ func TestUnlisted(t *testing.T) {
 		"webhook away": {
 			reason: "its configuration is named, and the answer of the network", crd: []edit{service}, err: answer(500, metav1.StatusReasonStoreReadError, serverReads+serverDials),
 			want: ReasonWebhookUnavailable, blocks: true,
-			message: []string{"service op/hooks", "connection refused"}, remedy: []string{"endpointslices -n op"}, never: "storedVersions",
+			message: []string{"service op/hooks", "connection refused"}, remedy: []string{"{Resource:endpointslices Namespace:op"}, never: "storedVersions",
 		},
 		"webhook away, storedVersions trimmed": {
 			reason: "an object at v2 takes no conversion: there is one at v1", crd: []edit{service, trimmed}, err: answer(500, metav1.StatusReasonStoreReadError, serverReads+serverDials),
 			want: ReasonWebhookUnavailable, blocks: true,
 			message: []string{"status.storedVersions lists only v2, but at least one object is stored at v1"},
-			remedy:  []string{`"value": ["v1", "v2"]`, "godwit crd run widgets.example.com"},
+			remedy:  []string{`"value": ["v1", "v2"]`, "RunMigration{CRD:widgets.example.com "},
 		},
 		"webhook away, before 1.37": {
 			reason: "older API servers have no reason for it", crd: []edit{service}, err: answer(500, metav1.StatusReasonInternalError, serverDials),
@@ -121,7 +122,7 @@ func TestUnlisted(t *testing.T) {
 		},
 		"webhook refuses": {
 			reason: "it is up: there is nothing to bring up", crd: []edit{service}, err: answer(500, metav1.StatusReasonStoreReadError, serverReads+serverIsTold),
-			want: ReasonConversionFailed, blocks: true, message: []string{"no paint left"}, never: "bring it up",
+			want: ReasonConversionFailed, blocks: true, message: []string{"no paint left"}, never: "bring the webhook up",
 		},
 		"webhook answers wrongly": {
 			reason: "likewise", crd: []edit{url}, err: answer(500, metav1.StatusReasonStoreReadError, serverReads+serverMiscounts),
@@ -132,7 +133,7 @@ func TestUnlisted(t *testing.T) {
 			err:  answer(500, metav1.StatusReasonStoreReadError, serverReads+serverLacks),
 			want: ReasonUnreadableObjects, blocks: true,
 			message: []string{"/registry/example.com/widgets/ns/a", "spec.versions lacks v1", "status.storedVersions lists only v2, but at least one object is stored at v1"},
-			remedy:  []string{"served: false", `"value": ["v1", "v2"]`, "godwit crd run widgets.example.com"},
+			remedy:  []string{"served: false", `"value": ["v1", "v2"]`, "RunMigration{CRD:widgets.example.com "},
 		},
 		"damaged bytes": {
 			reason: "only a backup helps", err: answer(500, metav1.StatusReasonStoreReadError, serverReads+"invalid character 'x'"),
@@ -140,7 +141,7 @@ func TestUnlisted(t *testing.T) {
 		},
 		"anything else": {
 			reason: "the server's words are all there is", err: answer(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "only text"),
-			want: ReasonListRefused, message: []string{"only text"}, never: "clusterrole",
+			want: ReasonListRefused, message: []string{"only text"}, never: "GrantPermission",
 		},
 	}
 	for name, tc := range cases {
@@ -149,7 +150,7 @@ func TestUnlisted(t *testing.T) {
 			if u.Reason != tc.want || u.Transient() != tc.transient || u.Blocks() != tc.blocks {
 				t.Errorf("%s: %s, transient %v, blocks %v; want %s, %v, %v", tc.reason, u.Reason, u.Transient(), u.Blocks(), tc.want, tc.transient, tc.blocks)
 			}
-			if !errors.Is(u, tc.err) || u.CRD != "widgets.example.com" || u.Message == "" || u.Remedy == "" {
+			if !errors.Is(u, tc.err) || u.CRD != "widgets.example.com" || u.Message == "" || len(u.Fix) == 0 {
 				t.Errorf("%+v lacks the answer, the CRD, the message or the remedy", u)
 			}
 			for _, part := range tc.message {
@@ -158,12 +159,12 @@ func TestUnlisted(t *testing.T) {
 				}
 			}
 			for _, part := range tc.remedy {
-				if !strings.Contains(u.Remedy, part) {
-					t.Errorf("%s: remedy %q, want it to say %q", tc.reason, u.Remedy, part)
+				if !strings.Contains(kubetest.Words(u.Fix), part) {
+					t.Errorf("%s: remedy %q, want it to say %q", tc.reason, kubetest.Words(u.Fix), part)
 				}
 			}
-			if tc.never != "" && strings.Contains(u.Message+u.Remedy, tc.never) {
-				t.Errorf("%s: %q, %q must not say %q", tc.reason, u.Message, u.Remedy, tc.never)
+			if tc.never != "" && strings.Contains(u.Message+kubetest.Words(u.Fix), tc.never) {
+				t.Errorf("%s: %q, %q must not say %q", tc.reason, u.Message, kubetest.Words(u.Fix), tc.never)
 			}
 		})
 	}

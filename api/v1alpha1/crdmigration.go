@@ -139,12 +139,22 @@ type CRDMigrationStatus struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
-	Blockers []godwit.Blocker `json:"blockers,omitempty"`
+	Blockers []Blocker `json:"blockers,omitempty"`
 	// Conditions are Ready, Reconciling, Stalled and Blocked.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Blocker is a condition under which a migration must not start.
+type Blocker struct {
+	// Reason is a documented CamelCase constant.
+	Reason string `json:"reason"`
+	// Message names the object and the cause.
+	Message string `json:"message"`
+	// Remedy is the next step, a command where there is one.
+	Remedy string `json:"remedy"`
 }
 
 // Checkpoint is the evidence from which an interrupted run resumes. Its loss costs requests, never

@@ -62,8 +62,7 @@ func (a advisor) denials() []godwit.Blocker {
 			list = append(list, godwit.Blocker{
 				Reason:  crdmigrator.ReasonObjectInvalid,
 				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
-				Remedy: anyOf(fmt.Sprintf("fix the object: kubectl edit %s %s", a.crd.Name, t.attempts[0].arguments()),
-					a.leaveBehind()),
+				Fix:     godwit.Do("fix the object", godwit.Edit{Object: a.object(t.attempts[0])}).Or(a.leaveBehind()),
 			})
 		}
 	}
@@ -74,7 +73,7 @@ func (a advisor) denial(t problem) godwit.Blocker {
 	return godwit.Blocker{
 		Reason:  crdmigrator.ReasonAdmissionDenied,
 		Message: fmt.Sprintf("%s denies the write %s of %s, on %s: %s", t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
-		Remedy:  anyOf(a.statusPatch(t), a.exempt(t.by), a.leaveBehind()),
+		Fix:     a.statusPatch(t).Or(a.exempt(t.by), a.leaveBehind()),
 	}
 }
 
@@ -83,18 +82,20 @@ func (a advisor) unavailable(t problem) godwit.Blocker {
 		return godwit.Blocker{
 			Reason:  crdmigrator.ReasonWebhookUnavailable,
 			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", a.crd.Name, t.by.Name, quote.Line(t.words)),
-			Remedy:  fmt.Sprintf("bring it up; where it is: kubectl get crd %s -o jsonpath='{.spec.conversion.webhook.clientConfig}'", a.crd.Name),
+			Fix: godwit.Do(bringUp, godwit.Show{
+				Object: kube.CRDObject(a.crd.Name), Output: "jsonpath={.spec.conversion.webhook.clientConfig}",
+			}),
 		}
 	}
-	where := "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide"
+	where := allWebhooks
 	if c, ok := a.config(t.by); ok {
-		where = fmt.Sprintf("kubectl get %s %s -o yaml", strings.ToLower(c.kind), c.object)
+		where = godwit.Show{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}, Output: "yaml"}
 	}
 	return godwit.Blocker{
 		Reason: crdmigrator.ReasonWebhookUnavailable,
 		Message: fmt.Sprintf("%s does not answer, without which the write %s of %s is refused, on %s: %s",
 			t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
-		Remedy: anyOf("bring it up; where it is: "+where, a.statusPatch(t), a.leaveBehind()),
+		Fix: godwit.Do(bringUp, where).Or(a.statusPatch(t), a.leaveBehind()),
 	}
 }
 
@@ -111,15 +112,15 @@ func (a advisor) mutation(t problem) godwit.Warning {
 		}
 	}
 	slices.Sort(paths)
-	ways := []string{a.statusPatch(t)}
+	fix := a.statusPatch(t)
 	for _, origin := range origins {
-		ways = append(ways, a.exempt(origin))
+		fix = fix.Or(a.exempt(origin))
 	}
 	return godwit.Warning{
 		Reason: crdmigrator.ReasonAdmissionMutates,
 		Message: fmt.Sprintf("objects of %s are changed while they are written as they are: %s on %s; %s",
 			a.crd.Name, some(paths, namedPaths, more), a.where(t), by),
-		Remedy: anyOf(append(ways, "if any update may do so, go on: the run stores these changes")...),
+		Fix: fix.Or(godwit.Do("if any update may do so, migrate: the run stores these changes")),
 	}
 }
 
@@ -161,12 +162,12 @@ func (c admissionConfig) origin() apierror.Origin {
 
 func (a advisor) unknown(t problem) godwit.Warning {
 	message := fmt.Sprintf("what admission makes of the write %s of %s is not known on %s: ", a.write, a.crd.Name, a.where(t))
-	remedy := "plan again, or try every object: " + a.tryAll()
+	fix := godwit.Do("plan again", godwit.PlanMigration{CRD: a.crd.Name}).Or(a.tryAll())
 	if t.by.Name != "" {
 		message += t.by.String() + ": "
-		remedy = "a run shows it; if the webhook has no side effects, its configuration should say so: sideEffects: None"
+		fix = godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it"))
 	}
-	return godwit.Warning{Reason: crdmigrator.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Remedy: remedy}
+	return godwit.Warning{Reason: crdmigrator.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Fix: fix}
 }
 
 // leftOut says how far the preflight came, unless what stopped it is said
@@ -195,58 +196,74 @@ func (a advisor) leftOut(s *crdmigrator.PreflightSummary) []godwit.Warning {
 	return []godwit.Warning{{
 		Reason:  crdmigrator.ReasonPreflightIncomplete,
 		Message: fmt.Sprintf("the preflight of %s is not complete: %s", a.crd.Name, why),
-		Remedy:  "try every object: " + a.tryAll(),
+		Fix:     a.tryAll(),
 	}}
 }
 
-func (a advisor) tryAll() string {
-	command := "godwit crd run " + a.crd.Name + " --dry-run=server"
-	if w := a.write; w != crdmigrator.WritePatch {
-		command += " --write=" + string(w)
-	}
-	return command
+func (a advisor) tryAll() godwit.Fix {
+	return godwit.Do("try every object", godwit.RunMigration{CRD: a.crd.Name, Write: a.chosenWrite(), DryRun: true})
 }
 
-// pastIt offers the write of the status, if a dry run of it went through or was
-// kept from being tried by a missing right.
-func (a advisor) statusPatch(t problem) string {
-	if t.status == nil {
+// chosenWrite is empty for the default.
+func (a advisor) chosenWrite() string {
+	if a.write == crdmigrator.WritePatch {
 		return ""
 	}
-	command := fmt.Sprintf("godwit crd run %s --write=%s", a.crd.Name, crdmigrator.WriteStatusPatch)
-	switch {
-	case t.status.effect == passes:
-		return "write the status alone, which was tried and passes: " + command
-	case apierror.Parse(0, t.status.words).Class == apierror.Forbidden:
-		return fmt.Sprintf("with the permission to patch %s, see whether writing the status alone passes: %s --dry-run=server",
-			kube.ResourceArgument(kube.ResourceOf(a.crd).GroupResource())+"/status", command)
-	}
-	return ""
+	return string(a.write)
 }
 
-// exempt is the narrowest exemption: the user who migrates, and no other.
-func (a advisor) exempt(by apierror.Origin) string {
-	command := "find its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide"
-	within := " of " + by.String()
-	if c, ok := a.config(by); ok {
-		command = fmt.Sprintf("kubectl edit %s %s", strings.ToLower(c.kind), c.object)
-	} else if by.Kind != apierror.Webhook {
-		command, within = fmt.Sprintf("kubectl edit %s %s", strings.ToLower(by.Kind), by.Name), ""
+// statusPatch offers the write of the status, if a dry run of it went through, or was not
+// tried because a permission is missing.
+func (a advisor) statusPatch(t problem) godwit.Fix {
+	if t.status == nil {
+		return nil
 	}
-	return fmt.Sprintf("for the time of the run, exempt its user by an entry of matchConditions%s, {name: godwit, expression: 'request.userInfo.username != %s'}: %s",
-		within, strings.ReplaceAll(strconv.Quote(cmp.Or(a.user, "USER")), "'", "''"), command)
+	run := godwit.RunMigration{CRD: a.crd.Name, Write: string(crdmigrator.WriteStatusPatch)}
+	switch {
+	case t.status.effect == passes:
+		return godwit.Do("write the status alone, which was tried and passes", run)
+	case apierror.Parse(0, t.status.words).Class == apierror.Forbidden:
+		run.DryRun = true
+		return godwit.Do(fmt.Sprintf("with the permission to patch %s, see whether writing the status alone passes",
+			kube.ResourceArgument(kube.ResourceOf(a.crd).GroupResource())+"/status"), run)
+	}
+	return nil
+}
+
+// allWebhooks is where to find a webhook of which only the name is known.
+var allWebhooks = godwit.Show{Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide"}
+
+// bringUp is what to do about a webhook that does not answer.
+const bringUp = "bring the webhook up; where it is"
+
+// exempt is the narrowest exemption: the user who migrates, and no other.
+func (a advisor) exempt(by apierror.Origin) godwit.Fix {
+	var action godwit.Action
+	within, find := " of "+by.String(), ""
+	c, known := a.config(by)
+	switch {
+	case known:
+		action = godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}}
+	case by.Kind != apierror.Webhook:
+		action, within = godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}}, ""
+	default:
+		action, find = allWebhooks, "; find its configuration"
+	}
+	return godwit.Do(fmt.Sprintf("for the time of the run, exempt its user by an entry of matchConditions%s, {name: godwit, expression: 'request.userInfo.username != %s'}%s",
+		within, strings.ReplaceAll(strconv.Quote(cmp.Or(a.user, "USER")), "'", "''"), find), action)
 }
 
 // leaveBehind is not offered to a user who has chosen it.
-func (a advisor) leaveBehind() string {
+func (a advisor) leaveBehind() godwit.Fix {
 	if a.accepted {
-		return ""
+		return nil
 	}
-	command := "godwit crd run " + a.crd.Name + " --accept-denials"
-	if w := a.write; w != crdmigrator.WritePatch {
-		command += " --write=" + string(w)
-	}
-	return "migrate what is not refused, without the trim: " + command
+	return godwit.Do("migrate what is not refused, without the trim",
+		godwit.RunMigration{CRD: a.crd.Name, Write: a.chosenWrite(), AcceptDenials: true})
+}
+
+func (a advisor) object(o attempt) godwit.Object {
+	return godwit.Object{Resource: a.crd.Name, Namespace: o.namespace, Name: o.name}
 }
 
 // where names some of the objects that met a problem.
@@ -256,14 +273,6 @@ func (a advisor) where(t problem) string {
 		keys[i] = one.key()
 	}
 	return fmt.Sprintf("%s (%d of %s tried)", some(keys, namedObjects, 0), len(t.attempts), count(len(a.attempts), "object", "objects"))
-}
-
-// arguments name the object to kubectl.
-func (a attempt) arguments() string {
-	if a.namespace == "" {
-		return a.name
-	}
-	return a.name + " -n " + a.namespace
 }
 
 // some joins the first of a list and counts the others, and those that are not
@@ -285,9 +294,4 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// anyOf joins alternatives, of which some may be none.
-func anyOf(ways ...string) string {
-	return strings.Join(slices.DeleteFunc(ways, func(s string) bool { return s == "" }), "; or ")
 }

@@ -3,9 +3,11 @@ package preflight
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
@@ -42,23 +44,24 @@ func FuzzReportFor(f *testing.F) {
 			t.Errorf("%+v does not add up", s)
 		}
 		for _, d := range report.Denials {
-			checkFinding(t, d.Reason, d.Message, d.Remedy, more)
+			checkFinding(t, d.Reason, d.Message, d.Fix, more)
 		}
 		for _, w := range report.Warnings {
-			checkFinding(t, w.Reason, w.Message, w.Remedy, more)
+			checkFinding(t, w.Reason, w.Message, w.Fix, more)
 		}
 	})
 }
 
-func checkFinding(t *testing.T, reason, message, remedy string, accepted bool) {
+func checkFinding(t *testing.T, reason, message string, fix godwit.Fix, accepted bool) {
 	t.Helper()
 	if reason == "" || !strings.Contains(message, "widgets.example.com") || strings.Contains(message, "\n") {
 		t.Errorf("%s: %q is not one line that names the CRD", reason, message)
 	}
-	if accepted && strings.Contains(remedy, "--accept-denials") {
-		t.Errorf("%s: the remedy %q is in force already", reason, remedy)
+	inForce := func(a godwit.Action) bool { run, ok := a.(godwit.RunMigration); return ok && run.AcceptDenials }
+	if accepted && slices.ContainsFunc(fix.Actions(), inForce) {
+		t.Errorf("%s: the fix %q is in force already", reason, fix)
 	}
-	if remedy == "" && !accepted {
-		t.Errorf("%s: no remedy", reason)
+	if fix.String() == "" && !accepted {
+		t.Errorf("%s: no fix", reason)
 	}
 }

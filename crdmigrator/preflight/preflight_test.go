@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,10 +146,18 @@ const (
 
 var painter = admissionConfig{kind: "MutatingWebhookConfiguration", object: "painters", name: "paint.example.com"}
 
+var writeStatus = godwit.Do("write the status alone, which was tried and passes", godwit.RunMigration{CRD: "widgets.example.com", Write: "status-patch"})
+
 func TestPlanForRefusals(t *testing.T) {
-	exemption := "for the time of the run, exempt its user by an entry of matchConditions of webhook x.example.com, " +
-		`{name: godwit, expression: 'request.userInfo.username != "alice"'}: `
-	leave := "migrate what is not refused, without the trim: godwit crd run widgets.example.com --accept-denials"
+	exempt := func(then string, a godwit.Action) godwit.Fix {
+		return godwit.Do("for the time of the run, exempt its user by an entry of matchConditions of webhook x.example.com, "+
+			`{name: godwit, expression: 'request.userInfo.username != "alice"'}`+then, a)
+	}
+	search := exempt("; find its configuration", godwit.Show{
+		Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide",
+	})
+	checks := godwit.Object{Resource: "validatingwebhookconfiguration", Name: "checks"}
+	leave := godwit.Do("migrate what is not refused, without the trim", godwit.RunMigration{CRD: "widgets.example.com", AcceptDenials: true})
 	cases := map[string]struct {
 		reason string
 		facts  observed
@@ -166,7 +175,7 @@ func TestPlanForRefusals(t *testing.T) {
 				Reason: crdmigrator.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write patch of widgets.example.com, on p1/a, p2/a, p3/a and 1 more " +
 					"(4 of 5 objects tried): not on a Friday",
-				Remedy: exemption + "find its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide; or " + leave,
+				Fix: search.Or(leave),
 			}},
 		},
 		"denied, and known where": {
@@ -178,8 +187,7 @@ func TestPlanForRefusals(t *testing.T) {
 			want: []godwit.Blocker{{
 				Reason:  crdmigrator.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
-				Remedy: "write the status alone, which was tried and passes: godwit crd run widgets.example.com --write=status-patch; or " +
-					exemption + "kubectl edit validatingwebhookconfiguration checks; or " + leave,
+				Fix:     writeStatus.Or(exempt("", godwit.Edit{Object: checks}), leave),
 			}},
 		},
 		"denied on the status as well": {
@@ -190,7 +198,7 @@ func TestPlanForRefusals(t *testing.T) {
 			want: []godwit.Blocker{{
 				Reason:  crdmigrator.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
-				Remedy:  exemption + "find its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide; or " + leave,
+				Fix:     search.Or(leave),
 			}},
 		},
 		"down": {
@@ -202,7 +210,7 @@ func TestPlanForRefusals(t *testing.T) {
 				Reason: crdmigrator.ReasonWebhookUnavailable,
 				Message: "webhook x.example.com does not answer, without which the write patch of widgets.example.com is refused, " +
 					"on prod/a (1 of 1 object tried): connection refused",
-				Remedy: "bring it up; where it is: kubectl get validatingwebhookconfiguration checks -o yaml; or " + leave,
+				Fix: godwit.Do("bring the webhook up; where it is", godwit.Show{Object: checks, Output: "yaml"}).Or(leave),
 			}},
 		},
 		"conversion is down": {
@@ -214,7 +222,9 @@ func TestPlanForRefusals(t *testing.T) {
 				Reason: crdmigrator.ReasonWebhookUnavailable,
 				Message: "the conversion webhook of widgets.example.com fails, without which no object of example.com/v1, Kind=Widget can be read: " +
 					"connection refused",
-				Remedy: "bring it up; where it is: kubectl get crd widgets.example.com -o jsonpath='{.spec.conversion.webhook.clientConfig}'",
+				Fix: godwit.Do("bring the webhook up; where it is", godwit.Show{
+					Object: godwit.Object{Resource: "crd", Name: "widgets.example.com"}, Output: "jsonpath={.spec.conversion.webhook.clientConfig}",
+				}),
 			}},
 		},
 		"invalid": {
@@ -223,7 +233,7 @@ func TestPlanForRefusals(t *testing.T) {
 			want: []godwit.Blocker{{
 				Reason:  crdmigrator.ReasonObjectInvalid,
 				Message: "the API server refuses the write patch of widgets.example.com, on prod/a (1 of 1 object tried): spec.color: Required value",
-				Remedy:  "fix the object: kubectl edit widgets.example.com a -n prod; or " + leave,
+				Fix:     godwit.Do("fix the object", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "a"}}).Or(leave),
 			}},
 		},
 	}
@@ -241,8 +251,8 @@ func TestPlanForRefusals(t *testing.T) {
 				t.Errorf("with denials accepted: %s, warnings %+v, want Ready and what was a blocker", accepting.State, accepting.Warnings)
 			}
 			for _, w := range accepting.Warnings {
-				if w.Remedy == "" || strings.Contains(w.Remedy, "--accept-denials") {
-					t.Errorf("with denials accepted, the remedy is %q, want one that is not in force", w.Remedy)
+				if len(w.Fix) == 0 || slices.Contains(w.Fix.Actions(), leave.Actions()[0]) {
+					t.Errorf("with denials accepted, the fix is %q, want one that is not in force", w.Fix)
 				}
 			}
 		})
@@ -251,8 +261,8 @@ func TestPlanForRefusals(t *testing.T) {
 
 func TestPlanForWarnings(t *testing.T) {
 	painted := attempt{namespace: "prod", name: "a", changed: []string{"metadata.labels", "spec.color"}, more: 1}
-	welcome := "if any update may do so, go on: the run stores these changes"
-	tryEvery := "try every object: godwit crd run widgets.example.com --dry-run=server"
+	welcome := godwit.Do("if any update may do so, migrate: the run stores these changes")
+	tryEvery := godwit.Do("try every object", godwit.RunMigration{CRD: "widgets.example.com", DryRun: true})
 	cases := map[string]struct {
 		reason string
 		facts  observed
@@ -267,8 +277,9 @@ func TestPlanForWarnings(t *testing.T) {
 				Reason: crdmigrator.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color, spec.size and 1 more " +
 					"on prod/a, test/b (2 of 2 objects tried); by webhook paint.example.com of MutatingWebhookConfiguration painters",
-				Remedy: "for the time of the run, exempt its user by an entry of matchConditions of webhook paint.example.com, " +
-					`{name: godwit, expression: 'request.userInfo.username != "alice"'}: kubectl edit mutatingwebhookconfiguration painters; or ` + welcome,
+				Fix: godwit.Do("for the time of the run, exempt its user by an entry of matchConditions of webhook paint.example.com, "+
+					`{name: godwit, expression: 'request.userInfo.username != "alice"'}`,
+					godwit.Edit{Object: godwit.Object{Resource: "mutatingwebhookconfiguration", Name: "painters"}}).Or(welcome),
 			}},
 		},
 		"changed by one of two": {
@@ -281,7 +292,7 @@ func TestPlanForWarnings(t *testing.T) {
 				Reason: crdmigrator.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); by one or more of webhook paint.example.com of MutatingWebhookConfiguration painters, MutatingAdmissionPolicy label",
-				Remedy: "write the status alone, which was tried and passes: godwit crd run widgets.example.com --write=status-patch; or " + welcome,
+				Fix: writeStatus.Or(welcome),
 			}},
 		},
 		"changed by nobody": {
@@ -291,7 +302,7 @@ func TestPlanForWarnings(t *testing.T) {
 				Reason: crdmigrator.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?",
-				Remedy: welcome,
+				Fix: welcome,
 			}},
 		},
 		"namespaces left out": {
@@ -300,7 +311,7 @@ func TestPlanForWarnings(t *testing.T) {
 			want: []godwit.Warning{{
 				Reason:  crdmigrator.ReasonPreflightIncomplete,
 				Message: "the preflight of widgets.example.com is not complete: one object was tried in 1 of 34 namespaces",
-				Remedy:  tryEvery,
+				Fix:     tryEvery,
 			}},
 		},
 		"namespaces unseen": {
@@ -309,7 +320,7 @@ func TestPlanForWarnings(t *testing.T) {
 			want: []godwit.Warning{{
 				Reason:  crdmigrator.ReasonPreflightIncomplete,
 				Message: "the preflight of widgets.example.com is not complete: one object was tried in 1 of at least 34 namespaces; its 20s were over",
-				Remedy:  tryEvery,
+				Fix:     tryEvery,
 			}},
 		},
 		"no answer": {
@@ -318,7 +329,7 @@ func TestPlanForWarnings(t *testing.T) {
 			want: []godwit.Warning{{
 				Reason:  crdmigrator.ReasonPreflightIncomplete,
 				Message: "what admission makes of the write patch of widgets.example.com is not known on prod/a (1 of 1 object tried): no answer within 12s",
-				Remedy:  "plan again, or " + tryEvery,
+				Fix:     godwit.Do("plan again", godwit.PlanMigration{CRD: "widgets.example.com"}).Or(tryEvery),
 			}},
 		},
 		"takes no dry run": {
@@ -328,7 +339,7 @@ func TestPlanForWarnings(t *testing.T) {
 				Reason: crdmigrator.ReasonPreflightIncomplete,
 				Message: "what admission makes of the write patch of widgets.example.com is not known on prod/a (1 of 1 object tried): " +
 					"webhook x.example.com: it does not support dry runs",
-				Remedy: "a run shows it; if the webhook has no side effects, its configuration should say so: sideEffects: None",
+				Fix: godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it")),
 			}},
 		},
 	}

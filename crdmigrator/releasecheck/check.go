@@ -8,6 +8,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
@@ -130,13 +131,13 @@ type Check struct {
 // Finding is one thing to know about the next release.
 type Finding struct {
 	// Verdict is what this alone amounts to; Safe makes it a note.
-	Verdict Verdict `json:"verdict"`
+	Verdict Verdict
 	// Reason is one of the documented constants.
-	Reason string `json:"reason"`
-	// Message names the definition and the cause.
-	Message string `json:"message"`
-	// Remedy is the next step.
-	Remedy string `json:"remedy"`
+	Reason string
+	// Message names the CRD and the cause.
+	Message string
+	// Fix is what to do about it.
+	Fix godwit.Fix
 }
 
 // For decides what becomes of the cluster when a definition is replaced by
@@ -150,7 +151,7 @@ func For(f Facts) Check {
 	}
 	if f.DryRun.Refusal != "" && !slices.ContainsFunc(c.Reasons, func(r Finding) bool { return r.Verdict == Refused }) {
 		c.Reasons = append(c.Reasons, Finding{Refused, ReasonServerRefused,
-			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), "fix the file, and check again"})
+			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), godwit.Do("fix the file, and check again")})
 	}
 	slices.SortStableFunc(c.Reasons, func(a, b Finding) int {
 		return slices.Index(verdicts, a.Verdict) - slices.Index(verdicts, b.Verdict)
@@ -171,7 +172,7 @@ func checkDenied(f Facts) []Finding {
 	var reasons []Finding
 	for _, g := range f.Denied {
 		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonForbidden,
-			fmt.Sprintf("%s may not %s", cmp.Or(f.User, "the current user"), g), g.Command(f.User)})
+			fmt.Sprintf("%s may not %s", cmp.Or(f.User, "the current user"), g), g.Fix(f.User)})
 	}
 	return reasons
 }
@@ -188,14 +189,15 @@ func checkStored(f Facts) []Finding {
 			continue
 		}
 		r := Finding{Refused, ReasonStoredVersionRemoved,
-			fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored), ""}
+			fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored), nil}
 		switch {
 		case !kube.HasVersion(f.Live, stored):
-			r.Remedy = fmt.Sprintf("add version %s with served: false, here and there, and run: godwit crd run %s", stored, name)
+			r.Fix = godwit.Do(fmt.Sprintf("add version %s with served: false to the next release and to the CRD of the cluster", stored), kube.AddVersions(name, stored)).
+				Then("migrate", godwit.RunMigration{CRD: name})
 		case stored == target:
-			r.Remedy = fmt.Sprintf("keep %s for one more release that stores another version, and after that one run: godwit crd run %s", stored, name)
+			r.Fix = keepVersion(name, stored)
 		default:
-			r.Remedy = fmt.Sprintf("before this release run: godwit crd run %s", name)
+			r.Fix = migrateFirst(name)
 		}
 		reasons = append(reasons, r)
 	}
@@ -212,7 +214,7 @@ func checkLive(f Facts) []Finding {
 	if f.Live.DeletionTimestamp != nil {
 		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects, whatever the next release says", name),
-			"wait until it is gone, and check again"})
+			godwit.Do("wait until it is gone, and check again")})
 	}
 	trusted := slices.Contains(f.Live.Status.StoredVersions, target)
 	switch {
@@ -221,21 +223,21 @@ func checkLive(f Facts) []Finding {
 		reasons = append(reasons, Finding{Unsafe, ReasonStoredAtRemovedVersion,
 			fmt.Sprintf("objects of %s are stored at %s, which the next release does not have, and status.storedVersions, altered by somebody, lists only %s: the API server lets it go and can't read them any more",
 				name, target, strings.Join(f.Live.Status.StoredVersions, ",")),
-			fmt.Sprintf("keep %s for one more release that stores another version, and after that one run: godwit crd run %s", target, name)})
+			keepVersion(name, target)})
 	case !trusted:
 		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so somebody has altered it, and objects may be stored at %s all the same",
 				name, target, strings.Join(f.removed(), ",")),
-			fmt.Sprintf("count in etcd: godwit crd verify %s --etcd-servers=URL", name)})
+			godwit.Do("count in etcd", godwit.VerifyMigration{CRD: name})})
 	case kube.FailedMigration(f.Live) >= 0:
 		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("a StorageVersionMigration of %s failed and status.storedVersions was trimmed all the same, so objects may be stored at %s",
 				name, strings.Join(f.removed(), ",")),
-			"godwit crd run " + name})
+			godwit.Do("migrate", godwit.RunMigration{CRD: name})})
 	case f.Objects != nil:
 		reasons = append(reasons, Finding{Safe, ReasonStoredVersionsTrusted,
 			fmt.Sprintf("that no object of %s is stored at %s is the word of status.storedVersions; only etcd proves it", name, strings.Join(f.removed(), ",")),
-			fmt.Sprintf("godwit crd verify %s --etcd-servers=URL", name)})
+			godwit.Do("prove it from etcd", godwit.VerifyMigration{CRD: name})})
 	}
 	return reasons
 }
@@ -249,19 +251,20 @@ func checkObjects(f Facts) []Finding {
 	case f.Unread != nil:
 		return []Finding{{Unknown, ReasonObjectsUnread,
 			fmt.Sprintf("the objects of %s can't be read, to see whether managedFields name %s: %s: %s", f.Next.Name, removed, f.Unread.Reason, f.Unread.Message),
-			f.Unread.Remedy + "; then check again"}}
+			f.Unread.Fix.Then("check again")}}
 	case f.Stale == 0:
 		return nil
 	}
 	stale := f.staleVersions()
-	remedy := "before this release run: godwit crd run " + f.Next.Name
+	fix := migrateFirst(f.Next.Name)
 	if served := servedOf(f.Live, stale); len(served) > 0 {
-		remedy = fmt.Sprintf("let a release come first that does not serve %[1]s, and after that one run: godwit crd run %[2]s; or, if the releases are not yours, once no client uses %[1]s: %[3]s && godwit crd run %[2]s",
-			strings.Join(served, ","), f.Next.Name, crdmigrator.SetServed(f.Live, false, served...))
+		run, versions := godwit.RunMigration{CRD: f.Next.Name}, strings.Join(served, ",")
+		fix = godwit.Do(fmt.Sprintf("release first a CRD that does not serve %s, and migrate after that release", versions), run).
+			Or(godwit.Do(fmt.Sprintf("if the releases are not yours, once no client uses %s", versions), kube.SetServed(f.Live, false, served...), run))
 	}
 	return []Finding{{Unsafe, ReasonManagedFieldsRemovedVersion,
 		fmt.Sprintf("managedFields of %d of %d objects of %s, such as %s, name %s: server-side apply of them fails once it is removed",
-			f.Stale, *f.Objects, f.Next.Name, f.StaleExample, strings.Join(stale, ",")), remedy}}
+			f.Stale, *f.Objects, f.Next.Name, f.StaleExample, strings.Join(stale, ",")), fix}}
 }
 
 func (f Facts) staleVersions() []string {
@@ -277,7 +280,16 @@ func checkDryRun(f Facts) []Finding {
 	}
 	return []Finding{{Safe, ReasonNotDryRun,
 		fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.DryRun.Skipped),
-		"kubectl apply --server-side --dry-run=server -f FILE"}}
+		godwit.Do("have the API server try the file", godwit.TryFile{File: "FILE"})}}
+}
+
+func migrateFirst(crd string) godwit.Fix {
+	return godwit.Do("before this release migrate", godwit.RunMigration{CRD: crd})
+}
+
+func keepVersion(crd, version string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("keep %s for one more release that stores another version", version)).
+		Then("migrate after that release", godwit.RunMigration{CRD: crd})
 }
 
 // removed are the versions that go with the next release.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
@@ -144,7 +145,7 @@ func TestFor(t *testing.T) {
 		},
 		"objects can't be listed": {
 			reason: "what managedFields name is not known",
-			facts:  Facts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonWebhookUnavailable, Message: "the webhook is down", Remedy: "bring it up"}},
+			facts:  Facts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonWebhookUnavailable, Message: "the webhook is down", Fix: godwit.Do("bring it up")}},
 			want:   []string{"Unknown removes v1", "Unknown ObjectsUnread"},
 		},
 		"definition may not be read": {
@@ -336,7 +337,7 @@ func TestFor(t *testing.T) {
 				t.Errorf("%s\ncheck (-want +got):\n%s", tc.reason, diff)
 			}
 			for _, r := range got.Reasons {
-				if r.Remedy == "" || !strings.Contains(r.Message, "widgets.example.com") {
+				if len(r.Fix) == 0 || !strings.Contains(r.Message, "widgets.example.com") {
 					t.Errorf("reason %+v: it must name the definition and a remedy", r)
 				}
 			}
@@ -346,7 +347,7 @@ func TestFor(t *testing.T) {
 
 // What is to be done first depends on what stands in the way.
 func TestCheckRemedies(t *testing.T) {
-	three, run := int64(3), "godwit crd run widgets.example.com"
+	three, run := int64(3), "RunMigration{CRD:widgets.example.com "
 	cases := map[string]struct {
 		reason   string
 		facts    Facts
@@ -355,7 +356,7 @@ func TestCheckRemedies(t *testing.T) {
 		"old version": {
 			reason: "its objects can be migrated now",
 			facts:  Facts{Live: kubetest.Widgets(has("v1", "v2*")), Next: kubetest.Widgets(has("v2*"))},
-			has:    "before this release run: " + run, not: "one more release",
+			has:    "before this release migrate: " + run, not: "one more release",
 		},
 		"storage version": {
 			reason: "a run migrates to it: another must be stored first",
@@ -370,22 +371,22 @@ func TestCheckRemedies(t *testing.T) {
 		"stale and not served": {
 			reason: "a run cleans what is not served",
 			facts:  Facts{Live: kubetest.Widgets(has("v1-", "v2*"), kubetest.Stored("v2")), Next: kubetest.Widgets(has("v2*")), Objects: &three, Stale: 1},
-			has:    run, not: "let a release",
+			has:    run, not: "release first",
 		},
 		"stale and served": {
 			reason: "a run leaves what is served",
 			facts:  Facts{Live: kubetest.Widgets(has("v1", "v2*"), kubetest.Stored("v2")), Next: kubetest.Widgets(has("v2*")), Objects: &three, Stale: 1},
-			has:    "let a release come first that does not serve v1",
+			has:    "release first a CRD that does not serve v1",
 		},
 		"may not list": {
-			reason: "the grant can be pasted",
+			reason: "the grant is all that is missing",
 			facts:  Facts{Live: kubetest.Widgets(has("v1-", "v2*"), kubetest.Stored("v2")), Next: kubetest.Widgets(has("v2*")), Denied: []crdmigrator.Grant{{Verb: "list", Resource: kubetest.Resource}}, User: "alice"},
-			has:    "--verb=list --resource=widgets.example.com",
+			has:    "GrantPermission{User:alice Verb:list Group:example.com Resource:widgets ",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			remedy := For(tc.facts).Reasons[0].Remedy
+			remedy := kubetest.Words(For(tc.facts).Reasons[0].Fix)
 			if !strings.Contains(remedy, tc.has) || tc.not != "" && strings.Contains(remedy, tc.not) {
 				t.Errorf("%s\nremedy %q, want it to say %q and not %q", tc.reason, remedy, tc.has, tc.not)
 			}
@@ -440,11 +441,11 @@ func TestUnserveTestsTheNames(t *testing.T) {
 		t.Fatalf("%d reasons", len(reasons))
 	}
 	for _, want := range []string{
-		"kubectl patch crd " + f.Live.Name + " --type=json -p '[",
+		"Patch{Object:{Resource:crd Namespace: Name:" + f.Live.Name + "} Subresource: Type:json Body:[",
 		`{"op": "test", "path": "/spec/versions/0/name", "value": "v1"}, {"op": "replace", "path": "/spec/versions/0/served", "value": false}`,
 	} {
-		if !strings.Contains(reasons[0].Remedy, want) {
-			t.Errorf("the remedy %q lacks %q", reasons[0].Remedy, want)
+		if !strings.Contains(kubetest.Words(reasons[0].Fix), want) {
+			t.Errorf("the remedy %q lacks %q", kubetest.Words(reasons[0].Fix), want)
 		}
 	}
 }
@@ -458,8 +459,8 @@ func TestManagedFieldsNameFewerVersionsThanAreRemoved(t *testing.T) {
 	f.Live.Spec.Versions = append(f.Live.Spec.Versions, v0)
 	f.Next.Spec.Versions = f.Next.Spec.Versions[1:]
 	r := checkObjects(f)[0]
-	if !strings.Contains(r.Message, ", name v1: ") || strings.Contains(r.Remedy, "v0") {
-		t.Errorf("message %q, remedy %q: want them to name v1 alone", r.Message, r.Remedy)
+	if !strings.Contains(r.Message, ", name v1: ") || strings.Contains(kubetest.Words(r.Fix), "v0") {
+		t.Errorf("message %q, remedy %q: want them to name v1 alone", r.Message, kubetest.Words(r.Fix))
 	}
 }
 

@@ -19,10 +19,10 @@ func ExampleFor() {
 	})
 	fmt.Println(check.Name, "without", check.RemovedVersions, "is", check.Verdict)
 	for _, r := range check.Reasons {
-		fmt.Println(r.Reason + ": " + r.Remedy)
+		fmt.Println(r.Reason + ": " + r.Fix.String())
 	}
 	// Output:
 	// widgets.example.com without [v1] is Refused
-	// StoredVersionRemoved: before this release run: godwit crd run widgets.example.com
+	// StoredVersionRemoved: before this release migrate
 	// RemovedWhileServed: let a release come first that has it with served: false
 }

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // refusal is about the file, which its author mends.
-func refusal(reason, message, remedy string) Finding {
-	return Finding{Verdict: Refused, Reason: reason, Message: message, Remedy: remedy}
+func refusal(reason, message, do string) Finding {
+	return Finding{Verdict: Refused, Reason: reason, Message: message, Fix: godwit.Do(do)}
 }
 
 // checkNames: group and plural are in every URL and key, kind and scope in every
@@ -95,8 +96,8 @@ func checkConversion(f Facts) []Finding {
 		return nil // the server makes it None
 	}
 	var reasons []Finding
-	invalid := func(what, remedy string) {
-		reasons = append(reasons, refusal(ReasonInvalidConversion, fmt.Sprintf("spec.conversion of %s %s", f.Next.Name, what), remedy))
+	invalid := func(what, do string) {
+		reasons = append(reasons, refusal(ReasonInvalidConversion, fmt.Sprintf("spec.conversion of %s %s", f.Next.Name, what), do))
 	}
 	switch {
 	case c.Strategy == apiextensionsv1.NoneConverter:
@@ -147,17 +148,17 @@ func checkNextServing(f Facts) []Finding {
 			verdict = Safe // there is nothing to strand
 		}
 		reasons = append(reasons, Finding{verdict, ReasonNoServedVersion,
-			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), "set served: true on the storage version"})
+			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), godwit.Do("set served: true on the storage version")})
 	case target != "" && !kube.Serves(next, target):
 		reasons = append(reasons, Finding{Safe, ReasonUnservedStorageVersion,
 			fmt.Sprintf("storage version %s of %s is not served, so that no migration to it is possible", target, next.Name),
-			fmt.Sprintf("set served: true on version %s", target)})
+			godwit.Do("set served: true on version " + target)})
 	}
 	// Stale objects have the same remedy, and a better reason for it.
 	if gone := f.removedServed(); len(gone) > 0 && !f.empty() && f.Stale == 0 {
 		reasons = append(reasons, Finding{Safe, ReasonRemovedWhileServed,
 			fmt.Sprintf("%s of %s is served today: whoever still uses it gets a 404 that only another release cures", strings.Join(gone, ","), next.Name),
-			"let a release come first that has it with served: false"})
+			godwit.Do("let a release come first that has it with served: false")})
 	}
 	return reasons
 }
@@ -175,11 +176,11 @@ func checkLosses(f Facts) []Finding {
 	case kube.Converts(f.Live) && differ(f.Next.Spec.Versions):
 		return []Finding{{Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("a webhook converts %s today, and with the next release nothing does, while schemas of its versions differ: fields that one of them lacks are pruned", f.Next.Name),
-			"keep spec.conversion, or see that each version has the fields of all"}}
+			godwit.Do("keep spec.conversion").Or(godwit.Do("see that each version has the fields of all"))}}
 	case from.Name != to.Name && !equality.Semantic.DeepEqual(from.Schema, to.Schema):
 		return []Finding{{Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("the storage version of %s changes from %s to %s, their schemas differ, and nothing converts: fields that %s lacks are pruned from what is written", f.Next.Name, from.Name, to.Name, to.Name),
-			fmt.Sprintf("see that %s has all fields of %s, or convert by a webhook", to.Name, from.Name)}}
+			godwit.Do(fmt.Sprintf("see that %s has all fields of %s", to.Name, from.Name)).Or(godwit.Do("convert by a webhook"))}}
 	}
 	return nil
 }

@@ -1,13 +1,13 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/internal/quote"
+	"github.com/godwit-dev/godwit"
 )
 
 // Grant is the permission for one verb on one resource.
@@ -30,37 +30,11 @@ func (g Grant) String() string {
 	return text
 }
 
-// Command returns kubectl commands that create a role with exactly this permission and bind it
-// to the user. The role's name contains the user's name, so that the commands for two users
-// do not collide.
-func (g Grant) Command(user string) string {
-	if user == "" {
-		user = "USER"
-	}
-	role := strings.Map(nameRune, strings.Join(slices.DeleteFunc(
-		[]string{"godwit", g.Verb, g.Resource.String(), g.Name, user}, func(s string) bool { return s == "" }), "-"))
-	kind, scope := "clusterrole", ""
-	if g.Namespace != "" {
-		kind, scope = "role", " --namespace="+g.Namespace
-	}
-	rule := fmt.Sprintf("--verb=%s --resource=%s", g.Verb, ResourceArgument(g.Resource))
-	if g.Name != "" {
-		rule += " --resource-name=" + g.Name
-	}
-	subject := "--user=" + quote.Shell(user)
-	if sa, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		subject = "--serviceaccount=" + sa
-	}
-	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s %[4]s && kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s %[5]s",
-		kind, role, scope, rule, subject)
-}
-
-// nameRune keeps the characters that are valid in the name of any object.
-func nameRune(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-		return r
-	}
-	return '-'
+// Fix is to give this permission, and no other, to a user.
+func (g Grant) Fix(user string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("grant %s the permission to %s", cmp.Or(user, "the user"), g), godwit.GrantPermission{
+		User: user, Verb: g.Verb, Group: g.Resource.Group, Resource: g.Resource.Resource, Namespace: g.Namespace, Name: g.Name,
+	})
 }
 
 // ResourceArgument formats a resource as kubectl takes it: the subresource comes after the

@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -180,8 +182,8 @@ func TestCheckRefersToEtcdForTrimmedStoredVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(check.Reasons, func(r releasecheck.Finding) bool { return r.Reason == releasecheck.ReasonStoredVersionsTrusted })
-	if check.Verdict != releasecheck.Safe || i < 0 || !strings.Contains(check.Reasons[i].Remedy, "godwit crd verify "+w.name) {
-		t.Errorf("check: %+v, want Safe with the remedy godwit crd verify", check)
+	if check.Verdict != releasecheck.Safe || i < 0 || !slices.Contains(check.Reasons[i].Fix.Actions(), godwit.Action(godwit.VerifyMigration{CRD: w.name})) {
+		t.Errorf("check: %+v, want Safe with a proof from etcd as its fix", check)
 	}
 	if err := w.release(next); err != nil {
 		t.Fatal(err)
@@ -335,9 +337,9 @@ func TestCheckWithoutPermissions(t *testing.T) {
 		says   string
 		remedy string
 	}{
-		{want: releasecheck.Unknown, says: crdmigrator.ReasonForbidden, remedy: "--verb=get --resource=customresourcedefinitions.apiextensions.k8s.io --resource-name=" + w.name},
-		{readCRD, releasecheck.Unknown, crdmigrator.ReasonForbidden, "--verb=list --resource=widgets." + w.group},
-		{permission{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "godwit crd run " + w.name},
+		{want: releasecheck.Unknown, says: crdmigrator.ReasonForbidden, remedy: "Verb:get Group:apiextensions.k8s.io Resource:customresourcedefinitions Namespace: Name:" + w.name},
+		{readCRD, releasecheck.Unknown, crdmigrator.ReasonForbidden, "Verb:list Group:" + w.group + " Resource:widgets "},
+		{permission{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "RunMigration{CRD:" + w.name},
 	}
 	for _, step := range steps {
 		if step.grant.verb != "" {
@@ -347,7 +349,7 @@ func TestCheckWithoutPermissions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if check.Verdict != step.want || first(check) != step.says || !strings.Contains(check.Reasons[0].Remedy, step.remedy) {
+		if check.Verdict != step.want || first(check) != step.says || !strings.Contains(kubetest.Words(check.Reasons[0].Fix), step.remedy) {
 			t.Errorf("with %+v: %+v, want %s because of %s, with the remedy %s", step.grant, check, step.want, step.says, step.remedy)
 		}
 	}

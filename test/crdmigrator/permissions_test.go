@@ -9,7 +9,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -178,28 +177,16 @@ func TestPlanAndRunNameMissingPermissions(t *testing.T) {
 	w.mustHaveStoredVersions("with the permissions granted", "v2")
 }
 
-// permissionOf parses the permission of the kubectl commands of a remedy.
+// permissionOf is the permission that the fix of a blocker grants.
 func permissionOf(t *testing.T, b godwit.Blocker, user string) permission {
 	t.Helper()
-	var r permission
-	for field := range strings.FieldsSeq(b.Remedy) {
-		if verb, ok := strings.CutPrefix(field, "--verb="); ok {
-			r.verb = verb
-		}
-		if resource, ok := strings.CutPrefix(field, "--resource="); ok {
-			// kubectl's form is resource.group/subresource.
-			resource, subresource, found := strings.Cut(resource, "/")
-			parsed := schema.ParseGroupResource(resource)
-			r.group, r.resource = parsed.Group, parsed.Resource
-			if found {
-				r.resource += "/" + subresource
-			}
+	for _, a := range b.Fix.Actions() {
+		if g, ok := a.(godwit.GrantPermission); ok && g.User == user {
+			return permission{g.Verb, g.Group, g.Resource}
 		}
 	}
-	if r.verb == "" || r.resource == "" || !strings.Contains(b.Remedy, "--user="+user) {
-		t.Errorf("remedy %q grants nothing to %s", b.Remedy, user)
-	}
-	return r
+	t.Errorf("the fix %q grants nothing to %s", b.Fix, user)
+	return permission{}
 }
 
 func mustBeBlocked(t *testing.T, plan crdmigrator.Plan, reason string, n int) {
@@ -208,8 +195,8 @@ func mustBeBlocked(t *testing.T, plan crdmigrator.Plan, reason string, n int) {
 		t.Fatalf("plan is %s by %+v, want Blocked by %d × %s", plan.State, plan.Blockers, n, reason)
 	}
 	for _, b := range plan.Blockers {
-		if b.Reason != reason || b.Message == "" || b.Remedy == "" {
-			t.Errorf("blocker %+v, want reason %s, a message and a remedy", b, reason)
+		if b.Reason != reason || b.Message == "" || b.Fix.String() == "" {
+			t.Errorf("blocker %+v, want reason %s, a message and a fix", b, reason)
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/preflight"
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -167,8 +168,8 @@ func TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses(t *testing.T) {
 	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
 	mustSay(t, plan.Blockers[0].Message, "ValidatingAdmissionPolicy "+policy, audited+"/w-0 (1 of 3 objects tried)", "the audit is not over")
-	mustSay(t, plan.Blockers[0].Remedy, "which was tried and passes: godwit crd run "+w.name+" --write=status-patch",
-		"--accept-denials", "kubectl edit validatingadmissionpolicy "+policy, `request.userInfo.username != "`)
+	mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "which was tried and passes: RunMigration{CRD:"+w.name+" Write:status-patch",
+		"AcceptDenials:true", "Edit{Object:{Resource:validatingadmissionpolicy Namespace: Name:"+policy, `request.userInfo.username != "`)
 	want := &crdmigrator.PreflightSummary{Write: crdmigrator.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
 	if diff := cmp.Diff(want, plan.Preflight); diff != "" {
 		t.Errorf("preflight (-want +got):\n%s", diff)
@@ -212,10 +213,10 @@ func TestExemptionAllowsTheMigration(t *testing.T) {
 
 	plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
-	if remedy := plan.Blockers[0].Remedy; strings.Contains(remedy, "status-patch") {
+	if remedy := kubetest.Words(plan.Blockers[0].Fix); strings.Contains(remedy, "status-patch") {
 		t.Errorf("remedy = %q, want no write of the status, which v2 does not have", remedy)
 	}
-	_, rest, _ := strings.Cut(plan.Blockers[0].Remedy, "expression: '")
+	_, rest, _ := strings.Cut(plan.Blockers[0].Fix.String(), "expression: '")
 	expression, _, _ := strings.Cut(rest, "'}")
 	if want := fmt.Sprintf("request.userInfo.username != %q", user); expression != want {
 		t.Fatalf("the plan suggests %q, want %q", expression, want)
@@ -261,8 +262,8 @@ func TestPlanReportsMutations(t *testing.T) {
 	}
 	mustSay(t, warning.Message, "metadata.annotations, spec.color on default/w-0000 (1 of 1 object tried)",
 		"by webhook "+webhook+" of MutatingWebhookConfiguration painters-of-"+w.group)
-	mustSay(t, warning.Remedy, "tried and passes: godwit crd run "+w.name+" --write=status-patch",
-		"kubectl edit mutatingwebhookconfiguration painters-of-"+w.group)
+	mustSay(t, kubetest.Words(warning.Fix), "tried and passes: RunMigration{CRD:"+w.name+" Write:status-patch",
+		"Edit{Object:{Resource:mutatingwebhookconfiguration Namespace: Name:painters-of-"+w.group)
 	w.mustHaveBeenWritten("a preflight writes nothing", 3, 1)
 
 	// The plan of a user who may neither list webhooks nor write the status.
@@ -272,7 +273,7 @@ func TestPlanReportsMutations(t *testing.T) {
 		t.Fatalf("warnings %+v, want one", plan.Warnings)
 	}
 	mustSay(t, plan.Warnings[0].Message, "spec.color", "the origin is unknown: ", "mutatingwebhookconfigurations")
-	mustSay(t, plan.Warnings[0].Remedy, "with the permission to patch widgets."+w.group+"/status")
+	mustSay(t, plan.Warnings[0].Fix.String(), "with the permission to patch widgets."+w.group+"/status")
 
 	past := withPreflight(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
 	if plan = w.mustPlan(w.config, past); plan.State != crdmigrator.Ready || len(plan.Warnings) > 0 {
@@ -330,7 +331,7 @@ func TestPlanReportsAWebhookThatIsDown(t *testing.T) {
 	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
 	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
 	mustSay(t, plan.Blockers[0].Message, "webhook "+h.name, "connection refused")
-	mustSay(t, plan.Blockers[0].Remedy, "kubectl get validatingwebhookconfiguration "+h.name, "tried and passes", "--accept-denials")
+	mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "Show{Object:{Resource:validatingwebhookconfiguration Namespace: Name:"+h.name, "tried and passes", "AcceptDenials:true")
 	if plan.Preflight.Tried >= 9 || plan.Preflight.Tried+plan.Preflight.NamespacesLeftOut != 9 || len(plan.Warnings) > 0 {
 		t.Errorf("preflight %+v, warnings %+v, want fewer than 9 namespaces tried and no warning about that", plan.Preflight, plan.Warnings)
 	}
@@ -413,7 +414,7 @@ func TestPreflightFindsNamespacesAfterABigOne(t *testing.T) {
 		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
 	}
 	mustSay(t, plan.Warnings[0].Message, "one object was tried in 1 namespace, and there may be others")
-	mustSay(t, plan.Warnings[0].Remedy, "godwit crd run "+w.name+" --dry-run=server")
+	mustSay(t, kubetest.Words(plan.Warnings[0].Fix), "RunMigration{CRD:"+w.name+" Write: DryRun:true")
 }
 
 // TestPreflightIsSkippedWithoutPermission: without the permission to write objects, a

@@ -46,7 +46,7 @@ func TestRefusedCRDs(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustBeBlocked(t, plan, tc.reason, 1)
-			if b := plan.Blockers[0]; !strings.Contains(b.Message, tc.names) || !strings.Contains(b.Remedy, tc.names) {
+			if b := plan.Blockers[0]; !strings.Contains(b.Message, tc.names) || !strings.Contains(b.Fix.String(), tc.names) {
 				t.Errorf("blocker %+v, want it to name %s and a remedy for it", b, tc.names)
 			}
 			var blocked *crdmigrator.BlockedError

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/preflight"
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/test/fault"
 )
 
@@ -57,7 +58,7 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 			if plan.State != crdmigrator.StateUnknown || plan.Unlisted == nil || plan.Unlisted.Reason != tc.want || plan.Objects != nil {
 				t.Fatalf("%s, unlisted %v, want Unknown by %s", plan.State, plan.Unlisted, tc.want)
 			}
-			if strings.Contains(plan.Unlisted.Error(), "clusterrole") || strings.Contains(plan.Unlisted.Error(), "may not") {
+			if strings.Contains(plan.Unlisted.Error(), "grant ") || strings.Contains(plan.Unlisted.Error(), "may not") {
 				t.Errorf("remedy of %v offers a permission, want none", plan.Unlisted)
 			}
 			if got := tries.Load(); got != tc.tries {
@@ -126,8 +127,8 @@ func TestDeadConverterRefutesTrimmedVersions(t *testing.T) {
 	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
 	b := plan.Blockers[0]
 	mustSay(t, b.Message, c.url, "connection refused", "status.storedVersions lists only v2, but at least one object is stored at v1")
-	mustSay(t, b.Remedy, `"value": ["v1", "v2"]`, "godwit crd run "+w.name)
-	if strings.Contains(b.Message+b.Remedy, "clusterrole") {
+	mustSay(t, kubetest.Words(b.Fix), `"value": ["v1", "v2"]`, "RunMigration{CRD:"+w.name)
+	if strings.Contains(b.Message+kubetest.Words(b.Fix), "GrantPermission") {
 		t.Errorf("remedy of %+v offers a permission, want none", b)
 	}
 	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*crdmigrator.BlockedError)) {
@@ -212,7 +213,7 @@ func TestObjectsAtAVersionMissingFromSpec(t *testing.T) {
 			mustBeBlocked(t, plan, crdmigrator.ReasonUnreadableObjects, 1)
 			b := plan.Blockers[0]
 			mustSay(t, b.Message, w.key("w-0000"), "spec.versions lacks v1", "status.storedVersions lists only v2, but at least one object is stored at v1")
-			mustSay(t, b.Remedy, "bring version v1 back with served: false", `"value": ["v1", "v2"]`, "godwit crd run "+w.name)
+			mustSay(t, kubetest.Words(b.Fix), "bring version v1 back with served: false", `"value": ["v1", "v2"]`, "RunMigration{CRD:"+w.name)
 
 			w.setVersions(version("v1", false, false), version("v2", true, true))
 			w.setStoredVersions("v1", "v2")

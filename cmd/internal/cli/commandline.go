@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -61,6 +62,11 @@ func flag(name string, value *string) string {
 		return ""
 	}
 	return " --" + name + "=" + quote.Shell(*value)
+}
+
+// Remedies words fixes as commands that the user can paste.
+func (a *App) Remedies() remedy.Writer {
+	return remedy.Writer{Program: a.Program, Cluster: a.ClusterFlags()}
 }
 
 // Hint is a command to paste.

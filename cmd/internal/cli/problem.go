@@ -36,7 +36,15 @@ func (p *ActionableError) Unwrap() error { return p.Cause }
 
 // Blocker is the problem in the form of the reports.
 func (p *ActionableError) Blocker() godwit.Blocker {
-	return godwit.Blocker{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}
+	return godwit.Blocker{Reason: p.Reason, Message: p.Message, Fix: p.Fix()}
+}
+
+// Fix is the remedy as a fix that is worded already.
+func (p *ActionableError) Fix() godwit.Fix {
+	if p.Remedy == "" {
+		return nil
+	}
+	return godwit.Do(p.Remedy)
 }
 
 // errNoAnswer is the cause of a first request that took too long.

@@ -1,12 +1,13 @@
 // Package remedy documents reasons: what each means, how it shows in conditions and
 // events, and what to do. The reference, `godwit explain`, the conditions and the reports
-// of the commands all say what stands here.
+// of the commands all say what stands here. It also words the fixes that the libraries make
+// ([Writer]), since a library does not know the user's command line.
 //
 // Each package that declares reasons has a table of [ReasonDoc]. Those of the libraries
 // are here, since a library prints no command; package reason collects all tables.
 //
 // Read doc.go, then crd.go, check.go, migration.go, marker.go and revision.go, the tables;
-// command.go names the objects in a remedy.
+// command.go names the objects in a remedy, and fix.go words a fix.
 package remedy
 
 import "slices"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -92,7 +93,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 
 func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r release) (crdreport.Check, error) {
 	if r.crd == nil {
-		return crdreport.Check{Name: r.name, Verdict: string(releasecheck.Refused), Reasons: []releasecheck.Finding{{
+		return crdreport.Check{Name: r.name, Verdict: string(releasecheck.Refused), Reasons: []crdreport.Finding{{
 			Verdict: releasecheck.Refused,
 			Reason:  report.ReasonAPIVersionRemoved,
 			Message: r.name + " is written in apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 has removed",
@@ -104,12 +105,14 @@ func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r re
 		c, err = checker.Check(ctx, r.crd)
 		return err
 	})
-	for i := range c.Reasons {
-		if c.Reasons[i].Reason == crdmigrator.ReasonForbidden {
-			c.Reasons[i].Remedy = s.Purpose.Remedy(s.WhoAmI(ctx))
+	item := crdreport.Check{Name: c.Name, Verdict: string(c.Verdict), RemovedVersions: c.RemovedVersions}
+	for _, f := range c.Reasons {
+		if f.Reason == crdmigrator.ReasonForbidden {
+			f.Fix = godwit.Do(s.Purpose.Remedy(s.WhoAmI(ctx)))
 		}
+		item.Reasons = append(item.Reasons, crdreport.NewFinding(f, s.remedies))
 	}
-	return crdreport.Check{Name: c.Name, Verdict: string(c.Verdict), RemovedVersions: c.RemovedVersions, Reasons: c.Reasons}, err
+	return item, err
 }
 
 func checkCode(items []crdreport.Check) cli.Code {

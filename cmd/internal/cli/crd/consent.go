@@ -15,7 +15,7 @@ func ask(ctx context.Context, a *cli.App, s *session, findings []finding) error 
 		var plans []crdreport.Plan
 		for _, f := range findings {
 			if f.problem == nil && f.plan.State != crdmigrator.Clean {
-				plans = append(plans, f.item())
+				plans = append(plans, f.item(a.Remedies()))
 			}
 		}
 		if err := crdreport.WritePlans(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), plans, true); err != nil {
@@ -33,7 +33,7 @@ func ask(ctx context.Context, a *cli.App, s *session, findings []finding) error 
 func sayWarnings(a *cli.App, findings []finding) {
 	for _, f := range findings {
 		for _, w := range f.plan.Warnings {
-			a.Console.Printf("warning: %s: %s; %s\n", w.Reason, w.Message, w.Remedy)
+			a.Console.Printf("warning: %s\n", crdreport.NewProblem(w, a.Remedies()).Line())
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 		run := s.Purpose
 		run.Command = permission.CRDRun
 		f.plan.Warnings = append(f.plan.Warnings, godwit.Warning{
-			Reason: report.ReasonForbidden, Message: "a run needs permissions that " + user + " lacks: " + permission.List(missing), Remedy: run.Remedy(user),
+			Reason: report.ReasonForbidden, Message: "a run needs permissions that " + user + " lacks: " + permission.List(missing), Fix: godwit.Do(run.Remedy(user)),
 		})
 	}
 }
@@ -111,7 +111,7 @@ func renamed(u *crdmigrator.UnlistedError, lacks *cli.ActionableError) *crdmigra
 		return u
 	}
 	named := *u
-	named.Message, named.Remedy = lacks.Message, lacks.Remedy
+	named.Message, named.Fix = lacks.Message, lacks.Fix()
 	return &named
 }
 

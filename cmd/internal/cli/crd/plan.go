@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/preflight"
@@ -75,10 +76,10 @@ func (o *planOptions) run(ctx context.Context) error {
 	}
 	items := make([]crdreport.Plan, len(findings))
 	for i, f := range findings {
-		items[i] = f.item()
+		items[i] = f.item(o.Remedies())
 	}
 	err = cli.Write(o.Streams.Out, o.output, crdreport.PlanList(items), func(w io.Writer) error {
-		plans := readable(findings)
+		plans := readable(findings, o.Remedies())
 		if len(plans) == 0 && len(findings) > 0 {
 			return nil // the errors say it all
 		}
@@ -108,11 +109,11 @@ func look(ctx context.Context, a *cli.App, c permission.Command, sel Selection, 
 }
 
 // readable are the plans of what could be read; people get the rest as errors.
-func readable(findings []finding) []crdreport.Plan {
+func readable(findings []finding, w remedy.Writer) []crdreport.Plan {
 	var plans []crdreport.Plan
 	for _, f := range findings {
 		if f.problem == nil {
-			plans = append(plans, f.item())
+			plans = append(plans, f.item(w))
 		}
 	}
 	return plans

@@ -175,7 +175,7 @@ func (o *runOptions) writeRuns(items []crdreport.Run, findings []finding) error 
 	return cli.Write(o.Streams.Out, o.output, crdreport.RunList(items), func(w io.Writer) error {
 		style := o.Style(o.Streams.Out, o.output)
 		if o.dryRun.Value == cli.DryRunClient {
-			return crdreport.WritePlans(w, style, readable(findings), len(o.Names) > 0)
+			return crdreport.WritePlans(w, style, readable(findings, o.Remedies()), len(o.Names) > 0)
 		}
 		shown, folded := foldRuns(items, findings, len(o.Names) > 0 || style.Wide)
 		return crdreport.WriteRuns(w, style, shown, folded)

@@ -113,7 +113,7 @@ func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
 		Requests:        f.requests.Load(),
 		DurationSeconds: time.Since(began).Round(time.Millisecond).Seconds(),
 		Trimmed:         p.report.Trimmed,
-		Unlisted:        crdreport.UnlistedOf(p.unlisted()),
+		Unlisted:        crdreport.UnlistedOf(p.unlisted(), r.remedies),
 		Failures:        r.failures(ctx, *p),
 	}
 	if p.view != nil {
@@ -151,14 +151,13 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	switch {
 	case errors.As(p.err, new(*crdmigrator.BlockedError)):
 		for _, b := range r.lackingForCleanup(ctx, p, p.step.Blockers) {
-			failures = append(failures, whole(p.plan.Name, fmt.Sprintf("%s: %s; %s", b.Reason, b.Message, b.Remedy))...)
+			failures = append(failures, whole(p.plan.Name, crdreport.NewProblem(b, r.remedies).Line())...)
 		}
 	case p.err != nil && cli.Ended(ctx) != cli.OK:
 		failures = whole(p.plan.Name, fmt.Sprintf("%s after %s", reasonEnded(ctx),
 			report.Count(p.report.Storage.Counts.Total(), "object", "objects")))
 	case p.unlisted() != nil:
-		b := p.unlisted().Blocker()
-		failures = whole(p.plan.Name, fmt.Sprintf("%s: %s; %s", b.Reason, b.Message, b.Remedy))
+		failures = whole(p.plan.Name, crdreport.NewProblem(p.unlisted().Blocker(), r.remedies).Line())
 	case p.err != nil:
 		failures = whole(p.plan.Name, r.explainRun(ctx, p.err))
 	}

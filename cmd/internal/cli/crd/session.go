@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/walk"
@@ -19,6 +20,8 @@ type session struct {
 	policy  crdmigrator.Policy
 	options crdmigrator.Options
 	config  *rest.Config // with the connection that all migrators share
+	// remedies words fixes for the user.
+	remedies remedy.Writer
 }
 
 func connect(ctx context.Context, a *cli.App, p cli.Purpose, o crdmigrator.Options) (*session, error) {
@@ -26,7 +29,7 @@ func connect(ctx context.Context, a *cli.App, p cli.Purpose, o crdmigrator.Optio
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Connection: c, policy: o.Policy, options: o}
+	s := &session{Connection: c, policy: o.Policy, options: o, remedies: a.Remedies()}
 	if s.config, err = shared(c.Config); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
@@ -101,10 +102,10 @@ func patiently(ctx context.Context, read func() error) error {
 }
 
 // item is the finding in the form of the contract.
-func (f finding) item() crdreport.Plan {
+func (f finding) item(w remedy.Writer) crdreport.Plan {
 	if f.problem != nil {
 		item := crdreport.Plan{Name: f.name, State: string(crdmigrator.Blocked), ManagedFields: string(crdmigrator.ManagedFieldsUnknown)}
-		item.Blockers = append(item.Blockers, f.problem.Blocker())
+		item.Blockers = append(item.Blockers, crdreport.NewProblem(f.problem.Blocker(), w))
 		return item
 	}
 	return crdreport.Plan{
@@ -114,10 +115,10 @@ func (f finding) item() crdreport.Plan {
 		ServedVersions: f.plan.ServedVersions,
 		StoredVersions: f.plan.StoredVersions,
 		Objects:        f.plan.Objects,
-		Unlisted:       crdreport.UnlistedOf(f.plan.Unlisted),
+		Unlisted:       crdreport.UnlistedOf(f.plan.Unlisted, w),
 		ManagedFields:  string(f.plan.ManagedFields),
-		Blockers:       f.plan.Blockers,
-		Warnings:       f.plan.Warnings,
+		Blockers:       crdreport.NewProblems(f.plan.Blockers, w),
+		Warnings:       crdreport.NewProblems(f.plan.Warnings, w),
 		Preflight:      f.plan.Preflight,
 	}
 }

@@ -2,7 +2,6 @@ package crd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/etcd"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 type verifyOptions struct {
@@ -166,11 +167,6 @@ func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f f
 	}, nil
 }
 
-func jsonList(words []string) string {
-	text, _ := json.Marshal(words) // of strings, which can't fail
-	return string(text)
-}
-
 // missingVersions are those that objects are stored at and that spec.versions does
 // not have. The API server can't read these objects, and takes none of the versions
 // in status.storedVersions, before they are back.
@@ -184,21 +180,19 @@ func missingVersions(f finding, byVersion map[string]int64) []string {
 // the API claims that there are none, the claim and the evidence of the run that
 // made it go first: a run believes both.
 func (o *verifyOptions) repair(f finding, byVersion map[string]int64) string {
-	var commands []string
+	var actions []godwit.Action
 	if missing := missingVersions(f, byVersion); len(missing) > 0 {
-		commands = append(commands, crdmigrator.BringBack(f.name, missing...))
+		actions = append(actions, kube.AddVersions(f.name, missing...))
 	}
 	if f.plan.Trimmed {
 		stored := slices.Sorted(maps.Keys(byVersion))
 		if !slices.Contains(stored, f.plan.StorageVersion) {
 			stored = append(stored, f.plan.StorageVersion)
 		}
-		commands = append(commands, fmt.Sprintf(
-			`kubectl patch crd %s --subresource=status --type=json -p '[{"op": "replace", "path": "/status/storedVersions", "value": %s}]'`,
-			f.name, jsonList(stored)))
+		actions = append(actions, kube.SetStoredVersions(f.name, stored...))
 	}
 	if _, ok := f.facts.CRD.Annotations[crdmigrator.CheckpointAnnotation]; ok {
-		commands = append(commands, fmt.Sprintf("kubectl annotate crd %s %s-", f.name, crdmigrator.CheckpointAnnotation))
+		actions = append(actions, kube.RemoveAnnotation(f.name, crdmigrator.CheckpointAnnotation))
 	}
-	return strings.Join(append(commands, o.Program+" crd run "+f.name), " && ")
+	return o.Remedies().Commands(append(actions, godwit.RunMigration{CRD: f.name})...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
@@ -52,7 +53,7 @@ func (o outcome) apply(m *v1alpha1.CRDMigration) {
 		reason, message = o.blockers[0].Reason, o.blockers[0].Message
 	}
 	status.SetCondition(m, v1alpha1.ConditionBlocked, len(o.blockers) > 0, reason, message)
-	m.Status.Blockers = o.blockers[:min(len(o.blockers), maxSamples)]
+	m.Status.Blockers = worded(o.blockers[:min(len(o.blockers), maxSamples)])
 }
 
 // maxSamples is what the CRD allows for failures and for blockers.
@@ -82,4 +83,13 @@ func (o outcome) announce(recorder events.EventRecorder, before *v1alpha1.CRDMig
 		o.Announce(recorder, before, eventAction)
 	}
 	return reported
+}
+
+// worded words the fixes for the readers of a status.
+func worded(blockers []godwit.Blocker) []v1alpha1.Blocker {
+	var all []v1alpha1.Blocker
+	for _, b := range blockers {
+		all = append(all, v1alpha1.Blocker{Reason: b.Reason, Message: b.Message, Remedy: remedy.Manager.Text(b.Fix)})
+	}
+	return all
 }

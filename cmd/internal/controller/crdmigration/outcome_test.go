@@ -19,7 +19,7 @@ import (
 // TestOutcomeOf renders each kind of step into the conditions. What makes a step is
 // crdmigrator's table.
 func TestOutcomeOf(t *testing.T) {
-	blocker := godwit.Blocker{Reason: crdmigrator.ReasonForbidden, Message: "m", Remedy: "r"}
+	blocker := godwit.Blocker{Reason: crdmigrator.ReasonForbidden, Message: "m", Fix: godwit.Do("r")}
 	for reason, test := range map[string]struct {
 		step    crdmigrator.Step
 		is      string // of Ready, Reconciling, Stalled: those that are True

@@ -6,6 +6,7 @@ package crdreport
 
 import (
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
@@ -22,14 +23,41 @@ type Plan struct {
 	// Objects is null when they were not counted.
 	Objects *int64 `json:"objects"`
 	// Unlisted says why the API server did not list the objects; null when it did.
-	Unlisted      *Unlisted        `json:"unlisted"`
-	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
-	Blockers      []godwit.Blocker `json:"blockers"`
+	Unlisted      *Unlisted `json:"unlisted"`
+	ManagedFields string    `json:"managedFields"` // Unknown, Clean or Stale
+	Blockers      []Problem `json:"blockers"`
 	// Warnings do not keep a run from starting.
-	Warnings []godwit.Warning `json:"warnings"`
+	Warnings []Problem `json:"warnings"`
 	// Preflight is null when no write was tried.
 	Preflight *crdmigrator.PreflightSummary `json:"preflight"`
 }
+
+// Problem is a [godwit.Blocker] or a [godwit.Warning] with its fix in words.
+type Problem struct {
+	// Reason is one of the documented constants.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Remedy is what to do, with commands where there are.
+	Remedy string `json:"remedy"`
+}
+
+// NewProblem words a blocker or a warning.
+func NewProblem[B godwit.Blocker | godwit.Warning](b B, w remedy.Writer) Problem {
+	one := godwit.Blocker(b)
+	return Problem{Reason: one.Reason, Message: one.Message, Remedy: w.Text(one.Fix)}
+}
+
+// NewProblems words blockers or warnings.
+func NewProblems[B godwit.Blocker | godwit.Warning](list []B, w remedy.Writer) []Problem {
+	var all []Problem
+	for _, b := range list {
+		all = append(all, NewProblem(b, w))
+	}
+	return all
+}
+
+// Line is the problem in one line.
+func (p Problem) Line() string { return p.Reason + ": " + p.Message + "; " + p.Remedy }
 
 // Unlisted says why the API server did not list the objects, as a
 // [crdmigrator.UnlistedError] does.
@@ -43,11 +71,11 @@ type Unlisted struct {
 }
 
 // UnlistedOf is nil where the objects were listed.
-func UnlistedOf(e *crdmigrator.UnlistedError) *Unlisted {
+func UnlistedOf(e *crdmigrator.UnlistedError, w remedy.Writer) *Unlisted {
 	if e == nil {
 		return nil
 	}
-	return &Unlisted{Reason: e.Reason, Message: e.Message, Remedy: e.Remedy, Transient: e.Transient()}
+	return &Unlisted{Reason: e.Reason, Message: e.Message, Remedy: w.Text(e.Fix), Transient: e.Transient()}
 }
 
 // Result is what became of one definition in a run.
@@ -141,7 +169,7 @@ type Check struct {
 	RemovedVersions []string `json:"removedVersions"`
 	// Reasons come with the weightiest first. Each has a verdict of its own, of
 	// which the weightiest is that of the definition; those that are Safe are notes.
-	Reasons []releasecheck.Finding `json:"reasons"`
+	Reasons []Finding `json:"reasons"`
 }
 
 // ResourceName implements [report.Item].
@@ -193,4 +221,18 @@ func CheckList(items []Check) report.List[Check] {
 		c.RemovedVersions, c.Reasons = report.Present(c.RemovedVersions), report.Present(c.Reasons)
 	}
 	return report.NewList("CRDCheckList", items)
+}
+
+// Finding is a [releasecheck.Finding] with its fix in words.
+type Finding struct {
+	// Verdict is what this alone amounts to; Safe makes it a note.
+	Verdict releasecheck.Verdict `json:"verdict"`
+	Reason  string               `json:"reason"`
+	Message string               `json:"message"`
+	Remedy  string               `json:"remedy"`
+}
+
+// NewFinding words what a check has found.
+func NewFinding(f releasecheck.Finding, w remedy.Writer) Finding {
+	return Finding{Verdict: f.Verdict, Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}
 }

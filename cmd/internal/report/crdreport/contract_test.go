@@ -9,7 +9,6 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
 func TestArraysAreNeverNull(t *testing.T) {
@@ -61,7 +60,7 @@ func TestArraysAreNeverNull(t *testing.T) {
 		},
 		"a check with a reason": {
 			reason: "each reason has a verdict of its own",
-			list:   CheckList([]Check{{Verdict: "Safe", Reasons: []releasecheck.Finding{{Verdict: "Safe", Reason: "NotDryRun"}}}}),
+			list:   CheckList([]Check{{Verdict: "Safe", Reasons: []Finding{{Verdict: "Safe", Reason: "NotDryRun"}}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","verdict":"Safe",` +
 				`"removedVersions":[],"reasons":[{"verdict":"Safe","reason":"NotDryRun","message":"","remedy":""}]}]}`,
 		},
@@ -93,7 +92,7 @@ func TestArraysAreNeverNull(t *testing.T) {
 
 func TestCommandsAreEncodedAsTheyAreTyped(t *testing.T) {
 	var out bytes.Buffer
-	plans := PlanList([]Plan{{Blockers: []godwit.Blocker{{Remedy: "kubectl a && kubectl b <file>"}}}})
+	plans := PlanList([]Plan{{Blockers: []Problem{{Remedy: "kubectl a && kubectl b <file>"}}}})
 	if err := report.Encode(&out, plans); err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestManyPlansWithoutPermissionsAreFolded(t *testing.T) {
 		p := planOf(i, crdmigrator.StateUnknown, "v2")
 		if i == 7 {
 			p = planOf(i, crdmigrator.Ready, "v1", "v2")
-			p.Warnings = []godwit.Warning{{Reason: report.ReasonForbidden, Message: "a run needs permissions", Remedy: "grant them"}}
+			p.Warnings = []Problem{{Reason: report.ReasonForbidden, Message: "a run needs permissions", Remedy: "grant them"}}
 		}
 		plans = append(plans, p)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
@@ -122,12 +121,12 @@ func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 
 // onlyLacks means that missing permissions are all there is to say.
 func (p Plan) onlyLacks() bool {
-	forbidden := func(b godwit.Blocker) bool { return b.Reason == report.ReasonForbidden }
+	forbidden := func(b Problem) bool { return b.Reason == report.ReasonForbidden }
 	switch crdmigrator.State(p.State) {
 	case crdmigrator.StateUnknown:
 		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && len(p.Warnings) == 0
 	case crdmigrator.Blocked:
-		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b godwit.Blocker) bool { return !forbidden(b) })
+		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b Problem) bool { return !forbidden(b) })
 	}
 	return false
 }
@@ -181,7 +180,7 @@ func planSum(plans []Plan) string {
 // versions is in doubt.
 func onlyManagedFields(p Plan) bool {
 	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
-		!slices.ContainsFunc(p.Warnings, func(w godwit.Warning) bool { return w.Reason == crdmigrator.ReasonStoredVersionsDoubtful })
+		!slices.ContainsFunc(p.Warnings, func(w Problem) bool { return w.Reason == crdmigrator.ReasonStoredVersionsDoubtful })
 }
 
 func objects(n *int64) string {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
 func TestText(t *testing.T) {
@@ -28,8 +27,8 @@ func TestText(t *testing.T) {
 					{Name: "b.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}, Objects: new(int64(1))},
 					{Name: "c.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}},
 					{
-						Name: "d.example.com", State: "Blocked", Blockers: []godwit.Blocker{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}},
-						Warnings: []godwit.Warning{{Reason: "PreflightIncomplete", Message: "one of two", Remedy: "try both"}},
+						Name: "d.example.com", State: "Blocked", Blockers: []Problem{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}},
+						Warnings: []Problem{{Reason: "PreflightIncomplete", Message: "one of two", Remedy: "try both"}},
 					},
 					{
 						Name: "f.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
@@ -39,7 +38,7 @@ func TestText(t *testing.T) {
 						Name: "g.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
 						Unlisted: &Unlisted{Reason: "Forbidden", Message: "said for all at once", Remedy: "elsewhere"},
 					},
-					{Name: "e.example.com", State: "Clean", StorageVersion: "v1", Warnings: []godwit.Warning{{Reason: "Some", Message: "a", Remedy: "b"}}},
+					{Name: "e.example.com", State: "Clean", StorageVersion: "v1", Warnings: []Problem{{Reason: "Some", Message: "a", Remedy: "b"}}},
 				}, false)
 			},
 			want: `
@@ -100,16 +99,16 @@ widgets.example.com
 		"checks": {
 			reason: "what must not be released comes first, a note looks like one, and what is safe without a word is only in the table",
 			write: func(w io.Writer) error {
-				note := releasecheck.Finding{Verdict: "Safe", Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}
+				note := Finding{Verdict: "Safe", Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}
 				return WriteChecks(w, report.Style{}, []Check{
 					{Name: "a.example.com", Verdict: "Safe"},
-					{Name: "b.example.com", Verdict: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []releasecheck.Finding{
+					{Name: "b.example.com", Verdict: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []Finding{
 						{Verdict: "Unknown", Reason: "Forbidden", Message: "alice may not", Remedy: "kubectl"}, note,
 					}},
-					{Name: "c.example.com", Verdict: "Unsafe", RemovedVersions: []string{"v1", "v2"}, Reasons: []releasecheck.Finding{
+					{Name: "c.example.com", Verdict: "Unsafe", RemovedVersions: []string{"v1", "v2"}, Reasons: []Finding{
 						{Verdict: "Unsafe", Reason: "NoServedVersion", Message: "none", Remedy: "serve"},
 					}},
-					{Name: "d.example.com", Verdict: "Refused", Reasons: []releasecheck.Finding{
+					{Name: "d.example.com", Verdict: "Refused", Reasons: []Finding{
 						{Verdict: "Refused", Reason: "NoStorageVersion", Message: "none", Remedy: "set one"},
 					}},
 				})

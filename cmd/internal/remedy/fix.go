@@ -1,0 +1,153 @@
+package remedy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
+)
+
+// Writer words fixes as commands.
+type Writer struct {
+	// Program is the command line of Godwit as the user types it.
+	Program string
+	// Cluster are the flags that lead to the user's cluster, each after a space.
+	Cluster string
+}
+
+// Manager words fixes for readers of a status, who may use any command line.
+var Manager = Writer{Program: "godwit"}
+
+// Text words a fix: what to do, with the commands that do it.
+func (w Writer) Text(f godwit.Fix) string {
+	return f.Text(func(s godwit.FixStep) string {
+		if len(s.Actions) == 0 {
+			return s.Do
+		}
+		return s.Do + ": " + w.Commands(s.Actions...)
+	})
+}
+
+// Commands are the commands for some actions, of which each runs if the one before it
+// succeeds.
+func (w Writer) Commands(actions ...godwit.Action) string {
+	commands := make([]string, len(actions))
+	for i, a := range actions {
+		commands[i] = w.command(a)
+	}
+	return strings.Join(commands, " && ")
+}
+
+func (w Writer) command(action godwit.Action) string {
+	switch a := action.(type) {
+	case godwit.RunMigration:
+		return w.run(a)
+	case godwit.PlanMigration:
+		return w.godwit("crd plan " + a.CRD)
+	case godwit.VerifyMigration:
+		return w.godwit("crd verify " + a.CRD + " --etcd-servers=URL")
+	case godwit.GrantPermission:
+		return grant(a) // an administrator runs it, with flags of their own
+	case godwit.Patch:
+		words := "patch " + target(a.Object)
+		if a.Subresource != "" {
+			words += " --subresource=" + a.Subresource
+		}
+		return w.kubectl(fmt.Sprintf("%s --type=%s -p %s", words, a.Type, quote.Shell(a.Body)))
+	case godwit.Edit:
+		return w.kubectl("edit " + target(a.Object))
+	case godwit.Delete:
+		return w.kubectl("delete " + target(a.Object))
+	case godwit.Show:
+		return w.kubectl("get " + target(a.Object) + flag(" -l ", a.Selector) + output(a.Output))
+	case godwit.Request:
+		words := "get --raw " + quote.Shell(a.Path)
+		if a.Verbose {
+			words += " -v=8"
+		}
+		return w.kubectl(words)
+	case godwit.WaitFor:
+		return w.kubectl(fmt.Sprintf("wait --for=condition=%s --timeout=60s %s/%s", a.Condition, a.Object.Resource, a.Object.Name))
+	case godwit.TryFile:
+		return w.kubectl("apply --server-side --dry-run=server -f " + quote.Shell(a.File))
+	}
+	return fmt.Sprintf("%+v", action)
+}
+
+func (w Writer) godwit(words string) string  { return w.Program + " " + words + w.Cluster }
+func (w Writer) kubectl(words string) string { return "kubectl " + words + w.Cluster }
+
+func (w Writer) run(a godwit.RunMigration) string {
+	words := "crd run " + a.CRD
+	if a.AcceptDenials {
+		words += " --accept-denials"
+	}
+	if a.Write != "" {
+		words += " --write=" + a.Write
+	}
+	if a.DryRun {
+		words += " --dry-run=server"
+	}
+	return w.godwit(words)
+}
+
+// target names objects to kubectl.
+func target(o godwit.Object) string {
+	return o.Resource + flag(" -n ", o.Namespace) + flag(" ", o.Name)
+}
+
+// output quotes the template alone, as kubectl's help does.
+func output(format string) string {
+	name, template, ok := strings.Cut(format, "=")
+	if !ok {
+		return flag(" -o ", format)
+	}
+	return " -o " + name + "=" + quote.Shell(template)
+}
+
+// flag is empty for an empty value.
+func flag(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name + quote.Shell(value)
+}
+
+// grant creates a role with exactly this permission and binds it to the user. The role's
+// name contains the user's: a command for another user must not find the name taken.
+func grant(g godwit.GrantPermission) string {
+	user := g.User
+	if user == "" {
+		user = "USER"
+	}
+	resource := schema.GroupResource{Group: g.Group, Resource: g.Resource}
+	role := strings.Map(nameRune, strings.Join(slices.DeleteFunc(
+		[]string{"godwit", g.Verb, resource.String(), g.Name, user}, func(s string) bool { return s == "" }), "-"))
+	kind, scope := "clusterrole", ""
+	if g.Namespace != "" {
+		kind, scope = "role", " --namespace="+g.Namespace
+	}
+	rule := fmt.Sprintf("--verb=%s --resource=%s", g.Verb, kube.ResourceArgument(resource))
+	if g.Name != "" {
+		rule += " --resource-name=" + g.Name
+	}
+	subject := "--user=" + quote.Shell(user)
+	if sa, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		subject = "--serviceaccount=" + sa
+	}
+	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s %[4]s && kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s %[5]s",
+		kind, role, scope, rule, subject)
+}
+
+// nameRune keeps the characters that the name of any object may have.
+func nameRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return '-'
+}

@@ -1,0 +1,150 @@
+package remedy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godwit-dev/godwit"
+)
+
+const crdGroup, crdResource = "apiextensions.k8s.io", "customresourcedefinitions"
+
+// TestText has one case for each action.
+func TestText(t *testing.T) {
+	crd := godwit.Object{Resource: "crd", Name: "widgets.example.com"}
+	w := Writer{Program: "kubectl godwit", Cluster: " --context=prod"}
+	cases := map[string]struct {
+		reason string
+		fix    godwit.Fix
+		want   string
+	}{
+		"nothing":      {"a blocker without a fix", nil, ""},
+		"words":        {"only the user knows how", godwit.Do("fix the webhook"), "fix the webhook"},
+		"two ways":     {"the best first", godwit.Do("a").Or(godwit.Do("b"), nil, godwit.Do("c")), "a; or b; or c"},
+		"two steps":    {"one after the other, in each way", godwit.Do("a").Or(godwit.Do("b")).Then("c"), "a; then c; or b; then c"},
+		"a step first": {"before each way", godwit.Do("a").Or(godwit.Do("b")).After("c"), "c; then a; or c; then b"},
+		"two commands": {
+			"the second runs if the first succeeds", godwit.Do("a", godwit.PlanMigration{CRD: "x"}, godwit.VerifyMigration{CRD: "x"}),
+			"a: kubectl godwit crd plan x --context=prod && kubectl godwit crd verify x --etcd-servers=URL --context=prod",
+		},
+		"run": {"the default", godwit.Do("a", godwit.RunMigration{CRD: "x"}), "a: kubectl godwit crd run x --context=prod"},
+		"run, with flags": {
+			"as the user would type them", godwit.Do("a", godwit.RunMigration{CRD: "x", Write: "update", DryRun: true, AcceptDenials: true}),
+			"a: kubectl godwit crd run x --accept-denials --write=update --dry-run=server --context=prod",
+		},
+		"patch": {
+			"the body is one word to the shell", godwit.Do("a", godwit.Patch{Object: crd, Subresource: "status", Type: godwit.PatchJSON, Body: `[{"value": "it's"}]`}),
+			`a: kubectl patch crd widgets.example.com --subresource=status --type=json -p '[{"value": "it'\\''s"}]' --context=prod`,
+		},
+		"edit": {
+			"an object of a namespace", godwit.Do("a", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}}),
+			"a: kubectl edit widgets.example.com -n prod w --context=prod",
+		},
+		"delete": {
+			"a lease", godwit.Do("a", godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: "kube-system", Name: "l"}}),
+			"a: kubectl delete lease -n kube-system l --context=prod",
+		},
+		"show": {
+			"objects by label", godwit.Do("a", godwit.Show{Object: godwit.Object{Resource: "endpointslices", Namespace: "op"}, Selector: "a=b", Output: "yaml"}),
+			"a: kubectl get endpointslices -n op -l a=b -o yaml --context=prod",
+		},
+		"request": {
+			"the path is quoted", godwit.Do("a", godwit.Request{Path: "/readyz?verbose", Verbose: true}),
+			"a: kubectl get --raw '/readyz?verbose' -v=8 --context=prod",
+		},
+		"wait": {
+			"not for ever", godwit.Do("a", godwit.WaitFor{Object: crd, Condition: "Established"}),
+			"a: kubectl wait --for=condition=Established --timeout=60s crd/widgets.example.com --context=prod",
+		},
+		"try": {"a file", godwit.Do("a", godwit.TryFile{File: "FILE"}), "a: kubectl apply --server-side --dry-run=server -f FILE --context=prod"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := w.Text(tc.fix); got != tc.want {
+				t.Errorf("%s\n%s\nwant\n%s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestGrantCommand(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		grant  godwit.GrantPermission
+		user   string
+		flags  []string
+	}{
+		"user": {
+			reason: "kubectl takes resource.group",
+			grant:  godwit.GrantPermission{Verb: "list", Group: "example.com", Resource: "widgets"},
+			user:   "jane",
+			flags:  []string{"--verb=list", "--resource=widgets.example.com", "--user=jane"},
+		},
+		"service account": {
+			reason: "kubectl takes namespace:name",
+			grant:  godwit.GrantPermission{Verb: "patch", Group: "example.com", Resource: "widgets"},
+			user:   "system:serviceaccount:godwit:manager",
+			flags:  []string{"--verb=patch", "--resource=widgets.example.com", "--serviceaccount=godwit:manager"},
+		},
+		"node": {
+			reason: "other names of the system are users",
+			grant:  godwit.GrantPermission{Verb: "patch", Group: "example.com", Resource: "widgets"},
+			user:   "system:node:cp-1",
+			flags:  []string{"--user=system:node:cp-1"},
+		},
+		"unknown": {
+			reason: "the user fills in the name",
+			grant:  godwit.GrantPermission{Verb: "patch", Group: "example.com", Resource: "widgets"},
+			flags:  []string{"--user=USER"},
+		},
+		"subresource": {
+			reason: "kubectl takes resource.group/subresource",
+			grant:  godwit.GrantPermission{Verb: "patch", Group: crdGroup, Resource: crdResource + "/status", Name: "widgets.example.com"},
+			user:   "jane",
+			flags:  []string{"--resource=customresourcedefinitions.apiextensions.k8s.io/status"},
+		},
+		"deep group": {
+			reason: "the group keeps its dots",
+			grant:  godwit.GrantPermission{Verb: "patch", Group: "a.b.example.com", Resource: "widgets"},
+			user:   "jane",
+			flags:  []string{"--resource=widgets.a.b.example.com"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.grant.User = tc.user
+			command := grant(tc.grant)
+			words := strings.Fields(command)
+			for _, flag := range tc.flags {
+				if !slices.Contains(words, flag) {
+					t.Errorf("%s\n%s\nlacks %s", tc.reason, command, flag)
+				}
+			}
+			role := words[3]
+			if strings.ContainsAny(role, "/.:") {
+				t.Errorf("role name %q is not one that a URL path takes", role)
+			}
+			if !slices.Contains(words, "--clusterrole="+role) {
+				t.Errorf("%s\nbinds another role than it creates", command)
+			}
+		})
+	}
+}
+
+func TestGrantCommandsDoNotCollide(t *testing.T) {
+	commands := map[string]godwit.GrantPermission{}
+	for _, g := range []godwit.GrantPermission{
+		{Verb: "list", Group: "example.com", Resource: "widgets"},
+		{Verb: "patch", Group: "example.com", Resource: "widgets"},
+		{Verb: "patch", Group: crdGroup, Resource: crdResource, Name: "widgets.example.com"},
+		{Verb: "patch", Group: crdGroup, Resource: crdResource + "/status", Name: "widgets.example.com"},
+	} {
+		g.User = "jane"
+		role := strings.Fields(grant(g))[3]
+		if other, taken := commands[role]; taken {
+			t.Errorf("%+v and %+v both create role %s: the second command would fail", other, g, role)
+		}
+		commands[role] = g
+	}
+}

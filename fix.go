@@ -1,0 +1,175 @@
+package godwit
+
+import (
+	"slices"
+	"strings"
+)
+
+// Fix is what a user can do about a [Blocker]: any one of several ways, the best first. It is
+// a value, so that each program words it for its own users: a program with a command line
+// prints commands, an operator prints [Fix.String].
+type Fix []Way
+
+// Way is one way to fix something: steps, of which each needs the one before it.
+type Way []FixStep
+
+// FixStep is one thing to do.
+type FixStep struct {
+	// Do is the step in the imperative, as in "serve version v2 for the time of the run".
+	Do string
+	// Actions carry the step out, one after the other. There is none where only the user
+	// knows how.
+	Actions []Action
+}
+
+// Do is a fix of one step.
+func Do(what string, actions ...Action) Fix { return Fix{Way{{Do: what, Actions: actions}}} }
+
+// Or adds other ways, which are worse than those before.
+func (f Fix) Or(others ...Fix) Fix { return slices.Concat(append([]Fix{f}, others...)...) }
+
+// Then adds a step to the end of each way.
+func (f Fix) Then(what string, actions ...Action) Fix {
+	after := make(Fix, len(f))
+	for i, way := range f {
+		after[i] = append(slices.Clip(way), FixStep{Do: what, Actions: actions})
+	}
+	return after
+}
+
+// After adds a step before each way.
+func (f Fix) After(what string, actions ...Action) Fix {
+	all := make(Fix, len(f))
+	for i, way := range f {
+		all[i] = append(Way{{Do: what, Actions: actions}}, way...)
+	}
+	return all
+}
+
+// Actions are all actions of all ways.
+func (f Fix) Actions() []Action {
+	var all []Action
+	for _, way := range f {
+		for _, step := range way {
+			all = append(all, step.Actions...)
+		}
+	}
+	return all
+}
+
+// String is a sentence without commands.
+func (f Fix) String() string {
+	return f.Text(func(s FixStep) string { return s.Do })
+}
+
+// Text joins the steps as a program words them.
+func (f Fix) Text(word func(FixStep) string) string {
+	ways := make([]string, len(f))
+	for i, way := range f {
+		steps := make([]string, len(way))
+		for k, step := range way {
+			steps[k] = word(step)
+		}
+		ways[i] = strings.Join(steps, "; then ")
+	}
+	return strings.Join(ways, "; or ")
+}
+
+// Action is what a program can do or print for a user: [RunMigration], [PlanMigration],
+// [VerifyMigration], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request],
+// [WaitFor] or [TryFile].
+type Action interface{ action() }
+
+// RunMigration migrates the objects of a CRD.
+type RunMigration struct {
+	CRD string
+	// Write is how objects are written; empty means the default.
+	Write string
+	// DryRun sends each write as a dry run.
+	DryRun bool
+	// AcceptDenials starts although the API server refuses to write some object.
+	AcceptDenials bool
+}
+
+// PlanMigration plans the migration of a CRD.
+type PlanMigration struct{ CRD string }
+
+// VerifyMigration reads etcd to find the versions at which objects of a CRD are stored.
+type VerifyMigration struct{ CRD string }
+
+// GrantPermission gives a user one permission.
+type GrantPermission struct {
+	// User as the API server knows it; empty where that is not known.
+	User string
+	Verb string
+	// Group and Resource, with its subresource after a slash.
+	Group, Resource string
+	// Namespace and Name restrict the permission; empty means all.
+	Namespace, Name string
+}
+
+// Object names an object to a client, as kubectl does.
+type Object struct {
+	// Resource as in "crd", "lease" or "widgets.example.com".
+	Resource string
+	// Namespace is empty for an object that has none.
+	Namespace string
+	// Name is empty for all objects of the resource.
+	Name string
+}
+
+// PatchJSON and PatchMerge are the types of a [Patch].
+const (
+	PatchJSON  = "json"
+	PatchMerge = "merge"
+)
+
+// Patch changes an object.
+type Patch struct {
+	Object      Object
+	Subresource string
+	// Type is PatchJSON or PatchMerge.
+	Type string
+	Body string
+}
+
+// Edit has the user change an object.
+type Edit struct{ Object Object }
+
+// Delete deletes an object.
+type Delete struct{ Object Object }
+
+// Show reads objects.
+type Show struct {
+	Object   Object
+	Selector string // of labels
+	Output   string // as for kubectl get --output
+}
+
+// Request sends a GET to a path of the API server.
+type Request struct {
+	Path string
+	// Verbose shows which server answers.
+	Verbose bool
+}
+
+// WaitFor waits until an object has a condition.
+type WaitFor struct {
+	Object    Object
+	Condition string
+}
+
+// TryFile sends the manifest in a file as a dry run.
+type TryFile struct{ File string }
+
+func (RunMigration) action()    {}
+func (PlanMigration) action()   {}
+func (VerifyMigration) action() {}
+func (GrantPermission) action() {}
+func (Patch) action()           {}
+func (Edit) action()            {}
+func (Delete) action()          {}
+func (Show) action()            {}
+func (Request) action()         {}
+func (WaitFor) action()         {}
+func (TryFile) action()         {}

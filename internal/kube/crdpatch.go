@@ -1,0 +1,60 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// CRDObject names a CustomResourceDefinition in a fix.
+func CRDObject(name string) godwit.Object { return godwit.Object{Resource: "crd", Name: name} }
+
+// AddVersions adds versions to spec.versions at which objects are stored, so that the API
+// server can read these objects again. No version is served, and each keeps every field. A
+// conversion webhook must know the versions, too.
+func AddVersions(crd string, versions ...string) godwit.Patch {
+	steps := make([]string, len(versions))
+	for i, v := range versions {
+		steps[i] = fmt.Sprintf(`{"op": "add", "path": "/spec/versions/-", "value": {"name": %q, "served": false, "storage": false, `+
+			`"schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}`, v)
+	}
+	return jsonPatch(crd, "", steps)
+}
+
+// SetServed begins or stops serving versions. It tests the name at each place, in case the
+// list of versions changes in between.
+func SetServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versions ...string) godwit.Patch {
+	var steps []string
+	for i, v := range crd.Spec.Versions {
+		if slices.Contains(versions, v.Name) {
+			steps = append(steps,
+				fmt.Sprintf(`{"op": "test", "path": "/spec/versions/%d/name", "value": %q}`, i, v.Name),
+				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": %t}`, i, serve))
+		}
+	}
+	return jsonPatch(crd.Name, "", steps)
+}
+
+// SetStoredVersions replaces status.storedVersions.
+func SetStoredVersions(crd string, versions ...string) godwit.Patch {
+	quoted := make([]string, len(versions))
+	for i, v := range versions {
+		quoted[i] = fmt.Sprintf("%q", v)
+	}
+	return jsonPatch(crd, "status", []string{
+		fmt.Sprintf(`{"op": "replace", "path": "/status/storedVersions", "value": [%s]}`, strings.Join(quoted, ", ")),
+	})
+}
+
+// RemoveAnnotation removes an annotation of a CustomResourceDefinition.
+func RemoveAnnotation(crd, annotation string) godwit.Patch {
+	return godwit.Patch{Object: CRDObject(crd), Type: godwit.PatchMerge, Body: fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotation)}
+}
+
+func jsonPatch(crd, subresource string, steps []string) godwit.Patch {
+	return godwit.Patch{Object: CRDObject(crd), Subresource: subresource, Type: godwit.PatchJSON, Body: "[" + strings.Join(steps, ", ") + "]"}
+}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -64,7 +65,7 @@ func cachedObjects(c client.Reader, newList func() client.ObjectList) func(conte
 // latest is the resourceVersion that the API server is at. An embedder's reader
 // may be behind it, even behind the change of the storage version.
 func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
-	err = retryRequest(ctx, func(ctx context.Context) error {
+	err = request.Retry(ctx, func(ctx context.Context) error {
 		page, _, err := lister(r.client.Objects).page(ctx, r.epoch().gvr, 1, "")
 		resourceVersion = page.ResourceVersion
 		return err

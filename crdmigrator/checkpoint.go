@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -121,7 +122,7 @@ func (c Checkpoint) restartsSince(t time.Time) int {
 // annotationJournal is the default: the checkpoint is an annotation on the
 // definition that it speaks of, so it needs no object and no grant of its own.
 type annotationJournal struct {
-	client *apiClient
+	client *request.Client
 }
 
 func (annotationJournal) Load(_ context.Context, crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, error) {
@@ -154,7 +155,7 @@ func (j annotationJournal) Save(ctx context.Context, crd string, c Checkpoint) e
 	if err != nil {
 		return err
 	}
-	if err := j.client.patchCRD(ctx, crd, types.MergePatchType, patch); err != nil {
+	if err := j.client.PatchCRD(ctx, crd, types.MergePatchType, patch); err != nil {
 		return fmt.Errorf("save the checkpoint in annotation %s: %w", CheckpointAnnotation, err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -108,8 +109,8 @@ func (r *run) cover(ctx context.Context, w walk.Report) error {
 	if !r.source.borrowed {
 		return nil // the list is the API server's own
 	}
-	err := retryRequest(ctx, func(ctx context.Context) (err error) {
-		c.counted, err = r.client.countAt(ctx, r.epoch().gvr, w.ResourceVersion)
+	err := request.Retry(ctx, func(ctx context.Context) (err error) {
+		c.counted, err = r.client.CountAt(ctx, r.epoch().gvr, w.ResourceVersion)
 		return err
 	})
 	if err != nil {

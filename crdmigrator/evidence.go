@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -126,7 +127,7 @@ func (e *evidence) saveNowAndThen(ctx context.Context) error {
 }
 
 func (e *evidence) save(ctx context.Context) error {
-	err := retryRequest(ctx, func(ctx context.Context) error { return e.journal.Save(ctx, e.crd, e.checkpoint) })
+	err := request.Retry(ctx, func(ctx context.Context) error { return e.journal.Save(ctx, e.crd, e.checkpoint) })
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (e *evidence) remove(ctx context.Context) error {
 	if !e.journaled {
 		return nil
 	}
-	err := retryRequest(ctx, func(ctx context.Context) error { return e.journal.Save(ctx, e.crd, Checkpoint{}) })
+	err := request.Retry(ctx, func(ctx context.Context) error { return e.journal.Save(ctx, e.crd, Checkpoint{}) })
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove the checkpoint of %s: %w", e.crd, err)
 	}

@@ -74,7 +74,7 @@ type Grant = kube.Grant
 // Names lists the definitions that match a label selector, all of them for an
 // empty one.
 func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error) {
-	names, err := m.client.crdNames(ctx, selector)
+	names, err := m.client.CRDNames(ctx, selector)
 	if err != nil {
 		return nil, fmt.Errorf("list customresourcedefinitions: %w", err)
 	}
@@ -178,7 +178,7 @@ var LeaseGrant = Grant{
 }
 
 func (m *Migrator) servers(ctx context.Context) (servers []Server, unread string, err error) {
-	leases, err := m.client.identityLeases(ctx)
+	leases, err := m.client.IdentityLeases(ctx)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil, err.Error(), nil
 	}
@@ -212,7 +212,7 @@ var storageMigrationGroups = []string{"storagemigration.k8s.io", "migration.k8s.
 func (m *Migrator) migrations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]string, error) {
 	var names []string
 	for _, group := range storageMigrationGroups {
-		migrations, err := m.client.storageVersionMigrations(ctx, group)
+		migrations, err := m.client.StorageVersionMigrations(ctx, group)
 		if apierrors.IsForbidden(err) {
 			continue // two migrators at once cost requests, never safety
 		}
@@ -221,7 +221,7 @@ func (m *Migrator) migrations(ctx context.Context, crd *apiextensionsv1.CustomRe
 		}
 		for _, s := range migrations {
 			of := s.Spec.Resource
-			if of.Group == crd.Spec.Group && of.Resource == crd.Spec.Names.Plural && !s.ended() {
+			if of.Group == crd.Spec.Group && of.Resource == crd.Spec.Names.Plural && !s.Ended() {
 				names = append(names, fmt.Sprintf("storageversionmigrations.%s/%s", group, s.Metadata.Name))
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 )
 
 func TestClean(t *testing.T) {
@@ -94,14 +96,14 @@ func TestStorageVersionMigrationEnded(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var s storageVersionMigration
+			var s request.StorageVersionMigration
 			s.Status.Conditions = []metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}, {Type: tc.kind, Status: tc.status}}
-			if got := s.ended(); got != tc.want {
+			if got := s.Ended(); got != tc.want {
 				t.Errorf("ended = %t, want %t: %s", got, tc.want, tc.reason)
 			}
 		})
 	}
-	if (storageVersionMigration{}).ended() {
+	if (request.StorageVersionMigration{}).Ended() {
 		t.Error("a migration nobody has begun has not ended")
 	}
 }

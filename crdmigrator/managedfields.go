@@ -179,7 +179,7 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav
 		if !stale {
 			return o, godwit.Unchanged, nil // another client cleaned it
 		}
-		after, err := r.client.setManagedFields(ctx, r.epoch.Load().gvr, o, entries)
+		after, err := r.client.SetManagedFields(ctx, r.epoch.Load().gvr, o, entries)
 		err = apierror.RetryForbidden(err)
 		switch {
 		case err == nil && deletionCompleted(after):

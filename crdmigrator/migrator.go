@@ -9,11 +9,13 @@ import (
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -72,7 +74,7 @@ var Phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 // concurrent use on different definitions.
 type Migrator struct {
 	options Options
-	client  *apiClient
+	client  *request.Client
 
 	// list is where pages of objects come from: the client, unless the embedder
 	// brings a reader.
@@ -106,7 +108,7 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	if o.Limiter == nil {
 		o.Limiter = walk.NewLimiter(walk.Limits{})
 	}
-	c, err := newClient(cfg, o.Limiter, o.Clock)
+	c, err := request.New(cfg, o.Limiter, o.Clock)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
@@ -228,3 +230,14 @@ func (m *Migrator) Forget(crd string) {
 	defer m.mu.Unlock()
 	delete(m.leases, crd)
 }
+
+// notFound is how a CRD that does not exist is reported.
+func notFound(name string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: %s", ErrNotFound, name)
+	}
+	return fmt.Errorf("read customresourcedefinition %s: %w", name, err)
+}
+
+// ErrNotFound reports a CustomResourceDefinition that does not exist.
+var ErrNotFound = errors.New("no such customresourcedefinition")

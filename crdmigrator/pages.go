@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quote"
@@ -84,7 +85,7 @@ func (r *run) beforePage(ctx context.Context, w walk.Report) error {
 // ensureCheckpoint makes sure that the evidence holds for what was listed at a
 // resourceVersion, which becomes the evidence where there is none yet.
 func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
-	if err := retryRequest(ctx, r.recheck); err != nil || r.evidence.isStored() {
+	if err := request.Retry(ctx, r.recheck); err != nil || r.evidence.isStored() {
 		return err
 	}
 	since := r.evidence.since()

@@ -105,13 +105,13 @@ func (m *Migrator) target(f Facts) PreflightTarget {
 			if err != nil {
 				return nil, err
 			}
-			return dryRun(ctx, m.client.putRequest(r, o, body))
+			return dryRun(ctx, m.client.PutRequest(r, o, body))
 		}
 		p, err := w.patch(r.GroupVersion().WithKind(f.CRD.Spec.Names.Kind), o)
 		if err != nil {
 			return nil, err
 		}
-		return dryRun(ctx, m.client.patchRequest(r, o, p))
+		return dryRun(ctx, m.client.PatchRequest(r, o, p))
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -19,7 +20,7 @@ import (
 // rewriter is what the workers of a run share. The epoch and the baseline never change,
 // but the goroutine that feeds pages replaces them; the tally locks itself.
 type rewriter struct {
-	client   *apiClient
+	client   *request.Client
 	options  Options
 	recent   *recentWrites
 	epoch    atomic.Pointer[epoch]

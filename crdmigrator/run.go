@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -78,7 +78,7 @@ func (r *run) report() Report {
 
 // run is the table of contents.
 func (r *run) run(ctx context.Context, p Plan) error {
-	if err := retryRequest(ctx, func(ctx context.Context) error { return r.begin(ctx, p) }); err != nil {
+	if err := request.Retry(ctx, func(ctx context.Context) error { return r.begin(ctx, p) }); err != nil {
 		return err
 	}
 	if r.options.DryRun {
@@ -160,7 +160,7 @@ func (r *run) settle(ctx context.Context) error {
 	if r.evidence.since() != "" {
 		return nil
 	}
-	return retryRequest(ctx, func(ctx context.Context) error { return r.settled(ctx, r.epoch().crd) })
+	return request.Retry(ctx, func(ctx context.Context) error { return r.settled(ctx, r.epoch().crd) })
 }
 
 // passes visits the candidates, where there are any, and then every object. The
@@ -187,13 +187,13 @@ func (r *run) recheckBeforeTrim(ctx context.Context) error {
 	if r.options.BeforePage == nil {
 		return nil
 	}
-	return retryRequest(ctx, r.recheck)
+	return request.Retry(ctx, r.recheck)
 }
 
 // recheck looks whether the CRD is still the one that the evidence is about.
 func (r *run) recheck(ctx context.Context) error {
 	now := r.epoch()
-	m, err := r.client.crdMetadata(ctx, r.name)
+	m, err := r.client.CRDMetadata(ctx, r.name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: %s was deleted", ErrChanged, r.name)
@@ -222,11 +222,6 @@ func (r *run) recheck(ctx context.Context) error {
 	r.setCRD(crd)
 	r.evidence.checkpoint = resumed
 	return nil
-}
-
-// retryRequest is walk.Retry for the requests between the writes.
-func retryRequest(ctx context.Context, f func(context.Context) error) error {
-	return walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error { return apierror.RetryForbidden(f(ctx)) })
 }
 
 // progress tells the caller of Run how far the pass is, one call at a time.

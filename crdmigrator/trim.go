@@ -11,15 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
-
-// operation is one step of a JSON patch.
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
 
 // trim makes the storage version the only stored one. The API server accepts
 // any list there without a question, so the patch itself tests that this is
@@ -27,25 +21,25 @@ type operation struct {
 // meanwhile changed the generation or storedVersions.
 func (r *run) trim(ctx context.Context) error {
 	crd := r.epoch().crd
-	operations := []operation{
-		{"test", "/metadata/uid", crd.UID},
-		{"test", "/metadata/generation", crd.Generation},
-		{"test", "/status/storedVersions", crd.Status.StoredVersions},
-		{"replace", "/status/storedVersions", []string{kube.StorageVersion(crd)}},
+	operations := []request.Operation{
+		{Op: "test", Path: "/metadata/uid", Value: crd.UID},
+		{Op: "test", Path: "/metadata/generation", Value: crd.Generation},
+		{Op: "test", Path: "/status/storedVersions", Value: crd.Status.StoredVersions},
+		{Op: "replace", Path: "/status/storedVersions", Value: []string{kube.StorageVersion(crd)}},
 	}
 	if i := kube.FailedMigration(crd); i >= 0 { // from now on it would be wrong
 		failed := fmt.Sprintf("/status/conditions/%d", i)
 		operations = append(operations,
-			operation{"test", failed + "/type", apiextensionsv1.StorageMigrating},
-			operation{"test", failed + "/reason", kube.MigrationFailed},
-			operation{"remove", failed, nil})
+			request.Operation{Op: "test", Path: failed + "/type", Value: apiextensionsv1.StorageMigrating},
+			request.Operation{Op: "test", Path: failed + "/reason", Value: kube.MigrationFailed},
+			request.Operation{Op: "remove", Path: failed})
 	}
 	patch, err := json.Marshal(operations)
 	if err != nil {
 		return err
 	}
-	err = retryRequest(ctx, func(ctx context.Context) error {
-		return r.client.patchCRD(ctx, r.name, types.JSONPatchType, patch, "status")
+	err = request.Retry(ctx, func(ctx context.Context) error {
+		return r.client.PatchCRD(ctx, r.name, types.JSONPatchType, patch, "status")
 	})
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):

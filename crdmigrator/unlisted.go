@@ -296,7 +296,7 @@ func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResou
 // listed the first: its watch cache, which takes all of them, is not filled. The
 // objects themselves then tell why, or that they can be read by now.
 func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) error {
-	err := quicklist.Retry(ctx, func(ctx context.Context) error { return m.client.cached(ctx, r, quicklist.Limit) })
+	err := quicklist.Retry(ctx, func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) })
 	if !apierrors.IsTooManyRequests(err) && !quicklist.TimedOut(err) {
 		return nil // another answer says nothing about the cache
 	}

@@ -318,7 +318,7 @@ func TestTimeoutStartsWhenTheListIsSent(t *testing.T) {
 					t.Fatal(err)
 				}
 				if tc.wait > 0 {
-					go func() { _, _ = m.client.crdMetadata(t.Context(), "other") }()
+					go func() { _, _ = m.client.CRDMetadata(t.Context(), "other") }()
 					synctest.Wait() // the other request has the turn
 				}
 				_, err = m.listOne(t.Context(), widgetCRD())

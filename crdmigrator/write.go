@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
@@ -88,20 +89,20 @@ func (w Write) patchesObject() bool {
 func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	w, e := r.options.Write.orDefault(), r.epoch.Load()
 	if w == WriteUpdate {
-		return r.client.update(ctx, e.gvr, o, r.options.DryRun)
+		return r.client.UpdateObject(ctx, e.gvr, o, r.options.DryRun)
 	}
 	p, err := w.patch(e.gvr.GroupVersion().WithKind(e.kind), o)
 	if err != nil {
 		return nil, err
 	}
-	p.dryRun = r.options.DryRun
-	return r.client.patch(ctx, e.gvr, o, p)
+	p.DryRun = r.options.DryRun
+	return r.client.PatchObject(ctx, e.gvr, o, p)
 }
 
 // patch is what a write that is one sends for an object.
-func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (objectPatch, error) {
+func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (request.Patch, error) {
 	if w != WriteApply && w != WriteStatusApply {
-		return objectPatch{kind: types.MergePatchType, body: []byte("{}"), subresource: w.Subresource(), manager: kube.FieldManager}, nil
+		return request.Patch{Kind: types.MergePatchType, Body: []byte("{}"), Subresource: w.Subresource(), Manager: kube.FieldManager}, nil
 	}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": kind.GroupVersion().String(),
@@ -110,7 +111,7 @@ func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (objectPatch
 			"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID(), "resourceVersion": o.GetResourceVersion(),
 		},
 	})
-	return objectPatch{kind: types.ApplyPatchType, body: body, subresource: w.Subresource(), manager: applyManager}, err
+	return request.Patch{Kind: types.ApplyPatchType, Body: body, Subresource: w.Subresource(), Manager: applyManager}, err
 }
 
 // conflict decides what a 409 means. To an empty patch, which carries no

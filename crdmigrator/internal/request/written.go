@@ -1,4 +1,4 @@
-package crdmigrator
+package request
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 
 // written sends a write of an object within the byte budget, and returns the
 // object's metadata after it.
-func (c *apiClient) written(ctx context.Context, req *rest.Request, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+func (c *Client) written(ctx context.Context, req *rest.Request, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	req.Param("fieldValidation", metav1.FieldValidationIgnore)
 	switch {
 	case dryRun:

@@ -1,9 +1,8 @@
-package crdmigrator
+package request
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -18,29 +17,32 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// apiClient is every request that a migration of custom resources makes. It decides
-// nothing, never retries by itself, and paces itself by the limiter.
-type apiClient struct {
+// Client sends every request of a migration of custom resources. It decides nothing, never
+// retries by itself, and is paced by the limiter.
+type Client struct {
 	*kube.Client
 	limiter *walk.Limiter
 }
 
-func newClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*apiClient, error) {
+// New makes a client of the cluster of cfg.
+func New(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*Client, error) {
 	c, err := kube.NewClient(cfg, limiter, local)
-	return &apiClient{Client: c, limiter: limiter}, err
+	return &Client{Client: c, limiter: limiter}, err
 }
 
-// crdMetadata is the cheap look at a definition: schemas run to hundreds of
-// kilobytes.
-func (c *apiClient) crdMetadata(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+// CRDMetadata reads the metadata of a CRD alone: schemas run to hundreds of kilobytes.
+func (c *Client) CRDMetadata(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
 	return kube.Metadata(ctx, c.Get().AbsPath(kube.CRDPath(name)...))
 }
 
-func (c *apiClient) crdNames(ctx context.Context, selector string) ([]string, error) {
+// CRDNames lists the CustomResourceDefinitions that match a label selector, all of them for an
+// empty one.
+func (c *Client) CRDNames(ctx context.Context, selector string) ([]string, error) {
 	var names []string
 	for token := ""; ; {
 		r := c.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", kube.CRDs.Resource).
@@ -64,9 +66,9 @@ func (c *apiClient) crdNames(ctx context.Context, selector string) ([]string, er
 	}
 }
 
-// patchCRD counts against the byte budget and does not wait for it: a run that
+// PatchCRD counts against the byte budget and does not wait for it: a run that
 // is to stop still saves its checkpoint.
-func (c *apiClient) patchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
+func (c *Client) PatchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
 	r := c.Patch(patchType).AbsPath(kube.CRDPath(name, subresource...)...).
 		Param("fieldManager", kube.FieldManager).
 		Body(body)
@@ -78,9 +80,9 @@ func (c *apiClient) patchCRD(ctx context.Context, name string, patchType types.P
 	return err
 }
 
-// countAt counts the objects of a resource as they were at a resourceVersion. It
+// CountAt counts the objects of a resource as they were at a resourceVersion. It
 // returns kube.UnknownCount where the API server can't or doesn't say.
-func (c *apiClient) countAt(ctx context.Context, r schema.GroupVersionResource, resourceVersion string) (int64, error) {
+func (c *Client) CountAt(ctx context.Context, r schema.GroupVersionResource, resourceVersion string) (int64, error) {
 	list, err := kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
 		Param("limit", "1").
 		Param("resourceVersion", resourceVersion).
@@ -98,70 +100,72 @@ func (c *apiClient) countAt(ctx context.Context, r schema.GroupVersionResource, 
 	return int64(len(list.Items)) + after, nil
 }
 
-// cached asks the API server's watch cache for an object that nobody has. The API
+// Cached asks the API server's watch cache for an object that nobody has. The API
 // server fills that cache once it has read every object, and answers 429 before.
-func (c *apiClient) cached(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) error {
+func (c *Client) Cached(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) error {
 	return kube.Do(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
 		SetHeader("Accept", kube.AcceptMetadataList).
 		Param("resourceVersion", "0").Param("fieldSelector", "metadata.name=godwit-looks-for-nothing").
 		Param("timeout", timeout.String())).Error()
 }
 
-// objectPatch is one patch of one object.
-type objectPatch struct {
-	kind        types.PatchType
-	body        []byte
-	subresource string // "" for the object itself
-	manager     string
-	dryRun      bool
+// Patch is one patch of one object.
+type Patch struct {
+	Kind        types.PatchType
+	Body        []byte
+	Subresource string // "" for the object itself
+	Manager     string
+	DryRun      bool
 }
 
-// patch sends a patch and returns the object's metadata after it. What is
+// PatchObject sends a patch and returns the object's metadata after it. What is
 // written is already there, so fields the schema does not know are no news.
-func (c *apiClient) patch(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, p objectPatch) (*metav1.PartialObjectMetadata, error) {
-	return c.written(ctx, c.patchRequest(r, o, p), o, p.dryRun)
+func (c *Client) PatchObject(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, p Patch) (*metav1.PartialObjectMetadata, error) {
+	return c.written(ctx, c.PatchRequest(r, o, p), o, p.DryRun)
 }
 
-func (c *apiClient) patchRequest(r schema.GroupVersionResource, o walk.Object, p objectPatch) *rest.Request {
+// PatchRequest is the request of [Client.PatchObject].
+func (c *Client) PatchRequest(r schema.GroupVersionResource, o walk.Object, p Patch) *rest.Request {
 	path := kube.ObjectPath(r, o)
-	if p.subresource != "" {
-		path = append(path, p.subresource)
+	if p.Subresource != "" {
+		path = append(path, p.Subresource)
 	}
-	return c.Patch(p.kind).AbsPath(path...).Body(p.body).Param("fieldManager", p.manager)
+	return c.Patch(p.Kind).AbsPath(path...).Body(p.Body).Param("fieldManager", p.Manager)
 }
 
-// update reads an object and puts back the very bytes, so that no field is lost
+// UpdateObject reads an object and puts back the very bytes, so that no field is lost
 // on a client that does not know it.
-func (c *apiClient) update(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+func (c *Client) UpdateObject(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	path := kube.ObjectPath(r, o)
 	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
 		return nil, err
 	}
-	return c.written(ctx, c.putRequest(r, o, body), o, dryRun)
+	return c.written(ctx, c.PutRequest(r, o, body), o, dryRun)
 }
 
-func (c *apiClient) putRequest(r schema.GroupVersionResource, o walk.Object, body []byte) *rest.Request {
+// PutRequest is the request of [Client.UpdateObject].
+func (c *Client) PutRequest(r schema.GroupVersionResource, o walk.Object, body []byte) *rest.Request {
 	return c.Put().AbsPath(kube.ObjectPath(r, o)...).SetHeader("Content-Type", runtime.ContentTypeJSON).
 		Body(body).Param("fieldManager", kube.FieldManager)
 }
 
-// setManagedFields replaces the managedFields of an object as it was read. The
+// SetManagedFields replaces the managedFields of an object as it was read. The
 // resourceVersion goes along as a replacement and not as a test: when it moved
 // the answer is a conflict, where a failed test would be an invalid object.
-func (c *apiClient) setManagedFields(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
-	body, err := json.Marshal([]operation{
+func (c *Client) SetManagedFields(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+	body, err := json.Marshal([]Operation{
 		{"replace", "/metadata/managedFields", entries},
 		{"replace", "/metadata/resourceVersion", o.ResourceVersion},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c.patch(ctx, r, o, objectPatch{kind: types.JSONPatchType, body: body, manager: kube.FieldManager})
+	return c.PatchObject(ctx, r, o, Patch{Kind: types.JSONPatchType, Body: body, Manager: kube.FieldManager})
 }
 
-// identityLeases are what API servers renew to say that they exist.
-func (c *apiClient) identityLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
+// IdentityLeases are what API servers renew to say that they exist.
+func (c *Client) IdentityLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
 	list := &coordinationv1.LeaseList{}
 	err := kube.Do(ctx, c.Get().
 		AbsPath("apis", "coordination.k8s.io", "v1", "namespaces", metav1.NamespaceSystem, "leases").
@@ -169,10 +173,10 @@ func (c *apiClient) identityLeases(ctx context.Context) ([]coordinationv1.Lease,
 	return list.Items, err
 }
 
-// storageVersionMigration is the part of a StorageVersionMigration, the
+// StorageVersionMigration is the part of a StorageVersionMigration, the
 // in-tree kind as well as kube-storage-version-migrator's, that says what it
 // migrates and whether it has ended.
-type storageVersionMigration struct {
+type StorageVersionMigration struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Spec     struct {
 		Resource struct {
@@ -185,7 +189,8 @@ type storageVersionMigration struct {
 	} `json:"status"`
 }
 
-func (s storageVersionMigration) ended() bool {
+// Ended reports whether the migration succeeded or failed.
+func (s StorageVersionMigration) Ended() bool {
 	for _, c := range s.Status.Conditions {
 		if c.Status == metav1.ConditionTrue && (c.Type == "Succeeded" || c.Type == "Failed") {
 			return true
@@ -194,9 +199,9 @@ func (s storageVersionMigration) ended() bool {
 	return false
 }
 
-// storageVersionMigrations lists the migrations of one API group; none where
+// StorageVersionMigrations lists the migrations of one API group; none where
 // the group is not served.
-func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) ([]storageVersionMigration, error) {
+func (c *Client) StorageVersionMigrations(ctx context.Context, group string) ([]StorageVersionMigration, error) {
 	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath("apis", group)))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -216,7 +221,7 @@ func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) 
 		return nil, err
 	}
 	var list struct {
-		Items []storageVersionMigration `json:"items"`
+		Items []StorageVersionMigration `json:"items"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, fmt.Errorf("read storageversionmigrations.%s: %w", group, err)
@@ -224,13 +229,14 @@ func (c *apiClient) storageVersionMigrations(ctx context.Context, group string) 
 	return list.Items, nil
 }
 
-// notFound is how a definition that is not there is reported.
-func notFound(name string, err error) error {
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: %s", ErrNotFound, name)
-	}
-	return fmt.Errorf("read customresourcedefinition %s: %w", name, err)
+// Operation is one step of a JSON patch.
+type Operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
 }
 
-// ErrNotFound reports a CustomResourceDefinition that does not exist.
-var ErrNotFound = errors.New("no such customresourcedefinition")
+// Retry is walk.Retry for the requests between the writes.
+func Retry(ctx context.Context, f func(context.Context) error) error {
+	return walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error { return apierror.RetryForbidden(f(ctx)) })
+}

@@ -1,4 +1,4 @@
-package crdmigrator
+package request
 
 import (
 	"strings"

@@ -35,7 +35,7 @@ func TestText(t *testing.T) {
 		},
 		"patch": {
 			"the body is one word to the shell", godwit.Do("a", godwit.Patch{Object: crd, Subresource: "status", Type: godwit.PatchJSON, Body: `[{"value": "it's"}]`}),
-			`a: kubectl patch crd widgets.example.com --subresource=status --type=json -p '[{"value": "it'\\''s"}]' --context=prod`,
+			`a: kubectl patch crd widgets.example.com --subresource=status --type=json -p '[{"value": "it'\''s"}]' --context=prod`,
 		},
 		"edit": {
 			"an object of a namespace", godwit.Do("a", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}}),

@@ -27,7 +27,7 @@ func cachedTrigger() *v1alpha1.ControllerRevisionUpgradeTrigger {
 
 // retainedUpgrade is an upgrade as the API server returns it: with all that the manager writes, decoded from JSON, so that it
 // shares no memory with another one.
-func retainedUpgrade(t testing.TB, i int) *v1alpha1.ControllerRevisionUpgrade {
+func retainedUpgrade(t *testing.T, i int) *v1alpha1.ControllerRevisionUpgrade {
 	t.Helper()
 	name := fmt.Sprintf("vm-%05d-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1", i)
 	c := candidate{namespace: "edge", name: name, uid: types.UID(fmt.Sprintf("%08x-6d2b-4a47-8f0e-7d2f3f51b102", i))}

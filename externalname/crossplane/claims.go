@@ -34,8 +34,8 @@ const (
 // external resource undo each other's updates, and the deletion of one deletes it for both.
 // That can be meant, under policies that share the work, so it is reported and not refused.
 type claims struct {
-	client   client.Reader
-	recorder event.Recorder
+	client client.Reader
+	events *announcer
 
 	mu     sync.Mutex
 	byName map[claim]map[types.UID]types.NamespacedName
@@ -45,15 +45,18 @@ type claims struct {
 type claim struct{ system, name string }
 
 func newClaims(c client.Reader, recorder event.Recorder) *claims {
-	return &claims{client: c, recorder: recorder, byName: map[claim]map[types.UID]types.NamespacedName{}}
+	return &claims{client: c, events: newAnnouncer(recorder, reasonShared), byName: map[claim]map[types.UID]types.NamespacedName{}}
 }
 
 // report adds the object's claim, and sets the condition if others have the same.
 func (c *claims) report(ctx context.Context, mg resource.Managed, name string) {
 	others := c.others(ctx, mg, claim{system: systemOf(mg), name: name})
 	before := mg.GetCondition(TypeUniqueName)
-	if len(others) == 0 && before.Status == corev1.ConditionUnknown {
-		return
+	if len(others) == 0 {
+		c.events.forget(mg)
+		if before.Status == corev1.ConditionUnknown {
+			return
+		}
 	}
 	condition := xpv2.Condition{
 		Type: TypeUniqueName, Status: corev1.ConditionTrue, Reason: ReasonUnique,
@@ -62,9 +65,7 @@ func (c *claims) report(ctx context.Context, mg resource.Managed, name string) {
 	if len(others) > 0 {
 		condition.Status, condition.Reason = corev1.ConditionFalse, ReasonShared
 		condition.Message = fmt.Sprintf("Other objects have the external name %q: %s.", name, strings.Join(others, ", "))
-		if before.Message != condition.Message {
-			c.recorder.Event(mg, event.Event{Type: event.TypeWarning, Reason: reasonShared, Message: condition.Message})
-		}
+		c.events.announce(mg, before.Message, condition.Message)
 	}
 	mg.SetConditions(condition)
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Difference is one field in which the external resource differs from the spec.
@@ -68,19 +70,55 @@ func clipDiff(text string) string {
 	return strings.ToValidUTF8(text[:driftBytes], "") + "… (digest " + hex.EncodeToString(sum[:4]) + ")"
 }
 
-// reportDrift sets the condition, and records one event for each distinct diff. The condition
-// itself remembers what the last event said, so that a restart repeats nothing.
-func reportDrift(mg resource.Managed, recorder event.Recorder, text string) {
+// announcer records one event for each distinct message about an object. The condition in the
+// status remembers the message over a restart, and the memory over a cache that lags behind.
+type announcer struct {
+	recorder event.Recorder
+	reason   event.Reason
+
+	mu   sync.Mutex
+	last map[types.UID]string
+}
+
+func newAnnouncer(recorder event.Recorder, reason event.Reason) *announcer {
+	return &announcer{recorder: recorder, reason: reason, last: map[types.UID]string{}}
+}
+
+// announce records the message unless it was the last one, or is the one in the status.
+func (a *announcer) announce(mg resource.Managed, inStatus, message string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last[mg.GetUID()] != message && inStatus != message {
+		a.recorder.Event(mg, event.Event{Type: event.TypeWarning, Reason: a.reason, Message: message})
+	}
+	a.last[mg.GetUID()] = message
+}
+
+// forget makes the next message a new one.
+func (a *announcer) forget(mg resource.Managed) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.last, mg.GetUID())
+}
+
+// reportDrift sets the condition, and announces each distinct diff.
+func reportDrift(mg resource.Managed, a *announcer, text string) {
 	condition := xpv2.Condition{
 		Type: TypeDrift, Status: corev1.ConditionFalse, Reason: ReasonInSync,
 		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
 	}
-	if text != "" {
-		condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, ReasonDiffers, clipDiff(text)
-		if before := mg.GetCondition(TypeDrift); before.Reason != ReasonDiffers || before.Message != condition.Message {
-			recorder.Event(mg, event.Event{Type: event.TypeWarning, Reason: reasonDiffers, Message: "External resource differs from the spec: " + condition.Message})
-		}
+	if text == "" {
+		a.forget(mg)
+		mg.SetConditions(condition)
+		return
 	}
+	condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, ReasonDiffers, clipDiff(text)
+	inStatus := ""
+	if before := mg.GetCondition(TypeDrift); before.Reason == ReasonDiffers {
+		inStatus = before.Message
+	}
+	const prefix = "External resource differs from the spec: "
+	a.announce(mg, prefix+inStatus, prefix+condition.Message)
 	mg.SetConditions(condition)
 }
 

@@ -43,7 +43,7 @@ type MultipleMatchesError struct {
 }
 
 func (e *MultipleMatchesError) Error() string {
-	return fmt.Sprintf("%d external resources match: %s", len(e.Names), strings.Join(e.Names, ", "))
+	return fmt.Sprintf("%d external resources match: %s", len(e.Names), list(e.Names))
 }
 
 // AdoptionRefusedError means that a creation was interrupted, and that external resources
@@ -54,7 +54,17 @@ type AdoptionRefusedError struct {
 }
 
 func (e *AdoptionRefusedError) Error() string {
-	return "outcome of the last creation is unknown, and no external resource that matches is proven to come from it: " + strings.Join(e.Names, ", ")
+	return "outcome of the last creation is unknown, and no external resource that matches is proven to come from it: " + list(e.Names)
+}
+
+// listNames bounds what an error lists; it ends in a condition.
+const listNames = 5
+
+func list(names []string) string {
+	if len(names) > listNames {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:listNames], ", "), len(names)-listNames)
+	}
+	return strings.Join(names, ", ")
 }
 
 // NameChangedError means that the external name was changed or removed, that no external
@@ -89,11 +99,13 @@ type IdentityChangedError struct {
 }
 
 func (e *IdentityChangedError) Error() string {
-	return fmt.Sprintf("segment %q of the key can't change: the external resource is %q, the spec asks for %q", e.Segment, e.Name, e.Want)
+	return fmt.Sprintf("segment %q of the key can't change: the external resource is %q, the spec asks for %q. "+
+		"Restore the field of spec.forProvider, or create another object", e.Segment, e.Name, e.Want)
 }
 
 var (
-	errMissing        = errors.New("external resource does not exist, and spec.managementPolicies does not allow Create")
+	errMissing = errors.New("external resource does not exist, and spec.managementPolicies does not allow Create. " +
+		"Correct the external name, or add Create to the policies")
 	errUnknownOutcome = fmt.Errorf("create: %w", ErrOutcomeUnknown)
 )
 
@@ -106,19 +118,39 @@ type remedyError struct {
 func (e *remedyError) Error() string { return e.err.Error() + ". " + e.remedy }
 func (e *remedyError) Unwrap() error { return e.err }
 
-// externalConflict hides from crossplane-runtime that an error of the external system is a
+// conflictError hides from crossplane-runtime that an error of the external system is a
 // Kubernetes conflict, which it would requeue without a word.
-type externalConflict struct{ err error }
+type conflictError struct{ err error }
 
-func (e *externalConflict) Error() string { return e.err.Error() }
+func (e *conflictError) Error() string { return e.err.Error() }
 
 // Is keeps errors.Is working. There is no Unwrap, by which errors.As would find the conflict.
-func (e *externalConflict) Is(target error) bool { return errors.Is(e.err, target) }
+func (e *conflictError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// external marks an error of the external system.
+// longError is an error whose text is too long for a condition: an external system may answer
+// with a page of HTML, or worse.
+type longError struct{ err error }
+
+func (e *longError) Error() string { return clip(e.err.Error()) }
+func (e *longError) Unwrap() error { return e.err }
+
+// textBytes bounds what the external system contributes to a condition or an event.
+const textBytes = 1000
+
+func clip(text string) string {
+	if len(text) <= textBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:textBytes], "") + "…"
+}
+
+// external prepares an error of the external system for crossplane-runtime.
 func external(err error) error {
+	if err != nil && len(err.Error()) > textBytes {
+		err = &longError{err: err}
+	}
 	if kerrors.IsConflict(err) {
-		return &externalConflict{err: err}
+		return &conflictError{err: err}
 	}
 	return err
 }

@@ -24,7 +24,7 @@ const (
 	// AnnotationToken is what a creation leaves in the external system as a proof that it
 	// comes from this object. It exists from before the first attempt until the name is
 	// known.
-	AnnotationToken = "godwit.dev/creation-token"
+	AnnotationToken = "godwit.dev/creation-token" //nolint:gosec // It proves who has created a resource, and opens nothing.
 	// AnnotationOperation is the ID of the operation that creates the resource.
 	AnnotationOperation = "godwit.dev/pending-operation"
 	// AnnotationPendingName is the name that an update gives to the resource.

@@ -26,6 +26,7 @@ type reconciliation[M resource.Managed, K, X any] struct {
 	journal  journal
 	recorder event.Recorder
 	claims   *claims
+	drift    *announcer
 	external External[M, K, X]
 
 	// What Observe has found, for the call after it.
@@ -302,7 +303,7 @@ func (r *reconciliation[M, K, X]) present(ctx context.Context, mg M, name string
 	r.claims.report(ctx, mg, r.name)
 
 	text := diffText(r.external.Diff(copyOf(mg), r.observed))
-	reportDrift(mg, r.recorder, text)
+	reportDrift(mg, r.drift, text)
 	observation := managed.ExternalObservation{
 		ResourceExists:   true,
 		ResourceUpToDate: text == "" || r.lifecycle.State == Creating || r.lifecycle.State == Deleting,
@@ -365,6 +366,7 @@ func copyStatus(to, from resource.Managed) error {
 }
 
 func (l Lifecycle) condition() xpv2.Condition {
+	l.Message = clip(l.Message)
 	switch l.State {
 	case Creating:
 		return xpv2.Creating().WithMessage(l.Message)

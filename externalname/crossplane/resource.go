@@ -106,14 +106,18 @@ func (r Resource[M, K, X]) Describe() Description {
 func DefaultInitializers(client.Client) []managed.Initializer { return nil }
 
 // Options returns the options that make a reconciler of crossplane-runtime follow the contract.
-// Options that the caller adds come after them, and must not replace the connector, the
-// initializers, the finalizer or the updater of critical annotations.
+// They enable management policies. Options that the caller adds come after them, and must not
+// replace the connector, the initializers, the finalizer or the updater of critical annotations.
+// A hook for the poll interval replaces the one that looks at pending operations more often.
 func (r Resource[M, K, X]) Options(m manager.Manager, recorder event.Recorder) ([]managed.ReconcilerOption, error) {
 	if err := r.validate(); err != nil {
 		return nil, fmt.Errorf("configure %s: %w", r.Kind.Kind, err)
 	}
 	j := journal{client: m.GetClient(), live: m.GetAPIReader()}
-	connect := &connector[M, K, X]{resource: r.withDefaults(), journal: j, recorder: recorder, claims: newClaims(m.GetClient(), recorder)}
+	connect := &connector[M, K, X]{
+		resource: r.withDefaults(), journal: j, recorder: recorder,
+		claims: newClaims(m.GetClient(), recorder), drift: newAnnouncer(recorder, reasonDiffers),
+	}
 	return []managed.ReconcilerOption{
 		managed.WithTypedExternalConnector[M](connect),
 		managed.WithInitializers(append(DefaultInitializers(m.GetClient()), r.Initializers...)...),
@@ -189,6 +193,16 @@ func (r Resource[M, K, X]) excepts(rule ExceptedRule) bool {
 	return false
 }
 
+// looksUp reports whether objects may have to be looked up by their spec.
+func (r Resource[M, K, X]) looksUp() bool {
+	for _, form := range r.Names.Legacy {
+		if form.Content == externalname.ContentHint {
+			return true
+		}
+	}
+	return r.FindUnnamed
+}
+
 func (r Resource[M, K, X]) withDefaults() Resource[M, K, X] {
 	if r.RecoveryDelay == 0 {
 		r.RecoveryDelay = defaultRecoveryDelay
@@ -207,12 +221,14 @@ func (r Resource[M, K, X]) pollInterval(mg resource.Managed, interval time.Durat
 	return interval
 }
 
-// connector makes a reconciliation for each pass, so that objects share nothing but the claims.
+// connector makes a reconciliation for each pass, so that objects share nothing but the claims
+// and what was announced.
 type connector[M resource.Managed, K, X any] struct {
 	resource Resource[M, K, X]
 	journal  journal
 	recorder event.Recorder
 	claims   *claims
+	drift    *announcer
 }
 
 func (c *connector[M, K, X]) Connect(ctx context.Context, mg M) (managed.TypedExternalClient[M], error) {
@@ -223,10 +239,13 @@ func (c *connector[M, K, X]) Connect(ctx context.Context, mg M) (managed.TypedEx
 	if missing := e.missing(); missing != "" {
 		return nil, fmt.Errorf("configure %s: External.%s is missing", c.resource.Kind.Kind, missing)
 	}
-	return &reconciliation[M, K, X]{Resource: c.resource, journal: c.journal, recorder: c.recorder, claims: c.claims, external: e}, nil
+	if e.Find == nil && c.resource.KeyFromSpec == nil && c.resource.looksUp() {
+		return nil, fmt.Errorf("configure %s: External.Find is missing, to look up objects whose name is missing or a hint", c.resource.Kind.Kind)
+	}
+	return &reconciliation[M, K, X]{Resource: c.resource, journal: c.journal, recorder: c.recorder, claims: c.claims, drift: c.drift, external: e}, nil
 }
 
 // copyOf keeps what a function of the author does with an object away from the object.
 func copyOf[M resource.Managed](mg M) M {
-	return mg.DeepCopyObject().(M) //nolint:errcheck,forcetypeassert // The copy of an M is an M.
+	return mg.DeepCopyObject().(M)
 }

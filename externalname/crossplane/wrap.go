@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/externalname"
@@ -156,9 +155,11 @@ func FailedCreateKeepsName() Rule {
 	}
 }
 
-// DiffIsReported sets the condition [TypeDrift], and records one event for each distinct diff.
+// DiffIsReported sets the condition [TypeDrift], and records one event for each distinct diff. The
+// rule is made once for a kind, since it remembers what it has recorded.
 // Secrets in the provider's diff are the provider's to redact.
 func DiffIsReported(recorder event.Recorder) Rule {
+	drift := newAnnouncer(recorder, reasonDiffers)
 	return func(inner managed.ExternalClient) managed.ExternalClient {
 		c := fns(inner)
 		c.ObserveFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
@@ -168,7 +169,7 @@ func DiffIsReported(recorder event.Recorder) Rule {
 				if text == "" && !observation.ResourceUpToDate {
 					text = "the provider does not say what differs"
 				}
-				reportDrift(mg, recorder, text)
+				reportDrift(mg, drift, text)
 			}
 			return observation, err
 		}
@@ -245,9 +246,7 @@ func ConflictsAreReported() Rule {
 // annotations of the creation.
 func AnnotationUpdater(m manager.Manager) managed.CriticalAnnotationUpdater {
 	j := journal{client: m.GetClient(), live: m.GetAPIReader()}
-	return managed.CriticalAnnotationUpdateFn(func(ctx context.Context, o client.Object) error {
-		return j.writeOwn(ctx, o)
-	})
+	return managed.CriticalAnnotationUpdateFn(j.writeOwn)
 }
 
 // takeStatus takes over the status of the copy that was observed.

@@ -71,6 +71,21 @@ func TestAlreadyExists(t *testing.T) {
 	w.checkClean(p)
 }
 
+// What was refused is not ours to delete.
+func TestDeleteAfterAlreadyExists(t *testing.T) {
+	w := newWorld(t)
+	w.add(entry{Name: "jane", Title: "boss"})
+	run(w, persons(w.wire), options{})
+	p := w.person("jane", nil)
+	w.awaitPerson(p, "refused", failing("already exists"))
+	w.delete(p)
+	w.awaitGone(p)
+	w.checkEntries(1)
+	if n := w.wire.count("Remove", "Write"); n != 0 {
+		t.Errorf("%d calls: %v", n, w.wire.calls)
+	}
+}
+
 // A failed creation leaves the name as it was, and says why.
 func TestCreateFails(t *testing.T) {
 	w := newWorld(t)

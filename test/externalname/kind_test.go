@@ -13,10 +13,10 @@ import (
 // object is a managed resource with the parameters F.
 type object[F any] struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec   objectSpec[F]   `json:"spec"`
-	Status objectStatus[F] `json:"status,omitempty"`
+	Status objectStatus[F] `json:"status,omitzero"`
 }
 
 type objectSpec[F any] struct {
@@ -65,7 +65,7 @@ func (o *object[F]) DeepCopyObject() runtime.Object { return throughJSON(o) }
 
 type objectList[F any] struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []object[F] `json:"items"`
 }

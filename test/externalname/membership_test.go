@@ -2,6 +2,7 @@ package externalname_test
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -157,6 +158,36 @@ func TestKilledAfterUpdate(t *testing.T) {
 	if n := w.wire.count("Add"); n != 1 {
 		t.Errorf("%d creations", n)
 	}
+}
+
+// 30, 31: a key that the spec determines is enough to recover, with the proof that the entry is ours.
+func TestCompoundKeyRecovers(t *testing.T) {
+	w := newWorld(t)
+	group := w.add(entry{Name: "admins"})
+	kind := memberships(w.wire)
+	kind.RecoveryDelay = soon
+	w.wire.set(func(ctx context.Context, call string, send func() error) error {
+		if call != "Add" {
+			return send()
+		}
+		for _, e := range w.memory.all() {
+			if e.Name == "cn=foreign" {
+				return io.EOF
+			}
+		}
+		if err := send(); err != nil {
+			return err
+		}
+		_, _ = w.memory.Add(ctx, entry{Parent: group.ID, Name: "cn=foreign"})
+		return io.EOF
+	})
+	run(w, kind, options{})
+	ours := w.membership("ours", func(m *membership) { m.Spec.ForProvider = membershipParameters{Group: group.ID, Member: "cn=jane"} })
+	w.awaitMembership(ours, "recovered", boundMember)
+	w.checkClean(ours)
+	foreign := w.membership("foreign", func(m *membership) { m.Spec.ForProvider = membershipParameters{Group: group.ID, Member: "cn=foreign"} })
+	w.awaitMembership(foreign, "refused", refusedMember("proven to come from it"))
+	w.checkEntries(3)
 }
 
 // 41: a missing group does not mean that the membership is missing.

@@ -204,6 +204,27 @@ func TestLegacyObjectName(t *testing.T) {
 	}
 }
 
+// prefixed is a former codec, which wrote the GUID behind a prefix.
+type prefixed struct{ externalname.Codec[string] }
+
+func (p prefixed) ParseLenient(name string) (string, error) {
+	return p.Codec.ParseLenient(strings.TrimPrefix(name, "person:"))
+}
+
+// 16: a legacy name that contains the key is replaced without a lookup by the spec.
+func TestLegacyKey(t *testing.T) {
+	w := newWorld(t)
+	made := w.add(entry{Name: "jane"})
+	kind := persons(w.wire)
+	kind.Names.Legacy = []externalname.Form[string]{externalname.LegacyKey[string]("Prefixed", prefixed{externalname.GUID()})}
+	run(w, kind, options{})
+	p := w.person("jane", named("person:"+made.ID))
+	w.awaitPerson(p, "renamed", func(p *person) bool { return bound(p) && meta.GetExternalName(p) == made.ID })
+	if n := w.wire.count("Add", "Write", "Search"); n != 0 {
+		t.Errorf("%d calls: %v", n, w.wire.calls)
+	}
+}
+
 // An object without a name is looked up only if the kind says so.
 func TestFindUnnamed(t *testing.T) {
 	w := newWorld(t)

@@ -41,7 +41,7 @@ func persons(d directory) personResource {
 						crossplane.Difference{Field: "secret", Desired: want.Secret, Observed: e.Secret, Secret: true},
 					)
 				},
-				Lifecycle: func(e entry) crossplane.Lifecycle { return lifecycleOf(e) },
+				Lifecycle: lifecycleOf,
 				Find:      func(ctx context.Context, p *person) ([]string, error) { return findPersons(ctx, d, p) },
 				Ours: func(_ context.Context, p *person, e entry) (bool, error) {
 					return e.Mark != "" && e.Mark == crossplane.Token(p), nil

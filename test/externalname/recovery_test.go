@@ -125,6 +125,7 @@ func TestForeignEntry(t *testing.T) {
 func TestNoProof(t *testing.T) {
 	w := newWorld(t)
 	kind := recovering(w.wire)
+	kind.Names.Legacy = nil
 	connect := kind.Connect
 	kind.Connect = func(ctx context.Context, p *person) (crossplane.External[*person, string, entry], error) {
 		e, err := connect(ctx, p)

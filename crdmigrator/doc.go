@@ -38,5 +38,6 @@
 // a run: epoch.go and evidence.go are what it knows, pages.go and coverage.go what it
 // lists, rewrite.go, write.go and managedfields.go what its workers do, trim.go its end,
 // and next.go what follows it. facts.go, unlisted.go, preflight.go and client.go hold the
-// I/O. scope.go, setup.go, reconciler.go, candidates.go and recent.go embed them.
+// I/O. scope.go, setup.go, reconciler.go, and candidates.go embed them; package
+// internal/recent is what they remember.
 package crdmigrator

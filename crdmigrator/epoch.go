@@ -7,16 +7,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/internal/kube"
 )
-
-// crdGeneration names one state of the spec of one CRD.
-type crdGeneration struct {
-	uid        types.UID
-	generation int64
-}
 
 // epoch is what a run knows of its CRD at one generation. It never changes: a run that
 // survives a change of the CRD replaces the whole epoch.
@@ -25,20 +18,20 @@ type epoch struct {
 	gvr     schema.GroupVersionResource
 	kind    string
 	cleaner *fieldsCleaner
-	key     crdGeneration
+	key     kube.Generation
 }
 
 func (m *Migrator) epochOf(crd *apiextensionsv1.CustomResourceDefinition) *epoch {
 	return &epoch{
 		crd: crd, gvr: kube.ResourceOf(crd), kind: crd.Spec.Names.Kind,
-		cleaner: m.cleanerOf(crd), key: crdGeneration{crd.UID, crd.Generation},
+		cleaner: m.cleanerOf(crd), key: kube.GenerationOf(crd),
 	}
 }
 
 // stillThere returns [ErrChanged] for metadata of a CRD that is gone, or about to go.
 func (e *epoch) stillThere(m *metav1.PartialObjectMetadata) error {
 	switch {
-	case m.UID != e.key.uid:
+	case m.UID != e.key.UID:
 		return fmt.Errorf("%w: %s was deleted and created again", ErrChanged, e.crd.Name)
 	case m.DeletionTimestamp != nil:
 		return fmt.Errorf("%w: %s is being deleted", ErrChanged, e.crd.Name)
@@ -52,7 +45,7 @@ func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c Check
 	resumed, ok := c.resume(next)
 	switch {
 	case !ok:
-		moved := fmt.Sprintf("its spec moved from generation %d to %d", e.key.generation, next.Generation)
+		moved := fmt.Sprintf("its spec moved from generation %d to %d", e.key.Generation, next.Generation)
 		if now := kube.StorageVersion(next); now != c.StorageVersion {
 			moved += fmt.Sprintf(" and stores %q instead of %q", now, c.StorageVersion)
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
@@ -154,7 +155,7 @@ func (r *rewriter) settleStorage(ctx context.Context, seen *metav1.PartialObject
 	case done:
 		return godwit.Skipped, nil, nil
 	case cleaned == godwit.Migrated:
-		r.recent.add(r.epoch.Load().key.writtenAs(seen))
+		r.recent.Add(recent.Of(r.epoch.Load().key, seen))
 		return godwit.Migrated, nil, nil
 	}
 	fresh, err := newer(seen.ResourceVersion, r.baseline.Load().since)

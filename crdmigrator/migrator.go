@@ -15,7 +15,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
 	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -85,7 +87,7 @@ type Migrator struct {
 	// candidates are written before any page is listed; nil for none.
 	candidates func(context.Context) ([]*metav1.PartialObjectMetadata, error)
 	// recent is nil where each pass is a process of its own.
-	recent *recentWrites
+	recent *recent.Writes
 
 	mu     sync.Mutex
 	leases map[string]*leaseHistory // by name of the CRD
@@ -216,7 +218,7 @@ func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResou
 func (m *Migrator) look(f Facts) settlement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	history, spec := m.leases[f.CRD.Name], crdGeneration{f.CRD.UID, f.CRD.Generation}
+	history, spec := m.leases[f.CRD.Name], kube.GenerationOf(f.CRD)
 	if history == nil || history.spec != spec {
 		history = &leaseHistory{spec: spec}
 		m.leases[f.CRD.Name] = history

@@ -97,7 +97,7 @@ func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
 		return nil
 	}
 	r.evidence.void()
-	r.recent.forget(r.epoch().key.uid)
+	r.recent.Forget(r.epoch().key.UID)
 	return errors.Join(err, fmt.Errorf("%w: %s was listed at resourceVersion %s, which is older than the checkpoint: was etcd restored?",
 		ErrChanged, r.epoch().gvr.GroupResource(), listed))
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -98,7 +99,7 @@ type CRDMigrator struct {
 
 	scope  scope
 	clock  clock.PassiveClock // for tests; nil means the real one
-	recent *recentWrites
+	recent *recent.Writes
 	mu     sync.Mutex
 	memory map[string]*memory // by name of the definition
 
@@ -109,9 +110,9 @@ type CRDMigrator struct {
 type memory struct {
 	plan     *Plan // of a run that waits for the servers to settle
 	history  History
-	reported time.Time     // when a lack of convergence was last reported
-	said     string        // what was last logged about why nothing happens
-	clean    crdGeneration // where nothing was found to do, and so no annotation was written
+	reported time.Time       // when a lack of convergence was last reported
+	said     string          // what was last logged about why nothing happens
+	clean    kube.Generation // where nothing was found to do, and so no annotation was written
 }
 
 // Reconcile brings one definition a step further. Every decision is made on what
@@ -149,7 +150,7 @@ type pass struct {
 // nothingLeft: the annotation alone does not tell. Whoever restores a definition
 // brings dirty storedVersions back without a new generation.
 func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
-	done := p.observes(crd) || r.remember(crd.Name).clean == crdGeneration{crd.UID, crd.Generation}
+	done := p.observes(crd) || r.remember(crd.Name).clean == kube.GenerationOf(crd)
 	return done && (clean(crd) || r.skips(StorageVersionMigrationPhase))
 }
 
@@ -291,7 +292,7 @@ func (r *CRDMigrator) tellConflicts(ctx context.Context, crd *apiextensionsv1.Cu
 func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) error {
 	*r.remember(crd.Name) = memory{}
 	if p == r.scope.selected && !report.wrote() { // it is left as it is, and GitOps has nothing to fight about
-		r.remember(crd.Name).clean = crdGeneration{crd.UID, crd.Generation}
+		r.remember(crd.Name).clean = kube.GenerationOf(crd)
 		return nil
 	}
 	return r.markObserved(ctx, p, crd)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
 	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/walk"
@@ -22,7 +23,7 @@ import (
 type rewriter struct {
 	client   *request.Client
 	options  Options
-	recent   *recentWrites
+	recent   *recent.Writes
 	epoch    atomic.Pointer[epoch]
 	baseline atomic.Pointer[baseline]
 	tally    sideTally
@@ -43,7 +44,7 @@ func (r *rewriter) done(o *metav1.PartialObjectMetadata) (bool, error) {
 	if done, err := p.done(o); done || err != nil || p.since == "" {
 		return done, err
 	}
-	return r.recent.has(r.epoch.Load().key.writtenAs(o)), nil
+	return r.recent.Has(recent.Of(r.epoch.Load().key, o)), nil
 }
 
 // rewrite writes one object. What the server threw away of its managedFields
@@ -64,7 +65,7 @@ func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata)
 	case deletionCompleted(after):
 		return godwit.Gone, nil, nil
 	}
-	r.recent.add(r.epoch.Load().key.writtenAs(after))
+	r.recent.Add(recent.Of(r.epoch.Load().key, after))
 	if after.ResourceVersion == o.ResourceVersion {
 		return godwit.Unchanged, nil, nil
 	}

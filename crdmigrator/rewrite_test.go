@@ -5,9 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 func TestNewer(t *testing.T) {
@@ -99,6 +104,31 @@ func TestDoneIgnoresTheCursorInTheMaking(t *testing.T) {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "50"}}
 	if done, err := r.done(o); done || err != nil {
 		t.Errorf("done = %t, %v; a list that started again would be skipped", done, err)
+	}
+}
+
+// What a resourceVersion proves is not asked of the memory, which would keep it.
+func TestProofGoesBeforeMemory(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := (&Migrator{recent: recent.New(clock)}).newRewriter()
+	r.epoch.Store(&epoch{key: kube.Generation{UID: "crd", Generation: 1}})
+	r.baseline.Store(&baseline{since: "5"})
+	proven := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "proven", ResourceVersion: "7"}}
+	elided := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "elided", ResourceVersion: "3"}}
+	for _, o := range []*metav1.PartialObjectMetadata{proven, elided} {
+		r.recent.Add(recent.Of(r.epoch.Load().key, o))
+	}
+	clock.SetTime(clock.Now().Add(40 * time.Minute))
+	r.recent.Add(recent.Write{CRD: kube.Generation{UID: "crd", Generation: 1}, Object: "another"})
+	for name, o := range map[string]*metav1.PartialObjectMetadata{"proven": proven, "elided": elided} {
+		if done, err := r.done(o); !done || err != nil {
+			t.Errorf("%s: done is %v, %v", name, done, err)
+		}
+	}
+	clock.SetTime(clock.Now().Add(40 * time.Minute))
+	r.recent.Sweep()
+	if r.recent.Has(recent.Of(r.epoch.Load().key, proven)) || !r.recent.Has(recent.Of(r.epoch.Load().key, elided)) {
+		t.Errorf("%d writes are remembered, want that of the object that nothing else proves, and the other one no more", r.recent.Len())
 	}
 }
 

@@ -208,7 +208,7 @@ func (r *run) recheck(ctx context.Context) error {
 			return err
 		}
 	}
-	if m.Generation == now.key.generation {
+	if m.Generation == now.key.Generation {
 		return nil
 	}
 	crd, err := r.client.CRD(ctx, r.name)

@@ -8,6 +8,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 const (
@@ -76,7 +78,7 @@ func (s Server) stale(now time.Time) bool { return now.Sub(s.Renewed) > staleAft
 // leaseHistory is what one process has seen of the API servers' leases since one
 // change of a CRD.
 type leaseHistory struct {
-	spec    crdGeneration
+	spec    kube.Generation
 	first   time.Time            // our first look
 	last    time.Time            // our last one
 	adopted time.Time            // since when every server we wait for has adopted; zero: not yet

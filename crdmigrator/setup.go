@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -79,7 +80,7 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}
-	r.recent, r.memory = newRecentWrites(r.clock), map[string]*memory{}
+	r.recent, r.memory = recent.New(r.clock), map[string]*memory{}
 	var err error
 	r.scope, err = r.scopeOf(cfg, scheme)
 	return err
@@ -114,7 +115,7 @@ func (r *CRDMigrator) sweep(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			r.recent.sweep()
+			r.recent.Sweep()
 		}
 	}
 }

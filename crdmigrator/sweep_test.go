@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
 )
 
 // Entries of deleted objects are never asked for again: only the sweep ends them.
@@ -16,30 +18,28 @@ func TestSweepEndsWhatIsOver(t *testing.T) {
 		kept     time.Duration // at that age an entry is still there
 		gone     time.Duration
 	}{
-		"ten minutes by default": {kept: recentFor + 9*time.Minute, gone: recentFor + 10*time.Minute},
-		"as configured":          {interval: time.Minute, kept: recentFor, gone: recentFor + time.Minute},
+		"ten minutes by default": {kept: recent.Kept + 9*time.Minute, gone: recent.Kept + 10*time.Minute},
+		"as configured":          {interval: time.Minute, kept: recent.Kept, gone: recent.Kept + time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &CRDMigrator{CacheGCInterval: test.interval, recent: newRecentWrites(clock.RealClock{})}
+				r := &CRDMigrator{CacheGCInterval: test.interval, recent: recent.New(clock.RealClock{})}
 				ctx, stop := context.WithCancel(t.Context())
 				defer synctest.Wait()
 				defer stop()
 				go func() { _ = r.sweep(ctx) }()
 				time.Sleep(time.Second) // so that no entry ends at a tick
 				begun := time.Now()
-				r.recent.add(writtenAs{object: "goose"})
+				r.recent.Add(recent.Write{Object: "goose"})
 				for _, look := range []struct {
 					age  time.Duration
 					want int
 				}{{test.kept, 1}, {test.gone, 0}} {
 					time.Sleep(look.age - time.Since(begun))
 					synctest.Wait()
-					r.recent.mu.Lock()
-					if got := len(r.recent.until); got != look.want {
+					if got := r.recent.Len(); got != look.want {
 						t.Errorf("%d entries after %v, want %d", got, look.age, look.want)
 					}
-					r.recent.mu.Unlock()
 				}
 			})
 		})

@@ -52,7 +52,7 @@ func (r *run) trim(ctx context.Context) error {
 		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
 	}
 	r.trimmed = true
-	r.recent.forget(crd.UID)
+	r.recent.Forget(crd.UID)
 	return nil
 }
 

@@ -5,10 +5,22 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // CRDs is the resource of CustomResourceDefinitions.
 var CRDs = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
+
+// Generation names one state of the spec of one CRD.
+type Generation struct {
+	UID        types.UID
+	Generation int64
+}
+
+// GenerationOf is the state of a CRD's spec.
+func GenerationOf(crd *apiextensionsv1.CustomResourceDefinition) Generation {
+	return Generation{crd.UID, crd.Generation}
+}
 
 // ResourceOf is the resource of a CRD's objects at the storage version. Objects are read and
 // written at that version only, because a write through another one can lose fields.

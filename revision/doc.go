@@ -36,9 +36,10 @@
 // # Reading order
 //
 // Each file uses those before it. Package reference has the words for who refers to what,
-// internal/lineage reads which revision replaces which, internal/cluster sends the requests, and
-// internal/refindex scans the referrers. family.go and lineage.go have the nouns; plan.go decides,
-// with expected.go, target.go and fix.go.
+// internal/lineage reads which revision replaces which, internal/cluster sends the requests,
+// internal/refindex scans the referrers, and internal/absence reads again what a scan did not
+// find. family.go and lineage.go have the nouns; plan.go decides, with expected.go, target.go and
+// fix.go.
 // snapshot.go is a scan with its decisions. upgrade.go is one upgrade and its steps;
 // counterpart.go is what a restore looks up. Then come the stages: create.go with missing.go,
 // rollback.go, repoint.go, release.go with delete.go, and pass.go, which takes a batch through

@@ -108,11 +108,15 @@ func newInventoryBuilder(versions []string) *inventoryBuilder {
 func (b *inventoryBuilder) item(i Item) {
 	name := "controllerrevision " + i.Namespace + "/" + i.Name
 	if i.Version == "" {
-		if i.UID == "" {
+		why := "which can't be read"
+		switch {
+		case i.Reason == ReasonUnconfirmed, i.Reason == ReasonChanged:
+			why = "which was not read"
+		case i.UID == "":
 			return // no revision has the name
 		}
 		for _, v := range b.versions {
-			b.use(v, name+" (which can't be read)")
+			b.use(v, name+" ("+why+")")
 		}
 		return
 	}

@@ -3,37 +3,27 @@ package revision
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/godwit-dev/godwit/internal/apierror"
-	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/absence"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
-	"github.com/godwit-dev/godwit/walk"
 )
 
-// absence is what live reads say about a revision that references name and that a scan did
-// not find. Lists are read one after the other: an object that is deleted meanwhile takes its
-// revisions along, and in a namespace that is being deleted revisions may go first.
-type absence struct {
-	found       bool   // the revision exists now
-	named       bool   // an object that stays refers to it
-	terminating string // the object that referred to it and is being deleted
-}
-
-// decide corrects an item that says that a revision is missing; false means that nothing is
-// left to say.
-func (a absence) decide(i Item) (Item, bool) {
+// confirmed corrects an item that says that a revision is missing, by live reads. False means
+// that nothing is left to say.
+func (i Item) confirmed(a absence.Absence) (Item, bool) {
 	switch {
-	case a.found:
+	case a.Found:
 		i.Action, i.Reason, i.Message = Deferred, ReasonChanged, "it was made while the others were read: run again"
-	case a.named:
-	case a.terminating != "":
-		i.Action, i.Reason, i.Message = Deferred, ReasonTerminating, "it is gone, and "+a.terminating+" is being deleted"
+	case a.Named:
+	case a.Unread != "":
+		i.Action, i.Reason = Deferred, ReasonUnconfirmed
+		i.Message = "it was not found, and it is not known whether an object still refers to it: " + a.Unread
+	case a.Terminating != "":
+		i.Action, i.Reason, i.Message = Deferred, ReasonTerminating, "it is gone, and "+a.Terminating+" is being deleted"
 	default:
 		return i, false
 	}
@@ -52,92 +42,33 @@ func missing(namespace, name string, references []reference.Reference, replaceme
 	return i
 }
 
-// confirmMissing asks again about each revision that is missing, so that no user is told to
-// restore what is going anyway. An item stays as it is where the permission for that is
-// missing.
-func (s *snapshot) confirmMissing(ctx context.Context, c *cluster.Client) error {
+// confirmMissing reads each revision again that is missing, so that no user is told to restore
+// what is going anyway.
+func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error {
+	isMissing := func(i Item) bool { return i.Action == Blocked && i.Reason == ReasonSourceGone }
+	var names []string
+	for _, i := range s.items {
+		if isMissing(i) {
+			names = append(names, i.Name)
+		}
+	}
+	absences, err := r.Read(ctx, s.Index, names)
+	if err != nil {
+		return err
+	}
 	kept := s.items[:0]
 	for _, i := range s.items {
-		if i.Action == Blocked && i.Reason == ReasonSourceGone {
-			a, err := s.absence(ctx, c, i.Name)
-			if err != nil {
-				return err
-			}
-			said, more := a.decide(i)
-			if !more {
-				continue
-			}
-			i = said
+		stays := true
+		if isMissing(i) {
+			i, stays = i.confirmed(absences[0])
+			absences = absences[1:]
 		}
-		kept = append(kept, i)
+		if stays {
+			kept = append(kept, i)
+		}
 	}
 	s.items = kept
 	return nil
-}
-
-// absence asks about one name.
-func (s *snapshot) absence(ctx context.Context, c *cluster.Client, name string) (a absence, err error) {
-	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
-		a = absence{}
-		existing, err := c.Find(ctx, cluster.Revisions, s.Namespace, name)
-		if err != nil || existing != nil {
-			a.found = existing != nil
-			return err
-		}
-		for _, ref := range reference.Explicit(s.Of(name)) {
-			if err := s.askReferrer(ctx, c, ref, &a); err != nil {
-				return err
-			}
-		}
-		if !a.named {
-			return nil
-		}
-		terminating, err := c.NamespaceTerminating(ctx, s.Namespace)
-		if terminating {
-			a.named, a.terminating = false, "namespace "+s.Namespace
-		}
-		return err
-	})
-	if apierror.IsForbidden(err) {
-		return absence{named: true}, nil
-	}
-	return a, err
-}
-
-// askReferrer reads an object that referred to a missing revision. What a VirtualMachine was
-// started with counts for as long as the VirtualMachine exists.
-func (s *snapshot) askReferrer(ctx context.Context, c *cluster.Client, ref reference.Reference, a *absence) error {
-	objects := []*reference.Referrer{ref.Referrer}
-	if by := s.Referrer(ref.Referrer.Controller); ref.Fixed && by != nil {
-		objects = append(objects, by)
-	}
-	for _, r := range objects {
-		now, err := c.Find(ctx, r.Resource, r.Namespace, r.Name)
-		if err != nil {
-			return err
-		}
-		switch {
-		case now == nil || now.GetUID() != r.UID || r == ref.Referrer && !s.stillNames(now, ref):
-			return nil
-		case now.GetDeletionTimestamp() != nil:
-			a.terminating = fmt.Sprintf("%s %s", r.Kind, r.Name)
-			return nil
-		}
-	}
-	a.named = true
-	return nil
-}
-
-// stillNames reports whether an object still has a reference.
-func (s *snapshot) stillNames(u *unstructured.Unstructured, ref reference.Reference) bool {
-	for _, one := range s.types {
-		if one.Served != ref.Referrer.Resource {
-			continue
-		}
-		_, references := one.Find(u)
-		return slices.ContainsFunc(references, func(now reference.Reference) bool { return now.Path == ref.Path && now.Revision == ref.Revision })
-	}
-	return false
 }
 
 // conflict reports whether an error says that an object is not as it was read.
@@ -184,11 +115,11 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 // absent asks again which objects refer to a revision that is gone: its owner may be gone as
 // well.
 func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
-	a, err := s.absence(ctx, c.client, u.GetName())
+	a, err := absence.Of(ctx, c.client, s.types, s.Index, u.GetName())
 	if err != nil {
 		return err
 	}
-	i, more := a.decide(missing(u.GetNamespace(), u.GetName(), references, nil))
+	i, more := missing(u.GetNamespace(), u.GetName(), references, nil).confirmed(a)
 	switch {
 	case !more:
 		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object refers to it")

@@ -67,6 +67,9 @@ const (
 	ReasonTerminating = "Terminating"
 	// ReasonSourceGone: references name it, and there is no such revision.
 	ReasonSourceGone = "SourceGone"
+	// ReasonUnconfirmed means that a scan did not find a revision that references name, and did
+	// not read again whether it is missing: the scan is incomplete.
+	ReasonUnconfirmed = "Unconfirmed"
 	// ReasonReplacementGone means that the revision which replaced it is gone.
 	ReasonReplacementGone = "ReplacementGone"
 	// ReasonReplaced: another revision has its name now.

@@ -29,7 +29,8 @@ type Report struct {
 	Counts Counts
 	// Failures are the first that need user action, with the reason.
 	Failures []godwit.Failure
-	// Complete means that every revision of the scope was scanned.
+	// Complete means that every revision of the scope was scanned, and each that is missing was
+	// confirmed to be.
 	Complete bool
 }
 
@@ -73,21 +74,27 @@ func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report,
 		})
 	}
 	all.Wait()
-	r.report.Complete = r.err == nil
+	r.report.Complete = r.err == nil && r.unconfirmed == 0
 	return r.report, r.err
 }
 
 // runner gathers what several namespaces report.
 type runner struct {
-	mu     sync.Mutex
-	report Report
-	err    error
+	mu          sync.Mutex
+	report      Report
+	unconfirmed int // revisions of which it is not known whether they are missing
+	err         error
 }
 
 func (r *runner) add(items []Item, results []Result, each func(Result)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.add(items, results)
+	for _, i := range items {
+		if i.Reason == ReasonUnconfirmed {
+			r.unconfirmed++
+		}
+	}
 	if each == nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/revision/internal/absence"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -79,6 +80,7 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 			return
 		}
 		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds}
+		missing := absence.NewReader(u.client, u.options.Limiter, types)
 		sc.begin()
 		for index, err := range refindex.Scan(ctx, u.client, refindex.Scope{Types: types, Namespace: scope.Namespace, Selector: scope.Selector}, sc.see) {
 			if err != nil {
@@ -86,7 +88,7 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 				return
 			}
 			s := sc.end(index)
-			if err := s.confirmMissing(ctx, u.client); err != nil {
+			if err := s.confirmMissing(ctx, missing); err != nil {
 				yield(nil, forbidden(err))
 				return
 			}

@@ -52,6 +52,9 @@ func commands(i revision.Item, flags string) []string {
 	if i.Reason == revision.ReasonRollbackPending {
 		all = append(all, fmt.Sprintf("godwit revision rollback %s -n %s%s", i.Name, i.Namespace, flags))
 	}
+	if i.Reason == revision.ReasonUnconfirmed {
+		all = append(all, fmt.Sprintf("godwit revision plan -n %s%s", i.Namespace, flags))
+	}
 	return all
 }
 

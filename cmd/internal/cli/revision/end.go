@@ -36,6 +36,7 @@ func end(ctx context.Context, a *cli.App, f cli.Output, p *pass, began time.Time
 	if err != nil {
 		return err
 	}
+	sayIncomplete(a, p.unconfirmed())
 	sayRetained(a, p)
 	code := runCode(p.counts, p.rows)
 	switch end := cli.Ended(ctx); {
@@ -98,7 +99,7 @@ func runCode(c revision.Counts, rows []*row) cli.Code {
 	for _, one := range rows {
 		pending = pending || one.phase == revision.Retained && one.printed.RetainedUntil != nil
 		partial = partial || one.phase == revision.Failed && one.begun
-		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling}, one.printed.Reason)
+		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling, revision.ReasonUnconfirmed}, one.printed.Reason)
 	}
 	switch {
 	case partial:

@@ -175,3 +175,13 @@ func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
 	}
 	return n, until
 }
+
+// unconfirmed counts the revisions of which the scan did not find out whether they are missing.
+func (p *pass) unconfirmed() (n int64) {
+	for _, one := range p.rows {
+		if one.printed.Reason == revision.ReasonUnconfirmed {
+			n++
+		}
+	}
+	return n
+}

@@ -73,6 +73,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	sayIncomplete(o.App, unconfirmed(items))
 	if survey == nil {
 		o.Console.Printf("? which versions can be dropped is known of a whole cluster alone: %s\n", o.Hint("revision plan"))
 	}
@@ -84,6 +85,9 @@ func (o *planOptions) run(ctx context.Context) error {
 func planCode(items []revision.Item, survey *revision.Inventory) cli.Code {
 	code := cli.OK
 	for _, i := range items {
+		if i.Reason == revision.ReasonUnconfirmed { // as for a CRD whose state is Unknown
+			code = cli.Worst(code, cli.Error)
+		}
 		switch i.Action {
 		case revision.Blocked:
 			code = cli.Worst(code, cli.Refused)
@@ -95,4 +99,22 @@ func planCode(items []revision.Item, survey *revision.Inventory) cli.Code {
 		code = cli.Worst(code, cli.Pending)
 	}
 	return code
+}
+
+// unconfirmed counts the revisions of which a scan did not find out whether they are missing.
+func unconfirmed(items []revision.Item) (n int64) {
+	for _, i := range items {
+		if i.Reason == revision.ReasonUnconfirmed {
+			n++
+		}
+	}
+	return n
+}
+
+// sayIncomplete says that a scan left revisions out.
+func sayIncomplete(a *cli.App, unconfirmed int64) {
+	if unconfirmed > 0 {
+		a.Console.Printf("! the scan is incomplete: it did not find %s that references name, and did not read them again\n",
+			report.Count(unconfirmed, "revision", "revisions"))
+	}
 }

@@ -39,6 +39,34 @@ func TestRevisionPlanCode(t *testing.T) {
 	}
 }
 
+// TestIncompleteScanIsNoPlan: what was not read again may be missing, so that the plan is neither
+// pending nor blocked, and says how much it does not know.
+func TestIncompleteScanIsNoPlan(t *testing.T) {
+	items := []revision.Item{
+		{Action: revision.Blocked, Reason: revision.ReasonSourceGone},
+		{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed},
+		{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed},
+	}
+	if got := planCode(items, nil); got != cli.Error {
+		t.Errorf("exit code %d, want %d", got, cli.Error)
+	}
+	p := &pass{}
+	for _, i := range items {
+		p.plan(i)
+	}
+	for _, n := range []int64{unconfirmed(items), p.unconfirmed()} {
+		said := &bytes.Buffer{}
+		sayIncomplete(&cli.App{Console: cli.NewConsole(said)}, n)
+		if want := "! the scan is incomplete: it did not find 2 revisions that references name, and did not read them again\n"; said.String() != want {
+			t.Errorf("%q, want %q", said, want)
+		}
+	}
+	said := &bytes.Buffer{}
+	if sayIncomplete(&cli.App{Console: cli.NewConsole(said)}, unconfirmed(items[:1])); said.Len() > 0 {
+		t.Errorf("%q of a complete scan", said)
+	}
+}
+
 func TestRevisionRunCode(t *testing.T) {
 	kept := revision.Result{Phase: revision.Retained}
 	waits := revision.Result{Phase: revision.Retained, Item: revision.Item{Until: time.Unix(1, 0)}}
@@ -46,6 +74,7 @@ func TestRevisionRunCode(t *testing.T) {
 	unanswered := revision.Result{Phase: revision.Pending, Item: revision.Item{Reason: revision.ReasonUnanswered}}
 	forbidden := revision.Result{Phase: revision.Analyzing, Item: revision.Item{Reason: revision.ReasonForbidden}}
 	denied := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonRefused}}
+	unconfirmed := revision.Result{Item: revision.Item{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed}}
 	made := denied
 	made.ReplacementUID = "5d0c2cf4"
 	cases := map[string]struct {
@@ -66,6 +95,7 @@ func TestRevisionRunCode(t *testing.T) {
 		"a reference dangles":                     {revision.Counts{Failed: 1}, []revision.Result{dangling}, cli.Partial},
 		"all are rolled back":                     {revision.Counts{RolledBack: 2}, nil, cli.OK},
 		"the server did not answer":               {revision.Counts{Pending: 1}, []revision.Result{unanswered}, cli.Partial},
+		"a scan is incomplete":                    {revision.Counts{Retained: 1, Deferred: 1}, []revision.Result{unconfirmed}, cli.Partial},
 		"a permission is missing":                 {revision.Counts{Pending: 1}, []revision.Result{forbidden}, cli.Partial},
 	}
 	for name, tc := range cases {

@@ -70,5 +70,6 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	sayIncomplete(o.App, unconfirmed(items))
 	return cli.Exit(planCode(items, nil))
 }

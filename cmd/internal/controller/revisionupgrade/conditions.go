@@ -73,12 +73,17 @@ func (t *Triggers) summaryOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec,
 }
 
 // setInventory sets the conditions about the scan and about the versions that can be dropped.
-func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, i revision.Inventory) {
-	message := "every revision in scope was scanned"
+func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *findings) {
+	i := f.inventory
+	complete, reason, message := true, ReasonScanned, "every revision in scope was scanned"
+	if f.unconfirmed > 0 {
+		complete, reason = false, revision.ReasonUnconfirmed
+		message = fmt.Sprintf("the scan is incomplete: it did not find %d revisions that references name, and did not read them again", f.unconfirmed)
+	}
 	if len(i.UnknownStorageVersions) > 0 {
 		message += fmt.Sprintf("; the CRDs store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(i.UnknownStorageVersions, ", "))
 	}
-	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, true, ReasonScanned, message)
+	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, complete, reason, message)
 	if len(i.InUse) > 0 {
 		first := i.InUse[0]
 		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonVersionsInUse,

@@ -1,9 +1,12 @@
 package revisionupgrade
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
@@ -66,5 +69,28 @@ func TestFillKeepsWhatIsNoLongerFound(t *testing.T) {
 	fill(&fresh, first)
 	if diff := cmp.Diff(began, fresh); diff != "" {
 		t.Errorf("the first time (-want +got):\n%s", diff)
+	}
+}
+
+// TestIncompleteScanIsNotDiscovered: a scan that did not read a missing revision again does not say that all revisions were
+// scanned.
+func TestIncompleteScanIsNotDiscovered(t *testing.T) {
+	f := &findings{}
+	f.add(revision.Item{Action: revision.Blocked, Reason: revision.ReasonSourceGone})
+	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{}
+	setInventory(trigger, f)
+	if known := trigger.Status.Conditions; !meta.IsStatusConditionTrue(known, v1alpha1.ConditionDiscovered) {
+		t.Errorf("%+v, want Discovered", known)
+	}
+	if !f.add(revision.Item{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed}) {
+		t.Error("the revision gets no upgrade, which reads it again")
+	}
+	setInventory(trigger, f)
+	now := meta.FindStatusCondition(trigger.Status.Conditions, v1alpha1.ConditionDiscovered)
+	if now.Status != metav1.ConditionFalse || now.Reason != revision.ReasonUnconfirmed || !strings.Contains(now.Message, "did not find 1 revision") {
+		t.Errorf("%+v, want it False (%s)", now, revision.ReasonUnconfirmed)
+	}
+	if f.counts.Deferred != 1 {
+		t.Errorf("%+v, want 1 Deferred, so that the trigger is not Ready", f.counts)
 	}
 }

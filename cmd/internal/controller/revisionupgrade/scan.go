@@ -22,6 +22,8 @@ type findings struct {
 	counts    v1alpha1.RevisionCounts
 	failures  []godwit.Failure
 	inventory revision.Inventory
+	// unconfirmed counts the revisions of which it is not known whether they are missing: the scan is incomplete.
+	unconfirmed int64
 	// candidates are the revisions that need an upgrade each.
 	candidates []candidate
 }
@@ -55,6 +57,9 @@ func (f *findings) add(i revision.Item) bool {
 		return false
 	case revision.Deferred:
 		f.counts.Deferred++
+		if i.Reason == revision.ReasonUnconfirmed {
+			f.unconfirmed++
+		}
 	case revision.Blocked:
 		f.counts.Blocked++
 		f.failures = appendFailure(f.failures, i.Namespace, i.Name, i.Reason+": "+i.Message)

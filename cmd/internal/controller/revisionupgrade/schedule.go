@@ -110,7 +110,7 @@ func nextVisit(r revision.Result, now time.Time, pause time.Duration) time.Durat
 	switch {
 	case r.Phase == revision.InUse && r.Reason == revision.ReasonChanged:
 		return pause // other clients keep changing it
-	case r.Reason == revision.ReasonUnanswered, r.Reason == revision.ReasonChanged:
+	case r.Reason == revision.ReasonUnanswered, r.Reason == revision.ReasonChanged, r.Reason == revision.ReasonUnconfirmed:
 		return retrySoon
 	case r.Reason == revision.ReasonForbidden:
 		return retryRarely

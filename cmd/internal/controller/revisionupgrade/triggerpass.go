@@ -88,7 +88,7 @@ func (p *triggerPass) discover(ctx context.Context) error {
 	for _, v := range f.inventory.VersionCounts {
 		s.VersionCounts = append(s.VersionCounts, v1alpha1.RevisionVersionCount(v))
 	}
-	setInventory(p.trigger, f.inventory)
+	setInventory(p.trigger, f)
 	if p.scanDue() {
 		s.Counts, s.Failures = &f.counts, f.failures
 	}

@@ -1,0 +1,122 @@
+package absence
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/reference"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// maxReferrers bounds the live reads for one revision. The first referrer that stays ends them,
+// so that only a revision whose referrers are deleted all at once meets the bound.
+const maxReferrers = 16
+
+// Absence is what live reads say about one revision. The zero value says that no object refers
+// to it any more.
+type Absence struct {
+	Found       bool   // the revision exists now
+	Named       bool   // an object that stays refers to it
+	Terminating string // the object that referred to it and is being deleted
+	Unread      string // why it is not known whether an object refers to it
+}
+
+// Of reads one revision of a namespace again. It retries nothing.
+func Of(ctx context.Context, c *cluster.Client, types []refindex.Source, x *refindex.Index, name string) (Absence, error) {
+	terminating, err := terminating(ctx, c, x.Namespace)
+	if err != nil || terminating.Terminating != "" {
+		return terminating, err
+	}
+	return lookup{client: c, types: types, index: x}.read(ctx, name)
+}
+
+// terminating says of a namespace that is being deleted that everything in it is. Without the
+// permission to read namespaces it says nothing.
+func terminating(ctx context.Context, c *cluster.Client, namespace string) (Absence, error) {
+	is, err := c.NamespaceTerminating(ctx, namespace)
+	if is {
+		return Absence{Terminating: "namespace " + namespace}, nil
+	}
+	if denied(err) {
+		return Absence{}, nil
+	}
+	return Absence{}, err
+}
+
+// denied reports whether a permission is missing. A 403 of an API server that starts is an error
+// to retry.
+func denied(err error) bool {
+	_, transient := walk.Transient(err)
+	return !transient && apierror.IsForbidden(err)
+}
+
+// lookup reads revisions that a scan of one namespace did not find.
+type lookup struct {
+	client *cluster.Client
+	types  []refindex.Source
+	index  *refindex.Index
+}
+
+// read reads one revision and, if there is none, the objects that named it. An object that is
+// found not to stay is no reason to stop, one that stays is.
+func (l lookup) read(ctx context.Context, name string) (Absence, error) {
+	a := Absence{}
+	existing, err := l.client.Find(ctx, cluster.Revisions, l.index.Namespace, name)
+	if err != nil || existing != nil {
+		a.Found = existing != nil
+		return a, err
+	}
+	references := reference.Explicit(l.index.Of(name))
+	for i, ref := range references {
+		if i == maxReferrers {
+			a.Unread = fmt.Sprintf("%d of %d references to it are gone or going, and the others were not read", maxReferrers, len(references))
+			return a, nil
+		}
+		if err := l.readReferrer(ctx, ref, &a); err != nil || a.Named {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// readReferrer reads an object that referred to a missing revision. What a VirtualMachine was
+// started with counts for as long as the VirtualMachine exists.
+func (l lookup) readReferrer(ctx context.Context, ref reference.Reference, a *Absence) error {
+	objects := []*reference.Referrer{ref.Referrer}
+	if by := l.index.Referrer(ref.Referrer.Controller); ref.Fixed && by != nil {
+		objects = append(objects, by)
+	}
+	for _, r := range objects {
+		now, err := l.client.Find(ctx, r.Resource, r.Namespace, r.Name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case now == nil || now.GetUID() != r.UID || r == ref.Referrer && !l.stillNames(now, ref):
+			return nil
+		case now.GetDeletionTimestamp() != nil:
+			a.Terminating = fmt.Sprintf("%s %s", r.Kind, r.Name)
+			return nil
+		}
+	}
+	a.Named = true
+	return nil
+}
+
+// stillNames reports whether an object still has a reference.
+func (l lookup) stillNames(u *unstructured.Unstructured, ref reference.Reference) bool {
+	for _, one := range l.types {
+		if one.Served != ref.Referrer.Resource {
+			continue
+		}
+		_, references := one.Find(u)
+		return slices.ContainsFunc(references, func(now reference.Reference) bool { return now.Path == ref.Path && now.Revision == ref.Revision })
+	}
+	return false
+}

@@ -13,25 +13,25 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// Verdict says what becomes of a cluster that is given the next release of a
+// Result says what becomes of a cluster that is given the next release of a
 // definition.
-type Verdict string
+type Result string
 
 const (
 	// Safe: the API server takes the definition, and every object stays readable
 	// and writable.
-	Safe Verdict = "Safe"
+	Safe Result = "Safe"
 	// Refused: the API server refuses the definition.
-	Refused Verdict = "Refused"
+	Refused Result = "Refused"
 	// Unsafe: the API server takes the definition, and objects can no longer be
 	// read or applied.
-	Unsafe Verdict = "Unsafe"
+	Unsafe Result = "Unsafe"
 	// Unknown: what decides could not be read, or contradicts itself.
-	Unknown Verdict = "Unknown"
+	Unknown Result = "Unknown"
 )
 
-// verdicts are in the order in which they outweigh each other.
-var verdicts = []Verdict{Refused, Unsafe, Unknown, Safe}
+// results are in the order in which they outweigh each other.
+var results = []Result{Refused, Unsafe, Unknown, Safe}
 
 // Reasons of a check, beside [crdmigrator.ReasonNoStorageVersion], [crdmigrator.ReasonForbidden] and
 // [crdmigrator.ReasonTerminating].
@@ -85,7 +85,7 @@ type Facts struct {
 	// Live is the definition of the cluster; nil when there is none.
 	Live *apiextensionsv1.CustomResourceDefinition
 	// Objects counts the custom resources; nil when they were not read, since the
-	// verdict does not hang on them or for the reason in Unread.
+	// result does not hang on them or for the reason in Unread.
 	Objects *int64
 	// Stale counts the objects whose managedFields name a removed version.
 	Stale int64
@@ -94,7 +94,7 @@ type Facts struct {
 	// StaleVersions are the removed versions that these objects name, in the order of
 	// spec.versions; nil means all that are removed.
 	StaleVersions []string
-	// Unread says why the objects, which the verdict hangs on, could not be read; nil
+	// Unread says why the objects, which the result hangs on, could not be read; nil
 	// when they were.
 	Unread *crdmigrator.UnlistedError
 	// Denied are the rights that were missing. Without the one to get the
@@ -120,8 +120,8 @@ type DryRun struct {
 // a value, decided by [For].
 type Check struct {
 	Name string
-	// Verdict is the weightiest of the reasons'; Safe without any.
-	Verdict Verdict
+	// Result is the weightiest of the reasons'; Safe without any.
+	Result Result
 	// RemovedVersions are in spec.versions now and not in the next release.
 	RemovedVersions []string
 	// Reasons come with the weightiest first.
@@ -130,8 +130,8 @@ type Check struct {
 
 // Finding is one thing to know about the next release.
 type Finding struct {
-	// Verdict is what this alone amounts to; Safe makes it a note.
-	Verdict Verdict
+	// Result is what this alone amounts to; Safe makes it a note.
+	Result Result
 	// Reason is one of the documented constants.
 	Reason string
 	// Message names the CRD and the cause.
@@ -145,19 +145,19 @@ type Finding struct {
 // names and conversion it tells by itself, by the rules of Kubernetes 1.37; what
 // else there is to refuse, in schemas above all, it takes from the rehearsal.
 func For(f Facts) Check {
-	c := Check{Name: f.Next.Name, Verdict: Safe, RemovedVersions: f.removed()}
+	c := Check{Name: f.Next.Name, Result: Safe, RemovedVersions: f.removed()}
 	for _, check := range releaseChecks {
 		c.Reasons = append(c.Reasons, check(f)...)
 	}
-	if f.DryRun.Refusal != "" && !slices.ContainsFunc(c.Reasons, func(r Finding) bool { return r.Verdict == Refused }) {
+	if f.DryRun.Refusal != "" && !slices.ContainsFunc(c.Reasons, func(r Finding) bool { return r.Result == Refused }) {
 		c.Reasons = append(c.Reasons, Finding{Refused, ReasonServerRefused,
 			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), godwit.Do("fix the file, and check again")})
 	}
 	slices.SortStableFunc(c.Reasons, func(a, b Finding) int {
-		return slices.Index(verdicts, a.Verdict) - slices.Index(verdicts, b.Verdict)
+		return slices.Index(results, a.Result) - slices.Index(results, b.Result)
 	})
 	if len(c.Reasons) > 0 {
-		c.Verdict = c.Reasons[0].Verdict
+		c.Result = c.Reasons[0].Result
 	}
 	return c
 }

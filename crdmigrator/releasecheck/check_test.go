@@ -58,11 +58,11 @@ func webhook(edits ...func(*apiextensionsv1.WebhookConversion)) kubetest.Edit {
 	return conversion(apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: w})
 }
 
-// verdictsOf writes a check as VERDICT and what each reason amounts to.
-func verdictsOf(c Check) []string {
-	lines := []string{string(c.Verdict) + " removes " + strings.Join(c.RemovedVersions, ",")}
+// resultsOf writes a check as RESULT and what each reason amounts to.
+func resultsOf(c Check) []string {
+	lines := []string{string(c.Result) + " removes " + strings.Join(c.RemovedVersions, ",")}
 	for _, r := range c.Reasons {
-		lines = append(lines, string(r.Verdict)+" "+r.Reason)
+		lines = append(lines, string(r.Result)+" "+r.Reason)
 	}
 	return lines
 }
@@ -325,7 +325,7 @@ func TestFor(t *testing.T) {
 			want:   []string{"Refused removes ", "Refused NoStorageVersion"},
 		},
 		"not rehearsed": {
-			reason: "a verdict about versions needs no right to write",
+			reason: "a result about versions needs no right to write",
 			facts:  Facts{Live: live(), Next: next(has("v1", "v2*")), DryRun: DryRun{Skipped: "alice may not update"}},
 			want:   []string{"Safe removes ", "Safe NotDryRun"},
 		},
@@ -333,7 +333,7 @@ func TestFor(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := For(tc.facts)
-			if diff := cmp.Diff(tc.want, verdictsOf(got)); diff != "" {
+			if diff := cmp.Diff(tc.want, resultsOf(got)); diff != "" {
 				t.Errorf("%s\ncheck (-want +got):\n%s", tc.reason, diff)
 			}
 			for _, r := range got.Reasons {

@@ -17,7 +17,7 @@ func ExampleFor() {
 		Live:   kubetest.Widgets(),
 		DryRun: releasecheck.DryRun{Accepted: true},
 	})
-	fmt.Println(check.Name, "without", check.RemovedVersions, "is", check.Verdict)
+	fmt.Println(check.Name, "without", check.RemovedVersions, "is", check.Result)
 	for _, r := range check.Reasons {
 		fmt.Println(r.Reason + ": " + r.Fix.String())
 	}

@@ -81,7 +81,7 @@ func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResou
 	if f.DryRun, err = m.dryRun(ctx, f); err != nil {
 		return f, fmt.Errorf("dry-run %s: %w", next.Name, err)
 	}
-	if f.Live == nil || For(f).Verdict == Refused {
+	if f.Live == nil || For(f).Result == Refused {
 		return f, nil
 	}
 	return f, m.readObjects(ctx, &f)
@@ -145,7 +145,7 @@ func dryRunOf(err error) (DryRun, error) {
 }
 
 // readObjects counts the objects and those whose managedFields name a removed
-// version, if the verdict hangs on that.
+// version, if the result hangs on that.
 func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
 	removed := f.removed()
 	if len(removed) == 0 && len(kube.ServedVersions(f.Next)) > 0 {

@@ -16,7 +16,7 @@ import (
 
 // refusal is about the file, which its author mends.
 func refusal(reason, message, do string) Finding {
-	return Finding{Verdict: Refused, Reason: reason, Message: message, Fix: godwit.Do(do)}
+	return Finding{Result: Refused, Reason: reason, Message: message, Fix: godwit.Do(do)}
 }
 
 // checkNames: group and plural are in every URL and key, kind and scope in every
@@ -143,11 +143,11 @@ func checkNextServing(f Facts) []Finding {
 	switch {
 	case len(next.Spec.Versions) == 0:
 	case len(kube.ServedVersions(next)) == 0:
-		verdict := Unsafe
+		result := Unsafe
 		if f.Live == nil || f.empty() {
-			verdict = Safe // there is nothing to strand
+			result = Safe // there is nothing to strand
 		}
-		reasons = append(reasons, Finding{verdict, ReasonNoServedVersion,
+		reasons = append(reasons, Finding{result, ReasonNoServedVersion,
 			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), godwit.Do("set served: true on the storage version")})
 	case target != "" && !kube.Serves(next, target):
 		reasons = append(reasons, Finding{Safe, ReasonUnservedStorageVersion,

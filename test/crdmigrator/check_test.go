@@ -99,7 +99,7 @@ func TestNextRelease(t *testing.T) {
 		reason string
 		life   string
 		next   crdEdit
-		want   releasecheck.Verdict
+		want   releasecheck.Result
 		says   string // the first reason; none if empty
 	}{
 		{"nothing changes", "v1 alone", withVersions("v1*"), safe, ""},
@@ -154,16 +154,16 @@ func TestNextRelease(t *testing.T) {
 			dryRun := f.DryRun
 			f.DryRun = releasecheck.DryRun{}
 			check := releasecheck.For(f)
-			if check.Verdict != tc.want || first(check) != tc.says {
+			if check.Result != tc.want || first(check) != tc.says {
 				t.Errorf("check: %+v, want %s because of %q", check, tc.want, tc.says)
 			}
-			if dryRun.Accepted == (check.Verdict == refused) {
-				t.Errorf("check = %s, but the dry run is %+v", check.Verdict, dryRun)
+			if dryRun.Accepted == (check.Result == refused) {
+				t.Errorf("check = %s, but the dry run is %+v", check.Result, dryRun)
 			}
-			if err := w.release(next); (err != nil) != (check.Verdict == refused) {
-				t.Errorf("check = %s, but the API server answers: %v", check.Verdict, err)
+			if err := w.release(next); (err != nil) != (check.Result == refused) {
+				t.Errorf("check = %s, but the API server answers: %v", check.Result, err)
 			} else if err == nil {
-				w.mustBeUnreadable(check.Verdict == unsafe)
+				w.mustBeUnreadable(check.Result == unsafe)
 			}
 		})
 	}
@@ -182,7 +182,7 @@ func TestCheckRefersToEtcdForTrimmedStoredVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(check.Reasons, func(r releasecheck.Finding) bool { return r.Reason == releasecheck.ReasonStoredVersionsTrusted })
-	if check.Verdict != releasecheck.Safe || i < 0 || !slices.Contains(check.Reasons[i].Fix.Actions(), godwit.Action(godwit.VerifyMigration{CRD: w.name})) {
+	if check.Result != releasecheck.Safe || i < 0 || !slices.Contains(check.Reasons[i].Fix.Actions(), godwit.Action(godwit.VerifyMigration{CRD: w.name})) {
 		t.Errorf("check: %+v, want Safe with a proof from etcd as its fix", check)
 	}
 	if err := w.release(next); err != nil {
@@ -204,7 +204,7 @@ func TestCheckReportsTheServersRefusal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if check.Verdict != releasecheck.Refused || first(check) != releasecheck.ReasonServerRefused {
+	if check.Result != releasecheck.Refused || first(check) != releasecheck.ReasonServerRefused {
 		t.Errorf("check: %+v, want Refused by the API server", check)
 	}
 	if w.release(next) == nil {
@@ -218,7 +218,7 @@ func TestNewCRD(t *testing.T) {
 	cases := []struct {
 		reason string
 		edit   crdEdit
-		want   releasecheck.Verdict
+		want   releasecheck.Result
 	}{
 		{"valid", func(*apiextensionsv1.CustomResourceDefinition) {}, releasecheck.Safe},
 		{"two storage versions", withVersions("v1*", "v2*"), releasecheck.Refused},
@@ -237,7 +237,7 @@ func TestNewCRD(t *testing.T) {
 				t.Fatal(err)
 			}
 			check := releasecheck.For(f)
-			if check.Verdict != tc.want || f.DryRun.Accepted == (tc.want == releasecheck.Refused) {
+			if check.Result != tc.want || f.DryRun.Accepted == (tc.want == releasecheck.Refused) {
 				t.Errorf("check: %+v after the dry run %+v, want %s", check, f.DryRun, tc.want)
 			}
 			clients, err := clientset.NewForConfig(w.config)
@@ -254,7 +254,7 @@ func TestNewCRD(t *testing.T) {
 
 func first(c releasecheck.Check) string {
 	i := slices.IndexFunc(c.Reasons, func(r releasecheck.Finding) bool {
-		return r.Verdict != releasecheck.Safe || r.Reason != releasecheck.ReasonRemovedWhileServed
+		return r.Result != releasecheck.Safe || r.Reason != releasecheck.ReasonRemovedWhileServed
 	})
 	if i < 0 {
 		return ""
@@ -333,7 +333,7 @@ func TestCheckWithoutPermissions(t *testing.T) {
 	name, config := w.user()
 	steps := []struct {
 		grant  permission
-		want   releasecheck.Verdict
+		want   releasecheck.Result
 		says   string
 		remedy string
 	}{
@@ -349,7 +349,7 @@ func TestCheckWithoutPermissions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if check.Verdict != step.want || first(check) != step.says || !strings.Contains(kubetest.Words(check.Reasons[0].Fix), step.remedy) {
+		if check.Result != step.want || first(check) != step.says || !strings.Contains(kubetest.Words(check.Reasons[0].Fix), step.remedy) {
 			t.Errorf("with %+v: %+v, want %s because of %s, with the remedy %s", step.grant, check, step.want, step.says, step.remedy)
 		}
 	}
@@ -376,7 +376,7 @@ func TestCheckOfUnreadableObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if check.Verdict != releasecheck.Unknown || first(check) != releasecheck.ReasonObjectsUnread {
+	if check.Result != releasecheck.Unknown || first(check) != releasecheck.ReasonObjectsUnread {
 		t.Errorf("check: %+v, want Unknown because the objects can't be read", check)
 	}
 }

@@ -33,7 +33,7 @@ func checkCommand(a *cli.App) *cobra.Command {
 			"for a dry run. Where a version goes it reads the metadata of all objects, page by page.\n\n" +
 			"Files are YAML or JSON, with any number of documents; lists are looked into, objects of\n" +
 			"other kinds passed over. Definitions that are only in the cluster are no matter of it.\n\n" +
-			"Verdicts: Safe, Refused (the API server would), Unsafe (it would not, and should),\n" +
+			"Results: Safe, Refused (the API server would), Unsafe (it would not, and should),\n" +
 			"Unknown (what decides can't be read). Reasons marked · are notes.\n" +
 			"Exit codes: 0 all are safe, 3 some are refused or unsafe, 1 some are unknown, 2 error.",
 		Example: "  # In the pipeline of your operator, against a cluster of the last release\n  " + a.Program + " crd check -f config/crd\n\n" +
@@ -93,8 +93,8 @@ func (o *checkOptions) run(ctx context.Context) error {
 
 func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r release) (crdreport.Check, error) {
 	if r.crd == nil {
-		return crdreport.Check{Name: r.name, Verdict: string(releasecheck.Refused), Reasons: []crdreport.Finding{{
-			Verdict: releasecheck.Refused,
+		return crdreport.Check{Name: r.name, Result: string(releasecheck.Refused), Reasons: []crdreport.Finding{{
+			Result:  releasecheck.Refused,
 			Reason:  report.ReasonAPIVersionRemoved,
 			Message: r.name + " is written in apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 has removed",
 			Remedy:  "write it in apiextensions.k8s.io/v1: the schema moves into each version",
@@ -105,7 +105,7 @@ func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r re
 		c, err = checker.Check(ctx, r.crd)
 		return err
 	})
-	item := crdreport.Check{Name: c.Name, Verdict: string(c.Verdict), RemovedVersions: c.RemovedVersions}
+	item := crdreport.Check{Name: c.Name, Result: string(c.Result), RemovedVersions: c.RemovedVersions}
 	for _, f := range c.Reasons {
 		if f.Reason == crdmigrator.ReasonForbidden {
 			f.Fix = godwit.Do(s.Purpose.Remedy(s.WhoAmI(ctx)))
@@ -118,7 +118,7 @@ func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r re
 func checkCode(items []crdreport.Check) cli.Code {
 	code := cli.OK
 	for _, item := range items {
-		switch releasecheck.Verdict(item.Verdict) {
+		switch releasecheck.Result(item.Result) {
 		case releasecheck.Refused, releasecheck.Unsafe:
 			code = cli.Worst(code, cli.Refused)
 		case releasecheck.Unknown:

@@ -15,8 +15,8 @@ import (
 
 func TestCheckCode(t *testing.T) {
 	cases := map[string]struct {
-		verdicts []string
-		want     cli.Code
+		results []string
+		want    cli.Code
 	}{
 		"all safe":                  {[]string{"Safe", "Safe"}, cli.OK},
 		"one unknown":               {[]string{"Safe", "Unknown"}, cli.Pending},
@@ -25,8 +25,8 @@ func TestCheckCode(t *testing.T) {
 	}
 	for name, tc := range cases {
 		var items []crdreport.Check
-		for _, v := range tc.verdicts {
-			items = append(items, crdreport.Check{Verdict: v})
+		for _, v := range tc.results {
+			items = append(items, crdreport.Check{Result: v})
 		}
 		if got := checkCode(items); got != tc.want {
 			t.Errorf("%s: checkCode = %d, want %d", name, got, tc.want)

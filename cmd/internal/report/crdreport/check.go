@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-var checkVerdicts = map[string]report.Cell{
+var checkResults = map[string]report.Cell{
 	"Safe":    {Text: "✓ Safe", Tone: report.Good},
 	"Refused": {Text: "✗ Refused", Tone: report.Bad},
 	"Unsafe":  {Text: "✗ Unsafe", Tone: report.Bad},
@@ -24,14 +24,14 @@ var reasonGlyphs = map[string]report.Cell{
 	"Unknown": {Text: "?", Tone: report.Attention},
 }
 
-// WriteChecks writes a table of verdicts, their reasons and remedies, and a sum.
+// WriteChecks writes a table of results, their reasons and remedies, and a sum.
 // What must not be released comes first.
 func WriteChecks(w io.Writer, s report.Style, checks []Check) error {
 	checks = slices.Clone(checks)
-	slices.SortStableFunc(checks, func(a, b Check) int { return verdictOrder(a) - verdictOrder(b) })
-	t := report.Table{Header: []string{"NAME", "VERDICT", "REMOVED"}}
+	slices.SortStableFunc(checks, func(a, b Check) int { return resultOrder(a) - resultOrder(b) })
+	t := report.Table{Header: []string{"NAME", "RESULT", "REMOVED"}}
 	for _, c := range checks {
-		t.Add(report.Cell{Text: c.Name}, checkVerdicts[c.Verdict], report.Cell{Text: report.Words(c.RemovedVersions)})
+		t.Add(report.Cell{Text: c.Name}, checkResults[c.Result], report.Cell{Text: report.Words(c.RemovedVersions)})
 	}
 	if err := t.Write(w, s); err != nil {
 		return err
@@ -39,12 +39,12 @@ func WriteChecks(w io.Writer, s report.Style, checks []Check) error {
 	var text strings.Builder
 	counts := map[string]int{}
 	for _, c := range checks {
-		counts[c.Verdict]++
+		counts[c.Result]++
 		for i, r := range c.Reasons {
 			if i == 0 {
 				fmt.Fprintf(&text, "\n%s\n", c.Name)
 			}
-			glyph := reasonGlyphs[string(r.Verdict)]
+			glyph := reasonGlyphs[string(r.Result)]
 			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.Paint(glyph.Tone, glyph.Text+" "+r.Reason+":"), r.Message, r.Remedy)
 		}
 	}
@@ -55,6 +55,6 @@ func WriteChecks(w io.Writer, s report.Style, checks []Check) error {
 	return err
 }
 
-func verdictOrder(c Check) int {
-	return slices.Index([]string{"Refused", "Unsafe", "Unknown", "Safe"}, c.Verdict)
+func resultOrder(c Check) int {
+	return slices.Index([]string{"Refused", "Unsafe", "Unknown", "Safe"}, c.Result)
 }

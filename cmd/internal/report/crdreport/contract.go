@@ -163,11 +163,11 @@ func (r Verification) Proven() bool {
 // Check says what becomes of the cluster when it is given one definition of
 // the next release.
 type Check struct {
-	Name    string `json:"name"`
-	Verdict string `json:"verdict"` // Safe, Refused, Unsafe or Unknown
+	Name   string `json:"name"`
+	Result string `json:"result"` // Safe, Refused, Unsafe or Unknown
 	// RemovedVersions are in spec.versions now and not in the next release.
 	RemovedVersions []string `json:"removedVersions"`
-	// Reasons come with the weightiest first. Each has a verdict of its own, of
+	// Reasons come with the weightiest first. Each has a result of its own, of
 	// which the weightiest is that of the definition; those that are Safe are notes.
 	Reasons []Finding `json:"reasons"`
 }
@@ -225,14 +225,14 @@ func CheckList(items []Check) report.List[Check] {
 
 // Finding is a [releasecheck.Finding] with its fix in words.
 type Finding struct {
-	// Verdict is what this alone amounts to; Safe makes it a note.
-	Verdict releasecheck.Verdict `json:"verdict"`
-	Reason  string               `json:"reason"`
-	Message string               `json:"message"`
-	Remedy  string               `json:"remedy"`
+	// Result is what this alone amounts to; Safe makes it a note.
+	Result  releasecheck.Result `json:"result"`
+	Reason  string              `json:"reason"`
+	Message string              `json:"message"`
+	Remedy  string              `json:"remedy"`
 }
 
 // NewFinding words what a check has found.
 func NewFinding(f releasecheck.Finding, w remedy.Writer) Finding {
-	return Finding{Verdict: f.Verdict, Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}
+	return Finding{Result: f.Result, Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}
 }

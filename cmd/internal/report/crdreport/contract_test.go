@@ -55,21 +55,21 @@ func TestArraysAreNeverNull(t *testing.T) {
 		"an empty check": {
 			reason: "no reason is an empty list",
 			list:   CheckList([]Check{{}}),
-			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","verdict":"",` +
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","result":"",` +
 				`"removedVersions":[],"reasons":[]}]}`,
 		},
 		"a check with a reason": {
-			reason: "each reason has a verdict of its own",
-			list:   CheckList([]Check{{Verdict: "Safe", Reasons: []Finding{{Verdict: "Safe", Reason: "NotDryRun"}}}}),
-			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","verdict":"Safe",` +
-				`"removedVersions":[],"reasons":[{"verdict":"Safe","reason":"NotDryRun","message":"","remedy":""}]}]}`,
+			reason: "each reason has a result of its own",
+			list:   CheckList([]Check{{Result: "Safe", Reasons: []Finding{{Result: "Safe", Reason: "NotDryRun"}}}}),
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","result":"Safe",` +
+				`"removedVersions":[],"reasons":[{"result":"Safe","reason":"NotDryRun","message":"","remedy":""}]}]}`,
 		},
-		"no verdicts": {
+		"no results": {
 			reason: "a command that failed early prints a list, too",
 			list:   VerificationList(nil),
 			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[]}`,
 		},
-		"an empty verdict": {
+		"an empty result": {
 			reason: "the map is an object; why something is unreadable is for people",
 			list:   VerificationList([]Verification{{UnreadableWhy: "secret"}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[{"name":"","storageVersion":"",` +

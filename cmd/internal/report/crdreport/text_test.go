@@ -99,22 +99,22 @@ widgets.example.com
 		"checks": {
 			reason: "what must not be released comes first, a note looks like one, and what is safe without a word is only in the table",
 			write: func(w io.Writer) error {
-				note := Finding{Verdict: "Safe", Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}
+				note := Finding{Result: "Safe", Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}
 				return WriteChecks(w, report.Style{}, []Check{
-					{Name: "a.example.com", Verdict: "Safe"},
-					{Name: "b.example.com", Verdict: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []Finding{
-						{Verdict: "Unknown", Reason: "Forbidden", Message: "alice may not", Remedy: "kubectl"}, note,
+					{Name: "a.example.com", Result: "Safe"},
+					{Name: "b.example.com", Result: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []Finding{
+						{Result: "Unknown", Reason: "Forbidden", Message: "alice may not", Remedy: "kubectl"}, note,
 					}},
-					{Name: "c.example.com", Verdict: "Unsafe", RemovedVersions: []string{"v1", "v2"}, Reasons: []Finding{
-						{Verdict: "Unsafe", Reason: "NoServedVersion", Message: "none", Remedy: "serve"},
+					{Name: "c.example.com", Result: "Unsafe", RemovedVersions: []string{"v1", "v2"}, Reasons: []Finding{
+						{Result: "Unsafe", Reason: "NoServedVersion", Message: "none", Remedy: "serve"},
 					}},
-					{Name: "d.example.com", Verdict: "Refused", Reasons: []Finding{
-						{Verdict: "Refused", Reason: "NoStorageVersion", Message: "none", Remedy: "set one"},
+					{Name: "d.example.com", Result: "Refused", Reasons: []Finding{
+						{Result: "Refused", Reason: "NoStorageVersion", Message: "none", Remedy: "set one"},
 					}},
 				})
 			},
 			want: `
-NAME            VERDICT     REMOVED
+NAME            RESULT      REMOVED
 d.example.com   ✗ Refused   -
 c.example.com   ✗ Unsafe    v1,v2
 b.example.com   ? Unknown   v1
@@ -137,7 +137,7 @@ b.example.com
 4 customresourcedefinitions: 1 safe, 1 refused, 1 unsafe, 1 unknown
 `,
 		},
-		"verdicts": {
+		"results": {
 			reason: "what is not proven says why and what to do",
 			write: func(w io.Writer) error {
 				return WriteVerifications(w, report.Style{}, []Verification{
@@ -146,7 +146,7 @@ b.example.com
 				})
 			},
 			want: `
-NAME            VERDICT       STORAGE   OBJECTS   BY VERSION   UNREADABLE
+NAME            RESULT        STORAGE   OBJECTS   BY VERSION   UNREADABLE
 a.example.com   ✓ Proven      v2        2         v2=2         0
 b.example.com   ✗ NotProven   v2        4         v1=1,v2=1    2
 

@@ -13,13 +13,13 @@ import (
 // WriteVerifications writes a table of what etcd holds, and why something is not
 // proven.
 func WriteVerifications(w io.Writer, s report.Style, reports []Verification) error {
-	t := report.Table{Header: []string{"NAME", "VERDICT", "STORAGE", "OBJECTS", "BY VERSION", "UNREADABLE"}}
+	t := report.Table{Header: []string{"NAME", "RESULT", "STORAGE", "OBJECTS", "BY VERSION", "UNREADABLE"}}
 	for _, r := range reports {
-		verdict := report.Cell{Text: "✗ NotProven", Tone: report.Bad}
+		result := report.Cell{Text: "✗ NotProven", Tone: report.Bad}
 		if r.Proven() {
-			verdict = report.Cell{Text: "✓ Proven", Tone: report.Good}
+			result = report.Cell{Text: "✓ Proven", Tone: report.Good}
 		}
-		t.Add(report.Cell{Text: r.Name}, verdict, report.Cell{Text: report.OrDash(r.StorageVersion)}, report.NumberCell(r.Objects), report.Cell{Text: byVersion(r)}, report.NumberCell(r.Unreadable))
+		t.Add(report.Cell{Text: r.Name}, result, report.Cell{Text: report.OrDash(r.StorageVersion)}, report.NumberCell(r.Objects), report.Cell{Text: byVersion(r)}, report.NumberCell(r.Unreadable))
 	}
 	if err := t.Write(w, s); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// ask shows what would be done and returns an error unless the answer is yes.
+// ask prints the plan and returns an error unless the answer is yes.
 func ask(ctx context.Context, a *cli.App, s *session, items []revision.Item) error {
 	list := revisionreport.NewPlanList(items, nil, a.ClusterFlags())
 	if err := revisionreport.WritePlan(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), list); err != nil {
@@ -22,7 +22,7 @@ func ask(ctx context.Context, a *cli.App, s *session, items []revision.Item) err
 	return a.Confirm(ctx)
 }
 
-// end prints the report, chooses the code and says how to go on.
+// end prints the report, chooses the exit code and says how to resume.
 func end(ctx context.Context, a *cli.App, f cli.Output, p *pass, began time.Time) error {
 	r := p.report()
 	r.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
@@ -46,39 +46,47 @@ func end(ctx context.Context, a *cli.App, f cli.Output, p *pass, began time.Time
 		a.Console.Problem(p.session.explain(ctx, p.err))
 		return cli.Exit(cli.Worst(code, cli.Error))
 	case end == cli.TimedOut:
-		a.Console.Printf("stopped by --timeout; go on with: %s\n", a.CommandLine())
+		a.Console.Printf("stopped by --timeout; resume with: %s\n", a.CommandLine())
 		return cli.Exit(cli.Worst(code, end))
 	default:
-		a.Console.Printf("interrupted; go on with: %s\n", a.CommandLine())
+		a.Console.Printf("interrupted; resume with: %s\n", a.CommandLine())
 		return cli.Exit(cli.Worst(code, end))
 	}
 }
 
-// sayRetained names the command that ends what this one began.
+// sayRetained names the command that deletes the retained revisions.
 func sayRetained(a *cli.App, p *pass) {
 	if n, until := p.kept(revision.RolledBack); n > 0 {
-		a.Console.Printf("run again after %s to remove %s: %s\n", clockTime(until, a.Clock.Now()),
+		a.Console.Printf("run again %sto delete %s: %s\n", after(until, a.Clock.Now()),
 			report.Count(n, "new revision", "new revisions"), a.CommandLine())
 	}
 	n, until := p.kept(revision.Retained)
 	if n == 0 {
 		return
 	}
-	a.Console.Printf("run again after %s to remove %s: %s\n", clockTime(until, a.Clock.Now()),
+	a.Console.Printf("run again %sto delete %s: %s\n", after(until, a.Clock.Now()),
 		report.Count(n, "old revision", "old revisions"), a.CommandLine())
 	namespaces := p.namespaces()
 	for _, name := range namespaces[:min(len(namespaces), maxRollbackHints)] {
-		a.Console.Printf("until then, to go back: %s\n", a.Hint("revision rollback --all --namespace="+name))
+		a.Console.Printf("to roll back until then: %s\n", a.Hint("revision rollback --all --namespace="+name))
 	}
 	if more := len(namespaces) - maxRollbackHints; more > 0 {
-		a.Console.Printf("and so in %s\n", report.Count(int64(more), "more namespace", "more namespaces"))
+		a.Console.Printf("and likewise in %s\n", report.Count(int64(more), "more namespace", "more namespaces"))
 	}
 }
 
-// maxRollbackHints bounds the lines of hints, since a rollback is of one namespace.
+// after names a time to come; it is empty for a time that is over, as where a deletion is overdue.
+func after(until, now time.Time) string {
+	if !until.After(now) {
+		return ""
+	}
+	return "after " + clockTime(until, now) + " "
+}
+
+// maxRollbackHints bounds the printed commands, since each rolls back one namespace.
 const maxRollbackHints = 5
 
-// namespaces are those in which something is retained, in order.
+// namespaces are those with a retained revision, in order.
 func (p *pass) namespaces() []string {
 	var all []string
 	for _, one := range p.rows {
@@ -89,9 +97,9 @@ func (p *pass) namespaces() []string {
 	return all
 }
 
-// runCode is Refused where nothing was written. What is kept for good, as asked for, is not
-// pending. A reference that names what is gone never is the end of a run, whatever else was
-// done.
+// runCode is Refused if nothing was written. A revision that is kept without a limit is not
+// pending. A reference to a revision that is gone, or an incomplete scan, is Partial, whatever else
+// the run has done.
 func runCode(c revision.Counts, rows []*row) cli.Code {
 	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.InUse > 0
 	pending := c.Pending+c.Deferred+c.InUse > 0

@@ -35,16 +35,16 @@ func fixCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fix NAME [-n NAMESPACE] [--owner=KIND/NAME] [--label=KEY=VALUE]...",
 		Short: "Set the controller or the labels of a revision that is Blocked without them",
-		Long: "Set the controller or the labels that a revision lacks, as `" + a.Program + " revision plan` prints\n" +
+		Long: "Set the controller or the labels that a revision lacks. `" + a.Program + " revision plan` prints\n" +
 			"them beside NoController, UnexpectedOwner and LabelsMissing. --owner replaces the\n" +
 			"controller. The data and all other metadata stay as they are.\n\n" +
 			"kubectl can't change a revision whose data a script or a backup tool wrote with spaces or\n" +
 			"with unescaped & < >: the API server then answers that data is immutable. This command\n" +
 			"sends the data as the bytes that are stored.\n\n" +
-			"Exit codes: 0 done or nothing to do, 3 refused and nothing written, 2 error,\n" +
+			"Exit codes: 0 done or nothing to do; 3 refused, and nothing written; 2 error;\n" +
 			"130 interrupted.",
-		Example: "  # Give a revision the VirtualMachine that refers to it as its controller\n  " + a.Program + " revision fix web-copy -n shop --owner=VirtualMachine/web\n\n" +
-			"  # Say of which object the data is a copy\n  " + a.Program + " revision fix web-copy -n shop --label=instancetype.kubevirt.io/object-uid=5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102 --label=instancetype.kubevirt.io/object-generation=1",
+		Example: "  # Make the VirtualMachine that refers to a revision its controller\n  " + a.Program + " revision fix web-copy -n shop --owner=VirtualMachine/web\n\n" +
+			"  # Set the labels that name the object of the data\n  " + a.Program + " revision fix web-copy -n shop --label=instancetype.kubevirt.io/object-uid=5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102 --label=instancetype.kubevirt.io/object-generation=1",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.parse(a, c, args); err != nil {
@@ -88,9 +88,9 @@ func (o *fixOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 	}
 	switch {
 	case len(args) != 1:
-		return cli.Usagef("which revision? give one NAME; `%s plan` shows what there is", c.Parent().CommandPath())
+		return cli.Usagef("which revision? give one NAME; `%s plan` lists them", c.Parent().CommandPath())
 	case o.owner == "" && len(o.labels) == 0:
-		return cli.Usagef("what is to be set? give --owner or --label; `%s plan` prints both", c.Parent().CommandPath())
+		return cli.Usagef("which change? give --owner or --label; `%s plan` prints both", c.Parent().CommandPath())
 	}
 	if o.name = args[0][strings.LastIndex(args[0], "/")+1:]; o.name == "" {
 		return cli.Usagef("%q is not the name of a controllerrevision", args[0])
@@ -127,7 +127,7 @@ func (o *fixOptions) parseCorrection() error {
 	return nil
 }
 
-// describe says what is going to be set.
+// describe names the controller and the labels to set.
 func (o *fixOptions) describe() string {
 	var all []string
 	if o.owner != "" {
@@ -162,7 +162,7 @@ func (o *fixOptions) run(ctx context.Context) error {
 		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("%v in namespace %s", err, o.namespace),
-			Remedy:  "see what there is: " + o.Hint("revision plan -n "+o.namespace),
+			Remedy:  "list the revisions: " + o.Hint("revision plan -n "+o.namespace),
 		}
 	case err != nil:
 		return s.explain(ctx, err)

@@ -10,23 +10,23 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// pass is a run over a scope, and what is known of it. Of each revision it keeps what the
-// report prints: a cluster has tens of thousands.
+// pass is a run over a scope with its results. It keeps only what the report prints of each
+// revision, since a cluster has tens of thousands.
 type pass struct {
-	session *session
-	flags   string          // that lead commands in remedies to the cluster
-	rows    []*row          // of revisions that are not at the target, in order
-	others  revision.Counts // of those that are
-	counts  revision.Counts
-	counted bool     // a pass of the run has ended
-	todo    []string // the namespaces in which revisions are to be upgraded
-	begins  int      // how many of them there are
-	survey  *revision.Inventory
-	err     error
-	texts   map[string]string // equal texts are kept once
+	session   *session
+	flags     string          // of commands in remedies, which choose the cluster
+	rows      []*row          // of revisions that are not at the target version, in order
+	others    revision.Counts // of the other revisions
+	counts    revision.Counts
+	counted   bool     // a pass of the run has ended
+	todo      []string // the namespaces in which revisions are to be upgraded
+	begins    int      // how many of them there are
+	inventory *revision.Inventory
+	err       error
+	texts     map[string]string // equal texts are kept once
 }
 
-// row is what is known of one revision.
+// row is the result of one revision.
 type row struct {
 	printed revisionreport.Run
 	action  revision.Action
@@ -52,7 +52,7 @@ func (p *pass) text(s string) string {
 	return s
 }
 
-// plan adds what a scan before the run found, in the order of namespaces and names.
+// plan adds an item of the scan before the run, in the order of namespaces and names.
 func (p *pass) plan(i revision.Item) {
 	r := revision.Result{Item: i}
 	if i.Reason == revision.ReasonRetained {
@@ -72,15 +72,15 @@ func (p *pass) plan(i revision.Item) {
 	p.rows = append(p.rows, one)
 }
 
-// atTarget tells revisions that are counted, and have no row.
+// atTarget reports whether a revision is only counted, and has no row.
 func (one *row) atTarget() bool {
 	return (one.action == revision.UpToDate || one.action == revision.Unreferenced) && one.phase != revision.Retained
 }
 
-// run does what can be done now.
+// run makes one pass.
 func (p *pass) run(ctx context.Context) {
 	var total revision.Report
-	var late []*row // what came since the plan
+	var late []*row // of revisions that were created since the plan
 	total, p.err = p.session.Run(ctx, p.session.scope.scope(), func(r revision.Result) {
 		if at, planned := p.find(r.Namespace, r.Name); planned {
 			p.rows[at] = p.newRow(r)
@@ -94,7 +94,7 @@ func (p *pass) run(ctx context.Context) {
 	if p.err == nil && p.session.scope.whole() {
 		var after revision.Inventory
 		if after, p.err = p.session.InventoryEach(ctx, p.dangling); p.err == nil {
-			p.survey = &after
+			p.inventory = &after
 		}
 	}
 }
@@ -105,8 +105,8 @@ func (p *pass) find(namespace, name string) (int, bool) {
 	})
 }
 
-// dangling adds references that came meanwhile to a revision that is gone, also to one that
-// this run has removed.
+// dangling adds references that were written meanwhile to a revision that is gone, also to one
+// that this run has deleted.
 func (p *pass) dangling(i revision.Item) error {
 	if i.Reason != revision.ReasonSourceGone {
 		return nil
@@ -125,15 +125,15 @@ func (p *pass) dangling(i revision.Item) error {
 	return nil
 }
 
-// countRun makes the counts of the run. The first pass saw more than the plan before it. What a
-// later pass sees are revisions that earlier passes created or ended: the rows have the counts then.
+// countRun makes the counts of the run. The first pass finds more than the plan before it. A later
+// pass finds revisions that earlier passes created or ended, so that the rows have the counts.
 func (p *pass) countRun(last revision.Counts) {
 	if p.err == nil && !p.counted {
 		p.counts, p.counted = last, true
 	}
 }
 
-// tally counts all revisions, and leaves rows of those that are not at the target, in order.
+// tally counts all revisions, and keeps rows of those that are not at the target version, in order.
 func (p *pass) tally() {
 	slices.SortStableFunc(p.rows, func(a, b *row) int {
 		return cmp.Or(cmp.Compare(a.printed.Namespace, b.printed.Namespace), cmp.Compare(a.printed.Name, b.printed.Name))
@@ -157,14 +157,14 @@ func (p *pass) report() revisionreport.RunReport {
 	}
 	r := revisionreport.NewRunReport(items)
 	r.Counts = p.counts
-	if p.survey != nil {
-		r.DroppableVersions = p.survey.Droppable
+	if p.inventory != nil {
+		r.DroppableVersions = p.inventory.Droppable
 	}
 	return r
 }
 
-// kept are the revisions that a later run removes, and when it can remove the last: after
-// an upgrade the old ones, after a rollback the new ones.
+// kept counts the revisions that a later run deletes, and says when it can delete the last one:
+// the old revisions after an upgrade, the new ones after a rollback.
 func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
 	for _, one := range p.rows {
 		if one.phase == phase && one.printed.RetainedUntil != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// purposeOf says what a revision command is for.
+// purposeOf names the permissions that a revision command needs, and their scope.
 func purposeOf(a *cli.App, c permission.Command, scope *selection) cli.Purpose {
 	where := []string{"--all-namespaces"}
 	if scope.namespace != "" {
@@ -25,9 +25,9 @@ func purposeOf(a *cli.App, c permission.Command, scope *selection) cli.Purpose {
 	return cli.Purpose{Program: a.Program, Command: c, Scope: where}
 }
 
-// missing is an error that names the permissions that the user lacks and the command
-// that grants them; nil if there are none, or the API server does not say. namespace is
-// one of those in scope.
+// missing returns an error that names the permissions that the user lacks and the command that
+// grants them. It returns nil if no permission is missing, or if the API server does not say.
+// Namespace is one of those in scope.
 func (s *session) missing(ctx context.Context, namespace string) error {
 	needed := permission.For(s.Purpose.Command, permission.Scope{Family: s.family.Describe(), Namespace: s.scope.namespace})
 	needed = slices.DeleteFunc(needed, func(p permission.Permission) bool { return p.Need == permission.Optional })
@@ -40,15 +40,14 @@ func (s *session) missing(ctx context.Context, namespace string) error {
 	return s.Lacks(s.WhoAmI(ctx), denied)
 }
 
-// served tells whether there is anything to grant: a cluster without snapshots has none
-// of their resources.
+// served reports whether the API server serves a group: a cluster without snapshots has no
+// resources to grant permissions for.
 func (s *session) served(ctx context.Context, group string) bool {
 	return s.Client.Get().AbsPath("/apis", group).Do(ctx).Error() == nil
 }
 
-// enforced finds out by a dry run whether the API server lets only those block the
-// deletion of an owner who may set its finalizers. Another answer than that is left to
-// the run, which meets it again.
+// enforced finds out by a dry run whether a client that blocks the deletion of an owner needs the
+// permission to set the owner's finalizers. The run meets every other answer again.
 func (s *session) enforced(ctx context.Context, namespace string, p permission.Permission) bool {
 	owners := s.family.Describe().Owners
 	at := slices.IndexFunc(owners, func(o revision.OwnerType) bool { return o.Group == p.Resource.Group })

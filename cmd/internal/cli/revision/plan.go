@@ -24,22 +24,21 @@ func planCommand(a *cli.App) *cobra.Command {
 	o := &planOptions{App: a}
 	c := &cobra.Command{
 		Use:   "plan [-n NAMESPACE] [-l SELECTOR]",
-		Short: "Show which stashed objects speak which version, and what holds each; changes nothing",
-		Long: "Show at which version and in which form objects are stashed, what a run would do about\n" +
-			"each revision and why not, and which versions nothing speaks any more, so that they can\n" +
-			"be dropped. It only reads.\n\n" +
-			"All namespaces are looked at unless --namespace says otherwise, whatever namespace the\n" +
-			"kubeconfig names: which versions can be dropped is known only of a whole cluster. It\n" +
-			"takes the right to list everything that refers to revisions, everywhere.\n\n" +
-			"States: UpToDate, Relabel (the data is, labels are not), Upgrade (not begun), Deferred (a\n" +
-			"virtual machine runs, a snapshot is being taken), Blocked (a user has to decide or to\n" +
-			"repair something), InUse (a new revision is there, and a reference to the old one),\n" +
-			"Retained (no reference to the old one is left), Unreferenced (no reference was found).\n" +
-			"Exit codes: 0 nothing left to do, and in a whole cluster nothing at an old version, 1\n" +
-			"work is pending, 3 something is blocked, 2 error.",
-		Example: "  # What is there to do on this cluster, and which versions can be dropped?\n  " + a.Program + " revision plan\n\n" +
+		Short: "Show the versions of the stored objects and what a run would do; changes nothing",
+		Long: "Show the version and the form of each stored object, what a run would do with each\n" +
+			"revision and why, and which versions you can drop. This command only reads.\n\n" +
+			"It reads all namespaces unless you give --namespace; the namespace of the kubeconfig does\n" +
+			"not count. Only a scan of the whole cluster shows which versions you can drop. It needs\n" +
+			"the permission to list, in all namespaces, all kinds of objects that refer to revisions.\n\n" +
+			"States: UpToDate, Relabel (data at the target version, labels not), Upgrade (not begun),\n" +
+			"Deferred (a virtual machine is running, or a snapshot is being taken), Blocked (user\n" +
+			"action required), InUse (the new revision exists, and objects still refer to the old\n" +
+			"one), Retained (no object refers to the old one), Unreferenced (no object refers to it).\n" +
+			"Exit codes: 0 nothing left to do, and on a whole cluster no object at an old version;\n" +
+			"1 work is pending; 3 revisions are blocked; 2 error, or the scan is incomplete.",
+		Example: "  # Show what is left to do on this cluster, and which versions you can drop\n  " + a.Program + " revision plan\n\n" +
 			"  # One namespace, with all referrers\n  " + a.Program + " revision plan -n shop -o wide\n\n" +
-			"  # What if virtual machines need not stop first?\n  " + a.Program + " revision plan --on-running=Hold",
+			"  # Plan the upgrade of virtual machines that run\n  " + a.Program + " revision plan --on-running=Hold",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := o.parse(a, c)
@@ -62,11 +61,11 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items, survey, err := s.look(ctx)
+	items, inventory, err := s.scan(ctx)
 	if err != nil {
 		return err
 	}
-	list := revisionreport.NewPlanList(items, survey, o.ClusterFlags())
+	list := revisionreport.NewPlanList(items, inventory, o.ClusterFlags())
 	err = cli.WriteDocument(o.Streams.Out, o.output, list, report.NamesOf(list.Items), func(w io.Writer) error {
 		return revisionreport.WritePlan(w, o.Style(o.Streams.Out, o.output), list)
 	})
@@ -74,15 +73,15 @@ func (o *planOptions) run(ctx context.Context) error {
 		return err
 	}
 	sayIncomplete(o.App, unconfirmed(items))
-	if survey == nil {
-		o.Console.Printf("? which versions can be dropped is known of a whole cluster alone: %s\n", o.Hint("revision plan"))
+	if inventory == nil {
+		o.Console.Printf("? only a scan of the whole cluster shows which versions you can drop: %s\n", o.Hint("revision plan"))
 	}
-	return cli.Exit(planCode(items, survey))
+	return cli.Exit(planCode(items, inventory))
 }
 
-// planCode is OK when nothing is left to do in scope and, if that is a whole
-// cluster, nothing holds an old version.
-func planCode(items []revision.Item, survey *revision.Inventory) cli.Code {
+// planCode is OK if nothing is left to do in scope and, on a whole cluster, no object uses an old
+// version.
+func planCode(items []revision.Item, inventory *revision.Inventory) cli.Code {
 	code := cli.OK
 	for _, i := range items {
 		if i.Reason == revision.ReasonUnconfirmed { // as for a CRD whose state is Unknown
@@ -95,7 +94,7 @@ func planCode(items []revision.Item, survey *revision.Inventory) cli.Code {
 			code = cli.Worst(code, cli.Pending)
 		}
 	}
-	if survey != nil && len(survey.InUse) > 0 {
+	if inventory != nil && len(inventory.InUse) > 0 {
 		code = cli.Worst(code, cli.Pending)
 	}
 	return code

@@ -29,7 +29,7 @@ func (r *retentionFlag) Set(text string) error {
 	case err != nil:
 		return cli.ErrDuration
 	case parsed < revision.MinRetention:
-		return fmt.Errorf("it must be at least %s, since controllers may have seen the old revision until then", revision.MinRetention)
+		return fmt.Errorf("it must be at least %s, since caches of controllers may name the old revision until then", revision.MinRetention)
 	}
 	*r = retentionFlag(parsed)
 	return nil

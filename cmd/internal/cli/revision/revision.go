@@ -30,21 +30,21 @@ var software = map[string]string{kubevirt.Name: "KubeVirt"}
 func Command(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revision",
-		Short: "Upgrade objects that are stashed in ControllerRevisions",
-		Long: "KubeVirt keeps of each VirtualMachine a copy of its instance type and its preference,\n" +
-			"in ControllerRevisions, at the version of the API that was current at the time. Such a\n" +
-			"version can't be dropped while a copy speaks it, and no tool that migrates what is in\n" +
-			"etcd looks into the copies. The commands below find them, have revisions at the current\n" +
-			"version take their place, and tell which versions nothing speaks any more. How far an\n" +
-			"upgrade is stands on the revisions themselves: any machine can go on with it, and so\n" +
-			"can the manager.",
+		Short: "Upgrade objects that ControllerRevisions store",
+		Long: "KubeVirt stores the instance type and the preference of each VirtualMachine in\n" +
+			"ControllerRevisions, at the API version of that time. You can't drop an API version while\n" +
+			"a ControllerRevision stores an object at it. A storage version migration does not change\n" +
+			"these objects.\n\n" +
+			"The commands below list the old revisions, replace them by revisions at the target\n" +
+			"version, and report which versions you can drop. Annotations of the revisions say how far\n" +
+			"an upgrade is, so that this command on another machine, or the manager, resumes it.",
 	}
 	cli.Parent(c)
 	c.AddCommand(planCommand(a), runCommand(a), statusCommand(a), rollbackCommand(a), fixCommand(a))
 	return c
 }
 
-// selection is which revisions a command is about.
+// selection chooses the revisions of a command.
 type selection struct {
 	family     cli.Choice
 	everywhere bool
@@ -63,7 +63,7 @@ func (o *selection) addTo(c *cobra.Command) {
 // AddFamilyFlag registers the flag --family.
 func AddFamilyFlag(c *cobra.Command, family *cli.Choice) {
 	*family = cli.Choice{Value: kubevirt.Name, Allowed: slices.Sorted(maps.Keys(Families)), Kind: "string"}
-	family.AddTo(c, "family", "", "which stashed objects")
+	family.AddTo(c, "family", "", "which kind of stored objects")
 }
 
 // parse checks what can be checked without a cluster.
@@ -87,19 +87,20 @@ func (o *selection) parse(a *cli.App, c *cobra.Command) error {
 	return nil
 }
 
-// parseNamespace takes a namespace that was typed. The one of the kubeconfig's context
-// would hide most of a cluster from whoever asks what is left in it.
+// parseNamespace reads --namespace. The namespace of the kubeconfig's context would hide the
+// rest of the cluster from a user who asks what is left.
 func (o *selection) parseNamespace(a *cli.App, c *cobra.Command) error {
 	if !c.Flags().Changed("namespace") {
 		return nil
 	}
 	if o.namespace = *a.Cluster.Namespace; o.namespace == "" {
-		return cli.Usagef("--namespace has no name; all namespaces are --all-namespaces")
+		return cli.Usagef("--namespace is empty; --all-namespaces selects all namespaces")
 	}
 	return nil
 }
 
-// whole: nothing of the cluster is left out, so that something can be said about it.
+// whole reports whether the command reads the whole cluster, so that it can say which versions
+// can be dropped.
 func (o *selection) whole() bool { return o.namespace == "" && o.selected == nil }
 
 func (o *selection) scope() revision.Scope {
@@ -119,16 +120,16 @@ const (
 )
 
 func (o *policyFlags) addTo(c *cobra.Command) {
-	c.Flags().StringVar(&o.target, "target-version", "", "`version` to upgrade to (default: the storage version of the definition)")
+	c.Flags().StringVar(&o.target, "target-version", "", "`version` to upgrade to (default: the storage version of the CRD)")
 	_ = c.RegisterFlagCompletionFunc("target-version", cobra.NoFileCompletions)
 	o.addOnRunning(c)
 	o.losses = cli.Choice{Value: lossFail, Allowed: []string{lossFail, lossAllow}, Kind: "string"}
-	o.losses.AddTo(c, "loss-policy", "", "fields that the target version does not know; Fail: leave the revision as it is; Allow: carry them along unread")
+	o.losses.AddTo(c, "loss-policy", "", "fields that the target version does not have; Fail: do not upgrade the revision; Allow: keep the fields, which no reader uses")
 }
 
 func (o *policyFlags) addOnRunning(c *cobra.Command) {
 	o.onRunning = cli.Choice{Value: string(revision.Defer), Allowed: []string{string(revision.Defer), string(revision.Hold)}, Kind: "string"}
-	o.onRunning.AddTo(c, "on-running", "", "a virtual machine that runs; Defer: leave it until it stops; Hold: upgrade, and keep the old revision until it stops")
+	o.onRunning.AddTo(c, "on-running", "", "virtual machines that run; Defer: upgrade after they stop; Hold: upgrade now, and keep the old revision until they stop")
 }
 
 func (o *policyFlags) policy() revision.Policy {
@@ -145,8 +146,8 @@ type session struct {
 	clusterFlags string
 }
 
-// connect makes sure that there is something to upgrade, and something to
-// upgrade to.
+// connect returns an error if the software of the family is not installed, or if no CRD serves the
+// target version.
 func connect(ctx context.Context, a *cli.App, p permission.Command, scope *selection, o revision.Options) (*session, error) {
 	c, err := a.Dial(ctx, purposeOf(a, p, scope))
 	if err != nil {
@@ -156,35 +157,35 @@ func connect(ctx context.Context, a *cli.App, p permission.Command, scope *selec
 	if s.Upgrader, err = revision.New(c.Config, s.family, o); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}
-	definitions, err := s.CRDs(ctx)
+	crds, err := s.CRDs(ctx)
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
 	if o.Target == "" {
-		sayAhead(a, s.family.Describe(), definitions)
+		sayUnknownStorageVersions(a, s.family.Describe(), crds)
 	}
-	return s, s.checkDefinitions(definitions, o.Target)
+	return s, s.checkCRDs(crds, o.Target)
 }
 
-// sayAhead says what can be converted where a definition stores a version that nothing can
-// be converted to.
-func sayAhead(a *cli.App, d revision.Description, definitions map[schema.GroupResource]revision.CRD) {
-	if ahead := revision.UnknownStorageVersions(d, definitions); len(ahead) > 0 {
+// sayUnknownStorageVersions says to which version this release upgrades if the CRDs store a
+// version that it does not know.
+func sayUnknownStorageVersions(a *cli.App, d revision.Description, crds map[schema.GroupResource]revision.CRD) {
+	if unknown := revision.UnknownStorageVersions(d, crds); len(unknown) > 0 {
 		older := slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
-		a.Console.Printf("! the definitions store %s; this release of godwit converts %s to %s and upgrades to that; a later release may convert to %[1]s\n",
-			strings.Join(ahead, ", "), strings.Join(older, ", "), strings.Join(d.Targets, ", "))
+		a.Console.Printf("! the CRDs store %s; this release of godwit converts %s to %s and upgrades to that; a later release may convert to %[1]s\n",
+			strings.Join(unknown, ", "), strings.Join(older, ", "), strings.Join(d.Targets, ", "))
 	}
 }
 
-func (s *session) checkDefinitions(definitions map[schema.GroupResource]revision.CRD, target string) error {
-	known := slices.SortedFunc(maps.Keys(definitions), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
+func (s *session) checkCRDs(crds map[schema.GroupResource]revision.CRD, target string) error {
+	known := slices.SortedFunc(maps.Keys(crds), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
 	found := false
 	for _, r := range known {
-		d := definitions[r]
+		d := crds[r]
 		if found = found || d.Found; target == "" || !d.Found || slices.Contains(d.ServedVersions, target) {
 			continue
 		}
-		helps := "none that it serves is one that data can be converted to"
+		helps := "data can be converted to none of the versions that it serves"
 		if reachable := d.Reachable(s.family.Describe().Targets); len(reachable) > 0 {
 			helps = "or give one that data can be converted to: " + strings.Join(reachable, ", ")
 		}
@@ -200,25 +201,25 @@ func (s *session) checkDefinitions(definitions map[schema.GroupResource]revision
 	}
 }
 
-// look finds what is to be done about every revision in scope and, if that is the
-// whole cluster, which versions can be dropped.
-func (s *session) look(ctx context.Context) ([]revision.Item, *revision.Inventory, error) {
+// scan returns the item of every revision in scope and, if the scope is the whole cluster, the
+// inventory.
+func (s *session) scan(ctx context.Context) ([]revision.Item, *revision.Inventory, error) {
 	var items []revision.Item
-	survey, err := s.lookEach(ctx, func(i revision.Item) { items = append(items, i) })
-	return items, survey, err
+	inventory, err := s.scanEach(ctx, func(i revision.Item) { items = append(items, i) })
+	return items, inventory, err
 }
 
-// lookEach is the same, and keeps no item.
-func (s *session) lookEach(ctx context.Context, each func(revision.Item)) (*revision.Inventory, error) {
+// scanEach calls each with every item, and keeps none.
+func (s *session) scanEach(ctx context.Context, each func(revision.Item)) (*revision.Inventory, error) {
 	if s.scope.whole() {
-		survey, err := s.InventoryEach(ctx, func(i revision.Item) error {
+		inventory, err := s.InventoryEach(ctx, func(i revision.Item) error {
 			each(i)
 			return nil
 		})
 		if err != nil {
 			return nil, s.explain(ctx, err)
 		}
-		return &survey, nil
+		return &inventory, nil
 	}
 	found := false
 	for i, err := range s.Plan(ctx, s.scope.scope()) {
@@ -229,19 +230,19 @@ func (s *session) lookEach(ctx context.Context, each func(revision.Item)) (*revi
 		each(i)
 	}
 	if !found {
-		return nil, s.nothing(ctx)
+		return nil, s.emptyScope(ctx)
 	}
 	return nil, nil
 }
 
-// nothing: a namespace or a selector with a typo must not pass as "nothing left to
-// do".
-func (s *session) nothing(ctx context.Context) error {
+// emptyScope is the error of a scope without revisions: a namespace or a selector with a typo must
+// not pass as "nothing left to do".
+func (s *session) emptyScope(ctx context.Context) error {
 	if s.scope.selected != nil {
 		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
-			Message: fmt.Sprintf("nothing that refers to a revision of %s on %s matches --selector %s", s.scope.family.Value, s.Where(), s.scope.selector),
-			Remedy:  "see the labels: kubectl get virtualmachines -A --show-labels" + s.clusterFlags,
+			Message: fmt.Sprintf("no object that refers to a revision of %s on %s matches --selector %s", s.scope.family.Value, s.Where(), s.scope.selector),
+			Remedy:  "list the labels: kubectl get virtualmachines -A --show-labels" + s.clusterFlags,
 		}
 	}
 	err := s.Client.Get().AbsPath("/api/v1/namespaces", s.scope.namespace).MaxRetries(0).Do(ctx).Error()
@@ -249,13 +250,13 @@ func (s *session) nothing(ctx context.Context) error {
 		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("there is no namespace %s on %s", s.scope.namespace, s.Where()),
-			Remedy:  "see what there is: kubectl get namespaces" + s.clusterFlags,
+			Remedy:  "list the namespaces: kubectl get namespaces" + s.clusterFlags,
 		}
 	}
-	return nil // who may not ask is not told
+	return nil // without the permission to read namespaces, the empty scope is no error
 }
 
-// explain knows which permissions these commands need.
+// explain names the permissions of the command that are missing.
 func (s *session) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil && apierrors.IsForbidden(err) {
 		namespace := s.scope.namespace

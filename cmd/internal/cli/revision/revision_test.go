@@ -16,24 +16,24 @@ import (
 func TestRevisionPlanCode(t *testing.T) {
 	inUse := &revision.Inventory{InUse: []revision.VersionUse{{Version: "v1"}}}
 	cases := map[string]struct {
-		actions []revision.Action
-		survey  *revision.Inventory
-		want    cli.Code
+		actions   []revision.Action
+		inventory *revision.Inventory
+		want      cli.Code
 	}{
-		"nothing there":                       {nil, nil, cli.OK},
-		"nothing left":                        {[]revision.Action{revision.UpToDate}, &revision.Inventory{}, cli.OK},
-		"unreferenced in a namespace":         {[]revision.Action{revision.Unreferenced}, nil, cli.OK},
-		"an unreferenced one holds a version": {[]revision.Action{revision.Unreferenced}, inUse, cli.Pending},
-		"a machine runs":                      {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, cli.Pending},
-		"to relabel":                          {[]revision.Action{revision.Relabel}, nil, cli.Pending},
-		"blocked outweighs what waits":        {[]revision.Action{revision.Blocked, revision.Upgrade}, inUse, cli.Refused},
+		"nothing there":                      {nil, nil, cli.OK},
+		"nothing left":                       {[]revision.Action{revision.UpToDate}, &revision.Inventory{}, cli.OK},
+		"unreferenced in a namespace":        {[]revision.Action{revision.Unreferenced}, nil, cli.OK},
+		"an unreferenced one uses a version": {[]revision.Action{revision.Unreferenced}, inUse, cli.Pending},
+		"a virtual machine is running":       {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, cli.Pending},
+		"to relabel":                         {[]revision.Action{revision.Relabel}, nil, cli.Pending},
+		"one is blocked, one waits":          {[]revision.Action{revision.Blocked, revision.Upgrade}, inUse, cli.Refused},
 	}
 	for name, tc := range cases {
 		var items []revision.Item
 		for _, a := range tc.actions {
 			items = append(items, revision.Item{Action: a})
 		}
-		if got := planCode(items, tc.survey); got != tc.want {
+		if got := planCode(items, tc.inventory); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -84,11 +84,11 @@ func TestRevisionRunCode(t *testing.T) {
 	}{
 		"nothing to do":                           {revision.Counts{UpToDate: 3}, nil, cli.OK},
 		"all gone":                                {revision.Counts{Succeeded: 3}, nil, cli.OK},
-		"kept for good":                           {revision.Counts{Retained: 1}, []revision.Result{kept}, cli.OK},
-		"kept for a while":                        {revision.Counts{Retained: 1}, []revision.Result{waits}, cli.Pending},
-		"a machine runs":                          {revision.Counts{Succeeded: 1, Deferred: 1}, nil, cli.Pending},
-		"nothing but what is blocked":             {revision.Counts{UpToDate: 1, Blocked: 1}, nil, cli.Refused},
-		"nothing but what failed":                 {revision.Counts{Failed: 1}, nil, cli.Refused},
+		"kept without a limit":                    {revision.Counts{Retained: 1}, []revision.Result{kept}, cli.OK},
+		"kept for the retention":                  {revision.Counts{Retained: 1}, []revision.Result{waits}, cli.Pending},
+		"a virtual machine is running":            {revision.Counts{Succeeded: 1, Deferred: 1}, nil, cli.Pending},
+		"all others are up to date":               {revision.Counts{UpToDate: 1, Blocked: 1}, nil, cli.Refused},
+		"all have failed":                         {revision.Counts{Failed: 1}, nil, cli.Refused},
 		"refused before any write":                {revision.Counts{Failed: 1}, []revision.Result{denied}, cli.Refused},
 		"refused after the new revision was made": {revision.Counts{Failed: 1}, []revision.Result{made}, cli.Partial},
 		"others were upgraded":                    {revision.Counts{Retained: 1, Blocked: 1}, []revision.Result{waits}, cli.Partial},
@@ -136,7 +136,7 @@ func TestHintsCanBePasted(t *testing.T) {
 	}
 	sayRetained(a, p)
 	for _, want := range []string{
-		"to remove 3 old revisions: godwit revision run -A --as=alice\n",
+		"to delete 3 old revisions: godwit revision run -A --as=alice\n",
 		"godwit revision rollback --all --namespace=edge --context='the lab' --as=alice --as-group=a --as-group=b\n",
 		"godwit revision rollback --all --namespace=shop --context='the lab' --as=alice --as-group=a --as-group=b\n",
 	} {

@@ -36,19 +36,19 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 	o := &rollbackOptions{App: a}
 	c := &cobra.Command{
 		Use:   "rollback {NAME... | --all} [-n NAMESPACE]",
-		Short: "Repoint references to the old revisions, as long as they are there",
-		Long: "Repoint all references to a new revision to the old one, and remove the new one after\n" +
-			"the retention: run the command again after the time that it names. No trigger upgrades the\n" +
+		Short: "Repoint references to the old revisions, until these are deleted",
+		Long: "Repoint all references to a new revision to the old one, and delete the new one after the\n" +
+			"retention: run the command again after the time that it prints. No trigger upgrades the\n" +
 			"old revision again; `" + a.Program + " revision run` does. NAME is an old revision, as\n" +
-			"`" + a.Program + " revision status` shows it; where --namespace is not given it is looked for in\n" +
-			"the namespace of the kubeconfig, as kubectl does.\n\n" +
-			"There is nothing to go back to once the retention is over and a run has removed the old\n" +
-			"revision: that is refused.\n\n" +
-			"Exit codes: 0 done or nothing to do, 1 something runs and is left for now, 3 refused and\n" +
-			"nothing written, 4 some could not be rolled back, 2 error, 124 --timeout,\n" +
-			"130 interrupted.",
-		Example: "  " + a.Program + " revision rollback --all -n shop\n\n" +
-			"  # One of them, although the virtual machine runs\n  " + a.Program + " revision rollback web-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1 -n shop --on-running=Hold",
+			"`" + a.Program + " revision status` lists it. Without --namespace, the command uses the namespace\n" +
+			"of the kubeconfig, as kubectl does.\n\n" +
+			"The command refuses to roll back if a run has deleted the old revision after its\n" +
+			"retention.\n\n" +
+			"Exit codes: 0 done or nothing to do; 1 deferred, since a virtual machine is running;\n" +
+			"3 refused, and nothing written; 4 some revisions could not be rolled back; 2 error;\n" +
+			"124 --timeout; 130 interrupted.",
+		Example: "  # All upgrades of a namespace\n  " + a.Program + " revision rollback --all -n shop\n\n" +
+			"  # One upgrade, although the virtual machine is running\n  " + a.Program + " revision rollback web-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1 -n shop --on-running=Hold",
 		ValidArgsFunction: completeRevisions(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := o.parse(a, c, args)
@@ -62,11 +62,11 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 	flags := c.Flags()
 	flags.SortFlags = false
 	AddFamilyFlag(c, &o.family)
-	flags.BoolVar(&o.all, "all", false, "every upgrade of the namespace that can be rolled back")
+	flags.BoolVar(&o.all, "all", false, "all upgrades of the namespace that can be rolled back")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	o.addOnRunning(c)
 	o.retention.addTo(c, "a new revision")
-	flags.Var(&o.timeout, "timeout", "end after this time; the same command goes on with it (default: no limit)")
+	flags.Var(&o.timeout, "timeout", "end after this time; the same command resumes (default: no limit)")
 	o.output.AddTo(c)
 	return c
 }
@@ -77,11 +77,11 @@ func (o *rollbackOptions) parse(a *cli.App, c *cobra.Command, args []string) err
 	}
 	switch {
 	case len(args) > 0 && o.all:
-		return cli.Usagef("choose by NAME or by --all, one of them")
+		return cli.Usagef("give NAME... or --all, not both")
 	case len(args) == 0 && !o.all:
 		return cli.Usagef("which revisions? give NAME... or --all; `%s status` shows what there is", c.Parent().CommandPath())
 	case o.all && o.namespace == "":
-		return cli.Usagef("--all is of one namespace: give --namespace")
+		return cli.Usagef("--all rolls back one namespace: give --namespace")
 	}
 	for _, name := range args {
 		bare := name[strings.LastIndex(name, "/")+1:]
@@ -116,13 +116,13 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items, _, err := s.look(ctx)
+	items, _, err := s.scan(ctx)
 	if err != nil {
 		return err
 	}
-	meant, wishes := o.wishes(items)
+	meant, requests := o.requests(items)
 	if len(meant) > 0 {
-		if err := errors.Join(s.missing(ctx, o.namespace), s.inCharge(ctx, o.namespace, meant)); err != nil {
+		if err := errors.Join(s.missing(ctx, o.namespace), s.upgradedByManager(ctx, o.namespace, meant)); err != nil {
 			return cli.Refuse(err)
 		}
 		if !o.yes {
@@ -137,7 +137,7 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	said := o.SayEnding(ctx)
 	steps.begin("rolling back", len(meant))
 	var results []revision.Result
-	results, p.err = s.Advance(ctx, o.namespace, wishes)
+	results, p.err = s.Advance(ctx, o.namespace, requests)
 	steps.end()
 	said()
 	for _, r := range results {
@@ -149,7 +149,7 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	return end(ctx, o.App, o.output, p, began)
 }
 
-// addRollback adds what became of one rollback.
+// addRollback adds the result of one rollback.
 func (p *pass) addRollback(r revision.Result) {
 	action := revision.Action("")
 	if revisionreport.Waits(r) {
@@ -161,10 +161,10 @@ func (p *pass) addRollback(r revision.Result) {
 	p.rows = append(p.rows, one)
 }
 
-// inCharge is an error where the manager has an upgrade of a revision under way: it
-// would lead everybody forward again. Where its kind is not installed, or is not to be
-// seen, there is nothing to say.
-func (s *session) inCharge(ctx context.Context, namespace string, meant []revision.Item) error {
+// upgradedByManager returns an error if the manager is upgrading one of the revisions: it would
+// repoint the references to the new revision again. It returns none if the kind of these upgrades is
+// not installed, or if the user can't list them.
+func (s *session) upgradedByManager(ctx context.Context, namespace string, meant []revision.Item) error {
 	var upgrades v1alpha1.ControllerRevisionUpgradeList
 	body, err := s.Client.Get().AbsPath("apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version,
 		"namespaces", namespace, "controllerrevisionupgrades").Do(ctx).Raw()
@@ -175,17 +175,17 @@ func (s *session) inCharge(ctx context.Context, namespace string, meant []revisi
 		named := slices.ContainsFunc(meant, func(i revision.Item) bool { return i.Name == one.Spec.TargetName })
 		if named && !revision.Phase(one.Status.Phase).Ended() {
 			return &cli.ActionableError{
-				Message: fmt.Sprintf("controllerrevisionupgrade %s/%s is in charge of controllerrevision %s: the manager would lead everybody forward again", namespace, one.Name, one.Spec.TargetName),
-				Remedy:  fmt.Sprintf(`roll back there: kubectl patch controllerrevisionupgrade %s -n %s%s --type=merge -p '{"spec":{"rollback":true}}'`, one.Name, namespace, s.clusterFlags),
+				Message: fmt.Sprintf("controllerrevisionupgrade %s/%s upgrades controllerrevision %s: the manager would repoint the references to the new revision again", namespace, one.Name, one.Spec.TargetName),
+				Remedy:  fmt.Sprintf(`have the manager roll back: kubectl patch controllerrevisionupgrade %s -n %s%s --type=merge -p '{"spec":{"rollback":true}}'`, one.Name, namespace, s.clusterFlags),
 			}
 		}
 	}
 	return nil
 }
 
-// wishes are for the names that were given, or for whatever has a successor. Meant are
-// the items among them.
-func (o *rollbackOptions) wishes(items []revision.Item) (meant []revision.Item, wishes []revision.Request) {
+// requests are for the names that the user gave or, with --all, for the revisions that have a
+// replacement. Meant are the items of these that a scan found.
+func (o *rollbackOptions) requests(items []revision.Item) (meant []revision.Item, requests []revision.Request) {
 	names := o.names
 	for _, i := range items {
 		switch {
@@ -196,12 +196,12 @@ func (o *rollbackOptions) wishes(items []revision.Item) (meant []revision.Item, 
 		}
 	}
 	for _, name := range names {
-		wishes = append(wishes, revision.Request{Name: name, Rollback: true})
+		requests = append(requests, revision.Request{Name: name, Rollback: true})
 	}
-	return meant, wishes
+	return meant, requests
 }
 
-// unknown is about a name that was never one of a revision, or that nothing remembers.
+// unknown returns an error if no revision, and no annotation of one, has the name.
 func (o *rollbackOptions) unknown(items []revision.Item, results []revision.Result) error {
 	for _, r := range results {
 		if r.Reason != revision.ReasonSourceGone || len(results) > 1 {
@@ -213,20 +213,20 @@ func (o *rollbackOptions) unknown(items []revision.Item, results []revision.Resu
 				known = append(known, i.Name)
 			}
 		}
-		remedy := "see what can be rolled back: " + o.Hint("revision status -n "+r.Namespace)
+		remedy := "list what can be rolled back: " + o.Hint("revision status -n "+r.Namespace)
 		if near := cli.Suggest(r.Name, known); len(near) > 0 {
 			remedy = "did you mean " + strings.Join(near, " or ") + "?"
 		}
 		return &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
-			Message: fmt.Sprintf("no such controllerrevision: %s/%s, and none that has taken its place", r.Namespace, r.Name),
+			Message: fmt.Sprintf("there is no controllerrevision %s/%s, and no revision that replaced it", r.Namespace, r.Name),
 			Remedy:  remedy,
 		}
 	}
 	return nil
 }
 
-// completeRevisions completes the names of what can be rolled back.
+// completeRevisions completes the names of the revisions that can be rolled back.
 func completeRevisions(a *cli.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), cli.DialTimeout)
@@ -240,7 +240,7 @@ func completeRevisions(a *cli.App) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		items, _, err := s.look(ctx)
+		items, _, err := s.scan(ctx)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -34,23 +34,23 @@ func runCommand(a *cli.App) *cobra.Command {
 	o := &runOptions{App: a, maxInFlight: walk.DefaultMaxInFlight}
 	c := &cobra.Command{
 		Use:   "run {-n NAMESPACE | -A} [-l SELECTOR]",
-		Short: "Have revisions at the current version take the place of old ones",
-		Long: "Make of each old revision one at the target version, lead everybody who refers to the\n" +
-			"old one to it, and remove the old one when nobody has referred to it for the retention.\n" +
-			"At any moment each reference leads to a revision that can be read.\n\n" +
-			"The retention outlasts the command: run it again after the time that it names, or let\n" +
-			"it --wait. Until then `" + a.Program + " revision rollback` goes back. An interrupted run is gone\n" +
-			"on with in the same way.\n\n" +
-			"It prints a row for each revision that was not upgraded, and counts of all; -o wide\n" +
+		Short: "Replace old revisions by revisions at the target version",
+		Long: "For each old revision, create a new revision at the target version, repoint all\n" +
+			"references to it, and delete the old one after the retention. At any time, each reference\n" +
+			"names a revision that KubeVirt can read.\n\n" +
+			"The retention is longer than the command takes. Run the command again after the time that\n" +
+			"it prints, or use --wait. Until then `" + a.Program + " revision rollback` repoints to the old\n" +
+			"revisions. Run the same command to resume an interrupted run.\n\n" +
+			"The output has a row for each revision that was not upgraded, and counts of all. -o wide\n" +
 			"prints all rows.\n\n" +
-			"There is no dry run by the server: it would refuse references to revisions that it did\n" +
-			"not store.\n\n" +
-			"Exit codes: 0 nothing is left to do, 1 something is pending (retained, deferred or in use,\n" +
-			"or a dry run found work), 3 blocked or refused and nothing written, 4 some revisions\n" +
-			"were blocked or failed, 2 error, 124 --timeout, 130 interrupted.",
+			"The API server does no dry run: it would refuse references to revisions that a dry run\n" +
+			"does not store.\n\n" +
+			"Exit codes: 0 nothing left to do; 1 revisions are retained, deferred or in use, or a dry\n" +
+			"run found work; 3 blocked or refused, and nothing written; 4 some revisions are blocked\n" +
+			"or failed, or the scan is incomplete; 2 error; 124 --timeout; 130 interrupted.",
 		Example: "  # One namespace; asks before it writes\n  " + a.Program + " revision run -n shop\n\n" +
-			"  # Everything, in a script, and the old revisions as well\n  " + a.Program + " revision run -A --yes --retention=10m --wait -o json\n\n" +
-			"  # What would be written?\n  " + a.Program + " revision run -A --dry-run=client -o wide",
+			"  # The whole cluster, in a script, with the deletion of the old revisions\n  " + a.Program + " revision run -A --yes --retention=10m --wait -o json\n\n" +
+			"  # Show what a run would write\n  " + a.Program + " revision run -A --dry-run=client -o wide",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := o.parse(a, c)
@@ -71,13 +71,13 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	o.selection.addTo(c)
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; client: say what there is to do, and write nothing")
+	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would do, and write nothing")
 	o.policyFlags.addTo(c)
 	o.retention.addTo(c, "an old revision")
-	flags.BoolVar(&o.retain, "retain", false, "keep old revisions for good")
-	flags.BoolVar(&o.wait, "wait", false, "wait for the end of the retention, and remove the old revisions then")
-	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command goes on with it (default: no limit)")
-	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
+	flags.BoolVar(&o.retain, "retain", false, "keep old revisions without a limit")
+	flags.BoolVar(&o.wait, "wait", false, "wait for the end of the retention, and delete the old revisions")
+	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
+	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be in flight; Godwit sends fewer while the API server is overloaded")
 	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
 	o.output.AddTo(c)
 }
@@ -89,14 +89,14 @@ func (o *runOptions) parse(a *cli.App, c *cobra.Command) error {
 	case o.namespace == "" && !o.everywhere:
 		return cli.Usagef("which revisions? give --namespace or --all-namespaces; `%s plan` shows what there is", c.Parent().CommandPath())
 	case o.retain && o.wait:
-		return cli.Usagef("--retain keeps old revisions for good: there is nothing to --wait for")
+		return cli.Usagef("--retain keeps old revisions without a limit: there is nothing to --wait for")
 	case o.retain && c.Flags().Changed("retention"):
 		return cli.Usagef("choose --retain or --retention, one of them")
 	}
 	return nil
 }
 
-// options of the library: steps is told of progress.
+// options are those of the library, which reports progress to steps.
 func (o *runOptions) options(steps *steps) revision.Options {
 	policy := o.policy()
 	policy.Retention, policy.Retain = o.retention.duration(), o.retain
@@ -125,8 +125,8 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	p := &pass{session: s, flags: o.ClusterFlags()}
-	var items []revision.Item // for a question, or in place of a run
-	p.survey, err = s.lookEach(ctx, func(i revision.Item) {
+	var items []revision.Item // for the confirmation, or for a dry run
+	p.inventory, err = s.scanEach(ctx, func(i revision.Item) {
 		p.plan(i)
 		if !o.yes || !changes {
 			items = append(items, i)
@@ -160,7 +160,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	return end(ctx, o.App, o.output, p, began)
 }
 
-// sayDryRun prints what a run would report, of which nothing has happened.
+// sayDryRun prints what a run would do.
 func (o *runOptions) sayDryRun(p *pass, items []revision.Item) error {
 	p.tally()
 	r := p.report()
@@ -173,14 +173,14 @@ func (o *runOptions) sayDryRun(p *pass, items []revision.Item) error {
 	return cli.Exit(planCode(items, nil))
 }
 
-// waitOut waits until nothing is retained any more.
+// waitOut waits until no revision is retained.
 func (o *runOptions) waitOut(ctx context.Context, p *pass) {
 	for p.err == nil {
 		n, until := p.kept(revision.Retained)
 		if n == 0 {
 			return
 		}
-		o.Console.Printf("%s retained until %s: waiting, and removing them then; the same command goes on with it if it is interrupted\n",
+		o.Console.Printf("%s retained until %s: waiting, to delete them then; after an interrupt the same command resumes\n",
 			report.Count(n, "old revision is", "old revisions are"), clockTime(until, o.Clock.Now()))
 		if p.err = walk.Wait(ctx, max(time.Until(until), time.Minute)); p.err == nil {
 			p.run(ctx)
@@ -188,7 +188,7 @@ func (o *runOptions) waitOut(ctx context.Context, p *pass) {
 	}
 }
 
-// clockTime names the day if it is another one.
+// clockTime returns a time of day, with the date if it is not today.
 func clockTime(t, now time.Time) string {
 	t, now = t.Local(), now.Local()
 	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {

@@ -25,17 +25,17 @@ func statusCommand(a *cli.App) *cobra.Command {
 	o := &statusOptions{App: a}
 	c := &cobra.Command{
 		Use:   "status [-n NAMESPACE] [-l SELECTOR]",
-		Short: "Show how far each upgrade is, what holds it, and until when it can be rolled back",
-		Long: "Show every revision that is not at the current version, and how far its upgrade is, as\n" +
-			"the revisions themselves tell: it is the same whoever upgrades, a run or the manager.\n\n" +
-			"States: Upgrade and Relabel (not begun), InUse (a new revision is there, and the named\n" +
-			"objects refer to the old one), Retained (no reference to the old one is left; a run\n" +
-			"removes it after the time shown, and it can be rolled back to until then), Deferred,\n" +
-			"Blocked.\n" +
-			"Exit codes: 0 nothing is under way or pending, 1 something is, 3 something is blocked,\n" +
-			"2 error.",
-		Example: "  " + a.Program + " revision status\n\n" +
-			"  # As runs see it that were given another retention\n  " + a.Program + " revision status -n shop --retention=10m",
+		Short: "Show the state of each upgrade, and until when you can roll it back",
+		Long: "Show every revision that is not at the target version, and the state of its upgrade. The\n" +
+			"state is read from the revisions, so that upgrades by a run and by the manager look the\n" +
+			"same.\n\n" +
+			"States: Upgrade and Relabel (not begun), InUse (the new revision exists, and the named\n" +
+			"objects still refer to the old one), Retained (no object refers to the old one; a run\n" +
+			"deletes it after the time shown, and you can roll back until then), Deferred, Blocked.\n" +
+			"Exit codes: 0 no upgrade is in progress or pending; 1 upgrades are; 3 revisions are\n" +
+			"blocked; 2 error, or the scan is incomplete.",
+		Example: "  # Show all upgrades of this cluster\n  " + a.Program + " revision status\n\n" +
+			"  # One namespace, for runs with another retention\n  " + a.Program + " revision status -n shop --retention=10m",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := o.parse(a, c)
@@ -58,11 +58,11 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items, survey, err := s.look(ctx)
+	items, inventory, err := s.scan(ctx)
 	if err != nil {
 		return err
 	}
-	list := revisionreport.NewPlanList(items, survey, o.ClusterFlags())
+	list := revisionreport.NewPlanList(items, inventory, o.ClusterFlags())
 	list.Items = slices.DeleteFunc(list.Items, func(p revisionreport.Plan) bool { return !p.UnderWay() })
 	err = cli.WriteDocument(o.Streams.Out, o.output, list, report.NamesOf(list.Items), func(w io.Writer) error {
 		return revisionreport.WriteStatus(w, o.Style(o.Streams.Out, o.output), list)

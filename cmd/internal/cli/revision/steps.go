@@ -12,38 +12,38 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// steps shows how upgrades of revisions go: a bar on terminals, else a line every ten
-// seconds. Half of an upgrade is done when the new revision is there.
+// steps shows the progress of upgrades: a bar on terminals, else a line every ten seconds. An
+// upgrade is half done when the new revision exists.
 type steps struct {
 	console *cli.Console
 
 	mu    sync.Mutex
 	what  string
 	total int64
-	// made have a new revision, done are at their end for now, failing met an error; by
-	// namespace and name, since an attempt that failed is made again.
+	// made have a new revision, done have ended this pass, failing met an error. The key is
+	// namespace and name, since a failed attempt is retried.
 	made, done, failing map[string]bool
 	drawn               *mpb.Progress
 	bar                 *mpb.Bar
 	stop                func()
 }
 
-// begin draws nothing where nothing is to be done.
+// begin draws nothing if the total is 0.
 func (s *steps) begin(what string, total int) {
 	s.what, s.total = what, int64(total)
 	s.made, s.done, s.failing = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	switch {
 	case total == 0:
 	case s.console.Terminal:
-		s.drawn, s.bar = s.console.Draw(func() string { return what }, 2*s.total+1, s.text) // a full bar would be taken for a finished one
+		s.drawn, s.bar = s.console.Draw(func() string { return what }, 2*s.total+1, s.text) // a full bar would look finished
 	default:
 		s.console.Printf("%s %s\n", what, report.Count(s.total, "upgrade", "upgrades"))
 		s.stop = s.console.Repeat(func(time.Time) string { return what + " " + s.text() })
 	}
 }
 
-// moved is called by several goroutines. Nothing that was counted is taken back: another
-// attempt and another pass tell of the same upgrades again.
+// moved is called by several goroutines. Counts never decrease, although another attempt and
+// another pass report the same upgrades again.
 func (s *steps) moved(r revision.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

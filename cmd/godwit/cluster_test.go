@@ -197,28 +197,48 @@ func ageCRD(ts *testscript.TestScript, args []string) error {
 	return err
 }
 
-// deny PLURAL NAME: lets admission refuse every update of one object.
+// frozen is an object whose updates a script has admission deny.
+type frozen struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+	policy          string
+}
+
+// frozenOf reads PLURAL NAME, which is an object of the script's group in the namespace default,
+// or PLURAL.VERSION.GROUP NAME, which is one in $NS.
+func frozenOf(ts *testscript.TestScript, args []string) frozen {
+	f := frozen{schema.GroupVersionResource{Group: ts.Getenv("GROUP"), Version: "v2", Resource: args[0]}, metav1.NamespaceDefault, args[1], "freeze." + ts.Getenv("GROUP")}
+	if full, _ := schema.ParseResourceArg(args[0]); full != nil {
+		f.resource, f.namespace = *full, ts.Getenv("NS")
+	}
+	return f
+}
+
+// deny PLURAL[.VERSION.GROUP] NAME: has a policy refuse every update of one object.
 func deny(ts *testscript.TestScript, args []string) error {
 	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())
 	if err != nil {
 		return err
 	}
-	group, name := ts.Getenv("GROUP"), policyName(ts)
+	f := frozenOf(ts, args)
 	rule := admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Update},
-		Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{args[0]}},
+		Rule:       admissionv1.Rule{APIGroups: []string{f.resource.Group}, APIVersions: []string{"*"}, Resources: []string{f.resource.Resource}},
 	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: f.policy},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
-			Validations:      []admissionv1.Validation{{Expression: fmt.Sprintf("object.metadata.name != %q", args[1]), Message: "frozen by the auditors"}},
+			Validations: []admissionv1.Validation{{
+				Expression: fmt.Sprintf("object.metadata.namespace != %q || object.metadata.name != %q", f.namespace, f.name),
+				Message:    "frozen by the auditors",
+			}},
 		},
 	}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: f.policy},
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			PolicyName: f.policy, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 		},
 	}
 	admission := clients.AdmissionregistrationV1()
@@ -228,36 +248,33 @@ func deny(ts *testscript.TestScript, args []string) error {
 	if _, err := admission.ValidatingAdmissionPolicyBindings().Create(context.Background(), binding, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return awaitUpdates(ts, args[0], args[1], false)
+	return f.await(ts, false)
 }
 
-// allow PLURAL NAME: takes back what deny did.
+// allow PLURAL[.VERSION.GROUP] NAME: deletes the policy that deny made.
 func allow(ts *testscript.TestScript, args []string) error {
 	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())
 	if err != nil {
 		return err
 	}
-	admission, name := clients.AdmissionregistrationV1(), policyName(ts)
+	admission, f := clients.AdmissionregistrationV1(), frozenOf(ts, args)
 	err = errors.Join(
-		admission.ValidatingAdmissionPolicyBindings().Delete(context.Background(), name, metav1.DeleteOptions{}),
-		admission.ValidatingAdmissionPolicies().Delete(context.Background(), name, metav1.DeleteOptions{}))
+		admission.ValidatingAdmissionPolicyBindings().Delete(context.Background(), f.policy, metav1.DeleteOptions{}),
+		admission.ValidatingAdmissionPolicies().Delete(context.Background(), f.policy, metav1.DeleteOptions{}))
 	if err != nil {
 		return err
 	}
-	return awaitUpdates(ts, args[0], args[1], true)
+	return f.await(ts, true)
 }
 
-func policyName(ts *testscript.TestScript) string { return "freeze." + ts.Getenv("GROUP") }
-
-// awaitUpdates returns when admission has adopted a policy, or its end.
-func awaitUpdates(ts *testscript.TestScript, plural, name string, allowed bool) error {
+// await returns when admission has adopted a policy, or its end.
+func (f frozen) await(ts *testscript.TestScript, allowed bool) error {
 	client, err := dynamic.NewForConfig(clusterOf(ts).Config())
 	if err != nil {
 		return err
 	}
-	resource := schema.GroupVersionResource{Group: ts.Getenv("GROUP"), Version: "v2", Resource: plural}
 	return eventually(func() error {
-		_, err := client.Resource(resource).Namespace("default").Patch(context.Background(), name, types.MergePatchType,
+		_, err := client.Resource(f.resource).Namespace(f.namespace).Patch(context.Background(), f.name, types.MergePatchType,
 			[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case allowed:

@@ -96,7 +96,17 @@ func NewRun(one revision.Result, flags string) Run {
 
 // remedied reports whether a message, and what to do, is printed for a revision.
 func (r Run) remedied() bool {
-	return r.Message != "" && r.RetainedUntil == nil && r.Phase != StateRetained
+	return r.Message != "" && (r.overdue() || r.RetainedUntil == nil && r.Phase != StateRetained)
+}
+
+// overdue reports whether an old revision that no object refers to is kept for another reason than
+// its retention or the policy.
+func (r Run) overdue() bool {
+	switch r.Reason {
+	case "", revision.ReasonRetained, revision.ReasonKept, revision.ReasonRolledBack:
+		return false
+	}
+	return r.Phase == StateRetained || r.Phase == StateRolledBack
 }
 
 // NewPlanList makes the list of what was found. Without a survey nothing is

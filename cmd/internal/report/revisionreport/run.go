@@ -16,7 +16,7 @@ func WriteRun(w io.Writer, s report.Style, r RunReport) error {
 	if s.Wide {
 		t.Header = append(t.Header, "UNTIL")
 	}
-	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one *Run) bool { return !one.Phase.problem() && !s.Wide })
+	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one *Run) bool { return !one.Phase.problem() && !one.overdue() && !s.Wide })
 	for _, one := range shown {
 		row := []report.Cell{
 			revisionStates[one.Phase], {Text: one.Namespace}, {Text: ownerText(one.Owner)}, {Text: report.OrDash(one.Reason)},

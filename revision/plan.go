@@ -139,7 +139,7 @@ type Policy struct {
 	Target string
 	// OnRunning defaults to [Defer].
 	OnRunning OnRunning
-	// AllowLosses goes on where the target version does not know some fields. They
+	// AllowLosses continues where the target version does not have some fields. They
 	// are carried through, but nothing reads them there.
 	AllowLosses bool
 	// Retain keeps sources for good.
@@ -225,7 +225,7 @@ type facts struct {
 	replacement string
 }
 
-// decision is an item with what an upgrade needs to go on.
+// decision is an item with what an upgrade needs to continue.
 type decision struct {
 	Item
 	converted     StoredObject

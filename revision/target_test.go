@@ -14,7 +14,7 @@ func TestTarget(t *testing.T) {
 	cases := map[string]struct {
 		reason         string
 		asked, version string
-		definition     CRD
+		crd            CRD
 		want           string
 	}{
 		"the storage version":        {"it is what the software writes", "", "v1alpha1", CRD{StorageVersion: "v1beta1", ServedVersions: all[1:]}, "v1beta1"},
@@ -27,14 +27,14 @@ func TestTarget(t *testing.T) {
 		"asked for, and later known": {"a user decides", "v1", "v1alpha1", CRD{StorageVersion: "v1", ServedVersions: all}, "v1"},
 	}
 	for name, test := range cases {
-		if got := test.definition.target(test.asked, test.version, known); got != test.want {
+		if got := test.crd.target(test.asked, test.version, known); got != test.want {
 			t.Errorf("%s: %q, want %q: %s", name, got, test.want, test.reason)
 		}
 	}
-	definitions := map[schema.GroupResource]CRD{
+	crds := map[schema.GroupResource]CRD{
 		{Resource: "a"}: {Found: true, StorageVersion: "v1"}, {Resource: "b"}: {Found: true, StorageVersion: "v1beta1"}, {Resource: "c"}: {Found: true, StorageVersion: "v1"}, {Resource: "d"}: {},
 	}
-	if got := UnknownStorageVersions(known, definitions); !slices.Equal(got, []string{"v1"}) {
+	if got := UnknownStorageVersions(known, crds); !slices.Equal(got, []string{"v1"}) {
 		t.Errorf("ahead are %v, want v1 once, and nothing of what is not installed", got)
 	}
 }

@@ -53,7 +53,7 @@ func shopOf(ts *testscript.TestScript) (*shop, error) {
 
 // machine NAME [-running] [-unknown] FIXTURE...: a virtual machine that refers to its
 // own revisions of the fixtures in spec and status. With -running it has an instance,
-// and the revision that it was started with; with -unknown the stashed objects have a
+// and the revision that it was started with; with -unknown the stored objects have a
 // field that no version knows.
 func createMachine(ts *testscript.TestScript, args []string) error {
 	s, err := shopOf(ts)
@@ -139,7 +139,7 @@ func stopMachine(ts *testscript.TestScript, args []string) error {
 	return err
 }
 
-// unreferenced REVISION AGE: nobody has referred to it for that long.
+// unreferenced REVISION AGE: sets since when no object has referred to it.
 func ageRevision(ts *testscript.TestScript, args []string) error {
 	s, err := shopOf(ts)
 	if err != nil {

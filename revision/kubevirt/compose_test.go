@@ -142,8 +142,8 @@ func TestComposeRefuses(t *testing.T) {
 	}
 }
 
-// An orphan keeps the front of its name.
-func TestComposeOrphan(t *testing.T) {
+// A revision without an owner keeps the front of its name.
+func TestComposeUnowned(t *testing.T) {
 	t.Parallel()
 	for name, old := range map[string]*appsv1.ControllerRevision{
 		"before v1.3": storing(whole("v1alpha2", preference, `{}`)),

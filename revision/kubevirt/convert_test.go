@@ -84,7 +84,7 @@ func TestConvert(t *testing.T) {
 				t.Errorf("%s: losses (-want +got):\n%s", test.reason, diff)
 			}
 			if diff := cmp.Diff(untouched, mustEncode(t, before.Object)); diff != "" {
-				t.Errorf("the stash that was given changed (-before +after):\n%s", diff)
+				t.Errorf("the object that was given changed (-before +after):\n%s", diff)
 			}
 		})
 	}

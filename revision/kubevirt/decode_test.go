@@ -24,7 +24,7 @@ const (
 	preference   = "VirtualMachinePreference"
 )
 
-// stashed is a revision of virtual machine db-0, called as KubeVirt before v1.3
+// stored is a revision of virtual machine db-0, called as KubeVirt before v1.3
 // called it.
 func storing(data string) *appsv1.ControllerRevision {
 	yes := true
@@ -84,7 +84,7 @@ func TestDecode(t *testing.T) {
 			of:       storing(bare("", `{"cpu":{"guest":2},"memory":{"guest":"4Gi"}}`)),
 			expected: expected("VirtualMachineClusterInstancetype"),
 			want: revision.StoredObject{
-				Form: FormSpecRevision, Version: "v1alpha1", Resource: definition("virtualmachineclusterinstancetypes"),
+				Form: FormSpecRevision, Version: "v1alpha1", Resource: crdOf("virtualmachineclusterinstancetypes"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha1", "kind": "VirtualMachineClusterInstancetype",
 					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2)},
@@ -93,10 +93,10 @@ func TestDecode(t *testing.T) {
 			},
 		},
 		"a spec, labelled": {
-			reason: "nobody refers to it, but the label names the kind",
+			reason: "no object refers to it, but the label names the kind",
 			of:     labelled(storing(bare(Group+"/v1alpha1", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), "kind", preference),
 			want: revision.StoredObject{
-				Form: FormSpecRevision, Version: "v1alpha1", Resource: definition("virtualmachinepreferences"),
+				Form: FormSpecRevision, Version: "v1alpha1", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha1", "kind": preference,
 					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2)},
@@ -108,7 +108,7 @@ func TestDecode(t *testing.T) {
 			reason: "what it does not know is a loss, and stays in it, with its number as it was written",
 			of:     storing(whole("v1alpha2", preference, `{"volumes":{"size":1e30},"devices":{"preferredDiskBus":"virtio"},"nodeSelector":{}}`)),
 			want: revision.StoredObject{
-				Form: FormObject, Version: "v1alpha2", Resource: definition("virtualmachinepreferences"),
+				Form: FormObject, Version: "v1alpha2", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference,
 					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2), "creationTimestamp": nil},
@@ -124,7 +124,7 @@ func TestDecode(t *testing.T) {
 			of:       storing(whole("v1beta1", preference, `{"preferredArchitecture":"arm64"}`)),
 			expected: expected("VirtualMachineClusterPreference"), // another scope is no other role
 			want: revision.StoredObject{
-				Form: FormObject, Version: "v1beta1", Resource: definition("virtualmachinepreferences"),
+				Form: FormObject, Version: "v1beta1", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": preference,
 					"metadata": map[string]any{"name": "u1.medium", "uid": aUID, "generation": int64(2), "creationTimestamp": nil},
@@ -132,11 +132,11 @@ func TestDecode(t *testing.T) {
 				},
 			},
 		},
-		"nobody's": {
+		"without an owner": {
 			reason: "its owner is gone, and it may be restored",
 			of:     withoutOwner(storing(`{"apiVersion":"instancetype.kubevirt.io/v1alpha2","kind":"VirtualMachinePreference"}`)),
 			want: revision.StoredObject{
-				Form: FormObject, Version: "v1alpha2", Resource: definition("virtualmachinepreferences"),
+				Form: FormObject, Version: "v1alpha2", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference},
 			},
 		},
@@ -144,7 +144,7 @@ func TestDecode(t *testing.T) {
 			reason: "a version of the future is recognised, not looked into; labels may lie",
 			of:     labelled(storing(`{"apiVersion":"instancetype.kubevirt.io/v1","kind":"VirtualMachinePreference","spec":7}`), "version", "v1beta1"),
 			want: revision.StoredObject{
-				Form: FormObject, Version: "v1", Resource: definition("virtualmachinepreferences"),
+				Form: FormObject, Version: "v1", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1", "kind": preference, "spec": int64(7)},
 			},
 		},
@@ -166,7 +166,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func definition(plural string) schema.GroupResource {
+func crdOf(plural string) schema.GroupResource {
 	return schema.GroupResource{Group: "instancetype.kubevirt.io", Resource: plural}
 }
 
@@ -207,13 +207,13 @@ func TestDecodeForeign(t *testing.T) {
 			of:     ownedBy(storing(`{"spec":{"template":{"$patch":"replace"}}}`), "apps/v1", "StatefulSet", "web"),
 			reason: "a patch without a version",
 		},
-		"StatefulSet, corrupt":  {of: ownedBy(storing(`{`), "apps/v1", "StatefulSet", "web"), reason: "not even read"},
-		"DaemonSet, enormous":   {of: ownedBy(storing(strings.Repeat(" ", 1<<20)), "apps/v1", "DaemonSet", "web"), reason: "not even read"},
-		"another group":         {of: storing(`{"apiVersion":"example.com/v1","kind":"VirtualMachinePreference"}`), expected: asked, reason: "the group decides"},
-		"a string, other group": {of: storing(`{"apiVersion":"example.com/v1","spec":"e30="}`), reason: "spec is a string elsewhere too"},
-		"nothing":               {of: storing(`{}`), reason: "no spec"},
-		"nobody's, corrupt":     {of: withoutOwner(storing(`{`)), reason: "nothing says that it is ours"},
-		"nobody's string":       {of: called(withoutOwner(storing(bare("", `{}`))), "settings-2"), reason: "spec is a string elsewhere too"},
+		"StatefulSet, corrupt":      {of: ownedBy(storing(`{`), "apps/v1", "StatefulSet", "web"), reason: "not even read"},
+		"DaemonSet, enormous":       {of: ownedBy(storing(strings.Repeat(" ", 1<<20)), "apps/v1", "DaemonSet", "web"), reason: "not even read"},
+		"another group":             {of: storing(`{"apiVersion":"example.com/v1","kind":"VirtualMachinePreference"}`), expected: asked, reason: "the group decides"},
+		"a string, other group":     {of: storing(`{"apiVersion":"example.com/v1","spec":"e30="}`), reason: "spec is a string elsewhere too"},
+		"nothing":                   {of: storing(`{}`), reason: "no spec"},
+		"without an owner, corrupt": {of: withoutOwner(storing(`{`)), reason: "nothing says that it is ours"},
+		"without an owner string":   {of: called(withoutOwner(storing(bare("", `{}`))), "settings-2"), reason: "spec is a string elsewhere too"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -253,25 +253,25 @@ func TestDecodeRefuses(t *testing.T) {
 		"a spec in a list":     {of: v1beta1Spec(`[]`), form: FormObject, want: `"spec" is a list`, reason: "KubeVirt could not read it"},
 		"no kind":              {of: storing(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","spec":{}}`), want: "has no kind", reason: "ours by its group"},
 		"no version":           {of: storing(`{"apiVersion":"instancetype.kubevirt.io","kind":"VirtualMachinePreference"}`), want: "without a version", reason: "ours by its group"},
-		"a list of ours":       {of: storing(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"VirtualMachinePreferenceList"}`), form: FormObject, want: "neither", reason: "one of our kinds, not one that is stashed"},
+		"a list of ours":       {of: storing(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"VirtualMachinePreferenceList"}`), form: FormObject, want: "neither", reason: "one of our kinds, not one that is stored"},
 		"kind in small letters": {
 			of: storing(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"virtualmachinepreference"}`), form: FormObject, want: "neither",
 			reason: "references may spell it as they like, objects may not",
 		},
 		"no data":              {of: storing(""), want: "no JSON", reason: "a VirtualMachine's own"},
 		"no object":            {of: storing(`[]`), want: "no object", reason: "a VirtualMachine's own"},
-		"no object, asked for": {of: withoutOwner(storing(`"text"`)), expected: asked, want: "no object", reason: "somebody relies on it"},
+		"no object, asked for": {of: withoutOwner(storing(`"text"`)), expected: asked, want: "no object", reason: "an object refers to it"},
 		"a StatefulSet's, asked for": {
-			of: ownedBy(storing(whole("v1alpha2", preference, `{}`)), "apps/v1", "StatefulSet", "web"), expected: asked, form: FormObject, want: "controller is StatefulSet web", reason: "somebody relies on it, and its owner may remove it",
+			of: ownedBy(storing(whole("v1alpha2", preference, `{}`)), "apps/v1", "StatefulSet", "web"), expected: asked, form: FormObject, want: "controller is StatefulSet web", reason: "an object refers to it, and its owner may remove it",
 		},
 		"not in base64":        {of: storing(`{"apiVersion":"","spec":"{}"}`), expected: asked, form: FormSpecRevision, want: "base64", reason: "corrupt"},
 		"cut inside":           {of: storing(bare("", `{"cpu":`)), expected: asked, form: FormSpecRevision, want: "in its spec: it is no JSON", reason: "corrupt"},
 		"twice inside":         {of: storing(bare("", `{"cpu":{},"cpu":{}}`)), expected: asked, form: FormSpecRevision, want: `in its spec: "cpu" is there twice`, reason: "which of them is it"},
 		"wrong type inside":    {of: storing(bare("", `{"cpu":{"guest":"2"}}`)), expected: asked, form: FormSpecRevision, want: `"spec.cpu.guest" is "2"`, reason: "KubeVirt could not read it"},
-		"a spec of v1beta1":    {of: storing(bare(Group+"/v1beta1", `{}`)), expected: asked, want: "is of v1alpha1", reason: "nobody has written that"},
-		"more beside the spec": {of: storing(`{"apiVersion":"","spec":"e30=","status":{}}`), expected: asked, want: "status", reason: "nobody has written that"},
+		"a spec of v1beta1":    {of: storing(bare(Group+"/v1beta1", `{}`)), expected: asked, want: "is of v1alpha1", reason: "no release of KubeVirt wrote that"},
+		"more beside the spec": {of: storing(`{"apiVersion":"","spec":"e30=","status":{}}`), expected: asked, want: "status", reason: "no release of KubeVirt wrote that"},
 		"called as ours are":   {of: withoutOwner(storing(bare("", `{}`))), form: FormSpecRevision, want: "no object refers to it", reason: "a backup brings revisions back before machines"},
-		"nobody knows":         {of: storing(bare("", `{}`)), form: FormSpecRevision, want: "no object refers to it", reason: "an orphan without a kind"},
+		"unknown":              {of: storing(bare("", `{}`)), form: FormSpecRevision, want: "no object refers to it", reason: "an unreferenced revision without a kind"},
 		"belied by its spec": {
 			of: storing(bare("", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), expected: asked, form: FormSpecRevision,
 			want: "holds the spec of a preference", reason: "the reference is wrong",
@@ -295,7 +295,7 @@ func TestDecodeRefuses(t *testing.T) {
 				t.Errorf("error is too long or does not name the revision: %.1000s", err)
 			}
 			if s.Form != test.form || s.Object != nil {
-				t.Errorf("stash %+v, want nothing but form %q", s, test.form)
+				t.Errorf("object %+v, want nothing but form %q", s, test.form)
 			}
 		})
 	}
@@ -317,12 +317,12 @@ func FuzzDecode(f *testing.F) {
 		s, err := Family{}.Decode(r, reference.ExpectedType{Kind: kind})
 		if err != nil {
 			if s.Object != nil || len(err.Error()) > 2000 {
-				t.Errorf("stash %v with error of %d bytes", s, len(err.Error()))
+				t.Errorf("object %v with error of %d bytes", s, len(err.Error()))
 			}
 			return
 		}
 		if len(s.Losses) > maxUnknown || s.Resource.Empty() || s.Form == "" || s.Version == "" {
-			t.Errorf("incomplete stash %+v", s)
+			t.Errorf("incomplete object %+v", s)
 		}
 		var start struct{ Spec map[string]any }
 		if json.Unmarshal(data, &start) == nil && s.Form == FormSpecRevision {

@@ -61,8 +61,8 @@ func TestReferences(t *testing.T) {
 				`"status":{"preferenceRef":{"name":"fedora","controllerRevisionRef":{"name":"new-p"}}}}`,
 			want: reference.Usage{References: recorded("", "status")[1:]},
 		},
-		"a kind nobody knows": {
-			reason: "told as it is, for whoever reads the revision to refuse", resource: "virtualmachines",
+		"an unknown kind": {
+			reason: "reported as it is, so that Decode refuses it", resource: "virtualmachines",
 			object: `{"spec":{"preference":{"kind":"Pod","revisionName":"x"}}}`,
 			want: reference.Usage{References: []reference.Reference{
 				{Path: "/spec/preference/revisionName", Revision: "x", Expected: reference.ExpectedType{Kind: "Pod"}},
@@ -104,9 +104,9 @@ func TestReferences(t *testing.T) {
 			reason: "data can't be changed", resource: "controllerrevisions", object: `{"data":{"replicas":3,"virtualMachineTemplate":{"spec":` + spec + `}}}`,
 			want: reference.Usage{References: pinned("/data/virtualMachineTemplate", true)},
 		},
-		"a stash":       {reason: "it refers to nothing", resource: "controllerrevisions", object: `{"data":` + whole("v1beta1", instancetype, spec) + `}`},
-		"a bare stash":  {reason: "its spec is text", resource: "controllerrevisions", object: `{"data":` + bare("", spec) + `}`},
-		"another patch": {reason: "a StatefulSet's", resource: "controllerrevisions", object: `{"data":{"spec":{"template":{}}}}`},
+		"a stored object": {reason: "it refers to nothing", resource: "controllerrevisions", object: `{"data":` + whole("v1beta1", instancetype, spec) + `}`},
+		"a bare spec":     {reason: "its spec is text", resource: "controllerrevisions", object: `{"data":` + bare("", spec) + `}`},
+		"another patch":   {reason: "a StatefulSet's", resource: "controllerrevisions", object: `{"data":{"spec":{"template":{}}}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestReferences(t *testing.T) {
 				}
 				return
 			}
-			t.Fatalf("nobody reads %s", test.resource)
+			t.Fatalf("no type reads %s", test.resource)
 		})
 	}
 }

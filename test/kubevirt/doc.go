@@ -1,4 +1,4 @@
-// Package kubevirt tests what Godwit makes of KubeVirt's stashed objects.
+// Package kubevirt tests what Godwit makes of KubeVirt's stored objects.
 //
 // Package fixture has what KubeVirt stores in ControllerRevisions, in every form; package cluster makes a
 // control plane one that has KubeVirt's API. testdata/oracle is a module of its own

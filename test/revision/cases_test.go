@@ -73,7 +73,7 @@ func TestStatusAloneIsWritten(t *testing.T) {
 	}
 }
 
-// TestResultTellsWhatItWasMadeOf: whoever has a backup can prove that what was stashed
+// TestResultTellsWhatItWasMadeOf: a user with a backup can prove that what was stored
 // is what was converted. What is gone is not told of again.
 func TestResultTellsWhatItWasMadeOf(t *testing.T) {
 	c := newNamespace(t)
@@ -83,22 +83,22 @@ func TestResultTellsWhatItWasMadeOf(t *testing.T) {
 	if r.UID != source.UID || r.ResourceVersion != source.ResourceVersion || r.Hash != old {
 		t.Errorf("the source is %s at %s, hash %s", r.UID, r.ResourceVersion, r.Hash)
 	}
-	successor, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "app-preset-v2", metav1.GetOptions{})
-	c.must(successor, err)
-	if r.ReplacementUID != successor.UID || r.ReplacementHash != revision.Hash(successor) || r.ReplacementHash == r.Hash {
-		t.Errorf("the successor is %s, hash %s", r.ReplacementUID, r.ReplacementHash)
+	replacement, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "app-preset-v2", metav1.GetOptions{})
+	c.must(replacement, err)
+	if r.ReplacementUID != replacement.UID || r.ReplacementHash != revision.Hash(replacement) || r.ReplacementHash == r.Hash {
+		t.Errorf("the replacement is %s, hash %s", r.ReplacementUID, r.ReplacementHash)
 	}
 	c.later(revision.DefaultRetention)
 	c.run(revision.Policy{})
 	r = c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-preset", UID: source.UID})
-	if r.Phase != revision.Succeeded || r.ResourceVersion != "" || r.Hash != "" || r.ReplacementUID != successor.UID {
+	if r.Phase != revision.Succeeded || r.ResourceVersion != "" || r.Hash != "" || r.ReplacementUID != replacement.UID {
 		t.Errorf("it is gone: %+v", r)
 	}
 }
 
-// TestSuccessorWithOtherLabelsIsTheSame: somebody changed them, and a second successor of
-// one source would leave nobody knowing which is meant.
-func TestSuccessorWithOtherLabelsIsTheSame(t *testing.T) {
+// TestReplacementWithOtherLabelsIsTheSame: another client changed them. Of two replacements
+// of one source, no client would know which is meant.
+func TestReplacementWithOtherLabelsIsTheSame(t *testing.T) {
 	c := newNamespace(t)
 	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	c.run(revision.Policy{})
@@ -128,7 +128,7 @@ func TestPlacesSayWhereTheyLead(t *testing.T) {
 	spec, status := " /spec/preset/revision", " /status/preset/revision"
 	must("before", c.plan(revision.Policy{})["app-preset"].References, "Old"+spec, "Old"+status)
 	must("led", c.run(revision.Policy{})["app-preset"].References, "New"+spec, "New"+status)
-	must("of the successor", c.plan(revision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
+	must("of the replacement", c.plan(revision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
 	c.mislabel("app-preset-v2")
 	must("with other labels", c.plan(revision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
 	c.started(c.setRunning("app", true), "app-preset")
@@ -148,7 +148,7 @@ func TestSharedRevisionIsLeftByBoth(t *testing.T) {
 	c.mustRefer("db", both("app-preset-v2"))
 }
 
-func TestRunningHolderIsLeftAlone(t *testing.T) {
+func TestRunningReferrerIsLeftAlone(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
@@ -170,7 +170,7 @@ func (c *testNamespace) setRunning(workload string, running bool) *unstructured.
 }
 
 // started is what a workload that runs was started with: a revision that says so in
-// data that nobody can change.
+// data that no client can change.
 func (c *testNamespace) started(workload *unstructured.Unstructured, preset string) {
 	c.t.Helper()
 	r := c.store("start-"+workload.GetName(), "Foreign", workload, `{}`)
@@ -246,7 +246,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("revisions %v", got)
 	}
 	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRolledBack)
-	unknown := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "nobody-knows", Rollback: true})
+	unknown := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "unknown", Rollback: true})
 	if unknown.Phase != revision.Failed || unknown.Reason != revision.ReasonSourceGone || len(c.revisions()) != 1 {
 		t.Errorf("a name of nothing: %s (%s: %s), revisions %v", unknown.Phase, unknown.Reason, unknown.Message, c.revisions())
 	}
@@ -309,7 +309,7 @@ func TestTargetThatIsNotServed(t *testing.T) {
 	c.mustPlan(revision.Policy{Target: "v3"}, "app-preset", revision.Blocked, revision.ReasonTargetNotServed)
 }
 
-func TestOrphanIsReported(t *testing.T) {
+func TestUnreferencedIsReported(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", nil)
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
@@ -338,12 +338,12 @@ func TestReferenceToNothing(t *testing.T) {
 	c.later(2 * revision.DefaultRetention)
 	c.run(revision.Policy{})
 	c.workload("restored", both("app-preset"))
-	c.workload("lost", both("nobody-knows"))
+	c.workload("lost", both("unknown"))
 	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonSourceGone)
-	c.mustPlan(revision.Policy{}, "nobody-knows", revision.Blocked, revision.ReasonSourceGone)
+	c.mustPlan(revision.Policy{}, "unknown", revision.Blocked, revision.ReasonSourceGone)
 	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, "")
 	c.mustRefer("restored", both("app-preset-v2"))
-	c.mustRefer("lost", both("nobody-knows"))
+	c.mustRefer("lost", both("unknown"))
 }
 
 // TestNameIsTaken by a revision that holds something else, and by one that holds
@@ -367,11 +367,11 @@ func TestNameIsTaken(t *testing.T) {
 			c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Create(t.Context(), taken, metav1.CreateOptions{}))
 			r := c.run(revision.Policy{})["app-preset"]
 			if r.Phase != revision.Retained || !test.want(r.Replacement) {
-				t.Errorf("%s, successor %s", r.Phase, r.Replacement)
+				t.Errorf("%s, replacement %s", r.Phase, r.Replacement)
 			}
 			c.mustRefer("app", both(r.Replacement))
 			if spec := c.data(r.Replacement)["spec"].(map[string]any); spec["duration"] != "1m" {
-				t.Errorf("the successor says %v", spec)
+				t.Errorf("the replacement says %v", spec)
 			}
 		})
 	}
@@ -416,7 +416,7 @@ func TestKeptForGood(t *testing.T) {
 	c.mustBe(c.run(keep), "app-preset", revision.Retained, revision.ReasonKept)
 }
 
-func TestSurveySaysWhatCanBeDropped(t *testing.T) {
+func TestInventorySaysWhatCanBeDropped(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)

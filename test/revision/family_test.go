@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// testFamily is the smallest family there is: workloads use stashed presets and
+// testFamily is the smallest family there is: workloads use stored presets and
 // profiles. Version v1 says how long in minutes, v2 in words.
 type testFamily struct{}
 

@@ -12,7 +12,7 @@ import (
 )
 
 // TestEveryWriteMayGoWrong: a fault befalls one write after the other, in the
-// upgrade and in the removal that follows the retention, and the next pass goes on.
+// upgrade and in the removal that follows the retention, and the next pass continues.
 // After every single write each reference leads to a revision that can be read, and
 // in the end nothing is left of the old version, nor a revision too many.
 func TestEveryWriteMayGoWrong(t *testing.T) {
@@ -33,7 +33,7 @@ func TestEveryWriteMayGoWrong(t *testing.T) {
 					w.Run(t.Context(), func(ctx context.Context) { _, _ = u.Run(ctx, revision.Scope{Namespace: c.namespace}, nil) })
 				}
 				pass()
-				c.run(revision.Policy{}) // whoever comes next, and is not disturbed
+				c.run(revision.Policy{}) // the next client, undisturbed
 				c.clock.SetTime(c.clock.Now().Add(2 * revision.DefaultRetention))
 				pass()
 				c.run(revision.Policy{})

@@ -1,4 +1,4 @@
-// Package revision_test shows on a real API server that an upgrade of stashed
+// Package revision_test shows on a real API server that an upgrade of stored
 // objects loses no reference, wherever it is interrupted.
 package revision_test
 
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// define is a definition that stores the first version.
+// define is a CRD that stores the first version.
 func define(plural, kind string, versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + testGroup},

@@ -149,7 +149,7 @@ func (c *testNamespace) store(name, kind string, owner *unstructured.Unstructure
 	return there
 }
 
-// app is a workload of a preset and a profile, each stashed at v1, and referred to in
+// app is a workload of a preset and a profile, each stored at v1, and referred to in
 // spec and status.
 func (c *testNamespace) app() {
 	c.t.Helper()

@@ -39,11 +39,11 @@ type phaseCase struct {
 
 var phaseCases = map[string]phaseCase{
 	"begun with, and not read": {
-		reason: "nobody can say anything about a revision that the API server does not show",
+		reason: "nothing is known of a revision that the API server does not show",
 		may:    []string{"list"}, want: revision.Analyzing, why: revision.ReasonForbidden,
 	},
-	"a holder runs": {
-		reason: "whoever waits for it to stop wants to know that the rest is in order",
+	"a referrer runs": {
+		reason: "a user who waits for it to stop sees that the rest is in order",
 		before: func(c *testNamespace) { c.setRunning("app", true) },
 		want:   revision.Converted, why: revision.ReasonRunning,
 	},
@@ -52,10 +52,10 @@ var phaseCases = map[string]phaseCase{
 		may:    []string{"get", "list", "update", "delete"}, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"killed before a reference is led": {
-		reason: "the successor is there, and the next pass goes on",
+		reason: "the replacement is there, and the next pass continues",
 		killed: 1, want: revision.Created,
 	},
-	"a holder runs by now": {
+	"a referrer runs by now": {
 		reason: "what was made stays, and waits with those who refer to the source",
 		before: func(c *testNamespace) {
 			c.pass(shared.Config(), 1, revision.Policy{}, revision.Request{Name: "app-preset"})
@@ -76,7 +76,7 @@ var phaseCases = map[string]phaseCase{
 		reason: "all references are led, and the retention has not begun",
 		killed: 3, want: revision.Repointed, why: revision.ReasonUnanswered,
 	},
-	"nobody refers to it": {
+	"no object refers to it": {
 		reason: "the retention has begun",
 		want:   revision.Retained, why: revision.ReasonRetained,
 	},
@@ -90,13 +90,13 @@ var phaseCases = map[string]phaseCase{
 		before: func(c *testNamespace) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
 		want:   revision.Succeeded,
 	},
-	"nobody refers to it, and nobody did": {
-		reason: "there is nothing to upgrade, and nobody has to do anything",
+	"no object refers to it, and none did": {
+		reason: "there is nothing to upgrade, and no user action is required",
 		before: func(c *testNamespace) { c.removeReferences("app") },
 		want:   revision.Skipped,
 	},
 	"a target that is not served": {
-		reason: "somebody has to choose another one",
+		reason: "a user has to choose another one",
 		policy: revision.Policy{Target: "v3"}, want: revision.Failed, why: revision.ReasonTargetNotServed,
 	},
 	"labels that can't be written": {
@@ -104,13 +104,13 @@ var phaseCases = map[string]phaseCase{
 		before: func(c *testNamespace) { c.run(revision.Policy{}); c.mislabel("app-preset-v2") },
 		may:    []string{"get", "list"}, request: revision.Request{Name: "app-preset-v2"}, want: revision.Failed, why: revision.ReasonRefused,
 	},
-	"rolled back while a holder runs": {
+	"rolled back while a referrer runs": {
 		reason:  "as an upgrade does, a rollback leaves it alone",
 		before:  func(c *testNamespace) { c.run(revision.Policy{}); c.setRunning("app", true) },
 		request: revision.Request{Name: "app-preset", Rollback: true}, want: revision.Pending, why: revision.ReasonRunning,
 	},
-	"rolled back, and no right to remove the successor": {
-		reason: "everybody is back, and the successor is there though its retention is over",
+	"rolled back, and no right to remove the replacement": {
+		reason: "all references are back, and the replacement is there though its retention is over",
 		before: func(c *testNamespace) {
 			c.run(revision.Policy{})
 			c.pass(shared.Config(), 0, revision.Policy{}, back)
@@ -120,14 +120,14 @@ var phaseCases = map[string]phaseCase{
 		request: back, want: revision.Failed, why: revision.ReasonRefused,
 	},
 	"rolled back": {
-		reason:  "everybody is back, and the successor is kept for the retention",
+		reason:  "all references are back, and the replacement is kept for the retention",
 		before:  func(c *testNamespace) { c.run(revision.Policy{}) },
 		request: back, want: revision.RolledBack, why: revision.ReasonRetained,
 	},
 }
 
-// TestPhases: where a pass ends for one upgrade, whatever keeps it from going on: a
-// right that it does not have, a holder, its own end.
+// TestPhases: where a pass ends for one upgrade, whatever stops it: a
+// permission that it does not have, a referrer, its own end.
 func TestPhases(t *testing.T) {
 	for name, test := range phaseCases {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestWhatAPassDidNotComeTo is as it was, and nothing is said of it that nobody looked at.
+// TestWhatAPassDidNotComeTo stays as it was, and its result says nothing that no pass has read.
 func TestWhatAPassDidNotComeTo(t *testing.T) {
 	c := newNamespace(t)
 	c.app()
@@ -173,7 +173,7 @@ func TestWhatAPassDidNotComeTo(t *testing.T) {
 	})
 }
 
-// TestEveryPhaseIsReached: what the definition allows, the cases above come to.
+// TestEveryPhaseIsReached: the cases above reach every phase that the CRD allows.
 func TestEveryPhaseIsReached(t *testing.T) {
 	text, err := os.ReadFile("../../api/v1alpha1/crd/godwit.dev_controllerrevisionupgrades.yaml")
 	if err != nil {
@@ -202,7 +202,7 @@ func TestEveryPhaseIsReached(t *testing.T) {
 }
 
 // pass takes one preset further, as the user says. It is killed before a write, if
-// kill is the number of one; the first, which is 0, makes the successor.
+// kill is the number of one; the first, which is 0, makes the replacement.
 func (c *testNamespace) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.Request) revision.Result {
 	c.t.Helper()
 	life := &fault.Transport{At: kill}

@@ -29,6 +29,6 @@ func TestReferrerAtAnUnknownVersion(t *testing.T) {
 	}
 	_, err = u.Inventory(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "workloads."+testGroup) || !strings.Contains(err.Error(), "[v9]") {
-		t.Errorf("the survey ends with %v, want an error that names the resource and what is known of it", err)
+		t.Errorf("the inventory ends with %v, want an error that names the resource and what is known of it", err)
 	}
 }

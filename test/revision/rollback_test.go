@@ -96,7 +96,7 @@ func TestRollbackIsBeatenByTheRemoval(t *testing.T) {
 	c.must(nil, c.unresolved())
 }
 
-// TestRollbackKeepsTheNewRevision for the retention, and whoever names it late is led back:
+// TestRollbackKeepsTheNewRevision for the retention, and late references to it are repointed:
 // while it is there, and when it is gone.
 func TestRollbackKeepsTheNewRevision(t *testing.T) {
 	c := upgraded(t)
@@ -126,7 +126,7 @@ func TestRollbackKeepsTheNewRevision(t *testing.T) {
 	c.mustHave("app-preset")
 }
 
-// TestRolledBackStaysSo until somebody asks for it again, as by a run.
+// TestRolledBackStaysSo until a user asks for it again, as by a run.
 func TestRolledBackStaysSo(t *testing.T) {
 	c := upgraded(t)
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
@@ -151,7 +151,7 @@ func TestRolledBackStaysSo(t *testing.T) {
 
 // TestPendingRollbackIsNotCalledRolledBack: while an object runs, a rollback writes the old
 // revision and nothing else. References that still name the new revision are not rolled back,
-// whoever asks.
+// whichever client asks.
 func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 	c := upgraded(t)
 	c.setRunning("app", true)
@@ -176,7 +176,7 @@ func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 	c.mustRefer("app", both("app-preset"))
 }
 
-// TestInterruptedRollbackIsEndedByARun that somebody asks for: it leads forward again, and
+// TestInterruptedRollbackIsEndedByARun that a user asks for: it repoints to the new revision, and
 // the source goes after its retention.
 func TestInterruptedRollbackIsEndedByARun(t *testing.T) {
 	c := upgraded(t)
@@ -191,9 +191,9 @@ func TestInterruptedRollbackIsEndedByARun(t *testing.T) {
 	c.mustHave("app-preset-v2")
 }
 
-// sharedSuccessor is a namespace in which two sources, named in spec and in status, have one new
+// sharedReplacement is a namespace in which two sources, named in spec and in status, have one new
 // revision.
-func sharedSuccessor(t *testing.T) *testNamespace {
+func sharedReplacement(t *testing.T) *testNamespace {
 	t.Helper()
 	c := newNamespace(t)
 	m := c.workload("app", map[string]string{"spec.preset": "app-first", "status.preset": "app-second"})
@@ -206,7 +206,7 @@ func sharedSuccessor(t *testing.T) *testNamespace {
 
 // TestTwoRollbacksShareANewRevision: both end, in one pass, and it goes when both are over.
 func TestTwoRollbacksShareANewRevision(t *testing.T) {
-	c := sharedSuccessor(t)
+	c := sharedReplacement(t)
 	both := []revision.Request{{Name: "app-first", Rollback: true}, {Name: "app-second", Rollback: true}}
 	rollback := func(reason string) {
 		t.Helper()
@@ -234,7 +234,7 @@ func TestTwoRollbacksShareANewRevision(t *testing.T) {
 // TestRollbackLeavesWhatTheOtherSourceNeeds: where one of two sources is rolled back, the
 // new revision is kept for late references to the other.
 func TestRollbackLeavesWhatTheOtherSourceNeeds(t *testing.T) {
-	c := sharedSuccessor(t)
+	c := sharedReplacement(t)
 	first := revision.Request{Name: "app-first", Rollback: true}
 	r := c.mustEnd(first, revision.RolledBack, revision.ReasonKept)
 	if !strings.Contains(r.Message, "app-second") {
@@ -250,7 +250,7 @@ func TestRollbackLeavesWhatTheOtherSourceNeeds(t *testing.T) {
 }
 
 // TestEveryWriteOfARollbackMayGoWrong: a fault befalls one write after the other, in the
-// rollback and in the removal that follows the retention, and the next one goes on. After
+// rollback and in the removal that follows the retention, and the next one continues. After
 // every single write each reference leads to a revision that can be read.
 func TestEveryWriteOfARollbackMayGoWrong(t *testing.T) {
 	for name, one := range fault.All() {
@@ -272,7 +272,7 @@ func TestEveryWriteOfARollbackMayGoWrong(t *testing.T) {
 					w.Run(t.Context(), func(ctx context.Context) { _, _ = u.Advance(ctx, c.namespace, both) })
 				}
 				pass(w)
-				pass(&fault.Transport{}) // whoever comes next, and is not disturbed
+				pass(&fault.Transport{}) // the next client, undisturbed
 				c.later(revision.DefaultRetention)
 				pass(w)
 				pass(&fault.Transport{})

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// TestUpgradeLeadsEveryReference to a successor, keeps the source for the
+// TestUpgradeLeadsEveryReference to a replacement, keeps the source for the
 // retention, and removes it then.
 func TestUpgradeLeadsEveryReference(t *testing.T) {
 	c := newNamespace(t)

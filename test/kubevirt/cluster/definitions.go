@@ -35,7 +35,7 @@ var sources = []struct{ module, folder string }{
 	{"kubevirt.io/api@v1.6.3", "instancetype/v1alpha1"},
 }
 
-// definitions that stashed objects have to do with, and whether each has the
+// definitions that stored objects have to do with, and whether each has the
 // subresource status.
 var definitions = map[string]bool{
 	"virtualmachines.kubevirt.io":                                 true,
@@ -127,7 +127,7 @@ func complete(crd *apiextensionsv1.CustomResourceDefinition, hasStatus bool) {
 }
 
 // generated is the folder that controller-gen has written to, now or another time.
-// Whoever is first of two puts it there whole.
+// The first of two writers puts it there as a whole.
 func generated(ctx context.Context) (string, error) {
 	root, err := repository()
 	if err != nil {

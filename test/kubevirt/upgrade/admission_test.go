@@ -86,7 +86,7 @@ func TestRefusedUntilBothAreUpgraded(t *testing.T) {
 }
 
 // TestRefusedForGood: the source stays, whatever the time, and is told to be held; the
-// status does not run ahead of the spec. When the refusal ends, it goes on.
+// status does not run ahead of the spec. When the refusal ends, the upgrade continues.
 func TestRefusedForGood(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)

@@ -14,7 +14,7 @@ import (
 
 // TestEveryWriteMayGoWrong: a fault befalls one write after the other, of the upgrade
 // of a machine with both roles and of a snapshot of it, and of the removal that
-// follows the retention. The next pass goes on. Each reference resolves after every
+// follows the retention. The next pass continues. Each reference resolves after every
 // write, and in the end nothing old is left, nor a revision too many.
 func TestEveryWriteMayGoWrong(t *testing.T) {
 	faults := fault.All()
@@ -49,15 +49,15 @@ func (y *testNamespace) disturb(at int, one fault.Fault) *fault.Transport {
 		w.Run(y.t.Context(), func(ctx context.Context) { _, _ = u.Run(ctx, revision.Scope{Namespace: y.namespace}, nil) })
 	}
 	pass()
-	y.run(revision.Policy{}) // whoever comes next, and is not disturbed
+	y.run(revision.Policy{}) // the next client, undisturbed
 	y.later(revision.DefaultRetention)
 	pass()
 	y.run(revision.Policy{})
 	return w
 }
 
-// TestNameIsTakenByAnother: somebody creates a revision of each successor's name that
-// holds something else, a moment before us. It is left alone, and the successor has a
+// TestNameIsTakenByAnother: another client creates a revision of each replacement's name that
+// holds something else, a moment before us. It is left alone, and the replacement has a
 // name with a suffix; if that is taken as well, nothing is led anywhere.
 func TestNameIsTakenByAnother(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestNameIsTakenByAnother(t *testing.T) {
 	source := instancetype.RevisionName("web")
 	result := y.pass(y.disturbed(&fault.Transport{Fault: other}, revision.Policy{}))[source]
 	if result.Phase != revision.Retained || !strings.HasPrefix(result.Replacement, "web"+instancetypeTail+"-") {
-		t.Errorf("%s (%s: %s), successor %s", result.Phase, result.Reason, result.Message, result.Replacement)
+		t.Errorf("%s (%s: %s), replacement %s", result.Phase, result.Reason, result.Message, result.Replacement)
 	}
 	y.mustRefer(machines, "web", map[string]string{inSpec: result.Replacement, inStatus: result.Replacement})
 	y.retire()

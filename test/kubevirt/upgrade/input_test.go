@@ -70,24 +70,24 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestAskedForWhatIsNoStash: nothing is there to upgrade, and the answer says why and
-// where to look. What was there once needs nobody any more.
-func TestAskedForWhatIsNoStash(t *testing.T) {
+// TestAskedForWhatIsNoStoredObject: nothing is there to upgrade, and the answer says why and
+// where to look. A revision that existed once needs no user action.
+func TestAskedForWhatIsNoStoredObject(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both))
 	start := y.createRevision(fixture.StartRevision(vm))
 	for name, test := range map[string]struct {
-		wish    revision.Request
+		request revision.Request
 		want    revision.Phase
 		reason  string
 		message string
 	}{
-		"a name of nothing":   {revision.Request{Name: "nothing-is-called-so"}, revision.Failed, revision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
-		"what was there once": {revision.Request{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, revision.ReasonSourceGone, "no object refers to it"},
-		"what is no stash":    {revision.Request{Name: start.Name}, revision.Failed, revision.ReasonNotInFamily, "godwit revision plan -n " + y.namespace},
+		"a name of nothing":     {revision.Request{Name: "nothing-is-called-so"}, revision.Failed, revision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
+		"what was there once":   {revision.Request{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, revision.ReasonSourceGone, "no object refers to it"},
+		"what stores no object": {revision.Request{Name: start.Name}, revision.Failed, revision.ReasonNotInFamily, "godwit revision plan -n " + y.namespace},
 	} {
-		if r := y.advance(revision.Policy{}, test.wish); r.Phase != test.want || r.Reason != test.reason || !strings.Contains(r.Message, test.message) {
+		if r := y.advance(revision.Policy{}, test.request); r.Phase != test.want || r.Reason != test.reason || !strings.Contains(r.Message, test.message) {
 			t.Errorf("%s: %s (%s: %s), want %s (%s: %s)", name, r.Phase, r.Reason, r.Message, test.want, test.reason, test.message)
 		}
 	}
@@ -149,8 +149,8 @@ func TestSiblingThatCanNotBeUpgraded(t *testing.T) {
 	})
 }
 
-// TestOrphanIsReportedAndKept.
-func TestOrphanIsReportedAndKept(t *testing.T) {
+// TestUnreferencedIsReportedAndKept.
+func TestUnreferencedIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	y.createRevisions(y.create(fixture.VirtualMachine(y.namespace, "web", both)), instancetype)

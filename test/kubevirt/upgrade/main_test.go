@@ -1,8 +1,8 @@
-// Package upgrade_test upgrades what KubeVirt has stashed, on a real API server that
-// has KubeVirt's definitions. After every single write each reference must lead to a
+// Package upgrade_test upgrades what KubeVirt has stored, on a real API server that
+// has KubeVirt's CRDs. After every single write each reference must lead to a
 // revision that can be read.
 //
-// Read namespace_test.go (a test's namespace) and ledger_test.go (who refers to what, and
+// Read namespace_test.go (a test's namespace) and referencelog_test.go (who refers to what, and
 // whether it resolves), then matrix_test.go (each fixture, referred to in each way) and
 // virtcontroller_test.go (what KubeVirt's controllers do meanwhile).
 package upgrade_test

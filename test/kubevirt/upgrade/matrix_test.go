@@ -16,9 +16,9 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// successors are what KubeVirt would write of each kind at v1beta1: the name after the
+// replacements are what KubeVirt would write of each kind at v1beta1: the name after the
 // owner's, and the labels.
-var successors = map[string]struct {
+var replacements = map[string]struct {
 	tail   string
 	labels map[string]string
 }{
@@ -176,45 +176,45 @@ func (m move) source() string { return m.fixture.RevisionName(m.owner) }
 // upgraded: what is at v1beta1 already stays where it is.
 func (m move) upgraded() bool { return m.fixture.Version != "v1beta1" }
 
-func (m move) successor() string {
+func (m move) replacement() string {
 	if !m.upgraded() {
 		return m.source()
 	}
-	return m.owner + successors[m.fixture.Kind].tail
+	return m.owner + replacements[m.fixture.Kind].tail
 }
 
-// led: all that is asked of one revision, when nobody refers to its source any more.
+// led checks everything about one revision after the last reference to its source is repointed.
 func (m move) led(t *testing.T, y *testNamespace, before map[string]*appsv1.ControllerRevision, result revision.Result) {
 	revisions := y.revisions()
-	source, successor := before[m.source()], revisions[m.successor()]
-	if successor == nil {
-		t.Fatalf("there is no %s", m.successor())
+	source, replacement := before[m.source()], revisions[m.replacement()]
+	if replacement == nil {
+		t.Fatalf("there is no %s", m.replacement())
 	}
-	if diff := cmp.Diff(successors[m.fixture.Kind].labels, successor.Labels); diff != "" {
+	if diff := cmp.Diff(replacements[m.fixture.Kind].labels, replacement.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(source.OwnerReferences, successor.OwnerReferences); diff != "" {
+	if diff := cmp.Diff(source.OwnerReferences, replacement.OwnerReferences); diff != "" {
 		t.Errorf("owners (-want +got):\n%s", diff)
 	}
-	m.converted(t, source, successor)
+	m.converted(t, source, replacement)
 	if m.owner == m.fixture.VM {
-		if got := y.refers(machines, m.owner); !containsOnly(got, m.successor()) {
+		if got := y.refers(machines, m.owner); !containsOnly(got, m.replacement()) {
 			t.Errorf("the machine refers to %v", got)
 		}
-	} else if got := y.refers(contents, "vmsnapshot-content-"+m.owner); !containsOnly(got, m.successor(), m.fixture.VM+successors[m.fixture.Kind].tail, m.fixture.RevisionName(m.fixture.VM)) {
+	} else if got := y.refers(contents, "vmsnapshot-content-"+m.owner); !containsOnly(got, m.replacement(), m.fixture.VM+replacements[m.fixture.Kind].tail, m.fixture.RevisionName(m.fixture.VM)) {
 		t.Errorf("the snapshot's content refers to %v", got)
 	}
 	if !m.upgraded() {
 		return
 	}
-	if result.Phase != revision.Retained || result.Replacement != m.successor() || result.ReplacementUID != successor.UID {
-		t.Errorf("%s (%s: %s), successor %s", result.Phase, result.Reason, result.Message, result.Replacement)
+	if result.Phase != revision.Retained || result.Replacement != m.replacement() || result.ReplacementUID != replacement.UID {
+		t.Errorf("%s (%s: %s), replacement %s", result.Phase, result.Reason, result.Message, result.Replacement)
 	}
 	want := map[string]string{"godwit.dev/upgraded-from": m.source(), "godwit.dev/upgraded-from-uid": string(source.UID)}
-	if diff := cmp.Diff(want, successor.Annotations); diff != "" {
-		t.Errorf("where the successor comes from (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, replacement.Annotations); diff != "" {
+		t.Errorf("where the replacement comes from (-want +got):\n%s", diff)
 	}
-	want = map[string]string{"godwit.dev/upgraded-to": m.successor(), "godwit.dev/unreferenced-since": "2026-01-01T00:00:00Z"}
+	want = map[string]string{"godwit.dev/upgraded-to": m.replacement(), "godwit.dev/unreferenced-since": "2026-01-01T00:00:00Z"}
 	if diff := cmp.Diff(want, revisions[m.source()].Annotations); diff != "" {
 		t.Errorf("where the source went (-want +got):\n%s", diff)
 	}
@@ -231,13 +231,13 @@ func containsOnly(references map[string]string, names ...string) bool {
 
 // converted: the data is what the family makes of it, and its very bytes where there
 // is nothing to make.
-func (m move) converted(t *testing.T, source, successor *appsv1.ControllerRevision) {
+func (m move) converted(t *testing.T, source, replacement *appsv1.ControllerRevision) {
 	t.Helper()
 	if !m.upgraded() {
-		if !bytes.Equal(source.Data.Raw, successor.Data.Raw) || source.UID != successor.UID {
+		if !bytes.Equal(source.Data.Raw, replacement.Data.Raw) || source.UID != replacement.UID {
 			t.Error("data at the target was written again")
 		}
-		if untouched := source.ResourceVersion == successor.ResourceVersion; untouched != m.fixture.Labelled {
+		if untouched := source.ResourceVersion == replacement.ResourceVersion; untouched != m.fixture.Labelled {
 			t.Errorf("it was left alone: %t; it had labels: %t", untouched, m.fixture.Labelled)
 		}
 		return
@@ -250,7 +250,7 @@ func (m move) converted(t *testing.T, source, successor *appsv1.ControllerRevisi
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, got := normal(t, s.Object), object(t, successor.Data.Raw); !reflect.DeepEqual(want, got) {
+	if want, got := normal(t, s.Object), object(t, replacement.Data.Raw); !reflect.DeepEqual(want, got) {
 		t.Errorf("converted data (-want +got):\n%s", cmp.Diff(want, got))
 	}
 }
@@ -262,7 +262,7 @@ func (m move) references() map[string]string {
 		field = "preference"
 	}
 	return map[string]string{
-		fmt.Sprintf("/spec/%s/revisionName", field):                    m.successor(),
-		fmt.Sprintf("/status/%sRef/controllerRevisionRef/name", field): m.successor(),
+		fmt.Sprintf("/spec/%s/revisionName", field):                    m.replacement(),
+		fmt.Sprintf("/status/%sRef/controllerRevisionRef/name", field): m.replacement(),
 	}
 }

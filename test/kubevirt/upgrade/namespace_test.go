@@ -55,27 +55,27 @@ const (
 	inStatus = "/status/instancetypeRef/controllerRevisionRef/name"
 )
 
-// testNamespace is a test's own namespace. What its clients write, the ledger sees.
+// testNamespace is a test's own namespace. What its clients write, the referenceLog sees.
 type testNamespace struct {
-	t         *testing.T
-	namespace string
-	core      kubernetes.Interface
-	dynamic   dynamic.Interface
-	clock     *testclock.FakePassiveClock
-	ledger    *ledger
+	t            *testing.T
+	namespace    string
+	core         kubernetes.Interface
+	dynamic      dynamic.Interface
+	clock        *testclock.FakePassiveClock
+	referenceLog *referenceLog
 }
 
 func newNamespace(t *testing.T) *testNamespace {
 	t.Helper()
 	plain := shared.Config()
-	plain.QPS, plain.ContentType = -1, "application/json" // which the ledger reads
+	plain.QPS, plain.ContentType = -1, "application/json" // which the referenceLog reads
 	y := &testNamespace{t: t, namespace: fmt.Sprintf("test-%d", number.Add(1)), clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
-	y.ledger = newLedger(dynamic.NewForConfigOrDie(plain), y.namespace)
-	seen := (&fault.Transport{After: y.ledger.others}).Config(plain)
+	y.referenceLog = newReferenceLog(dynamic.NewForConfigOrDie(plain), y.namespace)
+	seen := (&fault.Transport{After: y.referenceLog.others}).Config(plain)
 	y.core, y.dynamic = kubernetes.NewForConfigOrDie(seen), dynamic.NewForConfigOrDie(seen)
 	y.must(y.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: y.namespace}}, metav1.CreateOptions{}))
 	t.Cleanup(func() {
-		for _, wrong := range y.ledger.wrong {
+		for _, wrong := range y.referenceLog.wrong {
 			t.Errorf("a reference is lost: %s", wrong)
 		}
 	})
@@ -92,7 +92,7 @@ func (y *testNamespace) must(_ any, err error) {
 // disturbed is an upgrader whose writes go by a transport.
 func (y *testNamespace) disturbed(w *fault.Transport, p revision.Policy) *revision.Upgrader {
 	y.t.Helper()
-	w.After = y.ledger.ours
+	w.After = y.referenceLog.ours
 	u, err := revision.New(w.Config(shared.Config()), kubevirt.Family{}, revision.Options{Policy: p, Clock: y.clock})
 	y.must(u, err)
 	return u
@@ -242,7 +242,7 @@ func (y *testNamespace) mustHave(want ...string) {
 
 func (y *testNamespace) mustResolve() {
 	y.t.Helper()
-	if broken := y.ledger.unresolved(); len(broken) > 0 {
+	if broken := y.referenceLog.unresolved(); len(broken) > 0 {
 		y.t.Errorf("references that lead nowhere:\n%s", strings.Join(broken, "\n"))
 	}
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// TestCensusOfManyPages: 2,000 machines of two references each in namespaces that end
+// TestInventoryOfManyPages: 2,000 machines of two references each in namespaces that end
 // at the end of a page, one before and one after, and whose names sort otherwise as
 // names than as parts of keys. Every revision is seen once, with the references of its
 // own machine and no other, though names are the same in all namespaces. Pages have 500
 // objects: the lists of machines and of revisions end theirs at different machines.
-func TestCensusOfManyPages(t *testing.T) {
+func TestInventoryOfManyPages(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	sizes := map[string]int{"census": 500, "census-a": 499, "census0": 501, "census-b": 250, "censusa": 250}
+	sizes := map[string]int{"inventory": 500, "inventory-a": 499, "inventory0": 501, "inventory-b": 250, "inventorya": 250}
 	var work []*fleet
 	for namespace, n := range sizes {
 		y.must(y.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}))
@@ -36,7 +36,7 @@ func TestCensusOfManyPages(t *testing.T) {
 	}
 	y.build(work)
 	seen := map[string]int{}
-	selector := labels.SelectorFromSet(labels.Set{"census": "yes"})
+	selector := labels.SelectorFromSet(labels.Set{"inventory": "yes"})
 	for i, err := range y.upgrader(revision.Policy{}).Plan(t.Context(), revision.Scope{Selector: selector}) {
 		y.must(i, err)
 		vm := i.Owner.Name
@@ -91,7 +91,7 @@ func (y *testNamespace) build(all []*fleet) {
 func (y *testNamespace) buildOne(ctx context.Context, f *fleet) error {
 	vm := fixture.VirtualMachine(f.namespace, f.vm, fixture.InSpec, instancetype, preference)
 	delete(vm.Object, "status")
-	vm.SetLabels(map[string]string{"census": "yes"})
+	vm.SetLabels(map[string]string{"inventory": "yes"})
 	vm, err := cluster.Create(ctx, y.dynamic, vm)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 )
 
 // TestRaceWithKubeVirt: KubeVirt takes the three steps of its own upgrade of the same
-// revision, each before any of our writes or after all of them. Whoever wins, in the
+// revision, each before any of our writes or after all of them. Whichever wins, in the
 // end the machine refers to one revision, which can be read, and no other is left. We
 // break no reference on the way; KubeVirt does, to a machine that pins its revision,
 // and the next pass leads the pin to what took the revision's place.
@@ -93,7 +93,7 @@ func TestStatusFollowsSpec(t *testing.T) {
 	y.mustHave("web" + instancetypeTail)
 }
 
-// TestMachineChangesMidway: what somebody does to the machine before any of our writes
+// TestMachineChangesMidway: what a user does to the machine before any of our writes
 // wins, and nothing that is written leads anywhere else than before.
 func TestMachineChangesMidway(t *testing.T) {
 	newer := fixture.Find("F3/VirtualMachineInstancetype/labelled")
@@ -181,7 +181,7 @@ func TestGitOpsRevertsAgainAndAgain(t *testing.T) {
 	}}, revision.Policy{}))
 	y.mustBe(results, source, revision.InUse, revision.ReasonChanged)
 	if y.revisions()[source] == nil {
-		t.Error("the source is gone, and somebody pins it again and again")
+		t.Error("the source is gone, and a client pins it again and again")
 	}
 	y.mustResolve()
 	y.retire()
@@ -224,7 +224,7 @@ func TestSnapshotTakenMidway(t *testing.T) {
 }
 
 // TestMachineDeletedMidway and created again, which makes it another one: what was
-// stashed for the first one belongs to nobody then, and nothing is made for it.
+// stored for the first one has no owner then, and nothing is made for it.
 func TestMachineDeletedMidway(t *testing.T) {
 	t.Parallel()
 	for at := range 4 {

@@ -26,17 +26,17 @@ import (
 
 var controllerRevisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
 
-// ledger knows who refers to what in one namespace, and which references lead nowhere
+// referenceLog knows who refers to what in one namespace, and which references lead nowhere
 // or to what can't be read. It looks again at whatever a write may have changed, so
 // that it can look after every write.
-type ledger struct {
+type referenceLog struct {
 	client    dynamic.Interface
 	namespace string
 
 	mu        sync.Mutex
 	entries   map[string]entry  // by resource and name
 	revisions map[string]answer // by name; a write to a revision removes it from here
-	broken    map[string]string // why, by holder and place
+	broken    map[string]string // why, by referrer and path
 	wrong     []string          // what our own writes broke
 }
 
@@ -54,8 +54,8 @@ type entry struct {
 	references []reference.Reference
 }
 
-func newLedger(client dynamic.Interface, namespace string) *ledger {
-	return &ledger{client: client, namespace: namespace, entries: map[string]entry{}, revisions: map[string]answer{}, broken: map[string]string{}}
+func newReferenceLog(client dynamic.Interface, namespace string) *referenceLog {
+	return &referenceLog{client: client, namespace: namespace, entries: map[string]entry{}, revisions: map[string]answer{}, broken: map[string]string{}}
 }
 
 // readers of what refers to revisions, by resource.
@@ -67,9 +67,9 @@ var readers = func() map[string]reference.Type {
 	return all
 }()
 
-// ours is called after each write of the upgrader's, others after everybody else's:
+// ours is called after each write of the upgrader's, others after each write of another client:
 // only what we break is wrong.
-func (l *ledger) ours(req *http.Request) {
+func (l *referenceLog) ours(req *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := maps.Clone(l.broken)
@@ -81,14 +81,14 @@ func (l *ledger) ours(req *http.Request) {
 	}
 }
 
-func (l *ledger) others(req *http.Request) {
+func (l *referenceLog) others(req *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.look(req)
 }
 
 // unresolved is what is broken now, in order. It reads each revision anew.
-func (l *ledger) unresolved() []string {
+func (l *referenceLog) unresolved() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.revisions)
@@ -106,7 +106,7 @@ func (l *ledger) unresolved() []string {
 }
 
 // look at what a write may have changed: /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME.
-func (l *ledger) look(req *http.Request) {
+func (l *referenceLog) look(req *http.Request) {
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	if len(parts) < 6 || parts[4] != l.namespace {
 		return
@@ -155,7 +155,7 @@ func createdName(req *http.Request) string {
 }
 
 // read finds what an object refers to now.
-func (l *ledger) read(resource schema.GroupVersionResource, name string) {
+func (l *referenceLog) read(resource schema.GroupVersionResource, name string) {
 	key := resource.Resource + "/" + name
 	maps.DeleteFunc(l.broken, func(place, _ string) bool { return strings.HasPrefix(place, key+" ") })
 	o, err := l.client.Resource(resource).Namespace(l.namespace).Get(context.Background(), name, metav1.GetOptions{})
@@ -175,7 +175,7 @@ func (l *ledger) read(resource schema.GroupVersionResource, name string) {
 	l.entries[key] = e
 }
 
-func (l *ledger) check(key string, e entry, ref reference.Reference) {
+func (l *referenceLog) check(key string, e entry, ref reference.Reference) {
 	place := key + " " + ref.Path
 	delete(l.broken, place)
 	if ref.Fixed && !l.runs(e.controller) {
@@ -187,7 +187,7 @@ func (l *ledger) check(key string, e entry, ref reference.Reference) {
 }
 
 // checkRestored: what a restore onto a machine that exists would look up has to be there.
-func (l *ledger) checkRestored(key string, ref reference.Reference) {
+func (l *referenceLog) checkRestored(key string, ref reference.Reference) {
 	place := key + " " + ref.Path + ", restored"
 	delete(l.broken, place)
 	if _, exists := l.entries[ref.Counterpart.Resource.Resource+"/"+ref.Counterpart.Owner]; !exists {
@@ -199,7 +199,7 @@ func (l *ledger) checkRestored(key string, ref reference.Reference) {
 	}
 }
 
-func (l *ledger) runs(uid types.UID) bool {
+func (l *referenceLog) runs(uid types.UID) bool {
 	for _, e := range l.entries {
 		if e.uid == uid {
 			return e.running
@@ -208,7 +208,7 @@ func (l *ledger) runs(uid types.UID) bool {
 	return false
 }
 
-func (l *ledger) resolve(ref reference.Reference) error {
+func (l *referenceLog) resolve(ref reference.Reference) error {
 	there, known := l.revisions[ref.Revision]
 	if !known {
 		there.revision, there.err = l.readRevision(ref.Revision)
@@ -223,7 +223,7 @@ func (l *ledger) resolve(ref reference.Reference) error {
 	return err
 }
 
-func (l *ledger) readRevision(name string) (*appsv1.ControllerRevision, error) {
+func (l *referenceLog) readRevision(name string) (*appsv1.ControllerRevision, error) {
 	o, err := l.client.Resource(controllerRevisions).Namespace(l.namespace).Get(context.Background(), name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (y *testNamespace) paced(l walk.Limits, w *fault.Transport, first func()) *
 	var once sync.Once
 	w.Before = func(int) { once.Do(first) }
 	if w.After == nil {
-		w.After = y.ledger.ours
+		w.After = y.referenceLog.ours
 	}
 	u, err := revision.New(w.Config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock, Limiter: walk.NewLimiter(l)})
 	y.must(u, err)
@@ -70,7 +70,7 @@ func TestNamedWhileSourcesAreRemoved(t *testing.T) {
 			t.Parallel()
 			const n = 4
 			y := due(t, n)
-			w := &fault.Transport{After: y.ledger.others} // what another client breaks by naming what is about to go is repaired, and not prevented
+			w := &fault.Transport{After: y.referenceLog.others} // what another client breaks by naming what is about to go is repaired, and not prevented
 			u := y.paced(walk.Limits{MaxWritesPerSecond: 5}, w, func() {
 				for i := range n {
 					y.names(fmt.Sprintf("late-%d", i), instancetype.RevisionName(fmt.Sprintf("vm-%d", i)), test.running)
@@ -193,9 +193,9 @@ func TestRestoreKeepsWhatItMayRead(t *testing.T) {
 	}
 }
 
-// TestReferenceThatNobodyCouldRepoint to a revision that is gone is an outcome of its
+// TestReferenceThatCannotBeRepointed to a revision that is gone is an outcome of its
 // own, which names the referrer.
-func TestReferenceThatNobodyCouldRepoint(t *testing.T) {
+func TestReferenceThatCannotBeRepointed(t *testing.T) {
 	t.Parallel()
 	y := due(t, 1)
 	y.run(revision.Policy{})

@@ -95,7 +95,7 @@ func TestSnapshotThatNamesTheMachinesRevision(t *testing.T) {
 	y.mustResolve()
 }
 
-// TestMachineThatRefersToASnapshotsRevision: the successor belongs to the snapshot, as
+// TestMachineThatRefersToASnapshotsRevision: the replacement belongs to the snapshot, as
 // the source does.
 func TestMachineThatRefersToASnapshotsRevision(t *testing.T) {
 	t.Parallel()
@@ -113,7 +113,7 @@ func TestMachineThatRefersToASnapshotsRevision(t *testing.T) {
 }
 
 // TestLateRestoreFromABackup: a backup brings back a machine and its old revisions
-// without their owners, long after everything was upgraded. The successor belongs to
+// without their owners, long after everything was upgraded. The replacement belongs to
 // the machine that refers to it and whose name it begins with.
 func TestLateRestoreFromABackup(t *testing.T) {
 	t.Parallel()
@@ -139,9 +139,9 @@ func TestLateRestoreFromABackup(t *testing.T) {
 	y.mustResolve()
 }
 
-// TestRevisionThatNobodyOwns and that two refer to, neither of which it is called
-// after, has no owner to give to a successor.
-func TestRevisionThatNobodyOwns(t *testing.T) {
+// TestRevisionWithoutAnOwner and that two refer to, neither of which it is called
+// after, has no owner to give to a replacement.
+func TestRevisionWithoutAnOwner(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	vm := y.create(fixture.VirtualMachine(y.namespace, "web", fixture.InSpec, instancetype))
@@ -154,7 +154,7 @@ func TestRevisionThatNobodyOwns(t *testing.T) {
 	y.mustHave(r.Name)
 }
 
-// TestMachineThatComesBackWithAnOldName when the source is gone: the successor says
+// TestMachineThatComesBackWithAnOldName when the source is gone: the replacement says
 // what it comes from, and the machine is led there.
 func TestMachineThatComesBackWithAnOldName(t *testing.T) {
 	t.Parallel()
@@ -169,9 +169,9 @@ func TestMachineThatComesBackWithAnOldName(t *testing.T) {
 	y.mustResolve()
 }
 
-// TestSuccessorIsDeleted while its source is kept: it is made again, for those who
-// refer to it, and the source is not given up for what is gone.
-func TestSuccessorIsDeleted(t *testing.T) {
+// TestReplacementIsDeleted while its source is kept: it is made again, for those who
+// refer to it, and the source is not superseded by what is gone.
+func TestReplacementIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, f := range []fixture.Fixture{instancetype, fixture.Find("F0/VirtualMachineClusterInstancetype/empty")} {
 		y := newNamespace(t)
@@ -186,11 +186,11 @@ func TestSuccessorIsDeleted(t *testing.T) {
 	}
 }
 
-// TestTwoSourcesOfOneSuccessor: a machine's status and spec name revisions of one
+// TestTwoSourcesOfOneReplacement: a machine's status and spec name revisions of one
 // object in two forms. Both end in the same revision, and the second source is not
-// forgotten though the successor says that it comes from the first: wherever the
+// forgotten though the replacement says that it comes from the first: wherever the
 // process is killed.
-func TestTwoSourcesOfOneSuccessor(t *testing.T) {
+func TestTwoSourcesOfOneReplacement(t *testing.T) {
 	t.Parallel()
 	for at := 0; ; at++ {
 		y := newNamespace(t)
@@ -252,7 +252,7 @@ func TestLongNames(t *testing.T) {
 	result := y.mustBe(y.run(revision.Policy{}), name, revision.Retained, revision.ReasonRetained)
 	y.mustRefer(machines, machine, map[string]string{inStatus: result.Replacement})
 	if n := len(result.Replacement); n > 253 || !strings.HasPrefix(result.Replacement, machine+"-"+object+"-") {
-		t.Errorf("the successor is called %s, of %d characters", result.Replacement, n)
+		t.Errorf("the replacement is called %s, of %d characters", result.Replacement, n)
 	}
 	labels := y.revisions()[result.Replacement].Labels
 	if label := labels["instancetype.kubevirt.io/object-name"]; len(label) != 63 || !strings.HasPrefix(label, strings.Repeat("o", 54)) {
@@ -263,7 +263,7 @@ func TestLongNames(t *testing.T) {
 	y.mustResolve()
 }
 
-// TestRollback leads everybody back until the source is removed, and is refused then.
+// TestRollback repoints all references to the source until it is deleted, and is refused then.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	y, _ := snapshotted(t)
@@ -284,22 +284,22 @@ func TestRollback(t *testing.T) {
 }
 
 // TestSourceThatOnlyReferencesExplain: a spec by itself does not say of which kind it is,
-// and once its upgrade has led everybody away nobody says so. It is kept, led back to and
+// and once all references are repointed no reference says so. It is kept, rolled back to and
 // removed all the same.
 func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	bare := fixture.Find("F0/VirtualMachineClusterInstancetype/empty")
 	y.machine("web", both, bare)
-	source, successor := bare.RevisionName("web"), "web"+instancetypeTail
+	source, replacement := bare.RevisionName("web"), "web"+instancetypeTail
 	back := revision.Request{Name: source, Rollback: true}
 	kept := func() {
 		t.Helper()
 		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
-		y.mustHave(source, successor)
+		y.mustHave(source, replacement)
 	}
 	kept()
-	if i := y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRetained); i.Version != "v1alpha1" || i.Replacement != successor {
+	if i := y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRetained); i.Version != "v1alpha1" || i.Replacement != replacement {
 		t.Errorf("the plan does not say what holds v1alpha1, nor who took over: %+v", i)
 	}
 	y.later(revision.DefaultRetention - time.Second)
@@ -308,13 +308,13 @@ func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
-	y.mustHave(source, successor)
+	y.mustHave(source, replacement)
 	y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRolledBack)
 	kept()
 	y.later(revision.DefaultRetention)
 	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
-	y.mustHave(successor)
-	y.mustRefer(machines, "web", map[string]string{inSpec: successor, inStatus: successor})
+	y.mustHave(replacement)
+	y.mustRefer(machines, "web", map[string]string{inSpec: replacement, inStatus: replacement})
 	if r := y.advance(revision.Policy{}, back); r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}

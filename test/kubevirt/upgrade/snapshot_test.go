@@ -132,7 +132,7 @@ func TestRollbackMeetsAnotherWriter(t *testing.T) {
 		y, _ := snapshotted(t)
 		y.run(revision.Policy{})
 		conflicts := 0
-		w := &fault.Transport{At: at, After: y.ledger.ours}
+		w := &fault.Transport{At: at, After: y.referenceLog.ours}
 		w.Fault = func(next http.RoundTripper, req *http.Request, _ func()) (*http.Response, error) {
 			if oldRevision(req.Method, req.URL.Path) {
 				conflicts++

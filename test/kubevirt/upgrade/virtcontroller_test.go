@@ -192,8 +192,8 @@ func (v virtController) copyRevision(from, to string, owners ...metav1.OwnerRefe
 }
 
 // upgrade is how KubeVirt ≥ 1.3 upgrades the revision of a machine's status: it creates
-// the new one, and gives up for good if that exists; it writes the status, and leaves
-// the spec alone; it deletes the old one, and asks nobody.
+// the new one, and stops if that exists; it writes the status, and leaves
+// the spec alone; it deletes the old one, whatever refers to it.
 func (v virtController) upgrade(vm string, f fixture.Fixture) []func() {
 	var from, to string
 	return []func(){

@@ -1,7 +1,7 @@
-// Package oracle holds Godwit's own reading of KubeVirt's stashed objects to
+// Package oracle holds Godwit's own reading of KubeVirt's stored objects to
 // KubeVirt's: the types and conversions of kubevirt.io/api v1.6.3, the last release
 // that has those of v1alpha1 and v1alpha2. Godwit itself must not need it, since
-// nobody on a later release could then compile it.
+// no user of a later release could then compile it.
 //
 // It is a module of its own and outside the workspace, which would have to carry what
 // kubevirt.io/api requires: modules of 2020 that hold packages which are modules of

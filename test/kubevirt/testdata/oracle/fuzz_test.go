@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// FuzzTyped fills KubeVirt's types by what the fuzzer gives, and stashes them as
+// FuzzTyped fills KubeVirt's types by what the fuzzer gives, and stores them as
 // KubeVirt did. Their JSON is then canonical, so that ours must be the same text.
 func FuzzTyped(f *testing.F) {
 	for seed := range uint64(8) {
@@ -61,7 +61,7 @@ func FuzzTyped(f *testing.F) {
 // compare wants the same object of both, and the same text.
 func (o theirs) compare(t *testing.T, theirData, ourData []byte, form string) {
 	t.Helper()
-	want, got := o.theirVerdict(theirData), o.ourVerdict(ourData, form)
+	want, got := o.theirResult(theirData), o.ourResult(ourData, form)
 	if want.refused != nil {
 		t.Fatalf("KubeVirt refuses what its own types wrote: %v", want.refused)
 	}
@@ -128,7 +128,7 @@ func FuzzRaw(f *testing.F) {
 		if bare {
 			ourData, form = wrap("", spec), kubevirt.FormSpecRevision
 		}
-		want, got := o.theirVerdict(theirData), o.ourVerdict(ourData, form)
+		want, got := o.theirResult(theirData), o.ourResult(ourData, form)
 		if stricter(spec, got) || escapedQuantity(spec, want) || bare && otherRole(o, spec) {
 			return
 		}
@@ -141,7 +141,7 @@ func FuzzRaw(f *testing.F) {
 // stricter is whether we refuse on purpose what KubeVirt reads: text that is not
 // UTF-8, of which it would make something else; what is deeper than any instance type;
 // a key that is there twice in what it does not know.
-func stricter(spec []byte, got verdict) bool {
+func stricter(spec []byte, got result) bool {
 	if got.refused == nil {
 		return false
 	}
@@ -150,7 +150,7 @@ func stricter(spec []byte, got verdict) bool {
 
 // escapedQuantity is whether KubeVirt can't read a quantity for no other reason than an
 // escape in it. We can, and write it without.
-func escapedQuantity(spec []byte, want verdict) bool {
+func escapedQuantity(spec []byte, want result) bool {
 	return want.refused != nil && bytes.Contains(spec, []byte(`\`)) && errors.Is(want.refused, resource.ErrFormatWrong)
 }
 
@@ -158,7 +158,7 @@ func escapedQuantity(spec []byte, want verdict) bool {
 // the reference is wrong then, and KubeVirt takes it for the other.
 func otherRole(o theirs, spec []byte) bool {
 	other := find("v1alpha1", map[bool]string{true: "VirtualMachineInstancetype", false: "VirtualMachinePreference"}[strings.HasSuffix(o.kind, "Preference")])
-	own, as := o.theirVerdict(o.beneath(spec)), other.theirVerdict(other.beneath(spec))
+	own, as := o.theirResult(o.beneath(spec)), other.theirResult(other.beneath(spec))
 	return (own.refused != nil || len(own.unknown) > 0) && (as.refused == nil || escapedQuantity(spec, as)) && len(as.unknown) == 0
 }
 

@@ -58,8 +58,8 @@ func find(version, kind string) theirs {
 	return oracle[i]
 }
 
-// A verdict is what either side makes of data.
-type verdict struct {
+// A result is what either side makes of data.
+type result struct {
 	// refused says why it was.
 	refused error
 	// unknown are paths of fields.
@@ -69,24 +69,24 @@ type verdict struct {
 	text   string
 }
 
-// theirVerdict reads data of one kind and version by KubeVirt's types, and converts it.
-func (o theirs) theirVerdict(data []byte) verdict {
+// theirResult reads data of one kind and version by KubeVirt's types, and converts it.
+func (o theirs) theirResult(data []byte) result {
 	old := o.old()
 	strict, err := kjson.UnmarshalStrict(data, old)
 	if err != nil {
-		return verdict{refused: err}
+		return result{refused: err}
 	}
-	var v verdict
+	var v result
 	for _, finding := range strict {
 		path, isUnknown := unknownField(finding)
 		if !isUnknown {
-			return verdict{refused: finding} // KubeVirt takes the last of two, we take none
+			return result{refused: finding} // KubeVirt takes the last of two, we take none
 		}
 		v.unknown = append(v.unknown, shorten(path))
 	}
 	v.object = o.converted()
 	if err := o.convert(old, v.object); err != nil {
-		return verdict{refused: err}
+		return result{refused: err}
 	}
 	slices.Sort(v.unknown)
 	v.text = specOf(v.object)
@@ -109,43 +109,43 @@ func shorten(path string) string {
 	return path
 }
 
-// ourVerdict reads and converts data by our own code, and only then takes KubeVirt's
+// ourResult reads and converts data by our own code, and only then takes KubeVirt's
 // types to see what came of it.
-func (o theirs) ourVerdict(data []byte, form string) verdict {
+func (o theirs) ourResult(data []byte, form string) result {
 	var family kubevirt.Family
 	r := &appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}}
 	s, err := family.Decode(r, reference.ExpectedType{Kind: o.kind})
 	if err != nil {
-		return verdict{refused: err}
+		return result{refused: err}
 	}
 	if s.Form != form || s.Version != o.version {
-		return verdict{refused: fmt.Errorf("it was taken for %s at %s", s.Form, s.Version)}
+		return result{refused: fmt.Errorf("it was taken for %s at %s", s.Form, s.Version)}
 	}
 	s, err = family.Convert(s, "v1beta1")
 	if err != nil {
-		return verdict{refused: err}
+		return result{refused: err}
 	}
 	text, err := json.Marshal(s.Object)
 	if err != nil {
-		return verdict{refused: err}
+		return result{refused: err}
 	}
-	v := verdict{object: o.converted()}
+	v := result{object: o.converted()}
 	for _, path := range s.Losses {
 		v.unknown = append(v.unknown, shorten(path))
 	}
 	slices.Sort(v.unknown)
 	strict, err := kjson.UnmarshalStrict(text, v.object)
 	if err != nil {
-		return verdict{refused: fmt.Errorf("KubeVirt can't read what came of it, %s: %w", text, err)}
+		return result{refused: fmt.Errorf("KubeVirt can't read what came of it, %s: %w", text, err)}
 	}
 	for _, finding := range strict {
 		if path, _ := unknownField(finding); !slices.Contains(v.unknown, shorten(path)) {
-			return verdict{refused: fmt.Errorf("a loss was not told: %w", finding)}
+			return result{refused: fmt.Errorf("a loss was not told: %w", finding)}
 		}
 	}
 	spec, err := json.Marshal(s.Object["spec"])
 	if err != nil {
-		return verdict{refused: err}
+		return result{refused: err}
 	}
 	v.text = string(spec)
 	return v
@@ -172,8 +172,8 @@ func specOf(object any) string {
 	return string(text)
 }
 
-// differ says in what two verdicts on the same data differ.
-func differ(want, got verdict) error {
+// differ says in what two results on the same data differ.
+func differ(want, got result) error {
 	if (want.refused != nil) != (got.refused != nil) {
 		return fmt.Errorf("KubeVirt: %v, Godwit: %v", want.refused, got.refused)
 	}
@@ -205,7 +205,7 @@ func withoutType(object any) any {
 	return object
 }
 
-// wrap makes a spec by itself, as v0.56 stashed it.
+// wrap makes a spec by itself, as v0.56 stored it.
 func wrap(apiVersion string, spec []byte) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":%q,"spec":%q}`, apiVersion, base64.StdEncoding.EncodeToString(spec))
 }
@@ -241,7 +241,7 @@ func TestConvertAsKubeVirt(t *testing.T) {
 			if f.Form == "F0" {
 				data, form = o.beneath(payload(f.Data)), kubevirt.FormSpecRevision
 			}
-			want, got := o.theirVerdict(data), o.ourVerdict([]byte(f.Data), form)
+			want, got := o.theirResult(data), o.ourResult([]byte(f.Data), form)
 			if want.refused != nil {
 				t.Fatalf("KubeVirt refuses the fixture: %v", want.refused)
 			}

@@ -1,6 +1,6 @@
 // The program shapes writes the fields that KubeVirt's instance types and
 // preferences have, and the JSON type of each, to the file it is given. It reads
-// them from KubeVirt's own Go types, so that nobody has to copy them.
+// them from KubeVirt's own Go types, so that no developer copies them.
 package main
 
 import (

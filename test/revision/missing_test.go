@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ type missingRevisions struct {
 	t         *testing.T
 	namespace string
 	workloads int
-	deleted   bool // the workloads are deleted between the scan and the live reads
+	deleted   bool   // the workloads are deleted between the scan and the live reads
+	shared    string // the revision that all workloads name; empty means one of their own each
 
 	mu       sync.Mutex
 	reads    map[string]int // live reads, by what is read
@@ -40,9 +42,8 @@ func missingServer(c *testNamespace, workloads int) *missingRevisions {
 		second: second, release: sync.OnceFunc(func() { close(second) })}
 }
 
-func (s *missingRevisions) config() *rest.Config {
-	return intercept(shared.Config(), s.answer)
-}
+// config has the requests of a user answered.
+func (s *missingRevisions) config(user *rest.Config) *rest.Config { return intercept(user, s.answer) }
 
 func (s *missingRevisions) answer(req *http.Request) *http.Response {
 	resource, name := req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:], strings.TrimPrefix(req.URL.Query().Get("fieldSelector"), "metadata.name=")
@@ -96,10 +97,14 @@ func (s *missingRevisions) liveRead(resource string) {
 }
 
 func (s *missingRevisions) workload(name string) any {
+	missing := name + "-preset"
+	if s.shared != "" {
+		missing = s.shared
+	}
 	return map[string]any{
 		"apiVersion": testGroup + "/v1", "kind": "Workload",
 		"metadata": map[string]any{"namespace": s.namespace, "name": name, "uid": "uid-of-" + name, "resourceVersion": "1"},
-		"spec":     map[string]any{"preset": map[string]any{"revision": name + "-preset"}},
+		"spec":     map[string]any{"preset": map[string]any{"revision": missing}},
 	}
 }
 
@@ -117,8 +122,13 @@ func (s *missingRevisions) list(items ...any) *http.Response {
 // reasons counts the items of a plan by state and reason.
 func (c *testNamespace) reasons(s *missingRevisions) map[string]int {
 	c.t.Helper()
+	return c.reasonsAs(shared.Config(), s)
+}
+
+func (c *testNamespace) reasonsAs(user *rest.Config, s *missingRevisions) map[string]int {
+	c.t.Helper()
 	found := map[string]int{}
-	for i, err := range c.upgrader(s.config(), revision.Policy{}).Plan(c.t.Context(), revision.Scope{Namespace: c.namespace}) {
+	for i, err := range c.upgrader(s.config(user), revision.Policy{}).Plan(c.t.Context(), revision.Scope{Namespace: c.namespace}) {
 		c.must(i, err)
 		found[string(i.Action)+" "+i.Reason]++
 		if i.Message == "" {
@@ -162,8 +172,45 @@ func TestBoundOfLiveReadsIsAState(t *testing.T) {
 	if n := s.reads["controllerrevisions"]; n != maxConfirmed {
 		t.Errorf("%d revisions were read again, want %d", n, maxConfirmed)
 	}
-	report, err := c.upgrader(s.config(), revision.Policy{}).Run(t.Context(), revision.Scope{Namespace: c.namespace}, nil)
+	report, err := c.upgrader(s.config(shared.Config()), revision.Policy{}).Run(t.Context(), revision.Scope{Namespace: c.namespace}, nil)
 	if err != nil || report.Complete || report.Counts.Deferred != 7 {
 		t.Errorf("complete: %t, error %v, %+v; want an incomplete scan that counts 7 Deferred", report.Complete, err, report.Counts)
+	}
+}
+
+// TestReferrersThatWereNotReadAreAState: of the referrers of one revision a scan reads a bounded
+// number, and one that stays is enough. If all that it read are deleted, it does not know the
+// others.
+func TestReferrersThatWereNotReadAreAState(t *testing.T) {
+	c := newNamespace(t)
+	for name, test := range map[string]struct {
+		workloads int
+		deleted   bool
+		want      string
+		reads     int
+	}{
+		"one stays":                 {20, false, "Blocked SourceGone", 1},
+		"all are deleted":           {16, true, "", 16},
+		"all that it read are gone": {20, true, "Deferred Unconfirmed", 16},
+	} {
+		s := missingServer(c, test.workloads)
+		s.shared, s.deleted = "preset", test.deleted
+		s.release() // the referrers of one revision are read one after the other
+		want := map[string]int{}
+		if test.want != "" {
+			want[test.want] = 1
+		}
+		if found := c.reasons(s); !maps.Equal(found, want) || s.reads["workloads"] != test.reads {
+			t.Errorf("%s: %v after %d reads of referrers, want %v after %d", name, found, s.reads["workloads"], want, test.reads)
+		}
+	}
+}
+
+// TestMissingRevisionWithoutThePermissionToReadNamespaces is read again all the same.
+func TestMissingRevisionWithoutThePermissionToReadNamespaces(t *testing.T) {
+	c := newNamespace(t)
+	s := missingServer(c, 3)
+	if found := c.reasonsAs(c.as([]string{"get", "list"}), s); found["Blocked SourceGone"] != 3 || len(found) != 1 || s.reads["namespace"] != 1 {
+		t.Errorf("%v after reads %v, want 3 revisions that are gone", found, s.reads)
 	}
 }

@@ -39,7 +39,7 @@ func RunRevisions(ctx context.Context, o Options) (err error) {
 	d.teller.line("KubeVirt's stashed instance types leave %s. All this happens on your machine, and nothing of it stays.",
 		strings.Join(oldStashes, " and "))
 	d.teller.chapter("A cluster of its own")
-	if d.definitions, err = cluster.Definitions(ctx); err != nil {
+	if d.definitions, err = cluster.CRDs(ctx); err != nil {
 		return err
 	}
 	if err := d.open(ctx, o); err != nil {

@@ -17,7 +17,7 @@ const stashedGroup = "instancetype.kubevirt.io"
 // v1beta1: an instance type is stored at v1alpha1, and the definitions say so.
 func (c *cluster) installKubeVirt() {
 	c.t.Helper()
-	crds, err := kubevirtcluster.Definitions(c.t.Context())
+	crds, err := kubevirtcluster.CRDs(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -1,10 +1,10 @@
-// Package cluster makes a control plane one that has KubeVirt's API: its definitions,
+// Package cluster makes a control plane one that has KubeVirt's API: its CRDs,
 // and objects with a status. KubeVirt itself is not there.
 //
-// The definitions are generated from KubeVirt's Go types by controller-gen, once, into
+// The CRDs are generated from KubeVirt's Go types by controller-gen, once, into
 // bin/kubevirt: KubeVirt releases no YAML of them in its module, and this repository
 // keeps no copy. What KubeVirt's operator adds to what its types say, which is the
 // scope, the storage version and the subresource status, is added here.
 //
-// Read definitions.go, then object.go.
+// Read crd.go, then object.go.
 package cluster

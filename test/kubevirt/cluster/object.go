@@ -26,7 +26,7 @@ func Create(ctx context.Context, client dynamic.Interface, o *unstructured.Unstr
 		return nil, fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	status, has := o.Object["status"]
-	if !has || !definitions[resource.GroupResource().String()] {
+	if !has || !statusByCRD[resource.GroupResource().String()] {
 		return created, nil
 	}
 	created.Object["status"] = status

@@ -35,9 +35,9 @@ var sources = []struct{ module, folder string }{
 	{"kubevirt.io/api@v1.6.3", "instancetype/v1alpha1"},
 }
 
-// definitions that stored objects have to do with, and whether each has the
+// statusByCRD names the CRDs of stored objects and of their referrers, and says whether each has the
 // subresource status.
-var definitions = map[string]bool{
+var statusByCRD = map[string]bool{
 	"virtualmachines.kubevirt.io":                                 true,
 	"virtualmachineinstances.kubevirt.io":                         false,
 	"virtualmachinesnapshots.snapshot.kubevirt.io":                true,
@@ -50,34 +50,34 @@ var definitions = map[string]bool{
 	"virtualmachineclusterpreferences.instancetype.kubevirt.io":   false,
 }
 
-// Install adds KubeVirt's definitions to a control plane, and returns when they are
+// Install adds KubeVirt's CRDs to a control plane, and returns when they are
 // served.
 func Install(ctx context.Context, config *rest.Config) error {
-	crds, err := Definitions(ctx)
+	crds, err := CRDs(ctx)
 	if err != nil {
 		return err
 	}
 	return controlplane.InstallCRDs(ctx, config, crds...)
 }
 
-// Definitions are KubeVirt's, in order of their names. The first call on a machine
+// CRDs are KubeVirt's, in order of their names. The first call on a machine
 // takes half a minute and needs the Go module proxy.
-func Definitions(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+func CRDs(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	dir, err := generated(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("generate KubeVirt's definitions: %w", err)
+		return nil, fmt.Errorf("generate KubeVirt's CRDs: %w", err)
 	}
 	byName := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for i := range sources {
 		if err := addFrom(folder(dir, i), byName); err != nil {
-			return nil, fmt.Errorf("read KubeVirt's definitions in %s: %w", dir, err)
+			return nil, fmt.Errorf("read KubeVirt's CRDs in %s: %w", dir, err)
 		}
 	}
 	var crds []*apiextensionsv1.CustomResourceDefinition
-	for name, hasStatus := range definitions {
+	for name, hasStatus := range statusByCRD {
 		crd := byName[name]
 		if crd == nil {
-			return nil, fmt.Errorf("generate KubeVirt's definitions: %s has no %s", dir, name)
+			return nil, fmt.Errorf("generate KubeVirt's CRDs: %s has no %s", dir, name)
 		}
 		complete(crd, hasStatus)
 		crds = append(crds, crd)

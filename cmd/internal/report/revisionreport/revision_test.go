@@ -110,6 +110,26 @@ RESULT       NAMESPACE   OWNER                REASON     REVISION   NEW REVISION
 7 revisions: 1 up to date, 1 upgraded, the old one retained, 1 blocked, 1 failed, in 0.0s
 `,
 		},
+		"an overdue deletion": {
+			reason: "a retained revision has a row and a remedy if it is kept for another reason than its retention",
+			write: func(w io.Writer) error {
+				late := items[4]
+				late.Reason, late.Message = revision.ReasonRateLimited, "its retention is over"
+				r := reportOf([]revision.Result{{Item: items[4], Phase: revision.Retained}, {Item: late, Phase: revision.Retained}})
+				r.Counts = revision.Counts{Discovered: 2, Retained: 2}
+				return WriteRun(w, report.Style{}, r)
+			},
+			want: `
+RESULT       NAMESPACE   OWNER                REASON        REVISION   NEW REVISION
+✓ Retained   shop        VirtualMachine/web   RateLimited   e          e2
+
+shop/e
+  ! RateLimited: its retention is over
+    → run again when fewer requests are under way, or with a higher --max-rate
+
+2 revisions: 2 upgraded, the old one retained, in 0.0s
+`,
+		},
 		"no status": {
 			reason: "silence would leave open whether anything was asked",
 			write:  func(w io.Writer) error { return WriteStatus(w, report.Style{}, NewPlanList(nil, nil, "")) },

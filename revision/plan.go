@@ -309,7 +309,7 @@ func (j decision) convert(f facts, s StoredObject) decision {
 	return j.allow(f)
 }
 
-// superseded reports whether a replacement has taken over all references.
+// superseded reports whether all references name a replacement.
 func (f facts) superseded() bool {
 	return len(f.references) == 0 && f.replacement != "" && lineage.RolledBackAt(f.revision).IsZero()
 }

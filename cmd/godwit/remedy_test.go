@@ -97,7 +97,7 @@ func paste(ts *testscript.TestScript, args []string) error {
 	return ts.Exec("sh", "-ec", command)
 }
 
-// stores VERSION: KubeVirt's definitions serve and store another version, as one that is
+// stores VERSION: KubeVirt's CRDs serve and store another version, as one that is
 // newer than this release does. The versions that they had are still served.
 func storeAt(ts *testscript.TestScript, args []string) error {
 	client, err := apiextensions.NewForConfig(clusterOf(ts).Config())

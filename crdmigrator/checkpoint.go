@@ -75,7 +75,7 @@ func (c Checkpoint) resume(crd *apiextensionsv1.CustomResourceDefinition) (Check
 // holds reports whether a run under the policy may go on from the checkpoint.
 func (c Checkpoint) holds(crd *apiextensionsv1.CustomResourceDefinition, p Policy) bool {
 	_, ok := c.resume(crd)
-	return ok && c.Settled.Duration >= p.settle() && (p.AcceptStaleLeases || !c.AcceptedStaleLeases)
+	return ok && c.Settled.Duration >= p.terms().Time() && (p.AcceptStaleLeases || !c.AcceptedStaleLeases)
 }
 
 // done reports whether a run that resumes from the checkpoint would not write the

@@ -34,6 +34,7 @@
 // Package releasecheck looks at the next release of a CRD, and package etcdverify proves the
 // result from etcd's side.
 //
+// Package internal/settle decides when the servers have settled.
 // Read plan.go, settle.go, checkpoint.go, then run.go, which is the table of contents of
 // a run: epoch.go and evidence.go are what it knows, pages.go and coverage.go what it
 // lists, rewrite.go, write.go and managedfields.go what its workers do, trim.go its end,

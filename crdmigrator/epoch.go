@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/settle"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -49,7 +50,7 @@ func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c Check
 		if now := kube.StorageVersion(next); now != c.StorageVersion {
 			moved += fmt.Sprintf(" and stores %q instead of %q", now, c.StorageVersion)
 		}
-		return c, fmt.Errorf("%w: %s (written by %s)", ErrChanged, moved, strings.Join(specManagers(next), ", "))
+		return c, fmt.Errorf("%w: %s (written by %s)", ErrChanged, moved, strings.Join(settle.SpecManagers(next), ", "))
 	case !kube.Serves(next, e.gvr.Version):
 		return c, fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, e.crd.Name, e.gvr.Version)
 	case w.Subresource() != "" && !kube.HasStatus(next):

@@ -108,7 +108,7 @@ func (e *evidence) listAnew() {
 func (e *evidence) begin(ctx context.Context, listed string, p Policy) error {
 	e.published.Store(&baseline{since: listed})
 	e.checkpoint.ResourceVersion = listed
-	e.checkpoint.Settled = metav1.Duration{Duration: p.settle()}
+	e.checkpoint.Settled = metav1.Duration{Duration: p.terms().Time()}
 	e.checkpoint.AcceptedStaleLeases = p.AcceptStaleLeases
 	return e.save(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/crdmigrator/internal/settle"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 )
@@ -52,21 +53,7 @@ type Facts struct {
 }
 
 // Server is an API server as its identity lease shows it.
-type Server struct {
-	// Name is the lease's name in kube-system.
-	Name string
-	// Host is the server's host name, where the lease says it.
-	Host string
-	// Renewed is when the server last renewed its lease.
-	Renewed time.Time
-}
-
-func (s Server) String() string {
-	if s.Host == "" {
-		return s.Name
-	}
-	return fmt.Sprintf("%s (host %s)", s.Name, s.Host)
-}
+type Server = settle.Server
 
 // Grant is the permission for one verb on one resource.
 type Grant = kube.Grant
@@ -185,24 +172,7 @@ func (m *Migrator) servers(ctx context.Context) (servers []Server, unread string
 	if err != nil {
 		return nil, "", fmt.Errorf("list the API servers' identity leases: %w", err)
 	}
-	return serversOf(leases, m.client.Clock.Now()), "", nil
-}
-
-func serversOf(leases []coordinationv1.Lease, now time.Time) []Server {
-	var servers []Server
-	for _, l := range leases {
-		if l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
-			continue
-		}
-		valid := time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
-		if l.Spec.RenewTime.Add(valid).Before(now) {
-			continue
-		}
-		servers = append(servers, Server{
-			Name: l.Name, Host: l.Labels["kubernetes.io/hostname"], Renewed: l.Spec.RenewTime.Time,
-		})
-	}
-	return servers
+	return settle.ServersOf(leases, m.client.Clock.Now()), "", nil
 }
 
 // storageMigrationGroups serve a kind StorageVersionMigration: Kubernetes'

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/settle"
 )
 
 func TestClean(t *testing.T) {
@@ -55,17 +56,17 @@ func TestServersOf(t *testing.T) {
 		lease  coordinationv1.Lease
 		want   []Server
 	}{
-		"alive":         {"renewed a moment ago", lease("a", ago(time.Second), hour), []Server{{"a", "host-a", *ago(time.Second)}}},
-		"stale":         {"a server that hangs keeps its lease, and stays known", lease("a", ago(59*time.Minute), hour), []Server{{"a", "host-a", *ago(59 * time.Minute)}}},
-		"last moment":   {"a lease that ends now is still valid", lease("a", ago(time.Hour), hour), []Server{{"a", "host-a", *ago(time.Hour)}}},
+		"alive":         {"renewed a moment ago", lease("a", ago(time.Second), hour), []Server{{Name: "a", Host: "host-a", Renewed: *ago(time.Second)}}},
+		"stale":         {"a server that hangs keeps its lease, and stays known", lease("a", ago(59*time.Minute), hour), []Server{{Name: "a", Host: "host-a", Renewed: *ago(59 * time.Minute)}}},
+		"last moment":   {"a lease that ends now is still valid", lease("a", ago(time.Hour), hour), []Server{{Name: "a", Host: "host-a", Renewed: *ago(time.Hour)}}},
 		"ended":         {"past its end the server is given up", lease("a", ago(time.Hour+time.Nanosecond), hour), nil},
-		"ahead":         {"our time is a lower bound, a renewal may lie after it", lease("a", ago(-2*time.Second), hour), []Server{{"a", "host-a", *ago(-2 * time.Second)}}},
+		"ahead":         {"our time is a lower bound, a renewal may lie after it", lease("a", ago(-2*time.Second), hour), []Server{{Name: "a", Host: "host-a", Renewed: *ago(-2 * time.Second)}}},
 		"never renewed": {"nothing to compare", lease("a", nil, hour), nil},
 		"no duration":   {"no end either", lease("a", ago(0), nil), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, serversOf([]coordinationv1.Lease{tc.lease}, now)); diff != "" {
+			if diff := cmp.Diff(tc.want, settle.ServersOf([]coordinationv1.Lease{tc.lease}, now)); diff != "" {
 				t.Errorf("%s\nservers (-want +got):\n%s", tc.reason, diff)
 			}
 		})

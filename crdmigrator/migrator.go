@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
 	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/settle"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -90,7 +91,7 @@ type Migrator struct {
 	recent *recent.Writes
 
 	mu     sync.Mutex
-	leases map[string]*leaseHistory // by name of the CRD
+	leases map[string]*settle.History // by name of the CRD
 }
 
 // New returns a migrator that talks to the cluster of cfg. Limits and retries
@@ -117,7 +118,7 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	if o.Journal == nil {
 		o.Journal = &annotationJournal{client: c}
 	}
-	return &Migrator{options: o, client: c, list: c.Objects, leases: map[string]*leaseHistory{}}, nil
+	return &Migrator{options: o, client: c, list: c.Objects, leases: map[string]*settle.History{}}, nil
 }
 
 // Plan observes one definition and decides what is to be done about it.
@@ -209,21 +210,21 @@ func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResou
 	}
 	now := m.client.Clock.Now()
 	v := m.look(Facts{CRD: crd, Servers: servers, Now: now})
-	if v.settled {
+	if v.Settled {
 		return nil
 	}
-	return &NotSettledError{Until: v.until, Wait: v.until.Sub(now), Servers: v.waiting, Stale: v.stale}
+	return &NotSettledError{Until: v.Until, Wait: v.Until.Sub(now), Servers: v.Waiting, Stale: v.Stale}
 }
 
-func (m *Migrator) look(f Facts) settlement {
+func (m *Migrator) look(f Facts) settle.Settlement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	history, spec := m.leases[f.CRD.Name], kube.GenerationOf(f.CRD)
-	if history == nil || history.spec != spec {
-		history = &leaseHistory{spec: spec}
+	if history == nil || history.Spec != spec {
+		history = &settle.History{Spec: spec}
 		m.leases[f.CRD.Name] = history
 	}
-	return history.look(f, m.options.Policy)
+	return history.Look(f.CRD, f.Servers, f.Now, m.options.terms())
 }
 
 // Forget drops what m remembers of a CRD, after it was deleted.

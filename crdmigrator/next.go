@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/settle"
 )
 
 // Action is what a caller does after a pass.
@@ -69,8 +70,6 @@ const (
 	// clients after which a user should know.
 	notConverging = 5
 
-	// lookAgain is short enough that no stale lease goes unnoticed between two looks.
-	lookAgain = 5 * time.Second
 	// pollServers is for servers that are about to renew their leases, which they do
 	// every 10 s.
 	pollServers = 2 * time.Second
@@ -176,7 +175,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 	s := Step{Action: ActionWait, Reason: ReasonSettling, History: History{Conflicts: h.Conflicts}}
 	switch {
 	case len(e.Stale) > 0:
-		s.After, s.Message = lookAgain, "API servers with a stale lease may still write the old version: "+names(e.Stale)
+		s.After, s.Message = settle.Again, "API servers with a stale lease may still write the old version: "+names(e.Stale)
 		for _, server := range e.Stale {
 			s.Blockers = append(s.Blockers, godwit.Blocker{
 				Reason: ReasonServerLeaseStale, Message: fmt.Sprintf("API server %s has a stale lease", server),
@@ -186,7 +185,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 	case len(e.Servers) > 0:
 		s.After, s.Message = pollServers, "API servers have not shown yet that they use the storage version: "+names(e.Servers)
 	default:
-		s.After, s.Message = min(max(e.Wait, minSettlePause), lookAgain), "waiting for in-flight requests that may still write the old version"
+		s.After, s.Message = min(max(e.Wait, minSettlePause), settle.Again), "waiting for in-flight requests that may still write the old version"
 	}
 	return s
 }

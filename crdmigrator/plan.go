@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/settle"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -377,7 +378,7 @@ func checkChanges(f Facts, _ Policy) []godwit.Blocker {
 	}
 	return blocker(ReasonCRDKeepsChanging,
 		fmt.Sprintf("%s changed under %d runs within an hour; its spec is written by %s",
-			f.CRD.Name, recent, orElse(strings.Join(specManagers(f.CRD), ", "), "managers that managedFields do not name")),
+			f.CRD.Name, recent, orElse(strings.Join(settle.SpecManagers(f.CRD), ", "), "managers that managedFields do not name")),
 		fix)
 }
 
@@ -386,12 +387,12 @@ func checkServers(f Facts, p Policy) []godwit.Blocker {
 		return nil
 	}
 	var blockers []godwit.Blocker
-	for _, s := range new(leaseHistory).look(f, p).stale {
+	for _, s := range new(settle.History).Look(f.CRD, f.Servers, f.Now, p.terms()).Stale {
 		blockers = append(blockers, godwit.Blocker{
 			Reason: ReasonServerLeaseStale,
 			Message: fmt.Sprintf("API server %s has a stale lease, renewed %s ago, and may still have requests under way that store the old version",
 				s, f.Now.Sub(s.Renewed).Round(time.Second)),
-			Fix: replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.settle())),
+			Fix: replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.terms().Time())),
 		})
 	}
 	return blockers

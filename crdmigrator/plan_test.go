@@ -54,10 +54,6 @@ func terminating(crd *apiextensionsv1.CustomResourceDefinition) {
 	crd.DeletionTimestamp = &metav1.Time{Time: flip}
 }
 
-func specEntry(manager string, t time.Time) metav1.ManagedFieldsEntry {
-	return entry(manager, t, `{"f:metadata":{"f:labels":{}},"f:spec":{"f:versions":{}}}`)
-}
-
 func entry(manager string, t time.Time, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: t},

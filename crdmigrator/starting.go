@@ -8,13 +8,14 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/internal/settle"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // servedWithin is how long after the condition Established an API server may still
 // answer 404: it learns of the CRD by a watch, for which the settle time has the
 // same 15 s.
-const servedWithin = DefaultSettle / watchShare
+const servedWithin = settle.WatchLag
 
 // starting reports a list that failed because the CRD is new: every API server
 // serves it within seconds, without a user's action. Names that another CRD has are

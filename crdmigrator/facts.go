@@ -158,8 +158,8 @@ func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourc
 	return new(int64(len(list.Items)) + after), nil
 }
 
-// LeaseGrant is the right to see which API servers there are.
-var LeaseGrant = Grant{
+// leaseGrant is the right to see which API servers there are.
+var leaseGrant = Grant{
 	Verb: "list", Namespace: metav1.NamespaceSystem,
 	Resource: schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"},
 }

@@ -159,7 +159,7 @@ func afterError(err error, h History) Step {
 		return afterUnlisted(unlisted, err, unfinished)
 	case errors.Is(err, ErrNotFound):
 		return Step{Action: ActionStalled, Reason: ReasonCRDNotFound, Message: err.Error(), History: unfinished}
-	case errors.Is(err, ErrChanged), errors.Is(err, ErrOutOfScope):
+	case errors.Is(err, ErrChanged), errors.Is(err, errOutOfScope):
 		return Step{
 			Action: ActionReplan, After: unfinished.backOff(firstReplanPause, maxReplanPause),
 			Reason: ReasonRetrying, Message: err.Error(), History: unfinished,
@@ -272,7 +272,7 @@ func afterConflicts(h History) Step {
 // becauseOf names the webhooks and policies that failures come from, sorted, so that
 // the message stays the same from pass to pass.
 func becauseOf(failures []godwit.Failure) string {
-	causes := Causes(failures)
+	causes := causesOf(failures)
 	if len(causes) == 0 {
 		return ""
 	}

@@ -47,7 +47,7 @@ func cleanupGrant(objects schema.GroupResource) Grant { return Grant{Verb: "patc
 // OptionalPermissions lists the permissions without which [Migrator.Observe] knows less and
 // [Migrator.Run] may have to wait longer.
 func OptionalPermissions(objects schema.GroupResource, o Options) []Grant {
-	helpful := []Grant{LeaseGrant}
+	helpful := []Grant{leaseGrant}
 	for _, group := range storageMigrationGroups {
 		helpful = append(helpful, Grant{Verb: "list", Resource: schema.GroupResource{Group: group, Resource: "storageversionmigrations"}})
 	}

@@ -32,9 +32,9 @@ const (
 	// EventFailed is the reason of the event when a pass failed, or did not
 	// converge.
 	EventFailed = "StorageVersionMigrationFailed"
-	// EventWaiting is the reason of the event when an API server lease is stale: only a
+	// eventWaiting is the reason of the event when an API server lease is stale: only a
 	// person knows whether it is gone for good.
-	EventWaiting = "StorageVersionMigrationWaiting"
+	eventWaiting = "StorageVersionMigrationWaiting"
 
 	// Events that differ in nothing but their notes are folded into one, which
 	// keeps the first note: what must be read has an action of its own.
@@ -269,7 +269,7 @@ func (r *CRDMigrator) tellWaiting(ctx context.Context, crd *apiextensionsv1.Cust
 	m.said = step.Message
 	log.FromContext(ctx).Info("Waiting", "action", step.Action, "why", why.Error())
 	if step.Action == ActionWait && len(step.Blockers) > 0 {
-		r.event(crd, corev1.EventTypeWarning, EventWaiting, actionMigrate, why.Error()+"; "+step.Blockers[0].Fix.String())
+		r.event(crd, corev1.EventTypeWarning, eventWaiting, actionMigrate, why.Error()+"; "+step.Blockers[0].Fix.String())
 	}
 }
 

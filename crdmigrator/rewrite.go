@@ -104,9 +104,9 @@ func retry(err error) (time.Duration, bool) {
 	return apierror.Transient(err)
 }
 
-// Causes names the webhooks and policies that failures come from, each once and
+// causesOf names the webhooks and policies that failures come from, each once and
 // sorted, as far as the API server's words tell.
-func Causes(failures []godwit.Failure) []string {
+func causesOf(failures []godwit.Failure) []string {
 	var names []string
 	for _, f := range failures {
 		if by := apierror.Parse(0, f.Reason).Origin; by.Name != "" {

@@ -30,9 +30,9 @@ const (
 	// to v1.14, leaves the generation of a CRD that needs no more work, and where a
 	// [CRDMigrator] with Config leaves it unless it has a name of its own.
 	ClusterAPIObservedGenerationAnnotation = "crd-migration.cluster.x-k8s.io/observed-generation"
-	// ClusterAPIProposalObservedGenerationAnnotation is the name in Cluster API's
+	// clusterAPIProposalObservedGenerationAnnotation is the name in Cluster API's
 	// proposal. No release writes it; it is read like the other.
-	ClusterAPIProposalObservedGenerationAnnotation = "cluster.x-k8s.io/crd-migration-observed-generation"
+	clusterAPIProposalObservedGenerationAnnotation = "cluster.x-k8s.io/crd-migration-observed-generation"
 	// ObservedGenerationAnnotation is the same for definitions that a Selector
 	// chose. Those on which nothing was to be done are not written to.
 	ObservedGenerationAnnotation = "godwit.dev/observed-generation"
@@ -155,7 +155,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 		}
 		s.byKind[kind.GroupKind()] = &profile{
 			migrator: m, observed: cmp.Or(r.ObservedGenerationAnnotation, ClusterAPIObservedGenerationAnnotation),
-			alsoRead: []string{ClusterAPIObservedGenerationAnnotation, ClusterAPIProposalObservedGenerationAnnotation},
+			alsoRead: []string{ClusterAPIObservedGenerationAnnotation, clusterAPIProposalObservedGenerationAnnotation},
 		}
 	}
 	if r.Selector.isZero() {
@@ -201,13 +201,13 @@ func listOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (func() client
 	return func() client.ObjectList { return list.DeepCopyObject().(client.ObjectList) }, nil
 }
 
-// ErrOutOfScope reports a definition that lost the label it was chosen by while
+// errOutOfScope reports a definition that lost the label it was chosen by while
 // its objects were being migrated.
-var ErrOutOfScope = errors.New("the customresourcedefinition left the scope")
+var errOutOfScope = errors.New("the customresourcedefinition left the scope")
 
 func (s scope) keepSelected(_ context.Context, crd *metav1.PartialObjectMetadata) error {
 	if s.selector.Matches(crd) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s no longer matches its selector", ErrOutOfScope, crd.Name)
+	return fmt.Errorf("%w: %s no longer matches its selector", errOutOfScope, crd.Name)
 }

@@ -12,10 +12,10 @@ const (
 	// pattern, bounded however many objects fail.
 	DefaultFailures = 20
 
-	// DefaultGrace is how long the objects under way may take when a walk is
+	// defaultGrace is how long the objects under way may take when a walk is
 	// told to stop: several times an ordinary write, shorter than the 30 s a
 	// pod is given to end.
-	DefaultGrace = 10 * time.Second
+	defaultGrace = 10 * time.Second
 )
 
 // Object is what a walk needs to know of an object. Every Kubernetes object
@@ -62,7 +62,7 @@ type Options struct {
 	// MaxFailures bounds the failures a report names; 0 means DefaultFailures.
 	MaxFailures int
 	// Grace is how long the objects under way may take after the walk was told
-	// to stop, by its context or otherwise; 0 means DefaultGrace. The action's
+	// to stop, by its context or otherwise; 0 means 10 seconds. The action's
 	// context ends only after it, so that a write that was sent is also counted.
 	Grace time.Duration
 	// OnPage is called before each page is acted on. Its error stops the walk,
@@ -159,7 +159,7 @@ func (o Options) withDefaults() Options {
 		o.MaxFailures = DefaultFailures
 	}
 	if o.Grace <= 0 {
-		o.Grace = DefaultGrace
+		o.Grace = defaultGrace
 	}
 	return o
 }

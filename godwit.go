@@ -97,9 +97,14 @@ type Failure struct {
 	Namespace string `json:"namespace"`
 	// Name of the object.
 	Name string `json:"name"`
-	// Reason is the API server's message where there is one.
+	// Reason is a documented CamelCase constant.
 	Reason string `json:"reason"`
+	// Message says what happened, in the words of the API server where it answered.
+	Message string `json:"message"`
 }
+
+// String is the reason and the message.
+func (f Failure) String() string { return f.Reason + ": " + f.Message }
 
 // Blocker is a condition under which a migration must not start.
 type Blocker struct {

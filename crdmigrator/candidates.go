@@ -107,7 +107,7 @@ func (r *run) migrateCached(ctx context.Context) error {
 		}
 	}
 	r.cached, err = walk.Run(ctx, pages, r.rewriter.visitCandidate, walk.Options{
-		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry, Cause: cause,
+		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry, Cause: cause, Reason: failureReason,
 		OnPage: func(ctx context.Context, w walk.Report) error { return r.ensureCheckpoint(ctx, w.ResourceVersion) },
 		OnObject: func(w walk.Report) {
 			r.progress.tell(func(now *Report) { *now = Report{Candidates: w} })

@@ -97,7 +97,7 @@ func (c fieldsCleaner) stale(e metav1.ManagedFieldsEntry) bool {
 // it does so, silently, when a request is too large for etcd with them.
 func dropped(before, after *metav1.PartialObjectMetadata) error {
 	if len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0 {
-		return errors.New("the API server dropped all managedFields, since the object is too large with them; every applier has to apply again to own its fields")
+		return errDropped
 	}
 	return nil
 }
@@ -212,6 +212,9 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *fieldsCleaner, o *metav
 
 // errKept reports a cleanup that the server accepted and did not carry out, as it
 // does with entries that it can't read.
+// errDropped is a write that cost an object all its managedFields.
+var errDropped = errors.New("the API server dropped all managedFields, since the object is too large with them; every applier has to apply again to own its fields")
+
 var errKept = errors.New("the API server kept managedFields of versions that are not served")
 
 // cleanNoMore spares the rest of the run a permission that is missing for good: every
@@ -284,7 +287,8 @@ func (t *Tally) add(v cleanupResult) {
 	t.Counts.Add(v.outcome)
 	if v.why != nil && len(t.Failures) < walk.DefaultFailures {
 		t.Failures = append(t.Failures, godwit.Failure{
-			Namespace: v.object.GetNamespace(), Name: v.object.GetName(), Reason: v.why.Error(),
+			Namespace: v.object.GetNamespace(), Name: v.object.GetName(),
+			Reason: failureReason(v.why), Message: v.why.Error(),
 		})
 	}
 }

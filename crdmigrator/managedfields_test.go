@@ -152,7 +152,7 @@ func FuzzCleanManagedFields(f *testing.F) {
 func TestSideTally(t *testing.T) {
 	conflict := errors.New("conflict")
 	failure := func(name string) godwit.Failure {
-		return godwit.Failure{Namespace: "ns", Name: name, Reason: "conflict"}
+		return godwit.Failure{Namespace: "ns", Name: name, Reason: ReasonFailed, Message: "conflict"}
 	}
 	cases := map[string]struct {
 		reason string

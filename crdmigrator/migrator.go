@@ -180,7 +180,7 @@ func first(failures []godwit.Failure) string {
 		return ""
 	}
 	f := failures[0]
-	return fmt.Sprintf(", the first: %s: %s", strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Reason)
+	return fmt.Sprintf(", the first: %s: %s", strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message)
 }
 
 // ErrChanged reports that a definition is no longer as it was planned for: its

@@ -194,7 +194,7 @@ func TestNextNeverTakesTheUnknownForDone(t *testing.T) {
 func TestNextNamesTheWebhook(t *testing.T) {
 	failed := func(names ...string) (list []godwit.Failure) {
 		for i, name := range names {
-			list = append(list, godwit.Failure{Name: fmt.Sprint("w-", i), Reason: fmt.Sprintf(
+			list = append(list, godwit.Failure{Name: fmt.Sprint("w-", i), Reason: ReasonWebhookUnavailable, Message: fmt.Sprintf(
 				"10 attempts: Internal error occurred: failed calling webhook %q: failed to call webhook: the server is currently unable to handle the request", name)})
 		}
 		return list

@@ -33,6 +33,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 		Attempts: r.options.Attempts,
 		Retry:    r.retry,
 		Cause:    cause,
+		Reason:   failureReason,
 		OnPage:   beforePage,
 		OnEnd:    r.rewriter.tally.end,
 		OnObject: func(w walk.Report) {

@@ -103,6 +103,20 @@ const (
 	ReasonPreflightIncomplete = "PreflightIncomplete"
 )
 
+// Reasons of failures of objects, beside those of blockers and of an [UnlistedError].
+const (
+	// ReasonConflict means that other clients kept writing the object.
+	ReasonConflict = "Conflict"
+	// ReasonUnanswered means that the API server did not answer the write.
+	ReasonUnanswered = "Unanswered"
+	// ReasonObjectTooLarge means that the API server dropped the managedFields of an
+	// object that is too large with them.
+	ReasonObjectTooLarge = "ObjectTooLarge"
+	// ReasonManagedFieldsKept means that the API server answered a cleanup with the
+	// managedFields of before.
+	ReasonManagedFieldsKept = "ManagedFieldsKept"
+)
+
 // Policy is what the user decides. The zero value is the safe default.
 type Policy struct {
 	// Settle is how long after a change of the storage version the first write

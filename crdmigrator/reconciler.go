@@ -302,7 +302,7 @@ func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensions
 // cleanup: the error names the first alone.
 func logFailures(ctx context.Context, verbosity int, report Report) {
 	for _, f := range slices.Concat(report.Storage.Failures, report.ManagedFields.Failures) {
-		log.FromContext(ctx).V(verbosity).Info("Object not migrated", "namespace", f.Namespace, "name", f.Name, "why", f.Reason)
+		log.FromContext(ctx).V(verbosity).Info("Object not migrated", "namespace", f.Namespace, "name", f.Name, "reason", f.Reason, "message", f.Message)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 func TestReportErrNamesTheGravest(t *testing.T) {
-	failures := []godwit.Failure{{Namespace: "ns", Name: "goose", Reason: "denied"}}
+	failures := []godwit.Failure{{Namespace: "ns", Name: "goose", Reason: ReasonAdmissionDenied, Message: "denied"}}
 	for reason, test := range map[string]struct {
 		report    Report
 		wrong     bool
@@ -127,15 +127,19 @@ func TestEachFailureIsLogged(t *testing.T) {
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
 	report := Report{
 		Storage: walk.Report{Counts: godwit.Counts{Failed: 2}, Failures: []godwit.Failure{
-			{Namespace: "shop", Name: "goose", Reason: "denied"}, {Namespace: "shop", Name: "duck", Reason: "invalid"},
+			{Namespace: "shop", Name: "goose", Reason: ReasonAdmissionDenied, Message: "denied"}, {Namespace: "shop", Name: "duck", Reason: ReasonObjectInvalid, Message: "invalid"},
 		}},
-		ManagedFields: Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Reason: "too large"}}},
+		ManagedFields: Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Reason: ReasonObjectTooLarge, Message: "too large"}}},
 	}
 	r := &CRDMigrator{clock: clock.RealClock{}, memory: map[string]*memory{}}
 	if _, err := r.conclude(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err == nil {
 		t.Error("a pass with failures reports success")
 	}
-	for _, want := range []string{`"name"="goose" "why"="denied"`, `"name"="duck" "why"="invalid"`, `"name"="gull" "why"="too large"`} {
+	for _, want := range []string{
+		`"name"="goose" "reason"="AdmissionDenied" "message"="denied"`,
+		`"name"="duck" "reason"="ObjectInvalid" "message"="invalid"`,
+		`"name"="gull" "reason"="ObjectTooLarge" "message"="too large"`,
+	} {
 		if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, want) }) {
 			t.Errorf("logged %q, want a line with %s", said, want)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -109,7 +111,7 @@ func retry(err error) (time.Duration, bool) {
 func causesOf(failures []godwit.Failure) []string {
 	var names []string
 	for _, f := range failures {
-		if by := apierror.Parse(0, f.Reason).Origin; by.Name != "" {
+		if by := apierror.Parse(0, f.Message).Origin; by.Name != "" {
 			names = append(names, by.String())
 		}
 	}
@@ -130,4 +132,50 @@ func cause(err error) string {
 		return "writes by other clients"
 	}
 	return walk.CauseOf(err)
+}
+
+// failureReason is the reason of the failure of one object.
+func failureReason(err error) string {
+	switch answer := apierror.Of(err); answer.Class {
+	case apierror.Denied, apierror.NoDryRun:
+		return ReasonAdmissionDenied
+	case apierror.WebhookUnavailable, apierror.ConversionUnavailable:
+		return ReasonWebhookUnavailable
+	case apierror.ConversionFailed:
+		return ReasonConversionFailed
+	case apierror.UnreadableObject:
+		return ReasonUnreadableObjects
+	case apierror.Forbidden:
+		return ReasonForbidden
+	case apierror.NotFound:
+		return ReasonNotServed
+	case apierror.Conflict:
+		return ReasonConflict
+	case apierror.Throttled:
+		return ReasonThrottled
+	case apierror.Timeout:
+		return ReasonTimeout
+	case apierror.ServerError:
+		return ReasonServerError
+	case apierror.Refused:
+		return ReasonObjectInvalid
+	case apierror.Unknown:
+		return ownReason(err)
+	}
+	return ReasonFailed
+}
+
+// ownReason is the reason of a failure that is no answer of the API server.
+func ownReason(err error) string {
+	switch {
+	case errors.Is(err, errStillThere):
+		return ReasonNotServed
+	case errors.Is(err, errDropped):
+		return ReasonObjectTooLarge
+	case errors.Is(err, errKept):
+		return ReasonManagedFieldsKept
+	case errors.As(err, new(net.Error)), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return ReasonUnanswered
+	}
+	return ReasonFailed
 }

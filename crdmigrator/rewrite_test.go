@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"syscall"
 	"testing"
 	"time"
 
@@ -162,5 +164,32 @@ func TestRetry(t *testing.T) {
 				t.Errorf("retried = %t, want %t: %s", got, tc.want, tc.reason)
 			}
 		})
+	}
+}
+
+// TestFailureReason: programs read the reason, so it is a documented constant whatever the
+// API server's words are.
+func TestFailureReason(t *testing.T) {
+	answer := func(code int32, reason metav1.StatusReason, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+	}
+	for want, err := range map[string]error{
+		ReasonAdmissionDenied:    answer(403, metav1.StatusReasonForbidden, `admission webhook "freeze.example.com" denied the request: frozen`),
+		ReasonWebhookUnavailable: answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: connection refused`),
+		ReasonForbidden:          answer(403, metav1.StatusReasonForbidden, `geese.example.com "a" is forbidden: User "alice" cannot patch resource "geese" in API group "example.com" in the namespace "shop"`),
+		ReasonNotServed:          fmt.Errorf("1 attempt: %w", errStillThere),
+		ReasonConflict:           answer(409, metav1.StatusReasonConflict, "the object has been modified"),
+		ReasonThrottled:          answer(429, metav1.StatusReasonTooManyRequests, "too many requests"),
+		ReasonTimeout:            answer(504, metav1.StatusReasonTimeout, "timeout"),
+		ReasonServerError:        answer(503, metav1.StatusReasonServiceUnavailable, "etcd has no leader"),
+		ReasonObjectInvalid:      answer(422, metav1.StatusReasonInvalid, "spec.size: Required value"),
+		ReasonObjectTooLarge:     errDropped,
+		ReasonManagedFieldsKept:  fmt.Errorf("cleanup: %w", errKept),
+		ReasonUnanswered:         &url.Error{Op: "Patch", URL: "https://127.0.0.1", Err: syscall.ECONNREFUSED},
+		ReasonFailed:             errors.New("no resourceVersion"),
+	} {
+		if got := failureReason(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,11 @@ func CauseOf(err error) string {
 		return "internal error"
 	}
 	return ""
+}
+
+// reasonOf is the default of Options.Reason.
+func reasonOf(err error) string {
+	return cmp.Or(string(apierrors.ReasonForError(err)), "Failed")
 }
 
 // causes holds, by name, what made attempts fail apart from the API server itself.

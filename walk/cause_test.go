@@ -101,7 +101,7 @@ func TestRunFailingNamespaceDoesNotBlockOthers(t *testing.T) {
 				if d.attempts > tc.most {
 					t.Errorf("%s: %d attempts in the bad namespace, want %d at most", tc.reason, d.attempts, tc.most)
 				}
-				if len(report.Failures) == 0 || !strings.Contains(report.Failures[0].Reason, errWebhook.Error()) {
+				if len(report.Failures) == 0 || !strings.Contains(report.Failures[0].Message, errWebhook.Error()) {
 					t.Errorf("%s: failures %+v do not name the cause", tc.reason, report.Failures)
 				}
 			})

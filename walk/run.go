@@ -59,6 +59,9 @@ type Options struct {
 	// but concerns some objects only, such as a webhook; empty for the API server,
 	// and for the way to it. Nil means [CauseOf].
 	Cause func(error) string
+	// Reason is the reason of a [godwit.Failure] for an error. Nil means the reason of the
+	// API server's answer, such as Conflict, and Failed for other errors.
+	Reason func(error) string
 	// MaxFailures bounds the failures a report names; 0 means DefaultFailures.
 	MaxFailures int
 	// Grace is how long the objects under way may take after the walk was told
@@ -154,6 +157,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Cause == nil {
 		o.Cause = CauseOf
+	}
+	if o.Reason == nil {
+		o.Reason = reasonOf
 	}
 	if o.MaxFailures <= 0 {
 		o.MaxFailures = DefaultFailures

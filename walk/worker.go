@@ -263,7 +263,8 @@ func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
 	r.report.Counts.Add(outcome)
 	if err != nil && len(r.report.Failures) < r.options.MaxFailures {
 		r.report.Failures = append(r.report.Failures, godwit.Failure{
-			Namespace: j.object.GetNamespace(), Name: j.object.GetName(), Reason: err.Error(),
+			Namespace: j.object.GetNamespace(), Name: j.object.GetName(),
+			Reason: r.options.Reason(err), Message: err.Error(),
 		})
 	}
 	j.page.left--

@@ -162,8 +162,8 @@ func (w *widgets) mustFailOne(report crdmigrator.Report, counts godwit.Counts, n
 		w.t.Errorf("failed: %+v, want %s", f, name)
 	}
 	for _, part := range why {
-		if !strings.Contains(f.Reason, part) {
-			w.t.Errorf("failure = %q, want it to name %q", f.Reason, part)
+		if !strings.Contains(f.Message, part) {
+			w.t.Errorf("failure = %q, want it to name %q", f.Message, part)
 		}
 	}
 	w.mustHaveStoredVersions("with an object left behind", "v1,v2")
@@ -340,8 +340,8 @@ func TestWebhookThatIsDown(t *testing.T) {
 		t.Errorf("run: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
 	}
 	for _, f := range report.Storage.Failures {
-		if !strings.Contains(f.Reason, h.name) || !strings.Contains(f.Reason, "connection refused") {
-			t.Errorf("failure = %q, want it to name webhook %s and the refused connection", f.Reason, h.name)
+		if !strings.Contains(f.Message, h.name) || !strings.Contains(f.Message, "connection refused") {
+			t.Errorf("failure = %q, want it to name webhook %s and the refused connection", f.Message, h.name)
 		}
 	}
 	if n := wire.answered(http.StatusInternalServerError); n != 20*attempts {

@@ -161,7 +161,7 @@ func mustName(t *testing.T, tally crdmigrator.Tally, counts godwit.Counts, name,
 		}
 		return
 	}
-	if len(tally.Failures) != 1 || tally.Failures[0].Name != name || !strings.Contains(tally.Failures[0].Reason, why) {
+	if len(tally.Failures) != 1 || tally.Failures[0].Name != name || !strings.Contains(tally.Failures[0].Message, why) {
 		t.Errorf("failures = %+v, want one of %s with %q", tally.Failures, name, why)
 	}
 }
@@ -266,8 +266,8 @@ func TestCleanupStopsWithoutPermission(t *testing.T) {
 		t.Errorf("%d cleanups were sent, want at most the %d that may be under way before the first is refused", sent.Load(), most)
 	}
 	for _, f := range report.ManagedFields.Failures {
-		if !strings.Contains(f.Reason, "grant ") {
-			t.Errorf("failure = %q, want it to name the permission to grant", f.Reason)
+		if !strings.Contains(f.Message, "grant ") {
+			t.Errorf("failure = %q, want it to name the permission to grant", f.Message)
 		}
 	}
 }

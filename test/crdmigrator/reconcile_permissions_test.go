@@ -218,8 +218,8 @@ func TestUpdateReportsWhyItCouldNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range report.Storage.Failures {
-		if !strings.Contains(f.Reason, "cannot get resource") {
-			t.Errorf("reason of %s = %q, want the missing permission", f.Name, f.Reason)
+		if !strings.Contains(f.Message, "cannot get resource") {
+			t.Errorf("message of %s = %q, want the missing permission", f.Name, f.Message)
 		}
 	}
 	if n := len(report.Storage.Failures); n != 3 {

@@ -76,7 +76,7 @@ func messages(report crdmigrator.Report, err error) []string {
 		words = append(words, err.Error())
 	}
 	for _, f := range report.Storage.Failures {
-		words = append(words, f.Namespace+"/"+f.Name+": "+f.Reason)
+		words = append(words, f.Namespace+"/"+f.Name+": "+f.Message)
 	}
 	return words
 }

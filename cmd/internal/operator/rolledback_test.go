@@ -42,7 +42,7 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 	if got := c.revisionName(f); got != old {
 		t.Errorf("%s was rolled back, and the trigger repointed it to %s", f.VM, got)
 	}
-	if len(c.upgrades()) != 0 || len(trigger.Status.Failures) != 1 || !strings.HasPrefix(trigger.Status.Failures[0].Reason, revision.ReasonRolledBack) {
+	if len(c.upgrades()) != 0 || len(trigger.Status.Failures) != 1 || trigger.Status.Failures[0].Reason != revision.ReasonRolledBack {
 		t.Errorf("upgrades %v, failures %v", c.upgrades(), trigger.Status.Failures)
 	}
 

@@ -189,7 +189,7 @@ func TestTriggerReportsABrokenReference(t *testing.T) {
 	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed)
 	c.mustHaveKstatus(trigger, status.FailedStatus)
 	r := f.Revision(vm)
-	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != r.Name || !strings.Contains(fs[0].Reason, revision.ReasonSourceGone) {
+	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != r.Name || fs[0].Reason != revision.ReasonSourceGone {
 		t.Errorf("failures %+v", fs)
 	}
 	if err := c.Create(t.Context(), r); err != nil {

@@ -120,7 +120,7 @@ func TestWebhookOutageMidRun(t *testing.T) {
 	c.mustBeMigratedOnce(ducks, 100)
 	c.await("the failures to be named", func() bool {
 		m := c.migration(geese)
-		return len(m.Status.Failures) > 0 && strings.Contains(m.Status.Failures[0].Reason, "failed calling webhook")
+		return len(m.Status.Failures) > 0 && strings.Contains(m.Status.Failures[0].Message, "failed calling webhook")
 	})
 	c.mustNotBeDone(geese)
 	written := c.stored(geese, "v2")

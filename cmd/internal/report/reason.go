@@ -13,6 +13,13 @@ const (
 	ReasonAPIVersionRemoved = "APIVersionRemoved"
 	// ReasonUnreadable: reading the definition failed.
 	ReasonUnreadable = "Unreadable"
+	// ReasonInterrupted means that the user ended the command.
+	ReasonInterrupted = "Interrupted"
+	// ReasonTimedOut means that --timeout ended the command.
+	ReasonTimedOut = "TimedOut"
+	// ReasonNotStarted means that a run did not start with a CRD, because another one that
+	// the command line names can't be read.
+	ReasonNotStarted = "NotStarted"
 )
 
 // Reasons are those that the command line finds by itself.
@@ -29,4 +36,13 @@ var Reasons = []remedy.ReasonDoc{
 	{Reason: ReasonUnreadable, UserAction: true,
 		Meaning: "The CRD could not be read: no cluster is chosen, the API server does not answer, or it does not accept the credentials.",
 		Remedy:  "See the message for the cause, and check with `kubectl get --raw /readyz`."},
+	{Reason: ReasonInterrupted,
+		Meaning: "The user ended the command, by Ctrl-C or a signal. What was done is saved.",
+		Remedy:  "Run the same command to resume."},
+	{Reason: ReasonTimedOut,
+		Meaning: "The flag --timeout ended the command. What was done is saved.",
+		Remedy:  "Run the same command to resume, with a longer --timeout or none."},
+	{Reason: ReasonNotStarted, UserAction: true,
+		Meaning: "The run did not start, because another CRD that the command line names can't be read.",
+		Remedy:  "Fix that one first, or leave it out of the command line."},
 }

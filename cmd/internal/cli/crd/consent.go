@@ -4,7 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
@@ -71,10 +73,12 @@ func refuseUnreadable(sel Selection, findings []finding) ([]crdreport.Run, bool)
 	for i, f := range findings {
 		items[i] = crdreport.Run{Name: f.name, StorageVersion: f.plan.StorageVersion, Requests: f.requests.Load()}
 		if f.problem != nil {
-			items[i].Result, items[i].Failures = crdreport.Failed, whole(f.name, f.problem.Error())
+			items[i].Result, items[i].Failures = crdreport.Failed, whole(f.name, f.problem)
 			continue
 		}
-		items[i].Result, items[i].Failures = crdreport.Blocked, whole(f.name, "not begun, because "+unreadable+" can't be read")
+		items[i].Result, items[i].Failures = crdreport.Blocked, []godwit.Failure{{
+			Name: f.name, Reason: report.ReasonNotStarted, Message: "not begun, because " + unreadable + " can't be read",
+		}}
 	}
 	return items, true
 }

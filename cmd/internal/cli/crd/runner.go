@@ -3,7 +3,6 @@ package crd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -98,7 +97,7 @@ func (r *runner) show(p *passage) {
 // one runs one CRD to an end, whatever that is.
 func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
 	if f.problem != nil {
-		return ending{Run: crdreport.Run{Name: f.name, Result: crdreport.Failed, Failures: whole(f.name, f.problem.Error())}}
+		return ending{Run: crdreport.Run{Name: f.name, Result: crdreport.Failed, Failures: whole(f.name, f.problem)}}
 	}
 	began := time.Now()
 	if p.runs {
@@ -151,29 +150,36 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	switch {
 	case errors.As(p.err, new(*crdmigrator.BlockedError)):
 		for _, b := range r.lackingForCleanup(ctx, p, p.step.Blockers) {
-			failures = append(failures, whole(p.plan.Name, crdreport.NewProblem(b, r.remedies).Line())...)
+			failures = append(failures, crdreport.NewProblem(b, r.remedies).Failure(p.plan.Name))
 		}
 	case p.err != nil && cli.Ended(ctx) != cli.OK:
-		failures = whole(p.plan.Name, fmt.Sprintf("%s after %s", reasonEnded(ctx),
-			report.Count(p.report.Storage.Counts.Total(), "object", "objects")))
+		failures = []godwit.Failure{endedEarly(ctx, p)}
 	case p.unlisted() != nil:
-		failures = whole(p.plan.Name, crdreport.NewProblem(p.unlisted().Blocker(), r.remedies).Line())
+		failures = []godwit.Failure{crdreport.NewProblem(p.unlisted().Blocker(), r.remedies).Failure(p.plan.Name)}
 	case p.err != nil:
 		failures = whole(p.plan.Name, r.explainRun(ctx, p.err))
 	}
 	return append(append(failures, p.report.Storage.Failures...), p.report.ManagedFields.Failures...)
 }
 
-func reasonEnded(ctx context.Context) string {
+// endedEarly is the failure of a CRD whose run the user or --timeout ended.
+func endedEarly(ctx context.Context, p passage) godwit.Failure {
+	f := godwit.Failure{Name: p.plan.Name, Reason: report.ReasonInterrupted, Message: "interrupted"}
 	if cli.Ended(ctx) == cli.TimedOut {
-		return "stopped by --timeout"
+		f.Reason, f.Message = report.ReasonTimedOut, "stopped by --timeout"
 	}
-	return "interrupted"
+	f.Message += " after " + report.Count(p.report.Storage.Counts.Total(), "object", "objects")
+	return f
 }
 
-// whole is a failure of the definition, not of one of its objects.
-func whole(crd, reason string) []godwit.Failure {
-	return []godwit.Failure{{Name: crd, Reason: reason}}
+// whole is the failure of a CRD as a whole for an error, whose reason it keeps if it has one.
+func whole(crd string, err error) []godwit.Failure {
+	f := godwit.Failure{Name: crd, Reason: crdmigrator.ReasonFailed, Message: err.Error()}
+	var known *cli.ActionableError
+	if errors.As(err, &known) && known.Reason != "" {
+		f.Reason = known.Reason
+	}
+	return []godwit.Failure{f}
 }
 
 func managedFields(t crdmigrator.Tally) crdreport.ManagedFields {
@@ -182,10 +188,10 @@ func managedFields(t crdmigrator.Tally) crdreport.ManagedFields {
 
 // explainRun keeps the words of an error of a run, which know more, unless the
 // trouble is with the connection itself.
-func (r *runner) explainRun(ctx context.Context, err error) string {
+func (r *runner) explainRun(ctx context.Context, err error) error {
 	_, gone := cli.Unreachable(err)
 	if gone || apierrors.IsUnauthorized(err) {
-		return r.explain(ctx, err).Error()
+		return r.explain(ctx, err)
 	}
-	return cli.OneLine(err)
+	return errors.New(cli.OneLine(err))
 }

@@ -62,7 +62,7 @@ func (f *findings) add(i revision.Item) bool {
 		}
 	case revision.Blocked:
 		f.counts.Blocked++
-		f.failures = appendFailure(f.failures, i.Namespace, i.Name, i.Reason+": "+i.Message)
+		f.failures = appendFailure(f.failures, i.Namespace, i.Name, i.Reason, i.Message)
 	default:
 		if i.Reason == revision.ReasonRetained {
 			return true

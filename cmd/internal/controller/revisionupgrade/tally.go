@@ -37,7 +37,7 @@ func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	case phase == revision.InUse:
 		c.InUse++
 	case phase == revision.Failed:
-		l.failures = appendFailure(l.failures, one.Namespace, one.Spec.TargetName, ready.Reason+": "+ready.Message)
+		l.failures = appendFailure(l.failures, one.Namespace, one.Spec.TargetName, ready.Reason, ready.Message)
 		if blockedReasons[ready.Reason] {
 			c.Blocked++
 			return
@@ -55,18 +55,18 @@ func (l *tally) addRolledBack(namespace, name, pending string) {
 	l.counts.Blocked++
 	if pending != "" {
 		again := remedy.For(revision.Item{Namespace: namespace, Name: name, Reason: revision.ReasonRollbackPending}, "")
-		l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRollbackPending+": "+pending+". "+again.Remedy)
+		l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRollbackPending, pending+". "+again.Remedy)
 		return
 	}
-	l.failures = appendFailure(l.failures, namespace, name,
-		revision.ReasonRolledBack+": references were repointed to it. "+remedy.For(revision.Item{Reason: revision.ReasonRolledBack}, "").Remedy)
+	l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRolledBack,
+		"references were repointed to it. "+remedy.For(revision.Item{Reason: revision.ReasonRolledBack}, "").Remedy)
 }
 
-func appendFailure(all []godwit.Failure, namespace, name, reason string) []godwit.Failure {
+func appendFailure(all []godwit.Failure, namespace, name, reason, message string) []godwit.Failure {
 	if len(all) == maxSamples {
 		return all
 	}
-	return append(all, godwit.Failure{Namespace: namespace, Name: name, Reason: reason})
+	return append(all, godwit.Failure{Namespace: namespace, Name: name, Reason: reason, Message: message})
 }
 
 // retainsSource reports whether an upgrade keeps its source for the retention, and not permanently.

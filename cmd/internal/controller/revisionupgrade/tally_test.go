@@ -19,7 +19,7 @@ func TestPendingRollbackIsNoRollback(t *testing.T) {
 		t.Fatalf("%+v", l)
 	}
 	want := "RollbackPending: VirtualMachine web refers to new. Stop the virtual machine if it runs, and run the rollback again: godwit revision rollback old -n shop"
-	if got := l.failures[0].Reason; got != want {
+	if got := l.failures[0].String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

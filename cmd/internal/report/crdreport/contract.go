@@ -56,6 +56,11 @@ func NewProblems[B godwit.Blocker | godwit.Warning](list []B, w remedy.Writer) [
 	return all
 }
 
+// Failure is the problem as the failure of a CRD as a whole.
+func (p Problem) Failure(crd string) godwit.Failure {
+	return godwit.Failure{Name: crd, Reason: p.Reason, Message: p.Message + "; " + p.Remedy}
+}
+
 // Line is the problem in one line.
 func (p Problem) Line() string { return p.Reason + ": " + p.Message + "; " + p.Remedy }
 

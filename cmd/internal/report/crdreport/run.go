@@ -36,7 +36,7 @@ func WriteRuns(w io.Writer, s report.Style, runs []Run, folded Folded) error {
 			if i == 0 {
 				fmt.Fprintf(&text, "\n%s\n", r.Name)
 			}
-			fmt.Fprintf(&text, "  %s %s\n", s.Paint(report.Bad, "✗ "+failedName(f.Namespace, f.Name)+":"), f.Reason)
+			fmt.Fprintf(&text, "  %s %s\n", s.Paint(report.Bad, "✗ "+failedName(f.Namespace, f.Name)+":"), f)
 		}
 		if more := r.Objects.Failed + r.Objects.Deferred - named; named > 0 && more > 0 {
 			fmt.Fprintf(&text, "  … and %s\n", report.Count(more, "more object", "more objects"))

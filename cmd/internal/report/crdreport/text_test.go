@@ -13,7 +13,7 @@ import (
 )
 
 func TestText(t *testing.T) {
-	failed := []godwit.Failure{{Namespace: "prod", Name: "a", Reason: "denied"}, {Name: "widgets.example.com", Reason: "the server is gone"}}
+	failed := []godwit.Failure{{Namespace: "prod", Name: "a", Reason: "AdmissionDenied", Message: "denied"}, {Name: "widgets.example.com", Reason: "Failed", Message: "the server is gone"}}
 	cases := map[string]struct {
 		reason string
 		write  func(io.Writer) error
@@ -89,8 +89,8 @@ widgets.example.com   ◐ Partial     v2        1,010     1,000      2          
 gadgets.example.com   ✓ Succeeded   v1        0         0          0           0         0          0        yes       0.0s
 
 widgets.example.com
-  ✗ prod/a: denied
-  ✗ widgets.example.com: the server is gone
+  ✗ prod/a: AdmissionDenied: denied
+  ✗ widgets.example.com: Failed: the server is gone
   … and 4 more objects
 7 clean customresourcedefinitions: nothing to do
 9 customresourcedefinitions: not begun, because permissions are missing

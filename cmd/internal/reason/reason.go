@@ -29,6 +29,8 @@ const (
 	Trigger Subject = "ControllerRevisionUpgradeTrigger"
 	// Marker is a marker in the source of an operator.
 	Marker Subject = "Marker"
+	// Name is the external name of a managed resource.
+	Name Subject = "ExternalName"
 	// Command is a command line.
 	Command Subject = "Command"
 )
@@ -52,6 +54,8 @@ func Groups() []Group {
 		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", remedy.Revisions, []string{"revision"}},
 		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},
 		{Marker, "godwit lint markers", remedy.Markers, []string{"crdmigrator/markers"}},
+		{Name, "errors and conditions of managed resources, from providers that use externalname", remedy.ExternalNames,
+			[]string{"externalname", "externalname/crossplane"}},
 		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
 	}
 }

@@ -164,9 +164,9 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 
 // endedEarly is the failure of a CRD whose run the user or --timeout ended.
 func endedEarly(ctx context.Context, p passage) godwit.Failure {
-	f := godwit.Failure{Name: p.plan.Name, Reason: report.ReasonInterrupted, Message: "interrupted"}
+	f := godwit.Failure{Name: p.plan.Name, Reason: report.ReasonInterrupted, Message: "the run ended"}
 	if cli.Ended(ctx) == cli.TimedOut {
-		f.Reason, f.Message = report.ReasonTimedOut, "stopped by --timeout"
+		f.Reason, f.Message = report.ReasonTimedOut, "--timeout ended the run"
 	}
 	f.Message += " after " + report.Count(p.report.Storage.Counts.Total(), "object", "objects")
 	return f

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"

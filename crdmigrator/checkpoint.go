@@ -20,7 +20,7 @@ const (
 	// of a run that is under way or was interrupted. The trim removes it.
 	CheckpointAnnotation = "godwit.dev/migration-checkpoint"
 
-	// maxRestarts within restartWindow tell that a definition is being fought
+	// maxRestarts within restartWindow tell that a CRD is being fought
 	// over.
 	maxRestarts   = 3
 	restartWindow = time.Hour
@@ -42,14 +42,14 @@ type Checkpoint struct {
 	// does not rely on it.
 	Settled             metav1.Duration `json:"settled"`
 	AcceptedStaleLeases bool            `json:"acceptedStaleLeases,omitempty"`
-	// Restarts are the times at which runs began again because the definition
+	// Restarts are the times at which runs began again because the CRD
 	// changed under them.
 	Restarts []metav1.Time `json:"restarts,omitempty"`
 }
 
 // Journal keeps checkpoints where they survive the process.
 type Journal interface {
-	// Load returns the checkpoint of a definition, zero if there is none or
+	// Load returns the checkpoint of a CRD, zero if there is none or
 	// it can't be understood.
 	Load(context.Context, *apiextensionsv1.CustomResourceDefinition) (Checkpoint, error)
 	// Save replaces it; a zero checkpoint removes it.
@@ -58,9 +58,9 @@ type Journal interface {
 
 func (c Checkpoint) isZero() bool { return c.CRDUID == "" }
 
-// resume returns the checkpoint as it holds for the definition as it is now.
+// resume returns the checkpoint as it holds for the CRD as it is now.
 //
-// One change of the definition is survived, when the version stored before, as
+// One change of the CRD is survived, when the version stored before, as
 // the checkpoint remembers it, and after it is the same: no other spec can have
 // been in force in between. Two changes may hide a flip there and back.
 func (c Checkpoint) resume(crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, bool) {
@@ -92,7 +92,7 @@ func (c Checkpoint) done(crd *apiextensionsv1.CustomResourceDefinition, p Policy
 }
 
 // begin is the checkpoint of a run that starts from nothing: what is left of
-// the one before are the times of restarts on the same definition.
+// the one before are the times of restarts on the same CRD.
 func (c Checkpoint) begin(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) Checkpoint {
 	next := Checkpoint{CRDUID: crd.UID, Generation: crd.Generation, StorageVersion: kube.StorageVersion(crd)}
 	if c.CRDUID != crd.UID {
@@ -120,7 +120,7 @@ func (c Checkpoint) restartsSince(t time.Time) int {
 }
 
 // annotationJournal is the default: the checkpoint is an annotation on the
-// definition that it speaks of, so it needs no object and no grant of its own.
+// CRD that it speaks of, so it needs no object and no grant of its own.
 type annotationJournal struct {
 	client *request.Client
 }
@@ -149,7 +149,7 @@ func (j annotationJournal) Save(ctx context.Context, crd string, c Checkpoint) e
 	}
 	metadata := map[string]any{"annotations": map[string]any{CheckpointAnnotation: value}}
 	if !c.isZero() {
-		metadata["uid"] = c.CRDUID // a definition that was created again gets a conflict, not a stranger's checkpoint
+		metadata["uid"] = c.CRDUID // a CRD that was created again gets a conflict, not a stranger's checkpoint
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {

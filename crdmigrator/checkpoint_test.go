@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The definition of these tests has UID u1 and generation 7 and stores v2.
+// The CRD of these tests has UID u1 and generation 7 and stores v2.
 func TestCheckpointResume(t *testing.T) {
 	saved := Checkpoint{CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Cursor: "ns/a", Restarts: restartedAt(flip, time.Minute).Restarts}
 	with := func(edit func(*Checkpoint)) Checkpoint { c := saved; edit(&c); return c }
@@ -20,7 +20,7 @@ func TestCheckpointResume(t *testing.T) {
 		edit       edit
 		want       bool
 	}{
-		"same definition": {reason: "nothing changed", checkpoint: saved, want: true},
+		"same CRD": {reason: "nothing changed", checkpoint: saved, want: true},
 		"one change": {
 			reason:     "v2 before and v2 after: no other spec was ever in force",
 			checkpoint: with(func(c *Checkpoint) { c.Generation = 6 }), want: true,
@@ -29,7 +29,7 @@ func TestCheckpointResume(t *testing.T) {
 			reason:     "a flip there and back may hide between them",
 			checkpoint: with(func(c *Checkpoint) { c.Generation = 5 }),
 		},
-		"an older definition": {
+		"an older CRD": {
 			reason:     "generations never go back but by a restore",
 			checkpoint: with(func(c *Checkpoint) { c.Generation = 8 }),
 		},
@@ -42,7 +42,7 @@ func TestCheckpointResume(t *testing.T) {
 			checkpoint: with(func(c *Checkpoint) { c.StorageVersion = "v1" }),
 		},
 		"created again": {
-			reason:     "the same name and generation of another definition",
+			reason:     "the same name and generation of another CRD",
 			checkpoint: with(func(c *Checkpoint) { c.CRDUID = "u0" }),
 		},
 		"before the first page": {
@@ -50,7 +50,7 @@ func TestCheckpointResume(t *testing.T) {
 			checkpoint: with(func(c *Checkpoint) { c.ResourceVersion = "" }),
 		},
 		"none": {reason: "no checkpoint", checkpoint: Checkpoint{}},
-		"none, for a definition without anything": {
+		"none, for a CRD without anything": {
 			reason: "zero equals zero, but proves nothing",
 			edit: func(crd *apiextensionsv1.CustomResourceDefinition) {
 				*crd = apiextensionsv1.CustomResourceDefinition{}
@@ -83,7 +83,7 @@ func TestCheckpointResume(t *testing.T) {
 	}
 }
 
-// A run that watches a definition change step by step keeps its evidence, one
+// A run that watches a CRD change step by step keeps its evidence, one
 // that slept through two changes does not.
 func TestCheckpointResumeStepByStep(t *testing.T) {
 	at := func(generation int64) *apiextensionsv1.CustomResourceDefinition {
@@ -123,7 +123,7 @@ func TestCheckpointBegin(t *testing.T) {
 			checkpoint: earlier(7),
 		},
 		"another generation": {
-			reason:     "the definition changed under the run before",
+			reason:     "the CRD changed under the run before",
 			checkpoint: earlier(5), restarts: []time.Duration{0},
 		},
 		"again and again": {
@@ -135,7 +135,7 @@ func TestCheckpointBegin(t *testing.T) {
 			checkpoint: earlier(7, 2*time.Hour, time.Hour, time.Hour-time.Second), restarts: []time.Duration{time.Hour - time.Second},
 		},
 		"created again": {
-			reason:     "another definition's restarts are not this one's",
+			reason:     "another CRD's restarts are not this one's",
 			checkpoint: func() Checkpoint { c := earlier(3, time.Minute); c.CRDUID = "u0"; return c }(),
 		},
 	}
@@ -149,7 +149,7 @@ func TestCheckpointBegin(t *testing.T) {
 	}
 }
 
-// Three runs that end because the definition changed block the fourth plan, and
+// Three runs that end because the CRD changed block the fourth plan, and
 // an hour of peace lifts the block.
 func TestRestartsBlockAfterThree(t *testing.T) {
 	var c Checkpoint

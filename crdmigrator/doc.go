@@ -4,7 +4,7 @@
 // CustomResourceDefinition is trimmed, so that the old version can be dropped.
 //
 // A [Migrator] works in three steps. Observe reads the [Facts] about one
-// definition. [PlanFor] decides on them, purely: a [Plan] is Clean, Ready, or
+// CRD. [PlanFor] decides on them, purely: a [Plan] is Clean, Ready, or
 // Blocked with a remedy for each [godwit.Blocker]. Run carries a plan out:
 //
 //   - It settles. An API server that has not yet adopted the new storage
@@ -17,7 +17,7 @@
 //   - Where managedFields of an object name a version that is not served any
 //     more, it removes these entries, in the same write where one is due anyway.
 //     This job is tallied apart and never stands in the way of the trim.
-//   - It trims, in one patch that tests the definition's UID, generation and
+//   - It trims, in one patch that tests the CRD's UID, generation and
 //     storedVersions, and only after a complete pass without a failure.
 //
 // A plan for users has a preflight ([Options].Preflight): package preflight sends the
@@ -29,7 +29,7 @@
 // anything behind, and to trust a write sent before the servers settled.
 //
 // [CRDMigrator] is the same to be embedded in an operator, as a reconciler of the
-// definitions that its Config or its Selector names.
+// CRDs that its Config or its Selector names.
 //
 // Package releasecheck looks at the next release of a CRD, and package etcdverify proves the
 // result from etcd's side.

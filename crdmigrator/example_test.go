@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// storedTwice is a definition that stores v2, and stored v1 before.
+// storedTwice is a CRD that stores v2, and stored v1 before.
 func storedTwice(versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
@@ -90,7 +90,7 @@ func ExampleCRDMigrator() {
 	// set up: true
 }
 
-// Definitions of a group that carry a label, as ToolHive's operator chooses them.
+// CRDs of a group that carry a label, as ToolHive's operator chooses them.
 func ExampleCRDMigrator_byLabel() {
 	ctx := context.Background()
 	mgr, err := newManager()

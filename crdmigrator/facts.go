@@ -58,7 +58,7 @@ type Server = settle.Server
 // Grant is the permission for one verb on one resource.
 type Grant = kube.Grant
 
-// Names lists the definitions that match a label selector, all of them for an
+// Names lists the CRDs that match a label selector, all of them for an
 // empty one.
 func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error) {
 	names, err := m.client.CRDNames(ctx, selector)
@@ -68,7 +68,7 @@ func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error)
 	return names, nil
 }
 
-// Observe reads the facts about one definition, with about ten small requests;
+// Observe reads the facts about one CRD, with about ten small requests;
 // with four where its storedVersions show that there is nothing to do, and with
 // some for each namespace with a [Preflight]. It changes nothing.
 func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {

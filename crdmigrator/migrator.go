@@ -28,7 +28,7 @@ type Options struct {
 	// Limiter paces every request; share it between migrators of one cluster.
 	// Nil means one of its own, with the default limits.
 	Limiter *walk.Limiter
-	// Journal keeps the checkpoints; nil means an annotation on the definition.
+	// Journal keeps the checkpoints; nil means an annotation on the CRD.
 	Journal Journal
 	// Scan makes Observe read the objects' metadata until it finds stale
 	// managedFields, to the last object where there are none.
@@ -50,7 +50,7 @@ type Options struct {
 	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
 	PageObjects int64
 	// BeforePage is asked before each page is acted on, and before the trim, with
-	// the definition's metadata as it is then. Its error stops the run and is what
+	// the CRD's metadata as it is then. Its error stops the run and is what
 	// Run returns.
 	BeforePage func(ctx context.Context, crd *metav1.PartialObjectMetadata) error
 	// Clock is for tests; nil means the real one.
@@ -74,7 +74,7 @@ const (
 var Phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 
 // Migrator migrates the custom resources of one cluster. It is safe for
-// concurrent use on different definitions.
+// concurrent use on different CRDs.
 type Migrator struct {
 	options Options
 	client  *request.Client
@@ -121,7 +121,7 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	return &Migrator{options: o, client: c, list: c.Objects, leases: map[string]*settle.History{}}, nil
 }
 
-// Plan observes one definition and decides what is to be done about it.
+// Plan observes one CRD and decides what is to be done about it.
 func (m *Migrator) Plan(ctx context.Context, crd string) (Plan, error) {
 	f, err := m.Observe(ctx, crd)
 	if err != nil {
@@ -183,7 +183,7 @@ func first(failures []godwit.Failure) string {
 	return fmt.Sprintf(", the first: %s: %s", strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message)
 }
 
-// ErrChanged reports that a definition is no longer as it was planned for: its
+// ErrChanged reports that a CRD is no longer as it was planned for: its
 // spec changed in a way that voids the evidence, it is being deleted, or a
 // write to its status came in between. Observe and plan again.
 var ErrChanged = errors.New("the customresourcedefinition changed")

@@ -47,9 +47,9 @@ const (
 
 // Reasons of blockers.
 const (
-	// ReasonNotEstablished: the API server does not serve the definition.
+	// ReasonNotEstablished: the API server does not serve the CRD.
 	ReasonNotEstablished = "NotEstablished"
-	// ReasonTerminating: the definition is being deleted.
+	// ReasonTerminating: the CRD is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonNoStorageVersion: no version is marked as the storage version.
 	ReasonNoStorageVersion = "NoStorageVersion"
@@ -66,7 +66,7 @@ const (
 	ReasonForbidden = "Forbidden"
 	// ReasonMigrationInProgress: another migrator is at work on the resource.
 	ReasonMigrationInProgress = "MigrationInProgress"
-	// ReasonCRDKeepsChanging: the definition changed under several runs.
+	// ReasonCRDKeepsChanging: the CRD changed under several runs.
 	ReasonCRDKeepsChanging = "CRDKeepsChanging"
 	// ReasonServerLeaseStale: an API server has not shown a sign of life since
 	// the storage version changed and may still write the old one.
@@ -144,7 +144,7 @@ type Policy struct {
 
 func (p Policy) skips(phase Phase) bool { return slices.Contains(p.SkipPhases, phase) }
 
-// Plan is what is to be done about one definition. It is a value, decided by
+// Plan is what is to be done about one CRD. It is a value, decided by
 // [PlanFor].
 type Plan struct {
 	Name           string
@@ -382,7 +382,7 @@ func checkOthers(f Facts, _ Policy) []godwit.Blocker {
 
 func checkChanges(f Facts, _ Policy) []godwit.Blocker {
 	recent := f.Checkpoint.restartsSince(f.Now.Add(-restartWindow))
-	if f.Checkpoint.CRDUID != f.CRD.UID || recent < maxRestarts { // another definition's are not this one's
+	if f.Checkpoint.CRDUID != f.CRD.UID || recent < maxRestarts { // another CRD's are not this one's
 		return nil
 	}
 	fix := godwit.Do("let these managers agree on one spec; the migration resumes within an hour of the last of these changes")

@@ -15,11 +15,11 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// FuzzPlanFor checks what must hold of every plan, for definitions that no API
+// FuzzPlanFor checks what must hold of every plan, for CRDs that no API
 // server would accept as well.
 func FuzzPlanFor(f *testing.F) {
 	f.Add([]byte{})
-	f.Add([]byte("a definition as good as any other"))
+	f.Add([]byte("a CRD as good as any other"))
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24})
 	f.Add(slices.Repeat([]byte{255}, 64))
 	f.Add(slices.Repeat([]byte{1}, 64))
@@ -140,7 +140,7 @@ func (d *dice) facts() Facts {
 		objects := schema.GroupResource{Group: f.CRD.Spec.Group, Resource: f.CRD.Spec.Names.Plural}
 		return pick(d,
 			Grant{Verb: "list", Resource: objects}, Grant{Verb: "patch", Resource: objects},
-			Grant{Verb: "patch", Resource: definitions, Name: f.CRD.Name}, Grant{Verb: "patch", Resource: definitionsStatus, Name: f.CRD.Name})
+			Grant{Verb: "patch", Resource: crds, Name: f.CRD.Name}, Grant{Verb: "patch", Resource: crdsStatus, Name: f.CRD.Name})
 	})
 	f.Migrations = several(d, 2, func(d *dice) string { return pick(d, "storageversionmigrations.g/a", "storageversionmigrations.h/b") })
 	f.Checkpoint = Checkpoint{
@@ -173,7 +173,7 @@ func (d *dice) crd() *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	resource := pick(d, widgets, schema.GroupResource{Resource: "widgets"}, schema.GroupResource{Group: "a%s.example.com", Resource: "indices"})
 	crd.Name, crd.Spec.Group, crd.Spec.Names.Plural = resource.String(), resource.Group, resource.Resource
-	if d.roll(4) == 3 { // as empty as a definition can be
+	if d.roll(4) == 3 { // as empty as a CRD can be
 		return crd
 	}
 	crd.UID, crd.Generation = types.UID(pick(d, "u1", "u2", "")), int64(d.roll(9))

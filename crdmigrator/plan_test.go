@@ -15,14 +15,14 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
 
-// flip is when the storage version of the definitions below was set, as their
+// flip is when the storage version of the CRDs below was set, as their
 // managedFields have it: cut to the second.
 var flip = kubetest.Flip
 
 var (
-	widgets           = schema.GroupResource{Group: "example.com", Resource: "widgets"}
-	definitions       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
-	definitionsStatus = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions/status"}
+	widgets    = schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	crds       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	crdsStatus = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions/status"}
 )
 
 func widgetCRD(edits ...edit) *apiextensionsv1.CustomResourceDefinition {
@@ -177,7 +177,7 @@ func TestPlanForState(t *testing.T) {
 		"forbidden": {
 			reason: "one blocker for each right, with the grant to give",
 			facts: Facts{CRD: widgetCRD(), Now: later, User: "jane", Denied: []Grant{
-				{Verb: "patch", Resource: widgets}, {Verb: "patch", Resource: definitionsStatus, Name: "widgets.example.com"},
+				{Verb: "patch", Resource: widgets}, {Verb: "patch", Resource: crdsStatus, Name: "widgets.example.com"},
 			}},
 			state:   Blocked,
 			reasons: []string{ReasonForbidden, ReasonForbidden},
@@ -237,7 +237,7 @@ func TestPlanForState(t *testing.T) {
 			reasons: []string{ReasonServerLeaseStale},
 		},
 		"stale lease, evidence void": {
-			reason: "the checkpoint is another definition's",
+			reason: "the checkpoint is another CRD's",
 			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
 				CRDUID: "u0", Generation: 7, StorageVersion: "v2", ResourceVersion: "100",
 			}},
@@ -251,8 +251,8 @@ func TestPlanForState(t *testing.T) {
 			state:   Blocked,
 			reasons: []string{ReasonServerLeaseStale},
 		},
-		"fought over, as another definition": {
-			reason: "restarts that a definition of this name had before it was created again are not its own",
+		"fought over, as another CRD": {
+			reason: "restarts that a CRD of this name had before it was created again are not its own",
 			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.UID = "u9" }), Now: later,
 				Checkpoint: restartedAt(later, 50*time.Minute, 20*time.Minute, time.Minute)},
 			state: Ready,
@@ -295,7 +295,7 @@ func restartedAt(now time.Time, ago ...time.Duration) Checkpoint {
 	return c
 }
 
-func TestPlanForDescribesTheDefinition(t *testing.T) {
+func TestPlanForDescribesTheCRD(t *testing.T) {
 	none, some := int64(0), int64(3)
 	base := Plan{
 		Name: "widgets.example.com", UID: "u1", Generation: 7,

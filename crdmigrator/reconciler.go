@@ -44,8 +44,8 @@ const (
 	// reportAgain is how long an API server keeps events, by default.
 	reportAgain = time.Hour
 
-	// concurrentDefinitions is enough for some that wait and one or two that run.
-	concurrentDefinitions = 4
+	// concurrentCRDs is enough for some that wait and one or two that run.
+	concurrentCRDs = 4
 
 	defaultCacheGCInterval = 10 * time.Minute
 	logProgressEvery       = 10 * time.Second
@@ -58,14 +58,14 @@ type CRDMigrator struct {
 	// Client reads what the operator caches, for kinds with UseCache, and writes
 	// the annotation of what is done.
 	Client client.Client
-	// APIReader reads definitions and lists objects, live: mgr.GetAPIReader().
+	// APIReader reads CRDs and lists objects, live: mgr.GetAPIReader().
 	APIReader client.Reader
 
 	// SkipCRDMigrationPhases are not run. With both skipped, nothing is set up.
 	SkipCRDMigrationPhases []Phase
 	// Config names kinds, by a value of their Go type; any served version will do.
 	Config map[client.Object]ByObjectConfig
-	// Selector chooses definitions; its zero value, none. Config goes first.
+	// Selector chooses CRDs; its zero value, none. Config goes first.
 	Selector Selector
 	// ObservedGenerationAnnotation is the annotation of a CRD of Config for the
 	// generation that needs no more work; empty means
@@ -77,7 +77,7 @@ type CRDMigrator struct {
 	// Recorder is told of every trim and every failure; nil means nobody is.
 	Recorder events.EventRecorder
 	// PageSize is the number of objects in a page; 0 means
-	// walk.DefaultPageObjects, and 100 for definitions that Selector chose.
+	// walk.DefaultPageObjects, and 100 for CRDs that Selector chose.
 	PageSize int64
 	// CacheGCInterval is how often what was written over an hour ago is
 	// forgotten; 0 means 10 minutes.
@@ -101,12 +101,12 @@ type CRDMigrator struct {
 	clock  clock.PassiveClock // for tests; nil means the real one
 	recent *recent.Writes
 	mu     sync.Mutex
-	memory map[string]*memory // by name of the definition
+	memory map[string]*memory // by name of the CRD
 
 	leasesUnread atomic.Bool // and that was said
 }
 
-// memory is what one reconciliation of a definition leaves to the next.
+// memory is what one reconciliation of a CRD leaves to the next.
 type memory struct {
 	plan     *Plan // of a run that waits for the servers to settle
 	history  History
@@ -115,7 +115,7 @@ type memory struct {
 	clean    kube.Generation // where nothing was found to do, and so no annotation was written
 }
 
-// Reconcile brings one definition a step further. Every decision is made on what
+// Reconcile brings one CRD a step further. Every decision is made on what
 // is read live.
 func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -147,7 +147,7 @@ type pass struct {
 	err    error
 }
 
-// nothingLeft: the annotation alone does not tell. Whoever restores a definition
+// nothingLeft: the annotation alone does not tell. Whoever restores a CRD
 // brings dirty storedVersions back without a new generation.
 func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	done := p.observes(crd) || r.remember(crd.Name).clean == kube.GenerationOf(crd)
@@ -183,7 +183,7 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 		if err != nil {
 			return plan, Report{}, err
 		}
-		if plan.ServersUnread != "" && !r.leasesUnread.Swap(true) { // it is true of every definition, every time
+		if plan.ServersUnread != "" && !r.leasesUnread.Swap(true) { // it is true of every CRD, every time
 			log.FromContext(ctx).Info("The API servers can't be told apart, so time alone decides when to write", "why", plan.ServersUnread)
 		}
 		m.plan = &plan
@@ -307,7 +307,7 @@ func logFailures(ctx context.Context, verbosity int, report Report) {
 }
 
 // markObserved writes down that this generation needs no more work. Should the
-// definition have changed meanwhile, the next generation is not it.
+// CRD have changed meanwhile, the next generation is not it.
 func (r *CRDMigrator) markObserved(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": crd.UID, "annotations": map[string]string{p.observed: strconv.FormatInt(crd.Generation, 10)},

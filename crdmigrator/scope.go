@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// AutoMigrateLabel with the value AutoMigrateValue on a definition asks for
+	// AutoMigrateLabel with the value AutoMigrateValue on a CRD asks for
 	// its migration, where a [Selector] names no other label.
 	AutoMigrateLabel = "godwit.dev/auto-migrate-storage-version"
 	// AutoMigrateValue is the label's value: any other one, or none, opts out.
@@ -33,7 +33,7 @@ const (
 	// clusterAPIProposalObservedGenerationAnnotation is the name in Cluster API's
 	// proposal. No release writes it; it is read like the other.
 	clusterAPIProposalObservedGenerationAnnotation = "cluster.x-k8s.io/crd-migration-observed-generation"
-	// ObservedGenerationAnnotation is the same for definitions that a Selector
+	// ObservedGenerationAnnotation is the same for CRDs that a Selector
 	// chose. Those on which nothing was to be done are not written to.
 	ObservedGenerationAnnotation = "godwit.dev/observed-generation"
 
@@ -55,18 +55,18 @@ type ByObjectConfig struct {
 	UseStatusForStorageVersionMigration bool
 }
 
-// Selector chooses definitions by what they are and by their labels.
+// Selector chooses CRDs by what they are and by their labels.
 type Selector struct {
 	// Group is the API group; empty means any.
 	Group string
-	// LabelSelector matches labels of the definition; nil means AutoMigrateLabel
+	// LabelSelector matches labels of the CRD; nil means AutoMigrateLabel
 	// with AutoMigrateValue.
 	LabelSelector labels.Selector
 }
 
 func (s Selector) isZero() bool { return s.Group == "" && s.LabelSelector == nil }
 
-// Matches needs no more than metadata: a definition's name ends in its group.
+// Matches needs no more than metadata: a CRD's name ends in its group.
 func (s Selector) Matches(crd metav1.Object) bool {
 	selector := s.LabelSelector
 	if selector == nil {
@@ -75,7 +75,7 @@ func (s Selector) Matches(crd metav1.Object) bool {
 	return !s.isZero() && (s.Group == "" || s.Group == groupOf(crd.GetName())) && selector.Matches(labels.Set(crd.GetLabels()))
 }
 
-// groupOf relies on the API server, which accepts no definition whose name is
+// groupOf relies on the API server, which accepts no CRD whose name is
 // not plural.group.
 func groupOf(crd string) string {
 	_, group, _ := strings.Cut(crd, ".")
@@ -89,7 +89,7 @@ type scope struct {
 	selected *profile
 }
 
-// profile is how definitions are migrated that are in scope for one reason.
+// profile is how CRDs are migrated that are in scope for one reason.
 type profile struct {
 	migrator *Migrator
 	observed string   // the annotation that is written, for the generation that needs no more work
@@ -105,7 +105,7 @@ func (p *profile) observes(crd metav1.Object) bool {
 	})
 }
 
-// mayHold spares reading definitions that are out of scope by their metadata.
+// mayHold spares reading CRDs that are out of scope by their metadata.
 func (s scope) mayHold(crd metav1.Object) bool {
 	group := groupOf(crd.GetName())
 	for kind := range s.byKind {
@@ -116,7 +116,7 @@ func (s scope) mayHold(crd metav1.Object) bool {
 	return s.selector.Matches(crd)
 }
 
-// profileOf returns nil for a definition that is out of scope.
+// profileOf returns nil for a CRD that is out of scope.
 func (s scope) profileOf(crd *apiextensionsv1.CustomResourceDefinition) *profile {
 	if p, ok := s.byKind[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}]; ok {
 		return p
@@ -201,7 +201,7 @@ func listOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (func() client
 	return func() client.ObjectList { return list.DeepCopyObject().(client.ObjectList) }, nil
 }
 
-// errOutOfScope reports a definition that lost the label it was chosen by while
+// errOutOfScope reports a CRD that lost the label it was chosen by while
 // its objects were being migrated.
 var errOutOfScope = errors.New("the customresourcedefinition left the scope")
 

@@ -28,7 +28,7 @@ func TestScope(t *testing.T) {
 		kind  string
 		label map[string]string
 		want  *profile
-		reads bool // the definition, to tell
+		reads bool // the CRD, to tell
 	}{
 		"Config knows the kind, whatever its plural": {
 			scope: scope{byKind: config}, name: "geese.example.com", kind: "Goose", want: byKind, reads: true},

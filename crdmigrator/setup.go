@@ -27,7 +27,7 @@ import (
 )
 
 // SetupWithManager registers the reconciler. It watches the metadata of
-// definitions and starts no other informer, but those that kinds with UseCache
+// CRDs and starts no other informer, but those that kinds with UseCache
 // may need.
 func (r *CRDMigrator) SetupWithManager(ctx context.Context, mgr manager.Manager, o controller.Options) error {
 	if err := r.setup(mgr.GetScheme(), mgr.GetConfig()); err != nil {
@@ -47,12 +47,12 @@ func (r *CRDMigrator) SetupWithManager(ctx context.Context, mgr manager.Manager,
 		Complete(r)
 }
 
-// withDefaults lets definitions wait and be migrated beside each other: their
+// withDefaults lets CRDs wait and be migrated beside each other: their
 // servers are to be looked at every few seconds, also while another one's run
 // takes long. One limiter paces them all.
 func withDefaults(o controller.Options) controller.Options {
 	if o.MaxConcurrentReconciles == 0 {
-		o.MaxConcurrentReconciles = concurrentDefinitions
+		o.MaxConcurrentReconciles = concurrentCRDs
 	}
 	return o
 }
@@ -120,7 +120,7 @@ func (r *CRDMigrator) sweep(ctx context.Context) error {
 	}
 }
 
-// inScope lets a definition through that lost its label: somebody has to notice.
+// inScope lets a CRD through that lost its label: somebody has to notice.
 func (r *CRDMigrator) inScope() predicate.Predicate {
 	p := predicate.NewPredicateFuncs(func(o client.Object) bool { return r.scope.mayHold(o) })
 	p.UpdateFunc = func(e event.UpdateEvent) bool { return r.scope.mayHold(e.ObjectOld) || r.scope.mayHold(e.ObjectNew) }

@@ -64,7 +64,7 @@ func TestSetupRefuses(t *testing.T) {
 		"a type that the scheme does not know has no kind": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}},
 			scheme:   schemeWith(t, apiextensionsv1.AddToScheme), refused: `find the kind of *v1.ConfigMap`},
-		"without the type of definitions, none can be read": {
+		"without the type of CRDs, none can be read": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}},
 			scheme:   schemeWith(t, corev1.AddToScheme), refused: `does not know CustomResourceDefinitions`},
 		"the cache has no list of metadata alone": {
@@ -75,7 +75,7 @@ func TestSetupRefuses(t *testing.T) {
 		"kinds by Config":             {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseCache: true}}}},
 		"both phases may be skipped":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: Phases}},
 		"UseStatus with a patch":      {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}},
-		"definitions of every group":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{LabelSelector: mustParse(t, "a=b")}}},
+		"CRDs of every group":         {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{LabelSelector: mustParse(t, "a=b")}}},
 		"both, Config and a Selector": {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}}},
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -30,21 +30,21 @@ type Options struct {
 type Reason string
 
 const (
-	// Missing: the type has neither marker.
+	// Missing means that the type has neither marker.
 	Missing Reason = "Missing"
-	// Lost: a marker stands above the type where controller-gen does not look.
+	// Lost means that a marker stands above the type where controller-gen does not look.
 	Lost Reason = "Lost"
-	// WrongValue: the marker gives the label another value.
+	// WrongValue means that the marker gives the label another value.
 	WrongValue Reason = "WrongValue"
-	// Contradiction: the type, or the kind in its versions, has both markers.
+	// Contradiction means that the type, or the kind in its versions, has both markers.
 	Contradiction Reason = "Contradiction"
-	// NoReason: the exclude marker does not say why.
+	// NoReason means that the exclude marker does not say why.
 	NoReason Reason = "NoReason"
-	// Duplicate: the same marker is there twice.
+	// Duplicate means that the same marker is there twice.
 	Duplicate Reason = "Duplicate"
-	// NotRoot: a type that gets no definition has a marker, which does nothing.
+	// NotRoot means that a type that gets no CRD has a marker, which does nothing.
 	NotRoot Reason = "NotRoot"
-	// Unreadable: controller-gen fails on a marker with labels, or misreads it.
+	// Unreadable means that controller-gen fails on a marker with labels, or misreads it.
 	Unreadable Reason = "Unreadable"
 )
 
@@ -90,7 +90,7 @@ func Check(o Options, patterns ...string) ([]Finding, error) {
 		all = append(all, f.subjects...)
 	}
 	slices.SortFunc(all, func(a, b subject) int { return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line) })
-	findings := r.judge(all)
+	findings := r.check(all)
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
 	return findings, nil
 }

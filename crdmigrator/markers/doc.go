@@ -6,7 +6,7 @@
 //	// +godwit:storage-version-migrator:exclude=<reason>
 //
 // controller-gen turns the first into the label by which a migrator finds the
-// definition; the second says why there is none. [Require] is the check as a
+// CRD; the second says why there is none. [Require] is the check as a
 // test, [Check] the same as a function; `godwit lint markers` is the command.
 //
 // It reads comments as controller-gen does, of which the rules are not obvious:
@@ -14,15 +14,15 @@
 // comment above that, however far. A marker one comment further up is lost, and
 // so is one outside a type's parentheses.
 //
-// A label is the definition's, and a definition has one storage version: where
+// A label is the CRD's, and a CRD has one storage version: where
 // the packages given hold several versions of a kind in one API group, the type
 // with +kubebuilder:storageversion has to carry the marker, the others may.
 //
 // All files count but those of tests and those that say //go:build ignore:
-// generated ones, since definitions are made from them as well, and those of any
+// generated ones, since CRDs are made from them as well, and those of any
 // other build tag. What it refuses to do: to type-check, to change a file, and
 // to pass where it found no root type.
 //
-// Read check.go, then verdict.go; pattern.go finds the files, source.go reads
+// Read check.go, then rules.go; pattern.go finds the files, source.go reads
 // them, and marker.go reads a marker.
 package markers

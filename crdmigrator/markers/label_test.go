@@ -6,9 +6,9 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// What Check demands of the types is what the reconciler looks for.
+// TestDefaultLabelIsTheReconcilers compares the label that Check requires with the reconciler's.
 func TestDefaultLabelIsTheReconcilers(t *testing.T) {
 	if want := crdmigrator.AutoMigrateLabel + "=" + crdmigrator.AutoMigrateValue; DefaultLabel != want {
-		t.Errorf("types are to be marked with %s, and %s is looked for", DefaultLabel, want)
+		t.Errorf("Check requires the label %s, the reconciler selects %s", DefaultLabel, want)
 	}
 }

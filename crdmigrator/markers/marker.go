@@ -67,7 +67,7 @@ func (m marker) exclusion(name string) (reason string, ok bool) {
 	switch {
 	case !ok:
 		return "", false
-	case rest == "" || rest[0] == ' ' || rest[0] == '\t': // words without a = are a remark to nobody
+	case rest == "" || rest[0] == ' ' || rest[0] == '\t': // words without a = give no reason
 		return "", true
 	case rest[0] != '=':
 		return "", false
@@ -79,17 +79,17 @@ func (m marker) exclusion(name string) (reason string, ok bool) {
 	return reason, true
 }
 
-// label is one of those that a marker gives to a definition.
+// label is one of those that a marker gives to a CRD.
 type label struct{ key, value string }
 
 var (
 	errNoEquals = errors.New("a label is written key=value")
 	errQuote    = errors.New("a quotation mark is not closed")
-	// errBlank: controller-gen loses the last part of such a word, and says nothing.
+	// errBlank means that controller-gen loses the last part of such a word, and says nothing.
 	errBlank = errors.New("a blank stands before a separator")
 )
 
-// labels reads a marker that gives metadata to a definition; false for all
+// labels reads a marker that gives metadata to a CRD; false for all
 // others. controller-gen takes labels and annotations in one marker, separated
 // by a comma, and several of each as {a=b,c=d} or a=b;c=d, each quoted or not.
 func (m marker) labels() ([]label, bool, error) {

@@ -19,7 +19,7 @@ type source struct {
 type declaration struct {
 	name string
 	line int
-	// object: a struct that is not a list of others.
+	// object means that the type is a struct that is not a list.
 	object bool
 	// markers are those that controller-gen takes to be the type's, lost those
 	// it does not although they stand above it.
@@ -75,8 +75,8 @@ func readSource(name string, text any) (source, error) {
 	return s, nil
 }
 
-// ignored: //go:build ignore keeps a file out of every package. Any other tag
-// may be set where the definitions are made.
+// ignored reports whether //go:build ignore keeps the file out of every package. Any other tag
+// may be set when controller-gen runs.
 func ignored(file *ast.File) bool {
 	for _, group := range file.Comments {
 		for _, c := range group.List {

@@ -100,7 +100,7 @@ func (c configuration) covering(kind string, r schema.GroupVersionResource, w cr
 	return configs
 }
 
-// cover: one of the rules is about updates of the resource. Unless they are
+// cover reports whether one of the rules is about updates of the resource. Unless they are
 // exact, rules on one version are about every other as well.
 func cover(rules []admissionregistrationv1.RuleWithOperations, r schema.GroupVersionResource, w crdmigrator.Write, exact bool) bool {
 	written := r.Resource

@@ -124,8 +124,8 @@ func (a advisor) mutation(t problem) godwit.Warning {
 	}
 }
 
-// suspects are who may have changed an object. The server does not tell: what is
-// known is whose rules cover the write, and not whom their selectors and
+// suspects are webhooks and policies that may have changed an object. The API server does not name
+// the one: their rules that cover the write are known, and not what their selectors and
 // conditions leave out.
 func (a advisor) suspects() (text string, by []apierror.Origin) {
 	var mutating []admissionConfig
@@ -170,8 +170,8 @@ func (a advisor) unknown(t problem) godwit.Warning {
 	return godwit.Warning{Reason: crdmigrator.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Fix: fix}
 }
 
-// leftOut says how far the preflight came, unless what stopped it is said
-// already.
+// leftOut reports how far the preflight came, unless another finding reports what stopped
+// it.
 func (a advisor) leftOut(s *crdmigrator.PreflightSummary) []godwit.Warning {
 	stopped := slices.ContainsFunc(a.problems(), func(t problem) bool { return t.effect == unreachable })
 	known := outcomeOf(0, a.unlisted).effect == unreachable

@@ -21,15 +21,15 @@ func FuzzReportFor(f *testing.F) {
 		f.Add(words, "no answer", int32(0), uint8(0), uint8(0), false)
 		f.Add(words, "", int32(422), uint8(7), uint8(2), true)
 	}
-	f.Fuzz(func(t *testing.T, words, silent string, code int32, changed, namespaces uint8, more bool) {
+	f.Fuzz(func(t *testing.T, words, inconclusive string, code int32, changed, namespaces uint8, more bool) {
 		a := attempt{namespace: "prod", name: "a", code: code, refusal: words}
-		b := attempt{name: "b", inconclusive: silent}
+		b := attempt{name: "b", inconclusive: inconclusive}
 		for i := range changed % 8 {
 			b.changed = append(b.changed, fmt.Sprintf("spec.f%d", i))
 		}
 		r := &result{
 			write: crdmigrator.Writes[int(changed)%len(crdmigrator.Writes)], attempts: []attempt{a, b}, statusAttempts: []attempt{a},
-			namespaces: int(namespaces), allSeen: more, timedOut: !more, unlisted: silent, configs: []admissionConfig{painter},
+			namespaces: int(namespaces), allSeen: more, timedOut: !more, unlisted: inconclusive, configs: []admissionConfig{painter},
 		}
 		facts := crdmigrator.Facts{CRD: kubetest.Widgets(kubetest.WithStatus)}
 		report := reportFor(r, facts, crdmigrator.Policy{AcceptDenials: more}, "jane")

@@ -18,7 +18,7 @@ func TestChangedPaths(t *testing.T) {
 		want          []string
 	}{
 		"what every write changes": {
-			reason: "none of it is anybody's doing",
+			reason: "no webhook or conversion causes these",
 			before: meta(object{"resourceVersion": "1", "generation": int64(1), "managedFields": []any{}}),
 			after:  meta(object{"resourceVersion": "2", "generation": int64(2)}),
 		},

@@ -1,9 +1,9 @@
 // Package preflight tries the write of a migration before a run, as a server-side dry run of
-// one object in each namespace, and says what admission makes of it: who denies the write,
-// what changes the objects on their way, and how to get past both.
+// one object in each namespace, and reports which webhook or policy denies the write,
+// which one changes the objects, and how to get past both.
 //
-// It changes nothing, and it asks every webhook that a run would ask. What it did not try, it
-// says: the limits are constants, and a warning names what they left out.
+// It changes nothing, and it calls every webhook that a run would call. A warning names the
+// namespaces that its limits, which are constants, left out.
 //
 // Read preflight.go, which runs it; sample.go, which chooses the objects; attempt.go, which
 // tries one, with defaults.go and changes.go to compare it; admissionconfig.go, which reads

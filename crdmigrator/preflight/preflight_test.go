@@ -82,7 +82,7 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 			want:    outcome{effect: invalid, words: `Widget.example.com "a" is invalid: spec.color: Required value`},
 		},
 		"not authorized": {
-			reason:  "a server that has just started says so to everybody; the plan names missing rights elsewhere",
+			reason:  "an API server that has just started answers so to every client; the plan names missing permissions elsewhere",
 			attempt: refused(403, `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`),
 			want:    outcome{effect: inconclusive, words: `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`},
 		},
@@ -97,7 +97,7 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 			want:    outcome{effect: inconclusive, words: "timeout"},
 		},
 		"no answer": {
-			reason:  "silence is no refusal",
+			reason:  "no answer is no refusal",
 			attempt: attempt{inconclusive: "no answer within 12s"},
 			want:    outcome{effect: inconclusive, words: "no answer within 12s"},
 		},
@@ -202,7 +202,7 @@ func TestPlanForRefusals(t *testing.T) {
 			}},
 		},
 		"down": {
-			reason: "whoever is down has an address",
+			reason: "the configuration of the webhook has its address",
 			facts: with(met(refused(500, webhookDown)), func(r *result) {
 				r.configs = []admissionConfig{{"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
 			}),
@@ -228,7 +228,7 @@ func TestPlanForRefusals(t *testing.T) {
 			}},
 		},
 		"invalid": {
-			reason: "there is nobody to be exempted from",
+			reason: "no webhook or policy refuses the write, so no exemption helps",
 			facts:  met(refused(422, "spec.color: Required value")),
 			want: []godwit.Blocker{{
 				Reason:  crdmigrator.ReasonObjectInvalid,
@@ -244,7 +244,7 @@ func TestPlanForRefusals(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if len(plan.HardBlockers()) != len(tc.want) || len(plan.Warnings) > 0 {
-				t.Errorf("%d refusals of a run, warnings %+v, want %d and none", len(plan.HardBlockers()), plan.Warnings, len(tc.want))
+				t.Errorf("%d hard blockers, warnings %+v, want %d and none", len(plan.HardBlockers()), plan.Warnings, len(tc.want))
 			}
 			accepting := tc.facts.plan(crdmigrator.Policy{AcceptDenials: true})
 			if accepting.State != crdmigrator.Ready || len(accepting.Warnings) != len(tc.want) {
@@ -283,7 +283,7 @@ func TestPlanForWarnings(t *testing.T) {
 			}},
 		},
 		"changed by one of two": {
-			reason: "who of them can't be told, so none is to be exempted",
+			reason: "it is unknown which of them, so none is exempted",
 			facts: with(met(painted), func(r *result) {
 				r.configs = []admissionConfig{painter, {"MutatingAdmissionPolicy", "label", "label"}}
 				r.statusAttempts = []attempt{{namespace: "prod", name: "a"}}
@@ -295,7 +295,7 @@ func TestPlanForWarnings(t *testing.T) {
 				Fix: writeStatus.Or(welcome),
 			}},
 		},
-		"changed by nobody": {
+		"changed without a mutating webhook": {
 			reason: "a conversion that is not stable looks like that",
 			facts:  met(painted),
 			want: []godwit.Warning{{
@@ -306,7 +306,7 @@ func TestPlanForWarnings(t *testing.T) {
 			}},
 		},
 		"namespaces left out": {
-			reason: "what was not tried is said",
+			reason: "the warning names what was not tried",
 			facts:  with(met(attempt{name: "a"}), func(r *result) { r.namespaces = 34 }),
 			want: []godwit.Warning{{
 				Reason:  crdmigrator.ReasonPreflightIncomplete,

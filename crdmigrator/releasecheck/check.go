@@ -14,19 +14,19 @@ import (
 )
 
 // Result says what becomes of a cluster that is given the next release of a
-// definition.
+// CRD.
 type Result string
 
 const (
-	// Safe: the API server takes the definition, and every object stays readable
+	// Safe means that the API server takes the CRD, and every object stays readable
 	// and writable.
 	Safe Result = "Safe"
-	// Refused: the API server refuses the definition.
+	// Refused means that the API server refuses the CRD.
 	Refused Result = "Refused"
-	// Unsafe: the API server takes the definition, and objects can no longer be
+	// Unsafe means that the API server takes the CRD, and objects can no longer be
 	// read or applied.
 	Unsafe Result = "Unsafe"
-	// Unknown: what decides could not be read, or contradicts itself.
+	// Unknown means that the facts could not be read, or contradict each other.
 	Unknown Result = "Unknown"
 )
 
@@ -49,11 +49,11 @@ const (
 	ReasonImmutableField = "ImmutableField"
 	// ReasonInvalidConversion (Refused): spec.conversion contradicts itself.
 	ReasonInvalidConversion = "InvalidConversion"
-	// ReasonServerRefused (Refused): the API server refuses the definition in a dry
+	// ReasonServerRefused (Refused): the API server refuses the CRD in a dry
 	// run, for a reason beside versions.
 	ReasonServerRefused = "ServerRefused"
 	// ReasonStoredAtRemovedVersion (Unsafe): the storage version is removed,
-	// and status.storedVersions, altered by somebody, does not hold the API server back.
+	// and another client altered status.storedVersions, so that the API server accepts the CRD.
 	ReasonStoredAtRemovedVersion = "StoredAtRemovedVersion"
 	// ReasonManagedFieldsRemovedVersion (Unsafe): managedFields of objects name
 	// a version that is removed, so that server-side apply of them fails.
@@ -63,8 +63,8 @@ const (
 	// ReasonObjectsUnread (Unknown): a version is removed, and the managedFields of
 	// the objects could not be read.
 	ReasonObjectsUnread = "ObjectsUnread"
-	// ReasonStoredVersionsTrusted (Safe): that no object is stored at a removed
-	// version is the word of status.storedVersions; only etcd proves it.
+	// ReasonStoredVersionsTrusted (Safe): only status.storedVersions says that no object is
+	// stored at a removed version; etcd was not read.
 	ReasonStoredVersionsTrusted = "StoredVersionsTrusted"
 	// ReasonRemovedWhileServed (Safe): clients of the removed version were not
 	// warned by a release that does not serve it.
@@ -77,15 +77,15 @@ const (
 	ReasonNotDryRun = "NotDryRun"
 )
 
-// Facts are what was read about one definition of the next release. They
+// Facts are what was read about one CRD of the next release. They
 // are all that [For] decides on.
 type Facts struct {
-	// Next is the definition as the next release has it.
+	// Next is the CRD as the next release has it.
 	Next *apiextensionsv1.CustomResourceDefinition
-	// Live is the definition of the cluster; nil when there is none.
+	// Live is the CRD of the cluster; nil when there is none.
 	Live *apiextensionsv1.CustomResourceDefinition
 	// Objects counts the custom resources; nil when they were not read, since the
-	// result does not hang on them or for the reason in Unread.
+	// result does not depend on them or for the reason in Unread.
 	Objects *int64
 	// Stale counts the objects whose managedFields name a removed version.
 	Stale int64
@@ -94,11 +94,11 @@ type Facts struct {
 	// StaleVersions are the removed versions that these objects name, in the order of
 	// spec.versions; nil means all that are removed.
 	StaleVersions []string
-	// Unread says why the objects, which the result hangs on, could not be read; nil
+	// Unread says why the objects, which the result depends on, could not be read; nil
 	// when they were.
 	Unread *crdmigrator.UnlistedError
-	// Denied are the rights that were missing. Without the one to get the
-	// definition, Live says nothing.
+	// Denied are the permissions that were missing. Without the one to get the
+	// CRD, Live says nothing.
 	Denied []crdmigrator.Grant
 	// User is the name the API server knows the caller by; set with Denied.
 	User string
@@ -116,7 +116,7 @@ type DryRun struct {
 	Skipped string
 }
 
-// Check is what is to be expected of one definition of the next release. It is
+// Check is what is to be expected of one CRD of the next release. It is
 // a value, decided by [For].
 type Check struct {
 	Name string
@@ -140,10 +140,10 @@ type Finding struct {
 	Fix godwit.Fix
 }
 
-// For decides what becomes of the cluster when a definition is replaced by
+// For decides what becomes of the cluster when a CRD is replaced by
 // its next release. It is pure. What the API server refuses about versions,
-// names and conversion it tells by itself, by the rules of Kubernetes 1.37; what
-// else there is to refuse, in schemas above all, it takes from the rehearsal.
+// names and conversion follows the rules of Kubernetes 1.37; what
+// else the API server refuses, in schemas above all, is known from the dry run.
 func For(f Facts) Check {
 	c := Check{Name: f.Next.Name, Result: Safe, RemovedVersions: f.removed()}
 	for _, check := range releaseChecks {
@@ -162,7 +162,7 @@ func For(f Facts) Check {
 	return c
 }
 
-// releaseChecks run in the order in which a person would mend what they find.
+// releaseChecks run in the order in which a user fixes what they find.
 var releaseChecks = []func(Facts) []Finding{
 	checkDenied, checkNames, checkVersionList, checkConversion, checkStored, checkLive,
 	checkObjects, checkNextServing, checkLosses, checkDryRun,
@@ -204,7 +204,7 @@ func checkStored(f Facts) []Finding {
 	return reasons
 }
 
-// checkLive is about what the live definition says of itself.
+// checkLive checks the status of the live CRD.
 func checkLive(f Facts) []Finding {
 	if f.Live == nil {
 		return nil
@@ -221,12 +221,12 @@ func checkLive(f Facts) []Finding {
 	case len(f.removed()) == 0 || f.empty():
 	case !trusted && !kube.HasVersion(f.Next, target):
 		reasons = append(reasons, Finding{Unsafe, ReasonStoredAtRemovedVersion,
-			fmt.Sprintf("objects of %s are stored at %s, which the next release does not have, and status.storedVersions, altered by somebody, lists only %s: the API server lets it go and can't read them any more",
+			fmt.Sprintf("objects of %s are stored at %s, which the next release does not have, and another client altered status.storedVersions to %s: the API server accepts the CRD and can no longer read these objects",
 				name, target, strings.Join(f.Live.Status.StoredVersions, ",")),
 			keepVersion(name, target)})
 	case !trusted:
 		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonStoredVersionsDoubtful,
-			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so somebody has altered it, and objects may be stored at %s all the same",
+			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so another client altered it, and objects may still be stored at %s",
 				name, target, strings.Join(f.removed(), ",")),
 			godwit.Do("count in etcd", godwit.VerifyMigration{CRD: name})})
 	case kube.FailedMigration(f.Live) >= 0:
@@ -236,7 +236,7 @@ func checkLive(f Facts) []Finding {
 			godwit.Do("migrate", godwit.RunMigration{CRD: name})})
 	case f.Objects != nil:
 		reasons = append(reasons, Finding{Safe, ReasonStoredVersionsTrusted,
-			fmt.Sprintf("that no object of %s is stored at %s is the word of status.storedVersions; only etcd proves it", name, strings.Join(f.removed(), ",")),
+			fmt.Sprintf("only status.storedVersions says that no object of %s is stored at %s", name, strings.Join(f.removed(), ",")),
 			godwit.Do("prove it from etcd", godwit.VerifyMigration{CRD: name})})
 	}
 	return reasons
@@ -313,5 +313,5 @@ func servedOf(crd *apiextensionsv1.CustomResourceDefinition, versions []string) 
 	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !kube.Serves(crd, v) })
 }
 
-// empty: there is certainly no object.
+// empty reports whether the CRD certainly has no objects.
 func (f Facts) empty() bool { return f.Objects != nil && *f.Objects == 0 }

@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
 
-// at is a version of a definition: * stores, - is not served.
+// at is a version of a CRD: * stores, - is not served.
 func at(flags string) apiextensionsv1.CustomResourceDefinitionVersion {
 	return apiextensionsv1.CustomResourceDefinitionVersion{
 		Name: strings.TrimRight(flags, "*-"), Storage: strings.Contains(flags, "*"), Served: !strings.Contains(flags, "-"),
@@ -94,7 +94,7 @@ func TestFor(t *testing.T) {
 			want:   []string{"Safe removes "},
 		},
 		"added": {
-			reason: "a version more harms nobody",
+			reason: "an additional version changes nothing for clients",
 			facts:  Facts{Live: live(has("v1*"), kubetest.Stored("v1")), Next: next(has("v1*", "v2"))},
 			want:   []string{"Safe removes "},
 		},
@@ -114,12 +114,12 @@ func TestFor(t *testing.T) {
 			want:   []string{"Refused removes v1", "Refused StoredVersionRemoved"},
 		},
 		"stored version already gone": {
-			reason: "any change of such a definition is refused, though this one removes nothing",
+			reason: "any change of such a CRD is refused, though this one removes nothing",
 			facts:  Facts{Live: live(kubetest.Stored("v0", "v2")), Next: next(has("v1", "v2*"))},
 			want:   []string{"Refused removes ", "Refused StoredVersionRemoved"},
 		},
 		"removed after the migration, without objects": {
-			reason: "there is nothing that could be stranded",
+			reason: "no object can become unreadable",
 			facts:  Facts{Live: live(), Next: next(has("v2*")), Objects: n(0)},
 			want:   []string{"Safe removes v1"},
 		},
@@ -134,7 +134,7 @@ func TestFor(t *testing.T) {
 			want:   []string{"Safe removes v1", "Safe StoredVersionsTrusted", "Safe RemovedWhileServed"},
 		},
 		"managedFields name it": {
-			reason: "one object that can't be applied any more is stranded",
+			reason: "one object that can no longer be applied is enough",
 			facts:  Facts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Objects: n(3), Stale: 1, StaleExample: "ns/a"},
 			want:   []string{"Unsafe removes v1", "Unsafe ManagedFieldsRemovedVersion", "Safe StoredVersionsTrusted"},
 		},
@@ -148,14 +148,14 @@ func TestFor(t *testing.T) {
 			facts:  Facts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonWebhookUnavailable, Message: "the webhook is down", Fix: godwit.Do("bring it up")}},
 			want:   []string{"Unknown removes v1", "Unknown ObjectsUnread"},
 		},
-		"definition may not be read": {
-			reason: "and yet a file that is wrong by itself is refused",
+		"CRD may not be read": {
+			reason: "a file that is wrong by itself is refused all the same",
 			facts: Facts{Next: next(has("v1", "v2")), User: "alice",
 				Denied: []crdmigrator.Grant{{Verb: "get", Resource: kube.CRDs, Name: "widgets.example.com"}}},
 			want: []string{"Refused removes ", "Refused NoStorageVersion", "Unknown Forbidden"},
 		},
 		"storedVersions without the storage version": {
-			reason: "the API server would have put it there: somebody altered the list",
+			reason: "the API server always lists it: another client altered the list",
 			facts:  Facts{Live: live(has("v1-", "v2", "v3*")), Next: next(has("v2", "v3*")), Objects: n(3)},
 			want:   []string{"Unknown removes v1", "Unknown StoredVersionsDoubtful"},
 		},
@@ -170,12 +170,12 @@ func TestFor(t *testing.T) {
 			want:   []string{"Unsafe removes v1", "Unsafe StoredAtRemovedVersion", "Safe RemovedWhileServed"},
 		},
 		"altered list, no objects": {
-			reason: "there is nothing that could be stranded",
+			reason: "no object can become unreadable",
 			facts:  Facts{Live: live(has("v1*", "v2")), Next: next(has("v2*")), Objects: n(0)},
 			want:   []string{"Safe removes v1"},
 		},
 		"altered list, nothing removed": {
-			reason: "the next write of the spec mends it",
+			reason: "the next write of the spec fixes it",
 			facts:  Facts{Live: live(has("v1*", "v2")), Next: next(has("v1*", "v2"))},
 			want:   []string{"Safe removes "},
 		},
@@ -220,17 +220,17 @@ func TestFor(t *testing.T) {
 			want:   []string{"Safe removes "},
 		},
 		"none served": {
-			reason: "the API server accepts it, and nobody can read an object",
+			reason: "the API server accepts it, and no client can read an object",
 			facts:  Facts{Live: live(), Next: next(has("v1-", "v2*-")), Objects: n(3)},
 			want:   []string{"Unsafe removes ", "Unsafe NoServedVersion"},
 		},
 		"none served, unread": {
-			reason: "whoever may not count the objects can't say that there are none",
+			reason: "without the permission to count, objects may exist",
 			facts:  Facts{Live: live(), Next: next(has("v1-", "v2*-")), Denied: list},
 			want:   []string{"Unsafe removes ", "Unsafe NoServedVersion", "Unknown Forbidden"},
 		},
 		"none served, no objects": {
-			reason: "there is nothing that could be stranded",
+			reason: "no object can become unreadable",
 			facts:  Facts{Live: live(), Next: next(has("v1-", "v2*-")), Objects: n(0)},
 			want:   []string{"Safe removes ", "Safe NoServedVersion"},
 		},
@@ -269,7 +269,7 @@ func TestFor(t *testing.T) {
 			want:   []string{"Safe removes "},
 		},
 		"webhook without an address": {
-			reason: "nobody to ask",
+			reason: "the API server has no address to call",
 			facts:  Facts{Live: live(), Next: next(has("v1", "v2*"), webhook(func(w *apiextensionsv1.WebhookConversion) { w.ClientConfig = nil }))},
 			want:   []string{"Refused removes ", "Refused InvalidConversion"},
 		},
@@ -281,7 +281,7 @@ func TestFor(t *testing.T) {
 			want: []string{"Refused removes ", "Refused InvalidConversion"},
 		},
 		"webhook of a future protocol": {
-			reason: "the API server speaks v1 and v1beta1",
+			reason: "the API server supports v1 and v1beta1",
 			facts: Facts{Live: live(), Next: next(has("v1", "v2*"), webhook(func(w *apiextensionsv1.WebhookConversion) {
 				w.ConversionReviewVersions = []string{"v9"}
 			}))},
@@ -324,8 +324,8 @@ func TestFor(t *testing.T) {
 			facts:  Facts{Live: live(), Next: next(has("v1", "v2")), DryRun: DryRun{Refusal: "must have exactly one version marked as storage version"}},
 			want:   []string{"Refused removes ", "Refused NoStorageVersion"},
 		},
-		"not rehearsed": {
-			reason: "a result about versions needs no right to write",
+		"no dry run": {
+			reason: "a result about versions needs no permission to write",
 			facts:  Facts{Live: live(), Next: next(has("v1", "v2*")), DryRun: DryRun{Skipped: "alice may not update"}},
 			want:   []string{"Safe removes ", "Safe NotDryRun"},
 		},
@@ -338,14 +338,14 @@ func TestFor(t *testing.T) {
 			}
 			for _, r := range got.Reasons {
 				if len(r.Fix) == 0 || !strings.Contains(r.Message, "widgets.example.com") {
-					t.Errorf("reason %+v: it must name the definition and a remedy", r)
+					t.Errorf("reason %+v: it must name the CRD and a remedy", r)
 				}
 			}
 		})
 	}
 }
 
-// What is to be done first depends on what stands in the way.
+// TestCheckRemedies checks the remedy of the first reason.
 func TestCheckRemedies(t *testing.T) {
 	three, run := int64(3), "RunMigration{CRD:widgets.example.com "
 	cases := map[string]struct {

@@ -87,8 +87,8 @@ func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResou
 	return f, m.readObjects(ctx, &f)
 }
 
-// dryRun asks the API server. Whether it may be asked is another question: a
-// Forbidden alone does not tell a missing right from a policy that refuses.
+// dryRun asks the API server. It asks for the permission first: a
+// Forbidden alone does not tell a missing permission from a policy that refuses.
 func (m *Checker) dryRun(ctx context.Context, f Facts) (DryRun, error) {
 	need := crdmigrator.Grant{Verb: "create", Resource: kube.CRDs}
 	if f.Live != nil {
@@ -104,7 +104,7 @@ func (m *Checker) dryRun(ctx context.Context, f Facts) (DryRun, error) {
 	return dryRunOf(dryRun(ctx, m.client, replaced(f)))
 }
 
-// replaced is the live definition with the spec of the next release. Labels and
+// replaced is the live CRD with the spec of the next release. Labels and
 // annotations that others have set stay, as they do with every tool.
 func replaced(f Facts) *apiextensionsv1.CustomResourceDefinition {
 	if f.Live == nil {
@@ -127,8 +127,8 @@ func overlaid(under, over map[string]string) map[string]string {
 	return under
 }
 
-// dryRunOf: a webhook that can't be rehearsed, a server in trouble and a
-// definition that changed in this moment refuse nothing.
+// dryRunOf reads the answer. A webhook without dry runs, a server in trouble and a
+// CRD that changed in the meantime refuse nothing.
 func dryRunOf(err error) (DryRun, error) {
 	if err == nil {
 		return DryRun{Accepted: true}, nil
@@ -145,7 +145,7 @@ func dryRunOf(err error) (DryRun, error) {
 }
 
 // readObjects counts the objects and those whose managedFields name a removed
-// version, if the result hangs on that.
+// version, if the result depends on that.
 func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
 	removed := f.removed()
 	if len(removed) == 0 && len(kube.ServedVersions(f.Next)) > 0 {

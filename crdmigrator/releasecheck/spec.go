@@ -14,12 +14,12 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// refusal is about the file, which its author mends.
+// refusal is a finding that the author of the file fixes.
 func refusal(reason, message, do string) Finding {
 	return Finding{Result: Refused, Reason: reason, Message: message, Fix: godwit.Do(do)}
 }
 
-// checkNames: group and plural are in every URL and key, kind and scope in every
+// checkNames checks what is immutable: group and plural are in every URL and key, kind and scope in every
 // object and key.
 func checkNames(f Facts) []Finding {
 	next := f.Next
@@ -45,7 +45,7 @@ func checkNames(f Facts) []Finding {
 		if field.fixed && field.old != field.next {
 			reasons = append(reasons, refusal(ReasonImmutableField,
 				fmt.Sprintf("%s of %s changes from %s to %q, and is immutable", field.path, next.Name, field.old, field.next),
-				fmt.Sprintf("leave it %s, or make a definition of another name and move the objects", field.old)))
+				fmt.Sprintf("leave it %s, or make a CRD of another name and move the objects", field.old)))
 		}
 	}
 	return reasons
@@ -114,7 +114,7 @@ func checkConversion(f Facts) []Finding {
 		invalid("has a webhook.clientConfig without exactly one of url and service", "give it one of them")
 	}
 	if c.Webhook == nil || !reviewable(c.Webhook.ConversionReviewVersions) && !oddReviewVersions(f.Live) {
-		invalid("names no review version that the API server speaks", "set webhook.conversionReviewVersions: [v1]")
+		invalid("names no review version that the API server supports", "set webhook.conversionReviewVersions: [v1]")
 	}
 	if f.Next.Spec.PreserveUnknownFields {
 		invalid("has strategy Webhook, while spec.preserveUnknownFields is true", "set preserveUnknownFields: false")
@@ -122,12 +122,13 @@ func checkConversion(f Facts) []Finding {
 	return reasons
 }
 
-// reviewable: the API server speaks one of the versions of ConversionReview.
+// reviewable reports whether the API server supports one of the versions of ConversionReview.
 func reviewable(versions []string) bool {
 	return slices.Contains(versions, "v1") || slices.Contains(versions, "v1beta1")
 }
 
-// oddReviewVersions: the API server forgives what was there before.
+// oddReviewVersions reports whether the live CRD has unsupported review versions already: the API
+// server then accepts them again.
 func oddReviewVersions(live *apiextensionsv1.CustomResourceDefinition) bool {
 	if live == nil || live.Spec.Conversion == nil || live.Spec.Conversion.Webhook == nil {
 		return false
@@ -136,7 +137,7 @@ func oddReviewVersions(live *apiextensionsv1.CustomResourceDefinition) bool {
 	return len(versions) > 0 && !reviewable(versions)
 }
 
-// checkNextServing: what is not served can be neither read nor migrated.
+// checkNextServing checks which versions are served: objects need one to be read, a migration the storage version.
 func checkNextServing(f Facts) []Finding {
 	next, target := f.Next, kube.StorageVersion(f.Next)
 	var reasons []Finding
@@ -145,7 +146,7 @@ func checkNextServing(f Facts) []Finding {
 	case len(kube.ServedVersions(next)) == 0:
 		result := Unsafe
 		if f.Live == nil || f.empty() {
-			result = Safe // there is nothing to strand
+			result = Safe // no object can become unreadable
 		}
 		reasons = append(reasons, Finding{result, ReasonNoServedVersion,
 			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), godwit.Do("set served: true on the storage version")})
@@ -157,13 +158,13 @@ func checkNextServing(f Facts) []Finding {
 	// Stale objects have the same remedy, and a better reason for it.
 	if gone := f.removedServed(); len(gone) > 0 && !f.empty() && f.Stale == 0 {
 		reasons = append(reasons, Finding{Safe, ReasonRemovedWhileServed,
-			fmt.Sprintf("%s of %s is served today: whoever still uses it gets a 404 that only another release cures", strings.Join(gone, ","), next.Name),
+			fmt.Sprintf("%s of %s is served today: clients that still use it will get a 404 until another release serves it again", strings.Join(gone, ","), next.Name),
 			godwit.Do("let a release come first that has it with served: false")})
 	}
 	return reasons
 }
 
-// checkLosses: without a webhook, objects change their version and nothing else,
+// checkLosses checks for lost fields: without a webhook, objects change their version and nothing else,
 // and what the other schema does not know is pruned.
 func checkLosses(f Facts) []Finding {
 	if f.Live == nil || f.empty() || kube.Converts(f.Next) {

@@ -122,7 +122,7 @@ func TestPriorityAndFairnessSqueezesUs(t *testing.T) {
 			if test.rejected != (rejected > 0) || seen < 2*n {
 				t.Errorf("%d requests let through, %d rejected", seen, rejected)
 			}
-			t.Logf("%d objects of 2 definitions: %d requests let through, %d rejected with 429", 2*n, seen, rejected)
+			t.Logf("%d objects of 2 CRDs: %d requests let through, %d rejected with 429", 2*n, seen, rejected)
 		})
 	}
 }

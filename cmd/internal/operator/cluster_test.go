@@ -156,7 +156,7 @@ func version(name string, served, storage bool) apiextensionsv1.CustomResourceDe
 	}
 }
 
-// define installs a definition with v1 alone, and n objects.
+// define installs a CRD with v1 alone, and n objects.
 func (c *cluster) define(plural string, n int, labels map[string]string) string {
 	c.t.Helper()
 	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
@@ -331,7 +331,7 @@ func (p *process) mustEnd() {
 	p.end(syscall.SIGTERM)
 }
 
-// revisions counts how often the objects of a definition were written, as etcd
+// revisions counts how often the objects of a CRD were written, as etcd
 // has it.
 func (c *cluster) revisions(crd string) int64 {
 	c.t.Helper()

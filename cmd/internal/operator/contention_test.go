@@ -58,7 +58,7 @@ func TestHotObjectStopsNothing(t *testing.T) {
 	for _, crd := range []string{geese, swans, ducks} {
 		c.flip(crd)
 	}
-	// The definition without the label has a migration of its own, by another write.
+	// The CRD without the label has a migration of its own, by another write.
 	err := c.Create(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(swans), Spec: v1alpha1.CRDMigrationSpec{Write: "update"}})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestHotObjectStopsNothing(t *testing.T) {
 			t.Errorf("storedVersions of %s is %s", crd, got)
 		}
 	}
-	t.Logf("3 definitions migrated beside %d and %d updates of one object each", hotGoose(), hotSwan())
+	t.Logf("3 CRDs migrated beside %d and %d updates of one object each", hotGoose(), hotSwan())
 }
 
 // TestTwoManagersByMistake have no lease between them, and do the same work at the
@@ -103,13 +103,13 @@ func TestTwoManagersByMistake(t *testing.T) {
 	t.Logf("2 managers, %d objects, %d revisions, 1 trim, %+v", n, c.revisions(geese), *m.Status.Storage)
 }
 
-// trims counts how often a definition's storedVersions became v2 alone, from
+// trims counts how often a CRD's storedVersions became v2 alone, from
 // etcd's history.
 func (c *cluster) trims(crd string) (n int) {
 	c.t.Helper()
 	was := ""
-	for _, definition := range c.history("/registry/apiextensions.k8s.io/customresourcedefinitions/" + crd) {
-		status, _ := definition["status"].(map[string]any)
+	for _, stored := range c.history("/registry/apiextensions.k8s.io/customresourcedefinitions/" + crd) {
+		status, _ := stored["status"].(map[string]any)
 		now, _, err := unstructured.NestedStringSlice(status, "storedVersions")
 		if err != nil {
 			c.t.Fatal(err)
@@ -166,7 +166,7 @@ func (c *cluster) leader() string {
 }
 
 // TestManagersOfOtherScopesLeaveEachOtherAlone: what one has made is not the other's
-// to take away, though its definition is in nobody else's scope.
+// to take away, though its CRD is in nobody else's scope.
 func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	c := newCluster(t)
 	geese := c.define("geese", 20, optedIn)

@@ -22,7 +22,7 @@ func TestKstatusFollowsAMigration(t *testing.T) {
 
 	manager := c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
 	c.awaitReason(name, v1alpha1.ReasonCRDNotFound)
-	c.mustBeKstatus(name, "without a definition", status.FailedStatus)
+	c.mustBeKstatus(name, "without a CRD", status.FailedStatus)
 	c.define("geese", 3, nil)
 	c.awaitReason(name, v1alpha1.ReasonSucceeded)
 	c.mustBeKstatus(name, "migrated", status.CurrentStatus)

@@ -9,9 +9,9 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 )
 
-// TestDefinitionInScopeIsMigratedByItself: from the flip of the storage version to a
+// TestCRDInScopeIsMigratedByItself: from the flip of the storage version to a
 // CRDMigration that says Succeeded, without anybody's doing.
-func TestDefinitionInScopeIsMigratedByItself(t *testing.T) {
+func TestCRDInScopeIsMigratedByItself(t *testing.T) {
 	c := newCluster(t)
 	geese, ducks := c.define("geese", 50, optedIn), c.define("ducks", 5, nil)
 	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
@@ -32,7 +32,7 @@ func TestDefinitionInScopeIsMigratedByItself(t *testing.T) {
 		}
 	}
 	if c.migration(ducks) != nil {
-		t.Error("a definition without the label was taken in")
+		t.Error("a CRD without the label was taken in")
 	}
 	c.mustBeStored(ducks, map[string]int{"v1": 5})
 
@@ -44,8 +44,8 @@ func TestDefinitionInScopeIsMigratedByItself(t *testing.T) {
 	c.mustBeStored(ducks, map[string]int{"v2": 5, "v1": 0})
 }
 
-// TestMigrationOfNoDefinitionSaysSo and goes on once there is one.
-func TestMigrationOfNoDefinitionSaysSo(t *testing.T) {
+// TestMigrationOfMissingCRDSaysSo and goes on once there is one.
+func TestMigrationOfMissingCRDSaysSo(t *testing.T) {
 	c := newCluster(t)
 	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
 	name := "gulls." + c.group
@@ -126,7 +126,7 @@ func TestLabelRemovedTakesTheMigrationAway(t *testing.T) {
 }
 
 // TestDeletedMigrationIsMadeAgain where there is something to migrate: the
-// definition is as it was, and nothing else happens to it that would tell.
+// CRD is as it was, and nothing else happens to it that would tell.
 func TestDeletedMigrationIsMadeAgain(t *testing.T) {
 	c := newCluster(t)
 	geese := c.define("geese", 3, optedIn)

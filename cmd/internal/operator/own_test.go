@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	ownDefinition = "crdmigrations.godwit.dev"
-	oldVersion    = "v1alpha0" // which there never was
+	ownCRD     = "crdmigrations.godwit.dev"
+	oldVersion = "v1alpha0" // which there never was
 )
 
 // TestManagerMigratesItsOwnKind through a whole life of a version of it: stored,
@@ -34,7 +34,7 @@ func TestManagerMigratesItsOwnKind(t *testing.T) {
 	for i := range n {
 		c.apply(oldVersion, fmt.Sprintf("kind-%d.%s", i, c.group))
 	}
-	c.mustBeStored(ownDefinition, map[string]int{oldVersion: n})
+	c.mustBeStored(ownCRD, map[string]int{oldVersion: n})
 
 	c.changeOwn(func(old, now *apiextensionsv1.CustomResourceDefinitionVersion) {
 		old.Storage, now.Storage = false, true
@@ -45,8 +45,8 @@ func TestManagerMigratesItsOwnKind(t *testing.T) {
 	_, user := c.serviceAccount(func(rbacv1.PolicyRule) bool { return false })
 	c.manageAs(user, "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}")
 	c.awaitOwn(2)
-	c.mustBeStored(ownDefinition, map[string]int{v1alpha1.GroupVersion.Version: n + 1, oldVersion: 0})
-	if got := c.storedVersions(ownDefinition); got != v1alpha1.GroupVersion.Version {
+	c.mustBeStored(ownCRD, map[string]int{v1alpha1.GroupVersion.Version: n + 1, oldVersion: 0})
+	if got := c.storedVersions(ownCRD); got != v1alpha1.GroupVersion.Version {
 		t.Errorf("storedVersions is %s", got)
 	}
 
@@ -61,12 +61,12 @@ func TestManagerMigratesItsOwnKind(t *testing.T) {
 	}
 	// Created, suspended, migrated, managedFields cleaned, applied again; and some
 	// writes of the one status that changes. More would be going in circles.
-	if got := c.revisions(ownDefinition); got > 5*n+50 {
+	if got := c.revisions(ownCRD); got > 5*n+50 {
 		t.Errorf("%d revisions of %d objects and of their migration", got, n)
 	}
 }
 
-// installOlderRelease installs the definition as it is, but for an older version
+// installOlderRelease installs the CRD as it is, but for an older version
 // that is served beside it, and stored.
 func (c *cluster) installOlderRelease() {
 	c.t.Helper()
@@ -89,7 +89,7 @@ func (c *cluster) installOlderRelease() {
 
 func (c *cluster) changeOwn(change func(old, now *apiextensionsv1.CustomResourceDefinitionVersion)) {
 	c.t.Helper()
-	_, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), ownDefinition, func(crd *apiextensionsv1.CustomResourceDefinition) {
+	_, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), ownCRD, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		change(&crd.Spec.Versions[0], &crd.Spec.Versions[1])
 	})
 	if err != nil {
@@ -98,17 +98,17 @@ func (c *cluster) changeOwn(change func(old, now *apiextensionsv1.CustomResource
 }
 
 func (c *cluster) removeOldVersion() error {
-	_, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), ownDefinition, func(crd *apiextensionsv1.CustomResourceDefinition) {
+	_, err := controlplane.UpdateCRD(c.t.Context(), c.plane.Config(), ownCRD, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == oldVersion })
 	})
 	return err
 }
 
-// awaitOwn waits until the kind is migrated at a generation of its definition.
+// awaitOwn waits until the kind is migrated at a generation of its CRD.
 func (c *cluster) awaitOwn(generation int64) {
 	c.t.Helper()
-	c.await(fmt.Sprintf("%s to be migrated at generation %d", ownDefinition, generation), func() bool {
-		m := c.migration(ownDefinition)
+	c.await(fmt.Sprintf("%s to be migrated at generation %d", ownCRD, generation), func() bool {
+		m := c.migration(ownCRD)
 		return m != nil && m.Status.CRDGeneration == generation && m.Status.CompletionTime != nil
 	})
 }

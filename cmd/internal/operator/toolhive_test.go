@@ -16,14 +16,14 @@ import (
 
 const toolHive = "github.com/stacklok/toolhive@v0.47.0"
 
-// TestToolHivesDefinitionsAreTakenInByTheirOwnLabel: the real definitions, as they
+// TestToolHiveCRDsAreInScopeByTheirOwnLabel: the real CRDs, as they
 // were when v1alpha1 was stored, as they are, and without v1alpha1, under a
 // configuration that names ToolHive's group and label.
-func TestToolHivesDefinitionsAreTakenInByTheirOwnLabel(t *testing.T) {
+func TestToolHiveCRDsAreInScopeByTheirOwnLabel(t *testing.T) {
 	c := newCluster(t)
-	released := toolHivesDefinitions(t)
+	released := toolHiveCRDs(t)
 	if len(released) != 14 {
-		t.Fatalf("%d definitions, want 14", len(released))
+		t.Fatalf("%d CRDs, want 14", len(released))
 	}
 	for _, crd := range released {
 		before := crd.DeepCopy()
@@ -72,7 +72,7 @@ func TestToolHivesDefinitionsAreTakenInByTheirOwnLabel(t *testing.T) {
 	c.mustBeStored("mcpgroups.toolhive.stacklok.dev", map[string]int{"v1beta1": 1, "v1alpha1": 0})
 }
 
-func toolHivesDefinitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+func toolHiveCRDs(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	dir, err := gomodule.Dir(t.Context(), toolHive)
 	if err != nil {

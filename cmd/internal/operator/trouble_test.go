@@ -90,22 +90,22 @@ func (c *cluster) mustBeMigratedOnce(crd string, n int) {
 	c.mustBeTrimmedLast(crd)
 }
 
-// mustBeTrimmedLast: the trim is the last write of a definition.
+// mustBeTrimmedLast: the trim is the last write of a CRD.
 func (c *cluster) mustBeTrimmedLast(crd string) {
 	c.t.Helper()
 	if got := c.storedVersions(crd); got != "v2" {
 		c.t.Errorf("storedVersions of %s is %s", crd, got)
 	}
-	definition, err := c.plane.Etcd().Get(c.t.Context(), "/registry/apiextensions.k8s.io/customresourcedefinitions/"+crd)
-	if err != nil || len(definition.Kvs) != 1 {
-		c.t.Fatalf("%s in etcd: %v, %v", crd, definition, err)
+	stored, err := c.plane.Etcd().Get(c.t.Context(), "/registry/apiextensions.k8s.io/customresourcedefinitions/"+crd)
+	if err != nil || len(stored.Kvs) != 1 {
+		c.t.Fatalf("%s in etcd: %v, %v", crd, stored, err)
 	}
 	plural, group, _ := strings.Cut(crd, ".")
 	objects, err := c.plane.Etcd().Get(c.t.Context(), "/registry/"+group+"/"+plural+"/", clientv3.WithLastRev()...)
 	if err != nil || len(objects.Kvs) != 1 {
 		c.t.Fatalf("the last object of %s in etcd: %v, %v", crd, objects, err)
 	}
-	if trimmed, written := definition.Kvs[0].ModRevision, objects.Kvs[0].ModRevision; trimmed < written {
+	if trimmed, written := stored.Kvs[0].ModRevision, objects.Kvs[0].ModRevision; trimmed < written {
 		c.t.Errorf("%s was trimmed at revision %d, before %s was written at %d", crd, trimmed, objects.Kvs[0].Key, written)
 	}
 }

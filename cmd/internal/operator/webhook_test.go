@@ -101,7 +101,7 @@ func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestWebhookOutageMidRun: the failures are named, nothing is trimmed, another
-// definition does not wait for it, and it goes on by itself.
+// CRD does not wait for it, and it goes on by itself.
 func TestWebhookOutageMidRun(t *testing.T) {
 	t.Parallel()
 	c := newClusterOn(t, ownPlane(t))
@@ -127,12 +127,12 @@ func TestWebhookOutageMidRun(t *testing.T) {
 	webhook.up()
 	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
 	c.mustBeMigratedOnce(geese, n)
-	t.Logf("webhook away with %d of %d objects written, 100 objects of another definition meanwhile; %d revisions in the end", written, n, c.revisions(geese))
+	t.Logf("webhook away with %d of %d objects written, 100 objects of another CRD meanwhile; %d revisions in the end", written, n, c.revisions(geese))
 }
 
-// TestHangingWebhookStopsNoOther: each write of many definitions takes the 10 s
+// TestHangingWebhookStopsNoOther: each write of many CRDs takes the 10 s
 // after which an API server gives a webhook up, and none succeeds. Another
-// definition is migrated meanwhile.
+// CRD is migrated meanwhile.
 func TestHangingWebhookStopsNoOther(t *testing.T) {
 	t.Parallel()
 	c := newClusterOn(t, ownPlane(t))
@@ -162,5 +162,5 @@ func TestHangingWebhookStopsNoOther(t *testing.T) {
 		c.awaitReason(crd, v1alpha1.ReasonSucceeded)
 		c.mustBeMigratedOnce(crd, 20)
 	}
-	t.Logf("100 objects of another definition migrated while %d definitions hung in %d writes", hanging, asked)
+	t.Logf("100 objects of another CRD migrated while %d CRDs hung in %d writes", hanging, asked)
 }

@@ -14,10 +14,10 @@ import (
 func TestWrites(t *testing.T) {
 	goose := Write{CRD: kube.Generation{UID: "crd", Generation: 2}, Object: "goose", ResourceVersion: "7"}
 	for reason, other := range map[string]Write{
-		"somebody wrote it since":       {CRD: goose.CRD, Object: "goose", ResourceVersion: "8"},
-		"another object of that name":   {CRD: goose.CRD, Object: "gander", ResourceVersion: "7"},
-		"the definition changed":        {CRD: kube.Generation{UID: "crd", Generation: 3}, Object: "goose", ResourceVersion: "7"},
-		"the definition was made again": {CRD: kube.Generation{UID: "crd2", Generation: 2}, Object: "goose", ResourceVersion: "7"},
+		"somebody wrote it since":     {CRD: goose.CRD, Object: "goose", ResourceVersion: "8"},
+		"another object of that name": {CRD: goose.CRD, Object: "gander", ResourceVersion: "7"},
+		"the CRD changed":             {CRD: kube.Generation{UID: "crd", Generation: 3}, Object: "goose", ResourceVersion: "7"},
+		"the CRD was made again":      {CRD: kube.Generation{UID: "crd2", Generation: 2}, Object: "goose", ResourceVersion: "7"},
 	} {
 		r := New(clocktesting.NewFakePassiveClock(time.Now()))
 		r.Add(goose)
@@ -74,14 +74,14 @@ func TestWritesAreBoundedWhileOneObjectFails(t *testing.T) {
 	}
 }
 
-func TestWritesOfOneDefinitionAreForgotten(t *testing.T) {
+func TestWritesOfOneCRDAreForgotten(t *testing.T) {
 	r := New(clocktesting.NewFakePassiveClock(time.Now()))
 	a, b := Write{CRD: kube.Generation{UID: "a", Generation: 1}}, Write{CRD: kube.Generation{UID: "b", Generation: 1}}
 	r.Add(a)
 	r.Add(b)
 	r.Forget("a")
 	if r.Has(a) || !r.Has(b) {
-		t.Error("forget is to drop one definition and no other")
+		t.Error("forget is to drop one CRD and no other")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// rules are Options that make sense.
+// rules are valid Options.
 type rules struct {
 	label         label
 	exclude       string
@@ -90,11 +90,11 @@ func (s statement) first() *stated {
 	return nil
 }
 
-// kind is what the versions of one definition share.
+// kind identifies a CRD across its versions.
 type kind struct{ group, name string }
 
-// judge finds what is wrong with the types.
-func (r rules) judge(all []subject) []Finding {
+// check returns the findings about the types.
+func (r rules) check(all []subject) []Finding {
 	stored := map[kind]subject{}
 	for _, s := range all {
 		if s.group != "" && s.root() && s.storage() {
@@ -104,23 +104,23 @@ func (r rules) judge(all []subject) []Finding {
 	var findings []Finding
 	for _, s := range all {
 		if !s.root() {
-			findings = append(findings, r.judgeOther(s)...)
+			findings = append(findings, r.checkOther(s)...)
 			continue
 		}
 		storage, ok := stored[kind{s.group, s.name}]
 		if !ok || s.storage() || storage.folder == s.folder {
-			findings = append(findings, r.judgeRoot(s)...)
+			findings = append(findings, r.checkRoot(s)...)
 			continue
 		}
-		findings = append(findings, r.judgeVersion(s, storage)...)
+		findings = append(findings, r.checkVersion(s, storage)...)
 	}
 	return findings
 }
 
-// judgeRoot: the type must say exactly one thing.
-func (r rules) judgeRoot(s subject) []Finding {
+// checkRoot checks that the type has exactly one of the two markers.
+func (r rules) checkRoot(s subject) []Finding {
 	said := r.read(s.markers)
-	findings := r.judgeForm(s, said)
+	findings := r.checkForm(s, said)
 	if said.first() != nil || len(said.unreadable) > 0 {
 		return findings
 	}
@@ -132,25 +132,25 @@ func (r rules) judgeRoot(s subject) []Finding {
 		"no marker says whether its objects are migrated: add %s, or %s", r.toMigrate(), r.toExclude()))
 }
 
-// judgeVersion: another version than the stored one may be silent, but must not
+// checkVersion checks a version that is not the storage version: it needs no marker, but must not
 // contradict it.
-func (r rules) judgeVersion(s, storage subject) []Finding {
+func (r rules) checkVersion(s, storage subject) []Finding {
 	said, decided := r.read(s.markers), r.read(storage.markers)
-	findings := r.judgeForm(s, said)
+	findings := r.checkForm(s, said)
 	at := fmt.Sprintf("%s:%d", storage.file, storage.line)
 	switch {
 	case len(said.migrate) > 0 && len(said.exclude) == 0 && len(decided.exclude) > 0:
 		findings = append(findings, s.finding(said.migrate[0].line, Contradiction,
-			"this gives the definition the label, although the storage version at %s is excluded: remove one of the two", at))
+			"this gives the CRD the label, although the storage version at %s is excluded: remove one of the two", at))
 	case len(said.exclude) > 0 && len(said.migrate) == 0 && len(decided.migrate) > 0:
 		findings = append(findings, s.finding(said.exclude[0].line, Contradiction,
-			"this does not exclude the definition, which gets the label from the storage version at %s: remove one of the two", at))
+			"this does not exclude the CRD, which gets the label from the storage version at %s: remove one of the two", at))
 	}
 	return findings
 }
 
-// judgeForm finds what no root type may say, of whatever version.
-func (r rules) judgeForm(s subject, said statement) []Finding {
+// checkForm finds markers that are wrong on a root type of any version.
+func (r rules) checkForm(s subject, said statement) []Finding {
 	var findings []Finding
 	add := func(line int, reason Reason, format string, args ...any) {
 		findings = append(findings, s.finding(line, reason, format, args...))
@@ -175,8 +175,8 @@ func (r rules) judgeForm(s subject, said statement) []Finding {
 	return findings
 }
 
-// judgeOther: a marker where it does nothing makes believe that it does.
-func (r rules) judgeOther(s subject) []Finding {
+// checkOther finds a marker on a type without a CRD, where it has no effect.
+func (r rules) checkOther(s subject) []Finding {
 	first := r.read(s.markers).first()
 	if first == nil {
 		return nil

@@ -16,18 +16,17 @@ import (
 // App is one invocation of the program.
 type App struct {
 	Args    []string // without the program's name
-	Program string   // as a person types it: godwit, or kubectl godwit
+	Program string   // as the user types it: godwit, or kubectl godwit
 	Streams genericiooptions.IOStreams
 	Console *Console // stderr
 	Clock   clock.PassiveClock
 	Cluster *genericclioptions.ConfigFlags
 }
 
-// pluginPrefix is what kubectl's plugins are called: kubectl-godwit is run by
-// `kubectl godwit`.
+// pluginPrefix is the prefix of kubectl plugins: `kubectl godwit` runs kubectl-godwit.
 const pluginPrefix = "kubectl-"
 
-// New is an invocation with its arguments, of which the first is the name of the program.
+// New returns an invocation with its arguments. The first is the name of the program.
 func New(args []string, streams genericiooptions.IOStreams, now clock.PassiveClock) *App {
 	return &App{
 		Args:    args[1:],
@@ -47,7 +46,7 @@ func programName(path string) string {
 	return base
 }
 
-// Finish says what has not been said yet and chooses the exit code.
+// Finish prints an error that is not printed yet and returns the exit code.
 func (a *App) Finish(ctx context.Context, command *cobra.Command, err error) Code {
 	var usage *usageError
 	var exited *exitError
@@ -74,8 +73,8 @@ func (a *App) Finish(ctx context.Context, command *cobra.Command, err error) Cod
 	return Error
 }
 
-// Parent makes a command that only has subcommands: alone it prints its help,
-// and a name it does not know is an error.
+// Parent configures a command that only has subcommands: without a name it prints its
+// help, and an unknown name is an error.
 func Parent(c *cobra.Command) {
 	c.Args = cobra.ArbitraryArgs
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -86,8 +85,8 @@ func Parent(c *cobra.Command) {
 	}
 }
 
-// unknownCommand suggests commands that are spelt alike, or else those of that name
-// elsewhere.
+// unknownCommand suggests commands with a similar name, or commands with this name
+// below another parent.
 func unknownCommand(c *cobra.Command, name string) error {
 	c.SuggestionsMinimumDistance = 2 // cobra sets its default too late
 	near := c.SuggestionsFor(name)
@@ -107,8 +106,8 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return Usagef("%s", message)
 }
 
-// FlagError is about the command that is unknown, if one is: its flags are then
-// unknown, too.
+// FlagError reports an unknown command before an unknown flag: the flags of an unknown
+// command are unknown as well.
 func (a *App) FlagError(c *cobra.Command, err error) error {
 	depth := len(strings.Fields(c.CommandPath())) - len(strings.Fields(a.Program))
 	if c.HasSubCommands() && depth < len(a.Args) && !strings.HasPrefix(a.Args[depth], "-") {
@@ -117,10 +116,10 @@ func (a *App) FlagError(c *cobra.Command, err error) error {
 	return Usage(err)
 }
 
-// NoArguments is the Args of a command that takes none.
+// NoArguments is the Args of a command without arguments.
 func NoArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usagef("%s takes no arguments, but was given %q", c.CommandPath(), args)
+		return Usagef("%s takes no arguments, but got %q", c.CommandPath(), args)
 	}
 	return nil
 }

@@ -5,10 +5,10 @@ import (
 	"runtime/debug"
 )
 
-// version is set for releases: -ldflags "-X PACKAGE.version=v1.2.3".
+// version is set in releases: -ldflags "-X PACKAGE.version=v1.2.3".
 var version string
 
-// Version is what `version -o json` prints.
+// Version is the output of `version -o json`.
 type Version struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit"`
@@ -17,7 +17,7 @@ type Version struct {
 	Platform  string `json:"platform"`
 }
 
-// Build is what the Go linker and the release wrote into the program.
+// Build returns what the Go linker and the release wrote into the program.
 func Build() Version {
 	v := Version{Version: version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// CommandLine is what was typed, with more flags, ready to be pasted. A token
-// is left out: what is printed ends up in logs.
+// CommandLine returns the command line of the user with more flags, quoted for a shell. It
+// has no token, since output ends up in logs.
 func (a *App) CommandLine(more ...string) string {
 	words := []string{a.Program}
 	args := append(append([]string(nil), a.Args...), more...)
@@ -26,8 +26,8 @@ func (a *App) CommandLine(more ...string) string {
 	return strings.Join(words, " ")
 }
 
-// ClusterFlags are those of this command that lead another one, of ours or kubectl, to the
-// same cluster as the same user, each after a space. A token is not repeated.
+// ClusterFlags returns the flags with which another command, of godwit or kubectl, uses the
+// same cluster as the same user. Each flag has a space before it. A token is left out.
 func (a *App) ClusterFlags() string {
 	f := a.Cluster
 	text := flag("kubeconfig", f.KubeConfig) + a.locationFlags() + flag("user", f.AuthInfoName) +
@@ -40,15 +40,15 @@ func (a *App) ClusterFlags() string {
 	return text
 }
 
-// locationFlags choose the cluster.
+// locationFlags returns the flags that choose the cluster.
 func (a *App) locationFlags() string {
 	f := a.Cluster
 	return flag("context", f.Context) + flag("cluster", f.ClusterName) + flag("server", f.APIServer)
 }
 
-// administratorFlags lead an administrator to the cluster of this command. The administrator does
-// not act as the user who lacks a permission: a kubeconfig has that user's credentials, unless the
-// command impersonates the user.
+// administratorFlags returns the flags with which an administrator uses the same cluster. The
+// administrator does not act as the user who lacks a permission: a kubeconfig has the credentials
+// of that user, unless the command impersonates the user.
 func (a *App) administratorFlags() string {
 	if flag("as", a.Cluster.Impersonate) == "" {
 		return a.locationFlags()
@@ -56,7 +56,7 @@ func (a *App) administratorFlags() string {
 	return flag("kubeconfig", a.Cluster.KubeConfig) + a.locationFlags()
 }
 
-// flag is a flag with its value after a space; empty where it was not given.
+// flag returns a flag with a space before it, and nothing for a flag without a value.
 func flag(name string, value *string) string {
 	if value == nil || *value == "" {
 		return ""
@@ -64,10 +64,10 @@ func flag(name string, value *string) string {
 	return " --" + name + "=" + quote.Shell(*value)
 }
 
-// Remedies words fixes as commands that the user can paste.
+// Remedies writes fixes as commands that the user can paste.
 func (a *App) Remedies() remedy.Writer {
 	return remedy.Writer{Program: a.Program, Cluster: a.ClusterFlags()}
 }
 
-// Hint is a command to paste.
+// Hint returns a command that the user can paste.
 func (a *App) Hint(words string) string { return a.Program + " " + words + a.ClusterFlags() }

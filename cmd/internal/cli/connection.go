@@ -16,15 +16,14 @@ import (
 )
 
 const (
-	// DialTimeout is a sixth of client-go's: a server on the other side of the
+	// DialTimeout is a sixth of client-go's timeout: a server on the other side of the
 	// world accepts a connection within a second.
 	DialTimeout = 5 * time.Second
-	// firstAnswerTimeout is for a server that accepts connections and then says
-	// nothing.
+	// firstAnswerTimeout is for a server that accepts connections and sends no answer.
 	firstAnswerTimeout = 8 * time.Second
 )
 
-// Connection is a cluster that has answered, as a certain user.
+// Connection is a connection to an API server that has answered.
 type Connection struct {
 	Config  *rest.Config
 	Client  *rest.RESTClient
@@ -33,7 +32,7 @@ type Connection struct {
 	Purpose Purpose
 }
 
-// Dial chooses the cluster by kubectl's rules and makes sure that it answers.
+// Dial chooses the cluster by kubectl's rules and checks that its API server answers.
 func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 	loader := a.Cluster.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
@@ -65,8 +64,8 @@ func plainClient(config *rest.Config) (*rest.RESTClient, error) {
 	return rest.UnversionedRESTClientFor(config)
 }
 
-// greet finds out whether anybody answers and accepts the credentials, before
-// more is asked. Who may not read /version has an answer, too.
+// greet checks that an API server answers and accepts the credentials. A user without
+// the permission to read /version gets an answer as well.
 func (c *Connection) greet(ctx context.Context, noConfig bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, firstAnswerTimeout, errNoAnswer)
 	defer cancel()
@@ -87,7 +86,7 @@ func (c *Connection) greet(ctx context.Context, noConfig bool) error {
 	return c.Explain(ctx, err)
 }
 
-// WhoAmI is the name the API server knows the user by, or a placeholder.
+// WhoAmI returns the user name that the API server authenticates, or a placeholder.
 func (c *Connection) WhoAmI(ctx context.Context) string {
 	if name := kube.UserName(ctx, c.Client); name != "" {
 		return name
@@ -95,7 +94,7 @@ func (c *Connection) WhoAmI(ctx context.Context) string {
 	return "USER"
 }
 
-// Where names the cluster to a person.
+// Where returns the address of the API server and the context of the kubeconfig.
 func (c *Connection) Where() string {
 	if c.context == "" {
 		return c.server

@@ -10,13 +10,13 @@ import (
 // CanAsk reports whether a user can read a question and answer it.
 func (a *App) CanAsk() bool { return IsTerminal(a.Streams.In) && IsTerminal(a.Streams.ErrOut) }
 
-// RefuseUnasked ends a command that must ask and has no terminal to ask on.
+// RefuseUnasked ends a command that needs a confirmation and has no terminal.
 func (a *App) RefuseUnasked(command string) error {
-	return Refuse(fmt.Errorf("%s changes the cluster and there is no terminal to ask on: nothing was written; "+
-		"if that is what you want: %s", command, a.CommandLine("--yes")))
+	return Refuse(fmt.Errorf("%s changes the cluster, and there is no terminal to ask for confirmation: nothing was written; "+
+		"to run it without a question: %s", command, a.CommandLine("--yes")))
 }
 
-// Confirm is an error unless the answer is yes.
+// Confirm returns an error unless the user answers yes.
 func (a *App) Confirm(ctx context.Context) error {
 	answer, err := a.answer(ctx)
 	if err != nil {
@@ -29,11 +29,11 @@ func (a *App) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// answer reads a line, or returns when the context ends.
+// answer reads a line. It returns early if the context ends.
 func (a *App) answer(ctx context.Context) (string, error) {
 	lines := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(a.Streams.In).ReadString('\n') // the end of the input is a no
+		line, _ := bufio.NewReader(a.Streams.In).ReadString('\n') // the end of the input means no
 		lines <- line
 	}()
 	select {
@@ -44,22 +44,22 @@ func (a *App) answer(ctx context.Context) (string, error) {
 	}
 }
 
-// SayEnding tells whoever pressed Ctrl-C that it was noticed, since finishing
-// takes its time.
-func (a *App) SayEnding(ctx context.Context) (said func()) {
+// SayEnding prints a line when the context ends, since a command first finishes the writes
+// that it has sent. The returned function waits for that line.
+func (a *App) SayEnding(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
 		switch Ended(ctx) {
 		case TimedOut:
-			a.Console.Printf("--timeout is over: finishing the writes under way\n")
+			a.Console.Printf("--timeout is over: finishing the writes that were sent\n")
 		case Interrupted:
-			a.Console.Printf("interrupted: finishing the writes under way; once more ends at once\n")
+			a.Console.Printf("interrupted: finishing the writes that were sent; press Ctrl-C again to exit at once\n")
 		}
 	})
 	return func() {
 		if !stop() {
-			<-done // or what follows would overtake it
+			<-done // so that later messages follow it
 		}
 	}
 }

@@ -11,40 +11,39 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// Console is stderr. A progress bar that is being drawn shares it with
-// whatever else has to be said.
+// Console is stderr. A progress bar shares it with messages.
 type Console struct {
 	out io.Writer
-	// Terminal: bars can be drawn.
+	// Terminal means that the console can draw bars.
 	Terminal bool
 	color    bool
 
 	mu    sync.Mutex
-	above io.Writer // writes above the bar; nil without one
+	above io.Writer // writes above the bar; nil without a bar
 }
 
-// NewConsole writes to a stream, with a bar and colors if that is a terminal.
+// NewConsole returns a console for a stream, with bars and colours on a terminal.
 func NewConsole(out io.Writer) *Console {
 	return &Console{out: out, Terminal: IsTerminal(out) && os.Getenv("TERM") != "dumb", color: hasColor(out)}
 }
 
-// IsTerminal is about readers as well as writers.
+// IsTerminal reports whether a reader or a writer is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// hasColor follows no-color.org.
+// hasColor reports whether a stream shows colours, by the rules of no-color.org.
 func hasColor(stream any) bool {
 	return IsTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Style is how tables are written to a stream.
+// Style returns the style of tables for a stream.
 func (a *App) Style(stream any, f Output) report.Style {
 	return report.Style{Color: hasColor(stream), Wide: f.Value == "wide"}
 }
 
-// Write never splits a line that is being written by somebody else.
+// Write writes p as a whole: no other goroutine writes within it.
 func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,14 +55,14 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.out.Write(p)
 }
 
-// share makes room above a bar; nil takes the room back.
+// share lets Write write above a bar. nil ends that.
 func (c *Console) share(above io.Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.above = above
 }
 
-// Printf ignores that stderr may be gone: there is nowhere left to say so.
+// Printf ignores errors: after stderr is closed, no stream is left to report them.
 func (c *Console) Printf(format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
 
 // Problem prints an error.

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// BarEvery is how often the bar is redrawn: smooth, and cheap over ssh.
+	// BarEvery is the time between two drawings of a bar: smooth, and cheap over ssh.
 	BarEvery = 150 * time.Millisecond
-	// barWidth leaves room for a name and a few words in 100 columns.
+	// barWidth leaves space for a name and a few words in 100 columns.
 	barWidth = 24
 )
 
-// Draw begins a bar, which shares the console until it is erased. It asks for the name and
-// the text each time it draws.
+// Draw starts a bar, which shares the console until Erase. It calls name and text for each
+// drawing.
 func (c *Console) Draw(name func() string, total int64, text func() string) (*mpb.Progress, *mpb.Bar) {
 	drawn := mpb.New(mpb.WithOutput(c.out), mpb.WithRefreshRate(BarEvery), mpb.WithAutoRefresh())
 	bar := drawn.New(max(1, total), mpb.BarStyle().Filler("█").Tip("█").Padding("░").Lbound("").Rbound(""),
@@ -28,18 +28,17 @@ func (c *Console) Draw(name func() string, total int64, text func() string) (*mp
 	return drawn, bar
 }
 
-// Erase ends a bar and leaves no trace of it.
+// Erase ends a bar and removes it from the terminal.
 func (c *Console) Erase(drawn *mpb.Progress, bar *mpb.Bar) {
 	bar.Abort(true)
 	drawn.Wait()
 	c.share(nil)
 }
 
-// lineEvery is often enough to see that something is happening and seldom
-// enough for a log.
+// lineEvery shows progress without filling a log.
 const lineEvery = 10 * time.Second
 
-// Repeat says a line every now and then, until it is stopped.
+// Repeat prints a line each time lineEvery has passed, until stop is called.
 func (c *Console) Repeat(line func(time.Time) string) (stop func()) {
 	done := make(chan struct{})
 	var ticking sync.WaitGroup

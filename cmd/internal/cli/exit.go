@@ -7,42 +7,42 @@ import (
 	"slices"
 )
 
-// Code is what the process exits with.
+// Code is the exit code of the process.
 type Code int
 
 const (
-	// OK: nothing is left to do, or it was done.
+	// OK means that the command did its work, or that nothing is left to do.
 	OK Code = 0
-	// Pending: there is work, a difference, or something is not proven.
+	// Pending means that there is work or a difference, or that something is not proven.
 	Pending Code = 1
-	// Error: a command could not do what it was asked.
+	// Error means that the command could not do its work.
 	Error Code = 2
-	// Refused: blocked or refused, and nothing was written.
+	// Refused means that the command is blocked or refused, and wrote nothing.
 	Refused Code = 3
-	// Partial: some of it was done.
+	// Partial means that the command did a part of its work.
 	Partial Code = 4
-	// TimedOut: --timeout ended it; timeout(1) exits like this.
+	// TimedOut means that --timeout ended the command. timeout(1) exits with the same code.
 	TimedOut Code = 124
-	// Interrupted: a signal ended it; shells use 128 and the signal's number.
+	// Interrupted means that a signal ended the command. Shells add 128 to the number of
+	// the signal.
 	Interrupted Code = 130
 )
 
-// precedence orders the codes of several targets, the weightiest first.
+// precedence is the order of codes, from the most important one.
 var precedence = []Code{Interrupted, TimedOut, Error, Partial, Refused, Pending, OK}
 
-// Worst is the code of a command that met several.
+// Worst returns the most important code.
 func Worst(codes ...Code) Code {
-	heaviest := OK
+	worst := OK
 	for _, c := range codes {
-		if slices.Index(precedence, c) < slices.Index(precedence, heaviest) {
-			heaviest = c
+		if slices.Index(precedence, c) < slices.Index(precedence, worst) {
+			worst = c
 		}
 	}
-	return heaviest
+	return worst
 }
 
-// exitError ends a command with a code. Without an error everything has been
-// said already.
+// exitError ends a command with a code. If err is nil, the command has printed everything.
 type exitError struct {
 	code Code
 	err  error
@@ -57,7 +57,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// Exit is nil for OK, as a command's result has to be.
+// Exit returns an error with the code, and nil for OK.
 func Exit(code Code) error {
 	if code == OK {
 		return nil
@@ -65,34 +65,33 @@ func Exit(code Code) error {
 	return &exitError{code: code}
 }
 
-// Refuse ends a command before it wrote anything.
+// Refuse returns the error of a command that wrote nothing.
 func Refuse(err error) error { return &exitError{Refused, err} }
 
-// said: the command came to its end and printed what it had to print.
-func said(err error) bool {
+// printed reports whether the command has ended and printed everything.
+func printed(err error) bool {
 	var exited *exitError
 	return errors.As(err, &exited) && exited.err == nil
 }
 
-// usageError is a command line that says nothing that can be done.
+// usageError is an error of the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// Usagef is an error of the command line itself.
+// Usagef formats an error of the command line.
 func Usagef(format string, args ...any) error {
 	return Usage(fmt.Errorf(format, args...))
 }
 
-// Usage makes an error one of the command line itself.
+// Usage marks an error as an error of the command line.
 func Usage(err error) error { return &usageError{err} }
 
-// errTimeout is the cause of a context that --timeout has ended.
+// errTimeout is the cause of a context that --timeout ended.
 var errTimeout = errors.New("--timeout is over")
 
-// Ended says with which code a context that is over ends a command; OK while
-// it is not.
+// Ended returns the exit code of a command whose context has ended, and OK before that.
 func Ended(ctx context.Context) Code {
 	switch {
 	case ctx.Err() == nil:

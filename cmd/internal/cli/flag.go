@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// DurationFlag is a duration above zero; unset means no limit.
+// DurationFlag is a duration above zero. Unset means no limit.
 type DurationFlag time.Duration
 
 // CountFlag is a whole number above zero.
 type CountFlag int
 
-// RateFlag is a number per second above zero; unset means no limit.
+// RateFlag is a number per second above zero. Unset means no limit.
 type RateFlag float64
 
 var (
@@ -24,7 +24,7 @@ var (
 	_ pflag.Value = new(RateFlag)
 )
 
-// ErrDuration is the error of a flag whose value is no duration.
+// ErrDuration is the error of a flag whose value is not a duration.
 var ErrDuration = errors.New("write a duration such as 75s or 2m")
 
 var errPositive = errors.New("it must be above zero")
@@ -53,8 +53,8 @@ func (d *DurationFlag) String() string {
 	return time.Duration(*d).String()
 }
 
-// Limit ends the context after the time, as of --timeout. A deadline of the context
-// would look to the limiter like a server that does not answer.
+// Limit ends the context after the time, with the cause of --timeout. It sets no deadline:
+// the limiter would take a deadline for a server that does not answer.
 func (d *DurationFlag) Limit(ctx context.Context) (context.Context, func()) {
 	if *d == 0 {
 		return ctx, func() {}
@@ -89,7 +89,7 @@ func (r *RateFlag) Set(text string) error {
 	switch {
 	case err != nil:
 		return errors.New("write a number, of writes per second")
-	case !(n > 0): // NaN is not, either
+	case !(n > 0): // also false for NaN
 		return errPositive
 	}
 	*r = RateFlag(n)

@@ -17,8 +17,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// Choice is a flag with a fixed set of values. An unknown one is a usage error
-// that names them all.
+// Choice is a flag with a fixed set of values. An unknown value is an error of the
+// command line that lists the values.
 type Choice struct {
 	Value   string
 	Allowed []string
@@ -48,14 +48,14 @@ func (c *Choice) AddTo(command *cobra.Command, name, shorthand, usage string) {
 	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.Allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Output is -o. Commands write tables, package report writes JSON and YAML, and kubectl's own
-// printers write templates.
+// Output is the flag -o. Commands write tables, package report writes JSON and YAML, and
+// kubectl's printers write templates.
 type Output struct {
 	Choice
-	template printers.ResourcePrinter // nil for all other formats
+	template printers.ResourcePrinter // nil for other formats
 }
 
-// templateFormats are those of kubectl that take a template of JSON.
+// templateFormats are kubectl's formats with a template.
 var templateFormats = []string{"jsonpath=TEMPLATE", "jsonpath-file=FILE", "go-template=TEMPLATE", "go-template-file=FILE"}
 
 // AddTo registers the flag for a command that prints a table.
@@ -63,19 +63,19 @@ func (f *Output) AddTo(command *cobra.Command) {
 	f.add(command, "a table", "json", "yaml", "wide", "name")
 }
 
-// AddDataTo registers the flag for a command that prints text for people and has no table.
+// AddDataTo registers the flag for a command that prints text and no table.
 func (f *Output) AddDataTo(command *cobra.Command) { f.add(command, "text", "json", "yaml") }
 
-func (f *Output) add(command *cobra.Command, otherwise string, formats ...string) {
+func (f *Output) add(command *cobra.Command, byDefault string, formats ...string) {
 	f.Choice = Choice{Allowed: formats, Kind: "format"}
-	command.Flags().VarP(f, "output", "o", "output format: "+strings.Join(f.formats(), ", ")+" (default: "+otherwise+")")
+	command.Flags().VarP(f, "output", "o", "output format: "+strings.Join(f.formats(), ", ")+" (default: "+byDefault+")")
 	_ = command.RegisterFlagCompletionFunc("output", f.complete)
 }
 
-// formats are all values of the flag.
+// formats returns all values of the flag.
 func (f *Output) formats() []string { return slices.Concat(f.Allowed, templateFormats) }
 
-// complete ends a format that takes a template at the equals sign.
+// complete lists the formats, and those with a template up to the equals sign.
 func (f *Output) complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	all := slices.Clone(f.Allowed)
 	for _, t := range templateFormats {
@@ -85,8 +85,8 @@ func (f *Output) complete(*cobra.Command, []string, string) ([]string, cobra.She
 	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// Set implements pflag.Value. A template that can't be parsed is an error of the command
-// line, before the command does anything.
+// Set implements pflag.Value. A wrong template is an error of the command line, before the
+// command does anything.
 func (f *Output) Set(value string) error {
 	if slices.Contains(f.Allowed, value) {
 		f.Value, f.template = value, nil
@@ -103,15 +103,16 @@ func (f *Output) Set(value string) error {
 	return nil
 }
 
-// machine: the reader is a program, and gets a list in every case.
+// machine reports whether a program reads the output. Programs get a list in every case.
 func (f *Output) machine() bool { return f.Value == "json" || f.Value == "yaml" }
 
-// Write prints a list in the format asked for; people writes the table.
+// Write prints a list in the format of the flag. people writes the table.
 func Write[T report.Item](w io.Writer, f Output, list report.List[T], people func(io.Writer) error) error {
 	return WriteDocument(w, f, list, report.NamesOf(list.Items), people)
 }
 
-// WriteDocument prints whatever programs are to get; names are of its items.
+// WriteDocument prints a document in the format of the flag. names are the names of its
+// items, and people writes the text for the user.
 func WriteDocument(w io.Writer, f Output, document any, names []string, people func(io.Writer) error) error {
 	var err error
 	switch {
@@ -132,23 +133,23 @@ func WriteDocument(w io.Writer, f Output, document any, names []string, people f
 	return nil
 }
 
-// writeTemplate has a template read the document as programs get it.
+// writeTemplate applies a template to the JSON of a document.
 func writeTemplate(w io.Writer, template printers.ResourcePrinter, document any) error {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return err
 	}
 	object := map[string]any{}
-	if err := json.Unmarshal(text, &object); err != nil { // of apimachinery, which keeps whole numbers whole
+	if err := json.Unmarshal(text, &object); err != nil { // apimachinery's decoder keeps whole numbers as integers
 		return err
 	}
 	return template.PrintObj(&unstructured.Unstructured{Object: object}, w)
 }
 
-// ListOnError prints an empty list for programs when a command failed before
-// it printed its own.
+// ListOnError prints an empty list for programs if a command failed before it printed its
+// own list.
 func ListOnError(w io.Writer, f Output, list any, cause error) error {
-	if f.machine() && cause != nil && !said(cause) {
+	if f.machine() && cause != nil && !printed(cause) {
 		if err := WriteDocument(w, f, list, nil, nil); err != nil {
 			return err
 		}
@@ -156,15 +157,14 @@ func ListOnError(w io.Writer, f Output, list any, cause error) error {
 	return cause
 }
 
-// ListOnFlagError does the same for a command line that can't be understood,
-// and whose flags are therefore not set.
+// ListOnFlagError does the same for a wrong command line, whose flags are not set.
 func ListOnFlagError(a *App, c *cobra.Command, list any) {
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return ListOnError(a.Streams.Out, outputAmong(a.Args), list, Usage(err))
 	})
 }
 
-// outputAmong finds the format in a command line, as far as it is one.
+// outputAmong finds json or yaml in a command line that could not be parsed.
 func outputAmong(args []string) Output {
 	var f Output
 	for i, arg := range args {

@@ -14,17 +14,18 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// Purpose is what a connection is for, as `godwit rbac` is told it.
+// Purpose says what a connection is for, in the terms of `godwit rbac`.
 type Purpose struct {
-	Program string // as a person types it
+	Program string // as the user types it
 	Command permission.Command
-	Scope   []string // arguments of `godwit rbac` that say of what
+	Scope   []string // arguments of `godwit rbac` for the CRDs or namespaces
 
-	cluster string // flags that lead an administrator to the same cluster
+	cluster string // flags with which an administrator uses the same cluster
 }
 
-// grant is the command by which an administrator gives a user all permissions that the
-// purpose needs. The user can't: nobody grants a permission that they lack.
+// grant returns the command with which an administrator grants a user all permissions that
+// the purpose needs. The user cannot run it: RBAC lets users grant only permissions that
+// they have.
 func (p Purpose) grant(user string) string {
 	words := append([]string{"rbac", "--for=" + string(p.Command), subjectFlag(user)}, p.Scope...)
 	for i := range words {
@@ -33,7 +34,7 @@ func (p Purpose) grant(user string) string {
 	return p.Program + " " + strings.Join(words, " ") + p.cluster + " | kubectl apply" + p.cluster + " -f -"
 }
 
-// Remedy says who runs the command.
+// Remedy returns the command and who runs it.
 func (p Purpose) Remedy(user string) string { return "an administrator runs: " + p.grant(user) }
 
 func subjectFlag(user string) string {
@@ -44,7 +45,7 @@ func subjectFlag(user string) string {
 	return "--user=" + s.Name
 }
 
-// Lacks is the problem of a user without some permissions.
+// Lacks returns the error of a user without some permissions.
 func (c *Connection) Lacks(user string, missing []permission.Permission) *ActionableError {
 	return &ActionableError{
 		Reason:  report.ReasonForbidden,
@@ -53,8 +54,8 @@ func (c *Connection) Lacks(user string, missing []permission.Permission) *Action
 	}
 }
 
-// Denied returns what of the permissions the user lacks. It asks the API server, which
-// knows all of its authorizers; where that does not answer, nothing is taken for denied.
+// Denied returns the permissions that the user lacks. It asks the API server, which asks
+// all of its authorizers. A permission counts as denied only if the API server says so.
 func (c *Connection) Denied(ctx context.Context, needed []permission.Permission) []permission.Permission {
 	var all []permission.Permission
 	for _, p := range needed {

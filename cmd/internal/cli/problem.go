@@ -16,10 +16,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// ActionableError is an error as a person gets to see it: one line with the object, the
-// cause and the next step. Commands that are several have a line each.
+// ActionableError is an error for the user: one line with the object, the cause and the
+// next step. If there are several commands, each has its own line.
 type ActionableError struct {
-	Reason  string // of a blocker
+	Reason  string // as of a blocker
 	Message string
 	Remedy  string
 	Cause   error
@@ -34,7 +34,7 @@ func (p *ActionableError) Error() string {
 
 func (p *ActionableError) Unwrap() error { return p.Cause }
 
-// Blocker is the problem in the form of the reports.
+// Blocker returns the error as a blocker of a report.
 func (p *ActionableError) Blocker() godwit.Blocker {
 	return godwit.Blocker{Reason: p.Reason, Message: p.Message, Fix: p.Fix()}
 }
@@ -47,14 +47,14 @@ func (p *ActionableError) Fix() godwit.Fix {
 	return godwit.Do(p.Remedy)
 }
 
-// errNoAnswer is the cause of a first request that took too long.
+// errNoAnswer is the cause of a first request without an answer in time.
 var errNoAnswer = fmt.Errorf("connected, but got no answer within %v", firstAnswerTimeout)
 
-// BadKubeconfig says that the flags and the kubeconfig choose no cluster.
+// BadKubeconfig returns the error of flags and a kubeconfig that choose no cluster.
 func BadKubeconfig(err error) error {
-	remedy := "see what there is: kubectl config get-contexts"
+	remedy := "list the contexts: kubectl config get-contexts"
 	if strings.Contains(err.Error(), "no such file") {
-		remedy = "name a file that exists by --kubeconfig or KUBECONFIG"
+		remedy = "name a file that exists with --kubeconfig or KUBECONFIG"
 	}
 	return &ActionableError{Reason: report.ReasonUnreadable, Message: "no cluster is chosen: " + OneLine(err), Remedy: remedy, Cause: err}
 }
@@ -62,7 +62,7 @@ func BadKubeconfig(err error) error {
 func noKubeconfig(tried string) error {
 	return &ActionableError{
 		Reason:  report.ReasonUnreadable,
-		Message: "no cluster is chosen: there is no kubeconfig, and nobody answers at kubectl's default " + tried,
+		Message: "no cluster is chosen: there is no kubeconfig, and no server answers at kubectl's default " + tried,
 		Remedy:  "name one: --kubeconfig FILE, or KUBECONFIG=FILE",
 	}
 }
@@ -75,8 +75,7 @@ func (c *Connection) notKubernetes() error {
 	}
 }
 
-// Explain turns what a request met into what a person can act on. What it does
-// not know it passes on as it is.
+// Explain adds the next step to the error of a request.
 func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
 	var known *ActionableError
 	switch {
@@ -105,7 +104,7 @@ func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
 	return &ActionableError{Reason: report.ReasonUnreadable, Message: OneLine(err), Remedy: "check the server with `kubectl get --raw /readyz`, then try again", Cause: err}
 }
 
-// forbidden names the permission that is missing and the command that grants it.
+// forbidden names the missing permission and the command that grants it.
 func (c *Connection) forbidden(ctx context.Context, err error) *ActionableError {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
@@ -118,7 +117,8 @@ func (c *Connection) forbidden(ctx context.Context, err error) *ActionableError 
 	return p
 }
 
-// Unreachable says why no answer came; false for an error that is an answer.
+// Unreachable returns the reason why no answer came, and false for an error that the API
+// server sent.
 func Unreachable(err error) (string, bool) {
 	var (
 		status   apierrors.APIStatus
@@ -141,5 +141,5 @@ func Unreachable(err error) (string, bool) {
 	return "", false
 }
 
-// OneLine is the text of an error without line breaks.
+// OneLine returns the text of an error without line breaks.
 func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

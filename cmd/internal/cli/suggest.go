@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// maxSuggestions is what fits a line.
+// maxSuggestions fit one line.
 const maxSuggestions = 3
 
-// Suggest finds the names that may have been meant by one that does not exist:
-// first those whose plural, singular or kind it is, else those spelt alike.
+// Suggest finds known names for an unknown one: first names whose plural, singular or kind
+// it is, otherwise names with a similar spelling.
 func Suggest(name string, known []string) []string {
 	name = strings.ToLower(name)
 	type candidate struct {
@@ -46,11 +46,11 @@ func Suggest(name string, known []string) []string {
 	return names
 }
 
-// wrongGroup is the distance of the right resource of another group: worse than
-// a slip in the name.
+// wrongGroup is the distance of the same resource in another group: more than one typing
+// error in the name.
 const wrongGroup = 3
 
-// singularY undoes policy → policies.
+// singularY returns policy for policies.
 func singularY(plural string) string {
 	if stem, ok := strings.CutSuffix(plural, "ies"); ok {
 		return stem + "y"
@@ -58,10 +58,10 @@ func singularY(plural string) string {
 	return plural
 }
 
-// tolerance allows one slip in short words and three in long ones.
+// tolerance allows one typing error in short words and three in long words.
 func tolerance(name string) int { return min(3, 1+len(name)/8) }
 
-// edits is the Levenshtein distance of two short ASCII strings.
+// edits returns the Levenshtein distance of two short ASCII strings.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -82,7 +82,7 @@ func edits(a, b string) int {
 	return row[len(b)]
 }
 
-// Similar finds the words that are spelt alike, without regard to upper and lower case.
+// Similar finds the words with a similar spelling. Upper and lower case are the same.
 func Similar(word string, known []string) []string {
 	nearest := tolerance(word) + 1
 	var near []string

@@ -7,17 +7,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// warnings prints those of the API server, each once, with the CRD that the request was
-// about: a deprecation does not name it.
+// warnings prints each warning of the API server once. It adds the CRD of the request,
+// which a deprecation warning does not name.
 type warnings struct {
 	console *Console
 	mu      sync.Mutex
-	said    map[string]bool
+	printed map[string]bool
 }
 
 var _ rest.WarningHandlerWithContext = &warnings{}
 
-// warnCode is the code of all warnings of API servers: "miscellaneous persistent" in RFC 7234.
+// warnCode is the code of every warning of an API server: "miscellaneous persistent" in RFC 7234.
 const warnCode = 299
 
 // HandleWarningHeaderWithContext prints a warning that was not printed before.
@@ -30,20 +30,20 @@ func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, code int,
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.said[text] {
+	if w.printed[text] {
 		return
 	}
-	if w.said == nil {
-		w.said = map[string]bool{}
+	if w.printed == nil {
+		w.printed = map[string]bool{}
 	}
-	w.said[text] = true
+	w.printed[text] = true
 	w.console.Printf("Warning: %s\n", text)
 }
 
-// aboutKey is where a context has the name of the CRD that requests are about.
+// aboutKey is the key of a context's CRD.
 type aboutKey struct{}
 
-// About says that requests of the context are about a CRD.
+// About returns a context whose requests are for a CRD.
 func About(ctx context.Context, crd string) context.Context {
 	return context.WithValue(ctx, aboutKey{}, crd)
 }

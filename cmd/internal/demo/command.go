@@ -8,20 +8,22 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// Command is `godwit demo`; program is what a person types for godwit.
+// Command is `godwit demo`. program is what the user types for godwit.
 func Command(program string, streams genericiooptions.IOStreams) *cobra.Command {
 	o := Options{Program: program, Out: streams.Out, ErrOut: streams.ErrOut}
 	c := &cobra.Command{
 		Use:   "demo [--keep]",
-		Short: "See a migration on a control plane of its own; touches no cluster",
-		Long: "Start etcd and kube-apiserver on this machine, install the Gateway API's real\n" +
-			"definitions, create 2,000 objects, and play the whole story: an upgrade, a plan, a run\n" +
-			"that one object resists, the run that finishes it, the proof from etcd, and the end of\n" +
-			"the old version. No kubeconfig is read; in the end nothing is left.\n\n" +
-			"It needs the servers, which `make controlplane` compiles, and the go command, by which\n" +
-			"it gets the definitions. `" + program + " demo revisions` is another story, of stashed objects.",
-		Example: "  " + program + " demo\n\n" +
-			"  # Look around in the cluster afterwards\n  " + program + " demo --keep",
+		Short: "Show a migration on a local control plane; connects to no other cluster",
+		Long: "Start etcd and kube-apiserver on this machine, install the CRDs of the Gateway API and create\n" +
+			"2,000 objects. Then upgrade the CRDs, plan, run with one object that the API server refuses,\n" +
+			"fix that object, resume, verify in etcd, and remove the old version from the CRDs.\n\n" +
+			"The demo reads no kubeconfig. At its end, it stops the control plane and removes all files.\n\n" +
+			"The demo needs the binaries that `make controlplane` compiles, and the go command, which\n" +
+			"downloads the CRDs. `" + program + " demo revisions` shows the upgrade of ControllerRevisions.",
+		Example: "  # Run the demo\n" +
+			"  " + program + " demo\n\n" +
+			"  # Keep the cluster afterwards, to look at it with kubectl\n" +
+			"  " + program + " demo --keep",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := refuse(c, args); err != nil {
 				return err
@@ -35,23 +37,26 @@ func Command(program string, streams genericiooptions.IOStreams) *cobra.Command 
 }
 
 func (o *Options) addTo(c *cobra.Command) {
-	c.Flags().BoolVar(&o.Keep, "keep", false, "leave the cluster running until Ctrl-C, and write a kubeconfig for it")
-	c.Flags().StringVar(&o.Kubeconfig, "write-kubeconfig", DefaultKubeconfig, "where --keep writes the kubeconfig; removed in the end")
+	c.Flags().BoolVar(&o.Keep, "keep", false, "keep the cluster running until you press Ctrl-C, and write a kubeconfig for it")
+	c.Flags().StringVar(&o.Kubeconfig, "write-kubeconfig", DefaultKubeconfig, "file that --keep writes the kubeconfig to, and removes at the end")
 }
 
 func revisionsCommand(program string, streams genericiooptions.IOStreams) *cobra.Command {
 	o := Options{Program: program, Out: streams.Out, ErrOut: streams.ErrOut}
 	c := &cobra.Command{
 		Use:   "revisions [--keep]",
-		Short: "See an upgrade of stashed objects on a control plane of its own; touches no cluster",
-		Long: "Start etcd and kube-apiserver on this machine, install KubeVirt's definitions, create\n" +
-			"virtual machines and a snapshot as KubeVirt has left them since v0.56, and play the whole\n" +
-			"story: a plan, a run, what it held back and why, the end of the retention, and the end of\n" +
-			"the old versions. No kubeconfig is read; in the end nothing is left.\n\n" +
-			"It needs the servers, which `make controlplane` compiles, and the go command, by which\n" +
-			"it generates the definitions from KubeVirt's API types: half a minute, once.",
-		Example: "  " + program + " demo revisions\n\n" +
-			"  # Look around in the cluster afterwards\n  " + program + " demo revisions --keep",
+		Short: "Show an upgrade of ControllerRevisions on a local control plane; connects to no other cluster",
+		Long: "Start etcd and kube-apiserver on this machine, install the CRDs of KubeVirt, and create virtual\n" +
+			"machines and a snapshot as KubeVirt v0.56 and later releases left them. Then plan, run, show\n" +
+			"which revisions the run deferred or blocked and why, wait for the end of the retention, and\n" +
+			"remove the old versions from the CRDs.\n\n" +
+			"The demo reads no kubeconfig. At its end, it stops the control plane and removes all files.\n\n" +
+			"The demo needs the binaries that `make controlplane` compiles, and the go command, which\n" +
+			"generates the CRDs from the API types of KubeVirt. This takes half a minute the first time.",
+		Example: "  # Run the demo\n" +
+			"  " + program + " demo revisions\n\n" +
+			"  # Keep the cluster afterwards, to look at it with kubectl\n" +
+			"  " + program + " demo revisions --keep",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := refuse(c, args); err != nil {
 				return err
@@ -63,16 +68,16 @@ func revisionsCommand(program string, streams genericiooptions.IOStreams) *cobra
 	return c
 }
 
-// refuse keeps a person from believing that this runs on the cluster that was
-// named.
+// refuse returns an error for flags that choose a cluster, so that no user believes that
+// the demo runs there.
 func refuse(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, but was given %q", c.CommandPath(), args)
+		return fmt.Errorf("%s takes no arguments, but got %q", c.CommandPath(), args)
 	}
 	var err error
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed {
-			err = fmt.Errorf("--%s means nothing here: the demo runs on a control plane of its own", f.Name)
+			err = fmt.Errorf("remove --%s: the demo starts its own control plane", f.Name)
 		}
 	})
 	return err

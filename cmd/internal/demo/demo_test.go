@@ -232,8 +232,8 @@ func TestMissing(t *testing.T) {
 		"go command":         {env: []string{"PATH=" + t.TempDir()}, want: "install Go"},
 		"module":             {env: append(noServers, "GOMODCACHE="+filepath.Join(t.TempDir(), "none"), "GOPROXY=off"), want: "sigs.k8s.io/gateway-api@v1.0.0"},
 		"servers":            {env: noServers, want: "make controlplane"},
-		"understanding":      {args: []string{"--context=production"}, want: "--context means nothing here"},
-		"a cluster of yours": {args: []string{"revisions", "--context=production"}, want: "--context means nothing here"},
+		"understanding":      {args: []string{"--context=production"}, want: "remove --context"},
+		"a cluster of yours": {args: []string{"revisions", "--context=production"}, want: "remove --context"},
 		"use for arguments":  {args: []string{"production"}, want: "takes no arguments"},
 	} {
 		t.Run(missing, func(t *testing.T) {

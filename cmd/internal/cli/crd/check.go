@@ -26,22 +26,27 @@ func checkCommand(a *cli.App) *cobra.Command {
 	o := &checkOptions{App: a}
 	c := &cobra.Command{
 		Use:   "check -f {FILE|DIR|-}...",
-		Short: "Tell before a release whether the cluster would refuse its definitions, or leave data that can no longer be read",
-		Long: "Compare the CustomResourceDefinitions of your next release with those of the cluster:\n" +
-			"would the API server refuse them, or would it take them and leave objects behind that\n" +
-			"can no longer be read or applied? It changes nothing: it reads, and asks the API server\n" +
-			"for a dry run. Where a version goes it reads the metadata of all objects, page by page.\n\n" +
-			"Files are YAML or JSON, with any number of documents; lists are looked into, objects of\n" +
-			"other kinds passed over. Definitions that are only in the cluster are no matter of it.\n\n" +
-			"Results: Safe, Refused (the API server would), Unsafe (it would not, and should),\n" +
-			"Unknown (what decides can't be read). Reasons marked · are notes.\n" +
-			"Exit codes: 0 all are safe, 3 some are refused or unsafe, 1 some are unknown, 2 error.",
-		Example: "  # In the pipeline of your operator, against a cluster of the last release\n  " + a.Program + " crd check -f config/crd\n\n" +
-			"  # What a chart or an overlay renders\n  kubectl kustomize config/default | " + a.Program + " crd check -f -\n\n" +
-			"  # Before you install somebody else's release, for a script\n  " + a.Program + " crd check -f release.yaml -o json",
+		Short: "Check whether the CRDs of the next release are safe for the cluster; changes nothing",
+		Long: "Compare the CRDs of your next release with the CRDs of the cluster. The check finds CRDs that\n" +
+			"the API server would refuse. It also finds CRDs that the API server would accept although\n" +
+			"stored objects could then no longer be read or applied.\n\n" +
+			"The command changes nothing. It reads, and it sends the CRDs to the API server as a dry run.\n" +
+			"Where the release removes a version, it reads the metadata of all objects, page by page.\n\n" +
+			"Files are YAML or JSON with any number of documents. The check reads the CRDs in them, also in\n" +
+			"lists, and ignores other kinds. It ignores CRDs that only the cluster has.\n\n" +
+			"Results: Safe, Refused (the API server would refuse the CRD), Unsafe (the API server would\n" +
+			"accept it, and objects would be unreadable), Unknown (the cluster does not let the check read\n" +
+			"what it needs). Reasons marked with · are notes.\n" +
+			"Exit codes: 0 all are Safe, 3 some are Refused or Unsafe, 1 some are Unknown, 2 error.",
+		Example: "  # In the pipeline of your operator, against a cluster with the previous release\n" +
+			"  " + a.Program + " crd check -f config/crd\n\n" +
+			"  # Check what a chart or an overlay renders\n" +
+			"  kubectl kustomize config/default | " + a.Program + " crd check -f -\n\n" +
+			"  # Check a release of another project before you install it, for a script\n" +
+			"  " + a.Program + " crd check -f release.yaml -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usagef("files are given by -f: %s", a.Program+" crd check -f "+strings.Join(args, " -f "))
+				return cli.Usagef("give files with -f: %s", a.Program+" crd check -f "+strings.Join(args, " -f "))
 			}
 			return nil
 		},

@@ -10,12 +10,13 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	crd := &cobra.Command{
 		Use:   "crd",
-		Short: "Migrate custom resources to the storage version of their definition",
-		Long: "A CustomResourceDefinition stores new objects at one version, its storage version.\n" +
-			"Objects written before stay in etcd at the version they were written at, and\n" +
-			"status.storedVersions remembers it: such a version must not be dropped. The\n" +
-			"commands below find such objects, migrate them, prove from etcd that it is done, and\n" +
-			"tell before a release whether it drops a version too early.",
+		Short: "Migrate custom resources to the storage version of their CRD",
+		Long: "Migrate custom resources to the storage version of their CRD.\n\n" +
+			"A CRD stores new objects at one version, its storage version. Objects that were written\n" +
+			"before stay in etcd at an old version, and status.storedVersions lists that version. Do not\n" +
+			"remove such a version from the CRD: its objects would become unreadable.\n\n" +
+			"Use plan to find old objects, run to migrate them, verify to prove from etcd that all are\n" +
+			"migrated, and check to test the CRDs of your next release.",
 	}
 	cli.Parent(crd)
 	crd.AddCommand(planCommand(a), runCommand(a), verifyCommand(a), checkCommand(a))

@@ -31,8 +31,8 @@ type release struct {
 }
 
 func (i *input) addTo(c *cobra.Command) {
-	c.Flags().StringSliceVarP(&i.files, "filename", "f", nil, "file, folder or URL with the definitions of the next release; - is stdin")
-	c.Flags().BoolVarP(&i.recursive, "recursive", "R", false, "look into the folders of a folder, too")
+	c.Flags().StringSliceVarP(&i.files, "filename", "f", nil, "file, directory or URL with the CRDs of the next release; - reads stdin")
+	c.Flags().BoolVarP(&i.recursive, "recursive", "R", false, "also read the subdirectories of a directory")
 	extensions := make([]string, len(resource.FileExtensions))
 	for n, e := range resource.FileExtensions {
 		extensions[n] = strings.TrimPrefix(e, ".")
@@ -44,11 +44,11 @@ func (i *input) addTo(c *cobra.Command) {
 func (i *input) parse(c *cobra.Command, in io.Reader) error {
 	switch stdin := slices.Contains(i.files, "-"); {
 	case c.Flags().Changed("namespace"):
-		return cli.Usagef("--namespace means nothing here: customresourcedefinitions span all namespaces")
+		return cli.Usagef("remove --namespace: CRDs are not namespaced")
 	case len(i.files) == 0 || slices.Contains(i.files, ""):
-		return cli.Usagef("which definitions? give -f FILE, -f DIR, or -f - for stdin")
+		return cli.Usagef("-f is missing: give -f FILE, -f DIR, or -f - for stdin")
 	case stdin && cli.IsTerminal(in):
-		return cli.Usagef("-f - reads stdin, which is a terminal: pipe the definitions into it")
+		return cli.Usagef("-f - reads stdin, and stdin is a terminal: pipe the CRDs into the command")
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (i *input) read(in io.Reader) ([]release, error) {
 			continue
 		}
 		if at := slices.IndexFunc(releases, func(other release) bool { return other.name == r.name }); at >= 0 {
-			return nil, fmt.Errorf("%s is there twice, in %s and in %s: which one is released?", r.name, releases[at].source, r.source)
+			return nil, fmt.Errorf("%s occurs twice, in %s and in %s: give only the file that you release", r.name, releases[at].source, r.source)
 		}
 		releases = append(releases, r)
 	}
@@ -106,7 +106,7 @@ func releaseOf(info *resource.Info) (release, bool, error) {
 	case gvk.Version == "v1beta1":
 		return r, true, nil
 	case gvk.Version != "v1":
-		return r, false, fmt.Errorf("%s in %s is written in %s, which this release does not know", r.name, info.Source, gvk.GroupVersion())
+		return r, false, fmt.Errorf("%s in %s is written in %s, which this release of godwit does not support", r.name, info.Source, gvk.GroupVersion())
 	}
 	r.crd = &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, r.crd); err != nil {

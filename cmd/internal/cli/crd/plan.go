@@ -27,22 +27,24 @@ func planCommand(a *cli.App) *cobra.Command {
 	o := &planOptions{App: a}
 	c := &cobra.Command{
 		Use:   "plan [NAME...] [-l SELECTOR]",
-		Short: "Show what there is to migrate, and what is in the way; changes nothing",
-		Long: "Show for each CustomResourceDefinition, all of them by default, whether objects may\n" +
-			"still be stored at an old version, how many objects there are, and what would keep\n" +
-			"a run from starting, with its remedy. It changes nothing: it reads, and has the API\n" +
-			"server try the write of a run on one object of each namespace, up to 20 of them and\n" +
-			"for 20 s, as a dry run. Whoever denies it is in the way; whoever changes the object is\n" +
-			"a warning, marked !.\n\n" +
-			"Clean CRDs are counted and not listed, unless they are named or with -o wide. Permissions\n" +
-			"that are missing are told for all CRDs at once, with the command that grants them.\n\n" +
-			"States: Clean (nothing to do), Ready (a run would migrate), Blocked (it would refuse),\n" +
+		Short: "Show which objects a run would migrate and what blocks it; changes nothing",
+		Long: "Show for each CRD, by default for all CRDs, whether objects may still be stored at an old\n" +
+			"version, how many objects there are, and what blocks a run, with its remedy.\n\n" +
+			"The command changes nothing. It reads, and it sends the write of a run as a dry run: for one\n" +
+			"object of each namespace, for at most 20 objects and at most 20 s. A denied write blocks a\n" +
+			"run. An object that admission changes is a warning, marked with !.\n\n" +
+			"Clean CRDs are only counted, unless you name them or use -o wide. Missing permissions are\n" +
+			"shown once for all CRDs, with the command that grants them.\n\n" +
+			"States: Clean (nothing to do), Ready (a run migrates objects), Blocked (a run is refused),\n" +
 			"Unknown (the API server did not list the objects; the reason says why).\n" +
-			"Exit codes: 0 all are clean, 1 some are ready, 3 some are blocked, 2 some are unknown\n" +
-			"or can't be read.",
-		Example: "  # What is there to do on this cluster?\n  " + a.Program + " crd plan\n\n" +
-			"  # One definition, for a script\n  " + a.Program + " crd plan httproutes.gateway.networking.k8s.io -o json\n\n" +
-			"  # All definitions of one project\n  " + a.Program + " crd plan -l app.kubernetes.io/part-of=example",
+			"Exit codes: 0 all CRDs are Clean, 1 some are Ready, 3 some are Blocked, 2 some are Unknown or\n" +
+			"cannot be read.",
+		Example: "  # Show what to migrate on this cluster\n" +
+			"  " + a.Program + " crd plan\n\n" +
+			"  # Plan one CRD, for a script\n" +
+			"  " + a.Program + " crd plan httproutes.gateway.networking.k8s.io -o json\n\n" +
+			"  # Plan all CRDs of one project\n" +
+			"  " + a.Program + " crd plan -l app.kubernetes.io/part-of=example",
 		ValidArgsFunction: CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := o.Parse(c, args, true)
@@ -54,8 +56,8 @@ func planCommand(a *cli.App) *cobra.Command {
 	}
 	cli.ListOnFlagError(a, c, crdreport.PlanList(nil))
 	o.AddTo(c)
-	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, to tell whether managedFields name versions that are not served")
-	c.Flags().BoolVar(&o.preflight, "preflight", true, "try the write on one object of each namespace, as a dry run")
+	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, and report managedFields that name versions which are not served")
+	c.Flags().BoolVar(&o.preflight, "preflight", true, "send the write of one object of each namespace as a dry run")
 	o.write.AddTo(c)
 	o.output.AddTo(c)
 	return c

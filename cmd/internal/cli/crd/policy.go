@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// settleFlag is a duration of which 0 means none at all, while the zero value
-// of crdmigrator.Policy means the default.
+// settleFlag is a duration. Its zero means no wait, and the zero of crdmigrator.Policy
+// means the default.
 type settleFlag time.Duration
 
 var _ pflag.Value = new(settleFlag)
@@ -31,7 +31,7 @@ func (s *settleFlag) Set(text string) error {
 	case err != nil:
 		return cli.ErrDuration
 	case d < 0:
-		return errors.New("it can't be below zero; 0s means no time at all")
+		return errors.New("it must be zero or more; 0s means no wait")
 	}
 	*s = settleFlag(d)
 	return nil
@@ -50,19 +50,19 @@ type policyFlags struct {
 
 func (p *policyFlags) addTo(flags *pflag.FlagSet) {
 	p.settle = settleFlag(crdmigrator.DefaultSettle)
-	flags.Var(&p.settle, "settle", "how long after a change of the storage version nothing is written yet; "+
-		"0s: no wait, at the risk that a server puts objects back to the old version")
+	flags.Var(&p.settle, "settle", "time to wait after a change of the storage version before the first write; "+
+		"0s: do not wait; an API server may then write objects back at the old version")
 	flags.BoolVar(&p.acceptStaleLeases, "accept-stale-leases", false,
-		"do not wait for API servers whose lease is stale; they must be gone for good")
+		"do not wait for API servers whose lease is stale; use it only if these API servers are gone for good")
 	flags.BoolVar(&p.acceptDenials, "accept-denials", false,
-		"go on although the API server refuses to write some object; such objects are left behind, and nothing is trimmed; a resumed run goes on in any case")
+		"continue when admission denies the write of an object; the object stays at the old version, and the run does not trim; a resumed run always continues")
 }
 
 func (p *policyFlags) policy() crdmigrator.Policy {
 	return crdmigrator.Policy{Settle: p.settle.policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
 }
 
-// WriteFlag is a crdmigrator.Write.
+// WriteFlag is the flag --write.
 type WriteFlag struct{ cli.Choice }
 
 // AddTo registers the flag.
@@ -71,8 +71,8 @@ func (w *WriteFlag) AddTo(c *cobra.Command) {
 	for _, one := range crdmigrator.Writes {
 		w.Allowed = append(w.Allowed, string(one))
 	}
-	w.Choice.AddTo(c, "write", "", "how an object is written; patch: an empty merge patch; status-patch: the same on /status, "+
-		"past webhooks of the object itself; update: read it and put it back; apply, status-apply: apply nothing on the server")
+	w.Choice.AddTo(c, "write", "", "how to write an object; patch: an empty merge patch; status-patch: an empty merge patch of /status, "+
+		"which webhooks of the object itself do not see; update: read the object and write it back; apply, status-apply: server-side apply without fields")
 }
 
 // Write is the value of the flag.

@@ -40,20 +40,27 @@ func runCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run {NAME... | -l SELECTOR | --all}",
 		Short: "Migrate objects to the storage version, then trim status.storedVersions",
-		Long: "Write every object again at the storage version of its CustomResourceDefinition,\n" +
-			"without changing it, and then remove the old versions from status.storedVersions.\n" +
-			"Entries of metadata.managedFields that name a version which is not served are removed,\n" +
-			"since server-side apply fails on them once the version is gone.\n\n" +
-			"The write is first tried on one object of each namespace, as a dry run: if admission\n" +
-			"denies it the run is refused, see --accept-denials.\n\n" +
-			"Nothing is written before every API server is known to use the storage version; see\n" +
-			"--settle. An interrupted run leaves a checkpoint, and the same command resumes it.\n\n" +
-			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and\n" +
-			"nothing written, 4 some objects failed, 2 error or unknown, 124 --timeout, 130 interrupted.\n" +
-			"A CRD that is being deleted is a refusal only if it is named.",
-		Example: "  # Migrate one definition; asks before it writes\n  " + a.Program + " crd run httproutes.gateway.networking.k8s.io\n\n" +
-			"  # Everything there is, in a script, gently\n  " + a.Program + " crd run --all --yes --max-rate=50 -o json\n\n" +
-			"  # Which objects would admission refuse?\n  " + a.Program + " crd run --all --dry-run=server",
+		Long: "Write every object again at the storage version of its CRD, without changing the object. Then\n" +
+			"remove the old versions from status.storedVersions.\n\n" +
+			"The run also removes entries of metadata.managedFields that name a version which is not\n" +
+			"served: server-side apply fails on them after the version is removed from the CRD.\n\n" +
+			"Before the first write, the run sends the write of one object of each namespace as a dry run.\n" +
+			"If admission denies it, the run is refused; see --accept-denials.\n\n" +
+			"The run writes nothing until every API server uses the storage version; see --settle. An\n" +
+			"interrupted run keeps a checkpoint. Run the same command to resume.\n\n" +
+			"Results: Succeeded, NoChange (no object had to be written), Partial (some objects are not\n" +
+			"migrated), Blocked (refused before the first write), Failed (an error ended the run before the\n" +
+			"first write), Unknown (the API server did not list the objects), Terminating (the CRD is being\n" +
+			"deleted).\n" +
+			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and nothing\n" +
+			"written, 4 some objects failed, 2 error or unknown, 124 stopped by --timeout, 130 interrupted.\n" +
+			"A CRD that is being deleted changes the exit code only if you name it.",
+		Example: "  # Migrate the objects of one CRD; the command asks before it writes\n" +
+			"  " + a.Program + " crd run httproutes.gateway.networking.k8s.io\n\n" +
+			"  # Migrate the objects of all CRDs in a script, with at most 50 writes per second\n" +
+			"  " + a.Program + " crd run --all --yes --max-rate=50 -o json\n\n" +
+			"  # List the objects whose write admission would deny\n" +
+			"  " + a.Program + " crd run --all --dry-run=server",
 		ValidArgsFunction: CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := o.Parse(c, args, false)
@@ -72,18 +79,18 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false // targets first, then what changes, then pace
 	o.AddTo(c)
-	flags.BoolVar(&o.All, "all", false, "all customresourcedefinitions")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&o.All, "all", false, "all CRDs")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient, cli.DryRunServer}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; client: say what there is to do; server: send every write, to be checked and not carried out")
+	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would migrate; server: send every write as a dry run, which the API server checks and does not store")
 	o.write.AddTo(c)
 	o.policy.addTo(flags)
-	flags.BoolVar(&o.noTrim, "no-trim", false, "leave status.storedVersions as it is")
-	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be under way at once; fewer are while the server shows strain")
-	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
-	flags.Var(&o.maxBytes, maxBytesFlag, "how many bytes may be written to etcd within five minutes, the time between two "+
-		"compactions; none: no limit, at the risk that etcd fills up and refuses all writes")
-	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
+	flags.BoolVar(&o.noTrim, "no-trim", false, "keep the old versions in status.storedVersions")
+	flags.Var(&o.maxInFlight, "max-in-flight", "maximum number of requests at the same time; a run sends fewer while the API server is overloaded")
+	flags.Var(&o.maxRate, "max-rate", "maximum number of writes per second (default: no limit)")
+	flags.Var(&o.maxBytes, maxBytesFlag, "maximum number of bytes written to etcd in 5 minutes, the time between two compactions; "+
+		"none: no limit; etcd may then run full and refuse all writes")
+	flags.Var(&o.timeout, "timeout", "stop the run after this time; run the same command to resume (default: no limit)")
 	o.output.AddTo(c)
 }
 

@@ -69,7 +69,7 @@ func (s *session) migratorOf() (*crdmigrator.Migrator, error) {
 // explain also knows what a CRD is that is not there.
 func (s *session) explain(ctx context.Context, err error) *cli.ActionableError {
 	if ctx.Err() == nil && errors.Is(err, crdmigrator.ErrNotFound) {
-		return &cli.ActionableError{Reason: report.ReasonNotFound, Message: err.Error(), Remedy: "see what there is: kubectl get crd", Cause: err}
+		return &cli.ActionableError{Reason: report.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}
 	}
 	return s.Connection.Explain(ctx, err)
 }

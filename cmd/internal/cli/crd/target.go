@@ -25,14 +25,14 @@ type Selection struct {
 
 // AddTo registers the flag --selector.
 func (s *Selection) AddTo(c *cobra.Command) {
-	c.Flags().StringVarP(&s.Selector, "selector", "l", "", "only customresourcedefinitions with these labels, as in kubectl")
+	c.Flags().StringVarP(&s.Selector, "selector", "l", "", "only CRDs with these labels; the syntax is kubectl's")
 }
 
 // Parse checks what can be checked without a cluster. all tells whether no
 // selection at all means everything.
 func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 	if c.Flags().Changed("namespace") {
-		return cli.Usagef("--namespace means nothing here: customresourcedefinitions, and their migration, span all namespaces")
+		return cli.Usagef("remove --namespace: CRDs are not namespaced, and a migration covers all namespaces")
 	}
 	if _, err := labels.Parse(s.Selector); err != nil {
 		return cli.Usagef("invalid argument %q for \"-l, --selector\": %v", s.Selector, err)
@@ -40,7 +40,7 @@ func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 	s.Names = make([]string, len(args))
 	for i, name := range args {
 		if s.Names[i] = bareName(name); s.Names[i] == "" || strings.Contains(s.Names[i], "/") {
-			return cli.Usagef("%q is not the name of a customresourcedefinition", name)
+			return cli.Usagef("%q is not the name of a CRD", name)
 		}
 	}
 	chosen := 0
@@ -51,9 +51,9 @@ func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 	}
 	switch {
 	case chosen > 1:
-		return cli.Usagef("choose by NAME, by --selector or by --all, one of them")
+		return cli.Usagef("give only one of NAME, --selector and --all")
 	case chosen == 0 && !all:
-		return cli.Usagef("which customresourcedefinitions? give NAME..., --selector or --all; `%s plan` shows what there is", c.Parent().CommandPath())
+		return cli.Usagef("no CRD is selected: give NAME..., --selector or --all; `%s plan` lists the CRDs", c.Parent().CommandPath())
 	}
 	return nil
 }
@@ -106,8 +106,8 @@ func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) 
 		// A selector with a typo must not pass as "nothing left to do".
 		return nil, &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
-			Message: fmt.Sprintf("no customresourcedefinition on %s matches --selector %s", s.Where(), sel.Selector),
-			Remedy:  "see the labels: kubectl get crd --show-labels",
+			Message: fmt.Sprintf("no CRD on %s matches --selector %s", s.Where(), sel.Selector),
+			Remedy:  "list the labels: kubectl get crd --show-labels",
 		}
 	}
 	slices.Sort(names)

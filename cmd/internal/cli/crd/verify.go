@@ -36,10 +36,13 @@ func verifyCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [NAME...] [-l SELECTOR] --etcd-servers=URL",
 		Short: "Prove from etcd that every object is at the storage version",
-		Long: "Read etcd itself, and count at which version each object is stored: the one proof\n" +
-			"that asks no API server. It only reads. The etcd flags are kube-apiserver's own; on a\n" +
-			"control plane node they are in its manifest or command line.\n\n" +
-			"Exit codes: 0 proven, 1 not proven (old or unreadable objects), 2 error.",
+		Long: "Read etcd and count the objects of each CRD by the version at which they are stored. This\n" +
+			"proof does not depend on what API servers report. The command only reads.\n\n" +
+			"Use the etcd flags of kube-apiserver. On a kubeadm control plane node, they are in\n" +
+			"/etc/kubernetes/manifests/kube-apiserver.yaml.\n\n" +
+			"Results: Proven (every object is at the storage version), NotProven (some objects are at an\n" +
+			"old version or unreadable).\n" +
+			"Exit codes: 0 all are Proven, 1 some are NotProven, 2 error.",
 		Example: "  # On a kubeadm control plane node\n  " + a.Program + " crd verify --etcd-servers=https://127.0.0.1:2379 \\\n" +
 			"    --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt \\\n" +
 			"    --etcd-certfile=/etc/kubernetes/pki/apiserver-etcd-client.crt \\\n" +
@@ -48,7 +51,7 @@ func verifyCommand(a *cli.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			err := o.Parse(c, args, true)
 			if err == nil && len(o.etcd.Servers) == 0 {
-				err = cli.Usagef("where is etcd? give --etcd-servers, as kube-apiserver has it")
+				err = cli.Usagef("--etcd-servers is missing: give the value of the same flag of kube-apiserver")
 			}
 			if err == nil {
 				err = o.run(c.Context())
@@ -59,11 +62,11 @@ func verifyCommand(a *cli.App) *cobra.Command {
 	cli.ListOnFlagError(a, c, crdreport.VerificationList(nil))
 	o.AddTo(c)
 	flags := c.Flags()
-	flags.StringSliceVar(&o.etcd.Servers, "etcd-servers", nil, "URLs of etcd, comma separated")
-	flags.StringVar(&o.etcd.CAFile, "etcd-cafile", "", "certificate authority of etcd's serving certificate")
-	flags.StringVar(&o.etcd.CertFile, "etcd-certfile", "", "client certificate for etcd")
-	flags.StringVar(&o.etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
-	flags.StringVar(&o.etcd.Prefix, "etcd-prefix", etcdverify.DefaultPrefix, "prefix of all keys, as kube-apiserver has it")
+	flags.StringSliceVar(&o.etcd.Servers, "etcd-servers", nil, "URLs of etcd, separated by commas")
+	flags.StringVar(&o.etcd.CAFile, "etcd-cafile", "", "file with the certificate authority of etcd's serving certificate")
+	flags.StringVar(&o.etcd.CertFile, "etcd-certfile", "", "file with the client certificate for etcd")
+	flags.StringVar(&o.etcd.KeyFile, "etcd-keyfile", "", "file with the key of the client certificate")
+	flags.StringVar(&o.etcd.Prefix, "etcd-prefix", etcdverify.DefaultPrefix, "prefix of all keys, as in --etcd-prefix of kube-apiserver")
 	o.output.AddTo(c)
 	return c
 }

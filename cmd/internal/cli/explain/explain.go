@@ -23,12 +23,14 @@ func Command(a *cli.App) *cobra.Command {
 	o := &options{App: a}
 	c := &cobra.Command{
 		Use:   "explain [REASON...]",
-		Short: "Explain reasons: what each means, and what to do; asks no cluster",
-		Long: "Explain what a reason in the output of a command, in a condition or in an event means, and\n" +
-			"what to do. Without a REASON, list all reasons.\n\n" +
+		Short: "Explain what a reason means and what to do; connects to no cluster",
+		Long: "Explain what a reason means and what to do. Reasons are in the output of commands, in\n" +
+			"conditions and in events. Without REASON, list all reasons. Upper and lower case are the same.\n\n" +
 			"Exit codes: 0 explained, 2 unknown reason.",
-		Example: "  # A reason of `" + a.Program + " crd plan` or of a condition\n  " + a.Program + " explain StoredVersionNotInSpec\n\n" +
-			"  # All reasons, for a script\n  " + a.Program + " explain -o json",
+		Example: "  # Explain a reason that " + a.Program + " crd plan or a condition shows\n" +
+			"  " + a.Program + " explain StoredVersionNotInSpec\n\n" +
+			"  # List all reasons, for a script\n" +
+			"  " + a.Program + " explain -o json",
 		ValidArgsFunction: func(_ *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 			return complete(given, toComplete), cobra.ShellCompDirectiveNoFileComp
 		},

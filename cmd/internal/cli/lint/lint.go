@@ -15,7 +15,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint",
-		Short: "Check an operator's source for what migrations rely on; asks no cluster",
+		Short: "Check the Go source of an operator; connects to no cluster",
 	}
 	cli.Parent(c)
 	c.AddCommand(markersCommand(a))
@@ -30,20 +30,22 @@ type lintOptions struct {
 func markersCommand(a *cli.App) *cobra.Command {
 	o := &lintOptions{}
 	c := &cobra.Command{
-		Use:   "markers FOLDER...",
+		Use:   "markers DIRECTORY...",
 		Short: "Check that every root type says whether its objects are migrated",
-		Long: "Check the Go types of an operator's API. Each root type (+kubebuilder:object:root=true,\n" +
-			"lists aside) has to carry the marker that gives its definition the label by which it is\n" +
-			"migrated, or the marker that excludes it, with a reason:\n\n" +
+		Long: "Check the Go types of an operator's API. Each root type (+kubebuilder:object:root=true, except\n" +
+			"lists) needs one of two markers. The first gives its CRD the label that selects it for\n" +
+			"migration. The second excludes it, with a reason:\n\n" +
 			"  // +kubebuilder:metadata:labels=" + markers.DefaultLabel + "\n" +
 			"  // +" + markers.DefaultExclude + "=<reason>\n\n" +
-			"Of a kind with several versions, the one with +kubebuilder:storageversion has to.\n" +
-			"Folders are written as for the go command. Findings name file and line, and what to\n" +
-			"write there. The same as a Go test: markers.Require, in the package\n" +
+			"If a kind has several versions, the type with +kubebuilder:storageversion needs the marker.\n" +
+			"Write directories as for the go command. Each finding names the file, the line and the marker\n" +
+			"to write. The same check as a Go test: markers.Require in package\n" +
 			"github.com/godwit-dev/godwit/crdmigrator/markers.\n\n" +
-			"Exit codes: 0 nothing to correct, 1 findings, 2 error, such as no root type to check.",
-		Example: "  # All API types below a folder\n  " + a.Program + " lint markers ./api/...\n\n" +
-			"  # An operator with markers of its own\n  " + a.Program + " lint markers ./api/... \\\n" +
+			"Exit codes: 0 no findings, 1 findings, 2 error, for example no root type to check.",
+		Example: "  # Check all API types in a directory and its subdirectories\n" +
+			"  " + a.Program + " lint markers ./api/...\n\n" +
+			"  # Check an operator with its own markers\n" +
+			"  " + a.Program + " lint markers ./api/... \\\n" +
 			"    --label=example.com/migrate=true --exclude-marker=example:migrate:exclude --allow-no-reason",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -51,7 +53,7 @@ func markersCommand(a *cli.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			err := offline(c)
 			if err == nil && len(args) == 0 {
-				err = cli.Usagef("which folders? name those of API types, such as ./api/...")
+				err = cli.Usagef("no directory is given: give the directories of your API types, such as ./api/...")
 			}
 			var findings []markers.Finding
 			if err == nil {
@@ -61,9 +63,9 @@ func markersCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&o.markers.Label, "label", markers.DefaultLabel, "label that migrated definitions have, as `KEY=VALUE`")
-	flags.StringVar(&o.markers.Exclude, "exclude-marker", markers.DefaultExclude, "`NAME` of the marker of types that are not migrated")
-	flags.BoolVar(&o.markers.AllowNoReason, "allow-no-reason", false, "accept exclude markers that give no reason")
+	flags.StringVar(&o.markers.Label, "label", markers.DefaultLabel, "label of CRDs whose objects are migrated, as `KEY=VALUE`")
+	flags.StringVar(&o.markers.Exclude, "exclude-marker", markers.DefaultExclude, "`NAME` of the marker of types whose objects are not migrated")
+	flags.BoolVar(&o.markers.AllowNoReason, "allow-no-reason", false, "accept exclude markers without a reason")
 	for _, flag := range []string{"label", "exclude-marker"} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
@@ -92,7 +94,7 @@ func offline(c *cobra.Command) error {
 	var err error
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed {
-			err = cli.Usagef("--%s means nothing here: %s reads files and asks no cluster", f.Name, c.CommandPath())
+			err = cli.Usagef("remove --%s: %s reads files and connects to no cluster", f.Name, c.CommandPath())
 		}
 	})
 	return err

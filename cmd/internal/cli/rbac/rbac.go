@@ -44,21 +44,23 @@ func Command(a *cli.App) *cobra.Command {
 	o := &rbacOptions{}
 	c := &cobra.Command{
 		Use:   "rbac [--for=COMMAND] {--user=NAME | --group=NAME | --serviceaccount=NAMESPACE:NAME}... [CRD... | -l SELECTOR | --all | -n NAMESPACE | -A]",
-		Short: "Print the roles that a command or the manager needs, as one manifest for kubectl apply",
+		Short: "Print the roles that a command or the manager needs, as a manifest for kubectl apply",
 		Long: "Print the roles and bindings that give users, groups or ServiceAccounts the permissions of\n" +
-			"one command, and no others. Every permission on the list is one that the command asks the\n" +
-			"API server for.\n\n" +
-			"The commands of `" + a.Program + " crd` need CustomResourceDefinitions: name them, or let --selector or\n" +
-			"--all read their names from the cluster. With --api-group the roles also hold for CRDs that\n" +
-			"an API group gets later. The commands of `" + a.Program + " revision` need a namespace, or -A.\n\n" +
-			"--for=manager, the default without a user or a group, prints what `" + a.Program + " manager` needs to\n" +
-			"migrate the custom resources of some API groups. With --all-groups it can write every\n" +
-			"object of the cluster: name the API groups where you can.\n\n" +
-			"To trim status.storedVersions, crd-run can patch the CRDs that it migrates; for the dry run\n" +
-			"of a release, crd-check can create CRDs and update the named ones.",
-		Example: "  # Let alice upgrade the revisions of one namespace\n  " + a.Program + " rbac --user=alice -n shop | kubectl apply -f -\n\n" +
-			"  # Let a team see what there is to migrate\n  " + a.Program + " rbac --for=crd-plan --group=platform --all | kubectl apply -f -\n\n" +
-			"  # What the manager needs\n  " + a.Program + " rbac --api-group=example.com --api-group=gateway.networking.k8s.io | kubectl apply -f -",
+			"one command, and no other permissions.\n\n" +
+			"The commands of `" + a.Program + " crd` need CRDs. Name them, or use --selector or --all to read their\n" +
+			"names from the cluster. With --api-group, the roles also cover CRDs that you add to the API\n" +
+			"group later. The commands of `" + a.Program + " revision` need --namespace or --all-namespaces.\n\n" +
+			"--for=manager prints the roles of `" + a.Program + " manager` for the custom resources of some API\n" +
+			"groups. It is the default if you give no user and no group. With --all-groups, the manager can\n" +
+			"write every object of the cluster: give API groups instead where you can.\n\n" +
+			"crd-run can patch the CRDs that it migrates, to trim status.storedVersions. crd-check can\n" +
+			"create CRDs and update the named CRDs, for its dry run.",
+		Example: "  # Let alice upgrade the revisions of one namespace\n" +
+			"  " + a.Program + " rbac --user=alice -n shop | kubectl apply -f -\n\n" +
+			"  # Let a group plan the migration of all CRDs\n" +
+			"  " + a.Program + " rbac --for=crd-plan --group=platform --all | kubectl apply -f -\n\n" +
+			"  # Give the manager the permissions for two API groups\n" +
+			"  " + a.Program + " rbac --api-group=example.com --api-group=gateway.networking.k8s.io | kubectl apply -f -",
 		ValidArgsFunction: crd.CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.parse(a, c, args); err != nil {
@@ -82,18 +84,18 @@ func (o *rbacOptions) addFlags(c *cobra.Command) {
 		commands = append(commands, string(one))
 	}
 	o.command = cli.Choice{Allowed: commands, Kind: "command"}
-	o.command.AddTo(c, "for", "", "what the permissions are for: "+strings.Join(commands, ", ")+
-		" (default: manager without a user or a group; else revision-run with a namespace, and crd-run with CRDs)")
-	flags.StringArrayVar(&o.users, "user", nil, "a user, as the API server knows it; several times for several")
-	flags.StringArrayVar(&o.groups, "group", nil, "a group of users; several times for several")
-	flags.StringArrayVar(&o.serviceAccounts, "serviceaccount", nil, "a ServiceAccount as NAMESPACE:NAME; several times for several; that of the manager is godwit:godwit unless named")
+	o.command.AddTo(c, "for", "", "the command that needs the permissions: "+strings.Join(commands, ", ")+
+		" (default: manager without a user or a group; otherwise revision-run with a namespace, crd-run with CRDs)")
+	flags.StringArrayVar(&o.users, "user", nil, "name of a user, as the API server authenticates it; repeat the flag for several")
+	flags.StringArrayVar(&o.groups, "group", nil, "name of a group of users; repeat the flag for several")
+	flags.StringArrayVar(&o.serviceAccounts, "serviceaccount", nil, "a ServiceAccount as NAMESPACE:NAME; repeat the flag for several (default for the manager: godwit:godwit)")
 	o.AddTo(c)
-	flags.BoolVar(&o.All, "all", false, "all CRDs of the cluster, as it is now")
-	flags.StringArrayVar(&o.apiGroups, "api-group", nil, "all CRDs of an API group; several times for several")
-	flags.BoolVar(&o.allGroups, "all-groups", false, "all API groups; for the manager only")
-	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "revisions of all namespaces")
+	flags.BoolVar(&o.All, "all", false, "all CRDs that the cluster has now")
+	flags.StringArrayVar(&o.apiGroups, "api-group", nil, "all CRDs of an API group; repeat the flag for several")
+	flags.BoolVar(&o.allGroups, "all-groups", false, "all API groups; only for the manager")
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "all namespaces")
 	o.controller = cli.Choice{Value: operator.StorageVersionMigrator, Allowed: operator.Controllers, Kind: "string"}
-	o.controller.AddTo(c, "controller", "", "which controller of the manager")
+	o.controller.AddTo(c, "controller", "", "controller of the manager that needs the permissions")
 	revision.AddFamilyFlag(c, &o.family)
 	o.write.AddTo(c)
 }
@@ -110,17 +112,17 @@ func (o *rbacOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 	case o.command.Value == forManager:
 		return o.parseManager(namespaced, args)
 	case len(o.users)+len(o.groups)+len(o.serviceAccounts) == 0:
-		return cli.Usagef("for whom? give --user, --group or --serviceaccount")
+		return cli.Usagef("no subject is given: give --user, --group or --serviceaccount")
 	case o.allGroups:
-		return cli.Usagef("--all-groups is for the manager; all CRDs are --all")
+		return cli.Usagef("--all-groups is only for the manager: use --all for all CRDs")
 	case o.command.Value == "":
-		return cli.Usagef("what for? give --for, or CRDs, or a namespace")
+		return cli.Usagef("no command is given: give --for, CRDs or --namespace")
 	case !permission.Command(o.command.Value).OfCRDs():
 		return o.parseRevisions(a, c, ofCRDs)
 	case o.everywhere:
-		return cli.Usagef("--all-namespaces is for the commands of revision: CRDs span all namespaces")
+		return cli.Usagef("remove --all-namespaces: CRDs are not namespaced")
 	case !ofCRDs && o.command.Value != string(permission.CRDVerify):
-		return cli.Usagef("which CRDs? give their names, --selector, --all or --api-group")
+		return cli.Usagef("no CRD is selected: give NAME..., --selector, --all or --api-group")
 	}
 	if err := o.checkAPIGroups(); err != nil {
 		return err
@@ -159,9 +161,9 @@ func (o *rbacOptions) parseRevisions(a *cli.App, c *cobra.Command, ofCRDs bool) 
 	case ofCRDs:
 		return cli.Usagef("--for=%s takes --namespace or --all-namespaces, and no CRDs", o.command.Value)
 	case named == o.everywhere:
-		return cli.Usagef("where? give --namespace or --all-namespaces, one of them")
+		return cli.Usagef("give one of --namespace and --all-namespaces")
 	case named && *a.Cluster.Namespace == "":
-		return cli.Usagef("--namespace has no name; all namespaces are --all-namespaces")
+		return cli.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
 	}
 	return nil
 }
@@ -173,13 +175,13 @@ func (o *rbacOptions) parseManager(namespaced bool, args []string) error {
 	case len(o.serviceAccounts) > 1:
 		return cli.Usagef("the manager runs as one ServiceAccount")
 	case len(args) > 0 || o.Selector != "" || o.All || namespaced:
-		return cli.Usagef("the roles of the manager are for API groups: --api-group=GROUP, several times, or --all-groups")
+		return cli.Usagef("the roles of the manager are for API groups: give --api-group=GROUP (repeat it for several) or --all-groups")
 	case !ofGroups && (o.allGroups || len(o.apiGroups) > 0):
-		return cli.Usagef("--api-group and --all-groups are for %s", operator.StorageVersionMigrator)
+		return cli.Usagef("--api-group and --all-groups are only for %s", operator.StorageVersionMigrator)
 	case ofGroups && o.allGroups && len(o.apiGroups) > 0:
-		return cli.Usagef("--api-group and --all-groups exclude each other")
+		return cli.Usagef("give only one of --api-group and --all-groups")
 	case ofGroups && !o.allGroups && len(o.apiGroups) == 0:
-		return cli.Usagef("say which API groups: --api-group=GROUP, several times, or --all-groups")
+		return cli.Usagef("no API group is given: give --api-group=GROUP (repeat it for several) or --all-groups")
 	}
 	return o.checkAPIGroups()
 }
@@ -188,7 +190,7 @@ func (o *rbacOptions) parseManager(namespaced bool, args []string) error {
 func (o *rbacOptions) checkAPIGroups() error {
 	for _, group := range o.apiGroups {
 		if !strings.Contains(group, ".") || len(validation.IsDNS1123Subdomain(group)) > 0 {
-			return cli.Usagef("%q is no API group of custom resources: write it as in example.com; every group is --all-groups, for the manager", group)
+			return cli.Usagef("%q is not an API group of custom resources: write it like example.com; --all-groups, only for the manager, means every group", group)
 		}
 	}
 	return nil

@@ -15,16 +15,22 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func completionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion {bash|zsh|fish|powershell}",
-		Short: "Print a script that completes commands, flags and names in a shell",
-		Long: "Print a completion script. Names of customresourcedefinitions are completed from the\n" +
-			"cluster.\n\n" +
-			"For `kubectl godwit`, kubectl asks an executable named kubectl_complete-godwit in PATH:\n" +
-			"  #!/bin/sh\n  exec kubectl-godwit __complete \"$@\"",
-		Example:   "  source <(godwit completion bash)\n  godwit completion zsh > \"${fpath[1]}/_godwit\"\n  godwit completion fish | source",
+		Short: "Print a shell script that completes commands, flags and names",
+		Long: "Print a completion script for a shell. It completes the names of CRDs from the cluster.\n\n" +
+			"For `kubectl godwit`, put an executable file with the name kubectl_complete-godwit into a\n" +
+			"directory of PATH:\n" +
+			"  #!/bin/sh\n" +
+			"  exec kubectl-godwit __complete \"$@\"",
+		Example: "  # bash, for this shell\n" +
+			"  source <(godwit completion bash)\n\n" +
+			"  # zsh, for all shells\n" +
+			"  godwit completion zsh > \"${fpath[1]}/_godwit\"\n\n" +
+			"  # fish, for this shell\n" +
+			"  godwit completion fish | source",
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return cli.Usagef("which shell? it has: %s", strings.Join(shells, ", "))
+				return cli.Usagef("give one shell: %s", strings.Join(shells, ", "))
 			}
 			return nil
 		},

@@ -22,8 +22,8 @@ Commands:{{range .Commands}}{{if .IsAvailableCommand}}
 Flags:
 {{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
 {{if .HasAvailableSubCommands}}
-Use "{{.CommandPath}} [command] --help" for more about a command.{{end}}
-Use "{{.Root.CommandPath}} options" for the flags that choose cluster and user (--context, --kubeconfig, --as, ...).
+Use "{{.CommandPath}} [command] --help" for more information about a command.{{end}}
+Use "{{.Root.CommandPath}} options" for the flags that choose the cluster and the user (--context, --kubeconfig, --as, ...).
 `
 
 func setHelp(root *cobra.Command) {
@@ -33,10 +33,10 @@ func setHelp(root *cobra.Command) {
 func optionsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
-		Short: "List the flags that choose cluster and user, which every command takes",
+		Short: "List the flags of every command, which choose the cluster and the user",
 		Args:  cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := a.Streams.Out.Write([]byte("These flags may be passed to any command; they are kubectl's:\n\n" +
+			_, err := a.Streams.Out.Write([]byte("Every command has these flags, which are kubectl's:\n\n" +
 				c.Root().PersistentFlags().FlagUsages()))
 			return err
 		},

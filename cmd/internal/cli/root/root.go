@@ -34,11 +34,10 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 func rootCommand(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(a.Program, " ", "-"),
-		Short: "Carry Kubernetes objects across API versions, and lose none on the way",
-		Long: "Godwit migrates the objects of custom resources to the storage version of their\n" +
-			"CustomResourceDefinition, and those stashed in ControllerRevisions to the current\n" +
-			"version, so that old API versions can be dropped.\n\n" +
-			"Begin with a look, which changes nothing and installs nothing:",
+		Short: "Migrate Kubernetes objects to new API versions without losing any",
+		Long: "Migrate custom resources to the storage version of their CRD, and upgrade the objects that\n" +
+			"KubeVirt stores in ControllerRevisions, so that you can remove old API versions.\n\n" +
+			"Start with a plan. It changes nothing and installs nothing:",
 		Example:       "  " + a.Program + " crd plan",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Program},
 		SilenceErrors: true,

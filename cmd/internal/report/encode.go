@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// indent is kubectl's.
+// indent is kubectl's indentation.
 const indent = "    "
 
 // Encoder is a document that writes itself as JSON.
@@ -34,8 +34,8 @@ func encode(w io.Writer, prefix string, value any) error {
 	return e.Encode(value)
 }
 
-// EncodeItems writes a document without items as JSON, and the items into it one by one: as a
-// whole they would be in memory twice more.
+// EncodeItems writes a document without items as JSON and inserts the items one by one.
+// Encoded as a whole, the items would be in memory twice more.
 func EncodeItems[T any](w io.Writer, document any, items []T) error {
 	const noItems, prefix = `"items": []`, indent + indent
 	var around bytes.Buffer

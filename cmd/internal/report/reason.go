@@ -4,14 +4,14 @@ import "github.com/godwit-dev/godwit/cmd/internal/remedy"
 
 // Reasons that the command line finds by itself. All others are reasons of the libraries.
 const (
-	// ReasonNotFound: there is no such definition.
+	// ReasonNotFound means that the named object does not exist.
 	ReasonNotFound = "NotFound"
-	// ReasonForbidden: the definition may not be read.
+	// ReasonForbidden means that a permission is missing.
 	ReasonForbidden = "Forbidden"
-	// ReasonAPIVersionRemoved: a file has a definition at a version of the API
-	// that API servers do not serve any more.
+	// ReasonAPIVersionRemoved means that a file has a CRD at a version of
+	// apiextensions.k8s.io that API servers no longer serve.
 	ReasonAPIVersionRemoved = "APIVersionRemoved"
-	// ReasonUnreadable: reading the definition failed.
+	// ReasonUnreadable means that the object could not be read.
 	ReasonUnreadable = "Unreadable"
 	// ReasonInterrupted means that the user ended the command.
 	ReasonInterrupted = "Interrupted"
@@ -22,17 +22,17 @@ const (
 	ReasonNotStarted = "NotStarted"
 )
 
-// Reasons are those that the command line finds by itself.
+// Reasons documents the reasons that the command line finds by itself.
 var Reasons = []remedy.ReasonDoc{
 	{Reason: ReasonNotFound, UserAction: true,
 		Meaning: "The CRD, the revision, the namespace or the cluster that a command line names does not exist.",
-		Remedy:  "Correct the name. The message suggests names that are spelt alike."},
+		Remedy:  "Correct the name. The message suggests names with a similar spelling."},
 	{Reason: ReasonForbidden, UserAction: true,
 		Meaning: "A permission of the command is missing.",
 		Remedy:  "Have an administrator grant it: the remedy in the message is the command."},
 	{Reason: ReasonAPIVersionRemoved, UserAction: true,
-		Meaning: "A file has a CRD at apiextensions.k8s.io/v1beta1, which API servers do not serve any more.",
-		Remedy:  "Write it at apiextensions.k8s.io/v1: the schema moves into each version."},
+		Meaning: "A file has a CRD at apiextensions.k8s.io/v1beta1, which API servers no longer serve.",
+		Remedy:  "Write it at apiextensions.k8s.io/v1: move the schema into each version."},
 	{Reason: ReasonUnreadable, UserAction: true,
 		Meaning: "The CRD could not be read: no cluster is chosen, the API server does not answer, or it does not accept the credentials.",
 		Remedy:  "See the message for the cause, and check with `kubectl get --raw /readyz`."},

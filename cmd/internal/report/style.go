@@ -8,8 +8,8 @@ import (
 	"github.com/fatih/color"
 )
 
-// Style says how text for people looks. Meaning never rests on colour alone:
-// every coloured word is there without the colour, and has its glyph.
+// Style says how text for people looks. Colour never carries the meaning alone: each
+// coloured word has a glyph, and is printed without colour as well.
 type Style struct {
 	Color bool
 	// Wide adds columns.
@@ -40,11 +40,11 @@ func (s Style) Paint(t Tone, text string) string {
 		return text
 	}
 	c := color.New(attributes[t])
-	c.EnableColor() // whether there is colour was decided for the stream, not for the process
+	c.EnableColor() // Style decides for the stream; package color decides for the process
 	return c.Sprint(text)
 }
 
-// Number groups the digits of n by thousands.
+// Number returns n with its digits grouped by thousands.
 func Number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	first := 0
@@ -57,10 +57,10 @@ func Number(n int64) string {
 	return digits
 }
 
-// CRDs is a number of CustomResourceDefinitions.
+// CRDs returns a number and the noun for CRDs.
 func CRDs(n int64) string { return Count(n, "customresourcedefinition", "customresourcedefinitions") }
 
-// Count is a number and its noun.
+// Count returns a number and its noun.
 func Count(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -68,7 +68,7 @@ func Count(n int64, one, many string) string {
 	return Number(n) + " " + many
 }
 
-// Duration is precise to the tenth of a second where that matters.
+// Duration returns a duration with tenths of a second if it is below a minute.
 func Duration(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d < time.Minute {

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Cell is one entry of a table. Its colour is applied after its width is
-// known, which is why text/tabwriter does not serve here.
+// Cell is one entry of a table. The table measures the text and colours it afterwards.
+// text/tabwriter cannot do that: it counts colour codes as text.
 type Cell struct {
 	Text string
 	Tone Tone
 }
 
-// NumberCell is a cell with a number.
+// NumberCell returns a cell with a number.
 func NumberCell(n int64) Cell { return Cell{Text: Number(n)} }
 
 // Table is text in columns below a header.
@@ -58,7 +58,7 @@ func (t *Table) Write(w io.Writer, s Style) error {
 	return err
 }
 
-// Words is a list in one column, and a dash where it is empty.
+// Words returns a list for one column, and a dash if it is empty.
 func Words(list []string) string {
 	if len(list) == 0 {
 		return "-"
@@ -66,7 +66,7 @@ func Words(list []string) string {
 	return strings.Join(list, ",")
 }
 
-// OrDash is a dash where a column has no text.
+// OrDash returns a dash for an empty text.
 func OrDash(s string) string {
 	if s == "" {
 		return "-"
@@ -74,7 +74,7 @@ func OrDash(s string) string {
 	return s
 }
 
-// YesNo is a boolean in a column.
+// YesNo returns a boolean for a column.
 func YesNo(b bool) string {
 	if b {
 		return "yes"

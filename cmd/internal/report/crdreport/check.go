@@ -16,7 +16,7 @@ var checkResults = map[string]report.Cell{
 	"Unknown": {Text: "? Unknown", Tone: report.Attention},
 }
 
-// reasonGlyphs mark reasons by what they amount to; a note is no cause.
+// reasonGlyphs mark reasons by their verdict. A note is no cause.
 var reasonGlyphs = map[string]report.Cell{
 	"Safe":    {Text: "·", Tone: report.Faint},
 	"Refused": {Text: "✗", Tone: report.Bad},
@@ -24,8 +24,8 @@ var reasonGlyphs = map[string]report.Cell{
 	"Unknown": {Text: "?", Tone: report.Attention},
 }
 
-// WriteChecks writes a table of results, their reasons and remedies, and a sum.
-// What must not be released comes first.
+// WriteChecks writes a table of results, their reasons and remedies, and a sum. CRDs that
+// must not be released come first.
 func WriteChecks(w io.Writer, s report.Style, checks []Check) error {
 	checks = slices.Clone(checks)
 	slices.SortStableFunc(checks, func(a, b Check) int { return resultOrder(a) - resultOrder(b) })

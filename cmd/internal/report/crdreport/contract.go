@@ -12,23 +12,23 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
-// Plan says what there is to migrate of one definition. A definition that
-// could not be read is Blocked, with the cause as its blocker.
+// Plan says what a run would migrate for one CRD. A CRD that could not be read is Blocked,
+// with the cause as its blocker.
 type Plan struct {
 	Name           string   `json:"name"`
 	State          string   `json:"state"` // Clean, Ready, Blocked or Unknown
 	StorageVersion string   `json:"storageVersion"`
 	ServedVersions []string `json:"servedVersions"`
 	StoredVersions []string `json:"storedVersions"`
-	// Objects is null when they were not counted.
+	// Objects is null if they were not counted.
 	Objects *int64 `json:"objects"`
-	// Unlisted says why the API server did not list the objects; null when it did.
+	// Unlisted says why the API server did not list the objects. It is null if they were listed.
 	Unlisted      *Unlisted `json:"unlisted"`
 	ManagedFields string    `json:"managedFields"` // Unknown, Clean or Stale
 	Blockers      []Problem `json:"blockers"`
-	// Warnings do not keep a run from starting.
+	// Warnings do not block a run.
 	Warnings []Problem `json:"warnings"`
-	// Preflight is null when no write was tried.
+	// Preflight is null if no write was sent as a dry run.
 	Preflight *crdmigrator.PreflightSummary `json:"preflight"`
 }
 
@@ -71,11 +71,11 @@ type Unlisted struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy"`
-	// Transient: the cause may end without a user's action, so try again.
+	// Transient means that the cause may end without an action of the user: retry.
 	Transient bool `json:"transient"`
 }
 
-// UnlistedOf is nil where the objects were listed.
+// UnlistedOf returns nil if the objects were listed.
 func UnlistedOf(e *crdmigrator.UnlistedError, w remedy.Writer) *Unlisted {
 	if e == nil {
 		return nil
@@ -83,22 +83,22 @@ func UnlistedOf(e *crdmigrator.UnlistedError, w remedy.Writer) *Unlisted {
 	return &Unlisted{Reason: e.Reason, Message: e.Message, Remedy: w.Text(e.Fix), Transient: e.Transient()}
 }
 
-// Result is what became of one definition in a run.
+// Result is the result of a run for one CRD.
 type Result string
 
 const (
-	// Succeeded: every object is at the storage version, and
-	// status.storedVersions says so unless the run was told not to trim.
+	// Succeeded means that every object is at the storage version, and that
+	// status.storedVersions is trimmed unless the user gave --no-trim.
 	Succeeded Result = "Succeeded"
-	// Partial: something was done, or every object was tried, and something is
-	// left: objects, or managedFields of objects. Failures say why.
+	// Partial means that the run wrote or tried objects, and that some objects or their
+	// managedFields are left. Failures say why.
 	Partial Result = "Partial"
-	// Failed: the run came to an error before it got anywhere; failures say why.
+	// Failed means that an error ended the run before its first write. Failures say why.
 	Failed Result = "Failed"
-	// Blocked: the run was refused and nothing was written; failures say why.
+	// Blocked means that the run was refused and wrote nothing. Failures say why.
 	Blocked Result = "Blocked"
-	// Unknown means that the API server did not list the objects, so that nothing is
-	// known about them and nothing was written; unlisted and failures say why.
+	// Unknown means that the API server did not list the objects, and that the run wrote
+	// nothing. Unlisted and failures say why.
 	Unknown Result = "Unknown"
 	// Terminating means that the CRD is being deleted, with all its objects; nothing
 	// is left to migrate.
@@ -108,7 +108,7 @@ const (
 	NoChange Result = "NoChange"
 )
 
-// Run says what a run did about one definition.
+// Run says what a run did for one CRD.
 type Run struct {
 	Name           string `json:"name"`
 	StorageVersion string `json:"storageVersion"`
@@ -116,20 +116,19 @@ type Run struct {
 	// Objects is the tally of the last pass over them.
 	Objects       Objects       `json:"objects"`
 	ManagedFields ManagedFields `json:"managedFields"`
-	// Requests counts all that were sent for this definition: planning,
-	// waiting, migrating.
+	// Requests counts all requests for this CRD: to plan, to wait and to migrate.
 	Requests        int64   `json:"requests"`
 	DurationSeconds float64 `json:"durationSeconds"`
 	Trimmed         bool    `json:"trimmed"`
 	// Unlisted says why the API server did not list the objects, where that ended
 	// the run.
 	Unlisted *Unlisted `json:"unlisted"`
-	// Failures names objects, at most 20 of each tally, and the definition
-	// itself for what concerns all of it.
+	// Failures names objects, at most 20 of each tally, or the CRD for a failure of the
+	// whole run.
 	Failures []godwit.Failure `json:"failures"`
 }
 
-// Objects counts outcomes; Total is their sum.
+// Objects counts outcomes. Total is their sum.
 type Objects struct {
 	Total int64 `json:"total"`
 	godwit.Counts
@@ -138,24 +137,23 @@ type Objects struct {
 // ObjectsOf adds the total to a tally.
 func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }
 
-// ManagedFields counts what became of stale metadata.managedFields entries.
+// ManagedFields counts the outcomes of objects with stale metadata.managedFields entries.
 type ManagedFields struct {
 	Cleaned  int64 `json:"cleaned"`
 	Deferred int64 `json:"deferred"`
 	Failed   int64 `json:"failed"`
 }
 
-// Verification says at which versions etcd holds the objects of one
-// definition. A definition that could not be scanned has no item, since any
-// number would be a claim.
+// Verification says at which versions the objects of one CRD are stored in etcd. A CRD that
+// could not be scanned has no item, since any number would be a claim.
 type Verification struct {
 	Name           string           `json:"name"`
 	StorageVersion string           `json:"storageVersion"`
 	Objects        int64            `json:"objects"`
 	ByVersion      map[string]int64 `json:"byVersion"`
 	Unreadable     int64            `json:"unreadable"`
-	// UnreadableWhy and Remedy are for people: what is in the way of reading, and
-	// the command that migrates what is at another version.
+	// UnreadableWhy and Remedy are for people: why an object is unreadable, and the command
+	// that migrates objects at other versions.
 	UnreadableWhy string `json:"-"`
 	Remedy        string `json:"-"`
 }
@@ -165,15 +163,14 @@ func (r Verification) Proven() bool {
 	return r.Unreadable == 0 && r.ByVersion[r.StorageVersion] == r.Objects
 }
 
-// Check says what becomes of the cluster when it is given one definition of
-// the next release.
+// Check says whether one CRD of the next release is safe for the cluster.
 type Check struct {
 	Name   string `json:"name"`
 	Result string `json:"result"` // Safe, Refused, Unsafe or Unknown
 	// RemovedVersions are in spec.versions now and not in the next release.
 	RemovedVersions []string `json:"removedVersions"`
-	// Reasons come with the weightiest first. Each has a result of its own, of
-	// which the weightiest is that of the definition; those that are Safe are notes.
+	// Reasons are sorted by severity. The result of the CRD is the most severe one. Reasons
+	// that are Safe are notes.
 	Reasons []Finding `json:"reasons"`
 }
 

@@ -18,37 +18,37 @@ func TestArraysAreNeverNull(t *testing.T) {
 		want   string
 	}{
 		"no plans": {
-			reason: "a command that failed early prints a list, too",
+			reason: "a command that failed early prints a list as well",
 			list:   PlanList(nil),
 			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[]}`,
 		},
 		"an empty plan": {
-			reason: "objects may be null, since 0 would be a claim, and so may what was not met or not tried",
+			reason: "objects is null if not counted, since 0 would be a claim; unlisted and preflight are null as well",
 			list:   PlanList([]Plan{{}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"","storageVersion":"",` +
 				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":null,"managedFields":"","blockers":[],"warnings":[],"preflight":null}]}`,
 		},
 		"a plan without a list": {
-			reason: "a program reads the reason, and whether it is worth another try",
+			reason: "a program reads the reason and whether to retry",
 			list:   PlanList([]Plan{{State: "Unknown", Unlisted: &Unlisted{Reason: "Throttled", Message: "m", Remedy: "r", Transient: true}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"Unknown","storageVersion":"",` +
 				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":{"reason":"Throttled","message":"m","remedy":"r","transient":true},` +
 				`"managedFields":"","blockers":[],"warnings":[],"preflight":null}]}`,
 		},
 		"no runs": {
-			reason: "a command that failed early prints a list, too",
+			reason: "a command that failed early prints a list as well",
 			list:   RunList(nil),
 			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[]}`,
 		},
 		"an empty run": {
-			reason: "every field is there, in the order of the contract",
+			reason: "every field is present, in the order of the contract",
 			list:   RunList([]Run{{Objects: ObjectsOf(godwit.Counts{Migrated: 2, Failed: 1})}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[{"name":"","storageVersion":"","result":"",` +
 				`"objects":{"total":3,"migrated":2,"unchanged":0,"skipped":0,"gone":0,"deferred":0,"failed":1},` +
 				`"managedFields":{"cleaned":0,"deferred":0,"failed":0},"requests":0,"durationSeconds":0,"trimmed":false,"unlisted":null,"failures":[]}]}`,
 		},
 		"no checks": {
-			reason: "a command that failed early prints a list, too",
+			reason: "a command that failed early prints a list as well",
 			list:   CheckList(nil),
 			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[]}`,
 		},
@@ -65,12 +65,12 @@ func TestArraysAreNeverNull(t *testing.T) {
 				`"removedVersions":[],"reasons":[{"result":"Safe","reason":"NotDryRun","message":"","remedy":""}]}]}`,
 		},
 		"no results": {
-			reason: "a command that failed early prints a list, too",
+			reason: "a command that failed early prints a list as well",
 			list:   VerificationList(nil),
 			want:   `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[]}`,
 		},
 		"an empty result": {
-			reason: "the map is an object; why something is unreadable is for people",
+			reason: "the map is an object, and unreadableWhy is not in the contract",
 			list:   VerificationList([]Verification{{UnreadableWhy: "secret"}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDVerifyReportList","items":[{"name":"","storageVersion":"",` +
 				`"objects":0,"byVersion":{},"unreadable":0}]}`,
@@ -90,18 +90,18 @@ func TestArraysAreNeverNull(t *testing.T) {
 	}
 }
 
-func TestCommandsAreEncodedAsTheyAreTyped(t *testing.T) {
+func TestCommandsAreNotEscaped(t *testing.T) {
 	var out bytes.Buffer
 	plans := PlanList([]Plan{{Blockers: []Problem{{Remedy: "kubectl a && kubectl b <file>"}}}})
 	if err := report.Encode(&out, plans); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "kubectl a && kubectl b <file>") {
-		t.Errorf("a remedy that can't be copied:\n%s", &out)
+		t.Errorf("the remedy is escaped and can't be copied:\n%s", &out)
 	}
 }
 
-func TestNothingIsProvenByWhatCouldNotBeRead(t *testing.T) {
+func TestUnreadableObjectsAreNotProven(t *testing.T) {
 	cases := map[string]struct {
 		report Verification
 		want   bool

@@ -15,8 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// Whatever became of the objects, a reader can add up the columns and gets their
-// number.
+// For every outcome of the objects, the columns of a row add up to their number.
 func TestColumnsOfRunsAddUp(t *testing.T) {
 	all := godwit.Counts{Migrated: 1, Unchanged: 2, Skipped: 3, Gone: 4, Deferred: 5, Failed: 6}
 	cases := map[string]godwit.Counts{
@@ -65,8 +64,8 @@ func planOf(i int, state crdmigrator.State, stored ...string) Plan {
 	return p
 }
 
-// A user with no more than get and list of CRDs reads a few lines about 300 of them,
-// and each row that there is something to do about.
+// A user with only get and list of CRDs sees a few lines for 300 of them, and a row for each
+// CRD that needs an action.
 func TestManyPlansWithoutPermissionsAreFolded(t *testing.T) {
 	var plans []Plan
 	for i := range 300 {
@@ -107,7 +106,7 @@ w007.example.com   ● Ready   v2        v1,v2    ?
 	}
 }
 
-// Where objects were not counted the sum does not say that there are none.
+// If some objects were not counted, the sum does not say that there are none.
 func TestSumNeverSaysNothingBesideAQuestionMark(t *testing.T) {
 	counted := func(n int64, p Plan) Plan { p.Objects = &n; return p }
 	ready := planOf(0, crdmigrator.Ready, "v1", "v2")

@@ -17,9 +17,9 @@ var planStates = map[string]report.Cell{
 	"Unknown": {Text: "? Unknown", Tone: report.Bad},
 }
 
-// WritePlans writes a table of plans, what blocks them or should be known and what
-// fixes it, and a sum. What there is to do comes first. Plans without anything to say
-// are only counted, unless all are asked for or the table is wide.
+// WritePlans writes a table of plans, their blockers and warnings with remedies, and a sum.
+// Plans that need an action come first. Clean plans without warnings are only counted,
+// unless all is true or the table is wide.
 func WritePlans(w io.Writer, s report.Style, plans []Plan, all bool) error {
 	sum := planSum(plans)
 	plans, folded := foldPlans(plans, all || s.Wide)
@@ -60,7 +60,7 @@ func WritePlans(w io.Writer, s report.Style, plans []Plan, all bool) error {
 	return err
 }
 
-// explain says what blocks a plan or should be known, under its name.
+// explain writes the blockers and warnings of a plan below its name.
 func (p Plan) explain(text *strings.Builder, s report.Style) {
 	var lines strings.Builder
 	if unknown := p.unknown(); unknown != nil {
@@ -71,7 +71,7 @@ func (p Plan) explain(text *strings.Builder, s report.Style) {
 	}
 	for _, b := range p.Warnings {
 		if b.Reason == report.ReasonForbidden {
-			continue // told for all CRDs at once
+			continue // printed once for all CRDs
 		}
 		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.Paint(report.Attention, "! "+b.Reason+":"), b.Message, b.Remedy)
 	}
@@ -84,13 +84,12 @@ func (p Plan) explain(text *strings.Builder, s report.Style) {
 type Folded struct {
 	// Clean means that there is nothing to do.
 	Clean int64
-	// Lacking means that permissions are missing, and nothing else is known to be in
-	// the way.
+	// Lacking means that permissions are missing and that no other blocker is known.
 	Lacking int64
 }
 
-// ManyLacking is how many CRDs that lack permissions have rows of their own; more
-// are one line.
+// ManyLacking is the largest number of CRDs with missing permissions that have a row each.
+// More are counted in one line.
 const ManyLacking = 5
 
 func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
@@ -119,7 +118,7 @@ func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 	return shown, folded
 }
 
-// onlyLacks means that missing permissions are all there is to say.
+// onlyLacks reports whether missing permissions are the only finding.
 func (p Plan) onlyLacks() bool {
 	forbidden := func(b Problem) bool { return b.Reason == report.ReasonForbidden }
 	switch crdmigrator.State(p.State) {
@@ -135,8 +134,8 @@ func planOrder(p Plan) int {
 	return slices.Index([]string{"Blocked", "Unknown", "Ready", "Clean"}, p.State)
 }
 
-// unknown is why nothing is known of the objects, for the table: what blocks says
-// so itself, and permissions that are missing are told for all CRDs at once.
+// unknown returns why the objects are unknown, for the table. It returns nil for missing
+// permissions, which are printed once for all CRDs.
 func (p Plan) unknown() *Unlisted {
 	if p.State != string(crdmigrator.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == crdmigrator.ReasonForbidden {
 		return nil
@@ -144,8 +143,8 @@ func (p Plan) unknown() *Unlisted {
 	return p.Unlisted
 }
 
-// planSum never adds up what was not counted, nor says that there is nothing to
-// migrate where something was not.
+// planSum adds up the plans. It never adds objects that were not counted, and never says
+// that nothing is to migrate if some objects were not counted.
 func planSum(plans []Plan) string {
 	states := map[string]int64{}
 	var objects, uncounted, blocked int64 // of which blocked were not counted either
@@ -176,8 +175,8 @@ func planSum(plans []Plan) string {
 	return sum + fmt.Sprintf("; %s to migrate", report.Count(objects, "object", "objects"))
 }
 
-// onlyManagedFields: no object has to be migrated, unless the list of stored
-// versions is in doubt.
+// onlyManagedFields reports whether no object has to be migrated. It is false if
+// status.storedVersions may be wrong.
 func onlyManagedFields(p Plan) bool {
 	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
 		!slices.ContainsFunc(p.Warnings, func(w Problem) bool { return w.Reason == crdmigrator.ReasonStoredVersionsDoubtful })

@@ -20,15 +20,14 @@ var results = map[Result]report.Cell{
 	Terminating: {Text: "- Terminating", Tone: report.Faint},
 }
 
-// WriteRuns writes a table of what became of each definition, and names what
-// failed.
+// WriteRuns writes a table with the result of each CRD, and the failures below it.
 func WriteRuns(w io.Writer, s report.Style, runs []Run, folded Folded) error {
 	if err := runTable(s, runs).Write(w, s); err != nil {
 		return err
 	}
 	var text strings.Builder
 	for _, r := range runs {
-		named := int64(0) // objects, not the definition itself
+		named := int64(0) // objects, without the CRD
 		for i, f := range r.Failures {
 			if f.Name != r.Name {
 				named++
@@ -55,13 +54,13 @@ func WriteRuns(w io.Writer, s report.Style, runs []Run, folded Folded) error {
 // outcome is a column of the table of runs.
 type outcome struct {
 	name string
-	// seldom means that the column is left out where no row has any, unless the table
-	// is wide.
-	seldom bool
-	of     func(Objects) int64
+	// optional means that the column is only shown if a row has a number above zero, or if
+	// the table is wide.
+	optional bool
+	of       func(Objects) int64
 }
 
-// outcomes are all of them: in each row they add up to the objects.
+// outcomes are all outcomes. In each row they add up to the objects.
 var outcomes = []outcome{
 	{"MIGRATED", false, func(o Objects) int64 { return o.Migrated }},
 	{"UNCHANGED", false, func(o Objects) int64 { return o.Unchanged }},
@@ -72,7 +71,7 @@ var outcomes = []outcome{
 }
 
 func (o outcome) shown(s report.Style, runs []Run) bool {
-	return !o.seldom || s.Wide || slices.ContainsFunc(runs, func(r Run) bool { return o.of(r.Objects) > 0 })
+	return !o.optional || s.Wide || slices.ContainsFunc(runs, func(r Run) bool { return o.of(r.Objects) > 0 })
 }
 
 func runTable(s report.Style, runs []Run) *report.Table {
@@ -103,7 +102,7 @@ func runTable(s report.Style, runs []Run) *report.Table {
 	return t
 }
 
-// Summary is one line about one definition.
+// Summary returns the result of one CRD in one line.
 func Summary(r Run) string {
 	parts := []string{string(r.Result)}
 	for _, c := range []struct {

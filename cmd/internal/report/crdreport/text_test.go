@@ -20,7 +20,7 @@ func TestText(t *testing.T) {
 		want   string
 	}{
 		"plans": {
-			reason: "what is in the way comes first; what is clean is only counted; what can't be counted is not added up",
+			reason: "blocked CRDs come first, clean CRDs are only counted, and unknown numbers are not added up",
 			write: func(w io.Writer) error {
 				return WritePlans(w, report.Style{}, []Plan{
 					{Name: "a.example.com", State: "Clean", StorageVersion: "v1", StoredVersions: []string{"v1"}, Objects: new(int64(12345))},
@@ -68,12 +68,12 @@ e.example.com
 `,
 		},
 		"no plans": {
-			reason: "a cluster without definitions has no table, and says so",
+			reason: "a cluster without CRDs prints no table, only the sum",
 			write:  func(w io.Writer) error { return WritePlans(w, report.Style{}, nil, false) },
 			want:   "\n0 customresourcedefinitions: 0 clean, 0 ready, 0 blocked\n",
 		},
 		"runs": {
-			reason: "failures are named, those that are not are counted, and what had nothing to do is one line",
+			reason: "failures are named up to a limit and counted beyond it, and CRDs without work are one line",
 			write: func(w io.Writer) error {
 				return WriteRuns(w, report.Style{}, []Run{
 					{
@@ -97,7 +97,7 @@ widgets.example.com
 `,
 		},
 		"checks": {
-			reason: "what must not be released comes first, a note looks like one, and what is safe without a word is only in the table",
+			reason: "CRDs that must not be released come first, a note has its own glyph, and a safe CRD without reasons is only in the table",
 			write: func(w io.Writer) error {
 				note := Finding{Result: "Safe", Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}
 				return WriteChecks(w, report.Style{}, []Check{
@@ -138,7 +138,7 @@ b.example.com
 `,
 		},
 		"results": {
-			reason: "what is not proven says why and what to do",
+			reason: "a CRD that is not proven has the reason and a remedy",
 			write: func(w io.Writer) error {
 				return WriteVerifications(w, report.Style{}, []Verification{
 					{Name: "a.example.com", StorageVersion: "v2", Objects: 2, ByVersion: map[string]int64{"v2": 2}},

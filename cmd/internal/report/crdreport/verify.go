@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// WriteVerifications writes a table of what etcd holds, and why something is not
-// proven.
+// WriteVerifications writes a table of the versions that objects are stored at in etcd, and
+// why a CRD is not proven.
 func WriteVerifications(w io.Writer, s report.Style, reports []Verification) error {
 	t := report.Table{Header: []string{"NAME", "RESULT", "STORAGE", "OBJECTS", "BY VERSION", "UNREADABLE"}}
 	for _, r := range reports {

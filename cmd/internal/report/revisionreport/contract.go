@@ -23,16 +23,16 @@ type PlanList struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Items      []Plan `json:"items"`
-	// VersionCounts counts what was found by version and form.
+	// VersionCounts counts revisions by version and form.
 	VersionCounts []revision.VersionCount `json:"versionCounts"`
-	// DroppableVersions is null when not the whole cluster was looked at.
+	// DroppableVersions is null if the command did not read the whole cluster.
 	DroppableVersions []string `json:"droppableVersions"`
-	// VersionsInUse are those that can't be dropped, and what holds them; null as
-	// well.
+	// VersionsInUse are the versions that cannot be dropped, and their users. It is null if
+	// the command did not read the whole cluster.
 	VersionsInUse []revision.VersionUse `json:"versionsInUse"`
 }
 
-// Plan says what is to be done about one revision.
+// Plan says what a run would do with one revision.
 type Plan struct {
 	Namespace  string                     `json:"namespace"`
 	Name       string                     `json:"name"`
@@ -47,11 +47,12 @@ type Plan struct {
 	Losses     []string                   `json:"losses"`
 	Reason     string                     `json:"reason"`
 	Message    string                     `json:"message"`
-	// Remedy is what to do, with commands where there are; empty where there is nothing to do.
+	// Remedy says what to do, with a command where there is one. It is empty if there is
+	// nothing to do.
 	Remedy string `json:"remedy"`
-	// Replacement is the revision that is to take its place, once there is one.
+	// Replacement is the new revision, and empty before it is created.
 	Replacement string `json:"replacement"`
-	// RetainedUntil is null where nothing is retained, or for good.
+	// RetainedUntil is null if no revision is retained, or if it is retained without a limit.
 	RetainedUntil *time.Time `json:"retainedUntil"`
 }
 
@@ -60,14 +61,14 @@ type RunReport struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
 	Counts     revision.Counts `json:"counts"`
-	// Items are the revisions that were not at the target.
+	// Items are the revisions that were not at the target version.
 	Items []*Run `json:"items"`
-	// DroppableVersions is null when not the whole cluster was looked at.
+	// DroppableVersions is null if the command did not read the whole cluster.
 	DroppableVersions []string `json:"droppableVersions"`
 	DurationSeconds   float64  `json:"durationSeconds"`
 }
 
-// Run says what became of one revision.
+// Run is the result of one revision.
 type Run struct {
 	Namespace   string          `json:"namespace"`
 	Name        string          `json:"name"`
@@ -76,25 +77,26 @@ type Run struct {
 	Replacement string          `json:"replacement"`
 	Reason      string          `json:"reason"`
 	Message     string          `json:"message"`
-	// Remedy is what to do, with commands where there are; empty where there is nothing to do.
+	// Remedy says what to do, with a command where there is one. It is empty if there is
+	// nothing to do.
 	Remedy        string     `json:"remedy"`
 	RetainedUntil *time.Time `json:"retainedUntil"`
 }
 
-// NewRun says what became of one revision. Commands in the remedy have the flags
-// that lead to their cluster.
+// NewRun returns the result of one revision. Commands in the remedy have flags, which choose
+// the cluster.
 func NewRun(one revision.Result, flags string) Run {
 	r := Run{
 		Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
 		Reason: one.Reason, Message: one.Message, Remedy: remedy.For(one.Item, flags).Command,
 	}
-	if one.Phase == revision.Retained || one.Phase == revision.RolledBack { // otherwise it is gone, or was never given up
+	if one.Phase == revision.Retained || one.Phase == revision.RolledBack { // otherwise the old revision is deleted, or is still in use
 		r.RetainedUntil = orNull(one.Until)
 	}
 	return r
 }
 
-// remedied reports whether a message, and what to do, is printed for a revision.
+// remedied reports whether the text has the message and the remedy of a revision.
 func (r Run) remedied() bool {
 	return r.Message != "" && (r.overdue() || r.RetainedUntil == nil && r.Phase != StateRetained)
 }
@@ -109,10 +111,10 @@ func (r Run) overdue() bool {
 	return r.Phase == StateRetained || r.Phase == StateRolledBack
 }
 
-// NewPlanList makes the list of what was found. Without a survey nothing is
-// said about versions. Commands in remedies have the flags that lead to their cluster.
-func NewPlanList(items []revision.Item, survey *revision.Inventory, flags string) PlanList {
-	l := PlanList{APIVersion: report.APIVersion, Kind: "RevisionPlanList", Items: []Plan{}, VersionCounts: censusOf(items)}
+// NewPlanList makes the list of a plan. Without an inventory, it says nothing about versions.
+// Commands in remedies have flags, which choose the cluster.
+func NewPlanList(items []revision.Item, inventory *revision.Inventory, flags string) PlanList {
+	l := PlanList{APIVersion: report.APIVersion, Kind: "RevisionPlanList", Items: []Plan{}, VersionCounts: versionCounts(items)}
 	for _, i := range items {
 		l.Items = append(l.Items, Plan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
@@ -120,13 +122,13 @@ func NewPlanList(items []revision.Item, survey *revision.Inventory, flags string
 			Replacement: i.Replacement, RetainedUntil: orNull(i.Until),
 		})
 	}
-	if survey != nil {
-		l.DroppableVersions, l.VersionsInUse = report.Present(survey.Droppable), report.Present(survey.InUse)
+	if inventory != nil {
+		l.DroppableVersions, l.VersionsInUse = report.Present(inventory.Droppable), report.Present(inventory.InUse)
 	}
 	return l
 }
 
-// NewRunReport makes the report of what was done.
+// NewRunReport makes the report of a run.
 func NewRunReport(items []*Run) RunReport {
 	return RunReport{APIVersion: report.APIVersion, Kind: "RevisionRunReport", Items: report.Present(items)}
 }
@@ -147,26 +149,26 @@ func (r Run) ResourceName() string { return resourceName(r.Name) }
 
 func resourceName(revision string) string { return "controllerrevision.apps/" + revision }
 
-// censusOf counts what says at which version it is.
-func censusOf(items []revision.Item) []revision.VersionCount {
+// versionCounts counts the revisions with a known version.
+func versionCounts(items []revision.Item) []revision.VersionCount {
 	counts := map[revision.VersionCount]int64{}
 	for _, i := range items {
 		if i.Version != "" {
 			counts[revision.VersionCount{Version: i.Version, Form: i.Form}]++
 		}
 	}
-	census := make([]revision.VersionCount, 0, len(counts))
+	all := make([]revision.VersionCount, 0, len(counts))
 	for c, n := range counts {
 		c.Count = n
-		census = append(census, c)
+		all = append(all, c)
 	}
-	slices.SortFunc(census, func(a, b revision.VersionCount) int {
+	slices.SortFunc(all, func(a, b revision.VersionCount) int {
 		return strings.Compare(a.Version+"/"+a.Form, b.Version+"/"+b.Form)
 	})
-	return census
+	return all
 }
 
-// orNull is in UTC and in whole seconds, as everything in Kubernetes.
+// orNull returns a time in UTC and in whole seconds, as in Kubernetes.
 func orNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

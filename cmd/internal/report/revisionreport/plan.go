@@ -11,19 +11,19 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// revisionOrder is that of the table: what a user has to look at comes first.
+// revisionOrder is the order of the table: revisions that need the user come first.
 var revisionOrder = []State{
 	StateBlocked, StateDeferred, StateInUse, StateUpgrade, StateRelabel, StateRetained, StateRolledBack, StateUnreferenced, StateUpToDate,
 }
 
-// WritePlan writes the census, what is to be done and why, and a sum. What is
-// up to date is only counted, unless everything is asked for.
+// WritePlan writes the number of revisions by version, the revisions with their reasons, and
+// a sum. Revisions that are up to date are only counted, unless the table is wide.
 func WritePlan(w io.Writer, s report.Style, l PlanList) error {
-	census := report.Table{Header: []string{"VERSION", "FORM", "COUNT"}}
+	versions := report.Table{Header: []string{"VERSION", "FORM", "COUNT"}}
 	for _, c := range l.VersionCounts {
-		census.Add(report.Cell{Text: c.Version}, report.Cell{Text: c.Form}, report.NumberCell(c.Count))
+		versions.Add(report.Cell{Text: c.Version}, report.Cell{Text: c.Form}, report.NumberCell(c.Count))
 	}
-	if err := census.Write(w, s); err != nil {
+	if err := versions.Write(w, s); err != nil {
 		return err
 	}
 	shown := slices.DeleteFunc(slices.Clone(l.Items), func(p Plan) bool { return p.Action == revision.UpToDate && !s.Wide })
@@ -38,15 +38,15 @@ func WritePlan(w io.Writer, s report.Style, l PlanList) error {
 	var text strings.Builder
 	writeVersions(&text, s, l)
 	fmt.Fprintf(&text, "\n%s\n", revisionSum(l.Items))
-	said := text.String()
+	sum := text.String()
 	if len(l.Items) == 0 {
-		said = strings.TrimPrefix(said, "\n")
+		sum = strings.TrimPrefix(sum, "\n")
 	}
-	_, err := io.WriteString(w, said)
+	_, err := io.WriteString(w, sum)
 	return err
 }
 
-// writeRevisionItems writes a table, and the reasons below it.
+// writeRevisionItems writes a table with the reasons below it.
 func writeRevisionItems(w io.Writer, s report.Style, items []Plan) error {
 	slices.SortStableFunc(items, func(a, b Plan) int {
 		return slices.Index(revisionOrder, a.State) - slices.Index(revisionOrder, b.State)
@@ -61,7 +61,7 @@ func writeRevisionItems(w io.Writer, s report.Style, items []Plan) error {
 			{Text: report.OrDash(p.Reason)}, {Text: p.Name},
 		}
 		if s.Wide {
-			row = append(row, report.Cell{Text: report.OrDash(p.Form)}, report.Cell{Text: report.Words(placesText(p.References))})
+			row = append(row, report.Cell{Text: report.OrDash(p.Form)}, report.Cell{Text: report.Words(referencesText(p.References))})
 		}
 		t.Add(row...)
 	}
@@ -86,16 +86,16 @@ func writeRevisionItems(w io.Writer, s report.Style, items []Plan) error {
 	return err
 }
 
-// writeVersions says which can be dropped, and what holds the others.
+// writeVersions writes which versions can be dropped, and who uses the others.
 func writeVersions(text *strings.Builder, s report.Style, l PlanList) {
 	if len(l.DroppableVersions)+len(l.VersionsInUse) > 0 {
 		text.WriteString("\n")
 	}
 	for _, v := range l.DroppableVersions {
-		fmt.Fprintf(text, "%s nothing is left at it, it can be dropped\n", s.Paint(report.Good, "✓ "+v+":"))
+		fmt.Fprintf(text, "%s no revision is stored at it; you can drop it\n", s.Paint(report.Good, "✓ "+v+":"))
 	}
 	for _, v := range l.VersionsInUse {
-		fmt.Fprintf(text, "%s %s\n", s.Paint(report.Attention, "● "+v.Version+":"), report.Count(v.Count, "holds it", "hold it"))
+		fmt.Fprintf(text, "%s %s\n", s.Paint(report.Attention, "● "+v.Version+":"), "still used by "+report.Count(v.Count, "object", "objects"))
 		for _, by := range v.UsedBy {
 			fmt.Fprintf(text, "    %s\n", by)
 		}
@@ -132,10 +132,10 @@ func ownerText(o reference.Owner) string {
 	return o.Kind + "/" + o.Name
 }
 
-func placesText(places []revision.ReferenceStatus) []string {
-	text := make([]string, len(places))
-	for i, p := range places {
-		text[i] = p.Kind + "/" + p.Name + p.Path
+func referencesText(references []revision.ReferenceStatus) []string {
+	text := make([]string, len(references))
+	for i, r := range references {
+		text[i] = r.Kind + "/" + r.Name + r.Path
 	}
 	return text
 }

@@ -29,7 +29,7 @@ func TestRevisionText(t *testing.T) {
 		},
 		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Deferred, Reason: "Running", Message: "it runs"},
 	}
-	survey := &revision.Inventory{Droppable: []string{"v0"}, InUse: []revision.VersionUse{{Version: "v1", UsedBy: []string{"controllerrevision shop/b"}, Count: 6}}}
+	inventory := &revision.Inventory{Droppable: []string{"v0"}, InUse: []revision.VersionUse{{Version: "v1", UsedBy: []string{"controllerrevision shop/b"}, Count: 6}}}
 	ran := reportOf([]revision.Result{
 		{Item: items[4], Phase: revision.Retained},
 		{Item: items[3]},
@@ -42,8 +42,8 @@ func TestRevisionText(t *testing.T) {
 		want   string
 	}{
 		"a plan": {
-			reason: "what somebody has to look at comes first, what is up to date is only counted, and nobody is told that he has to do something about what is retained",
-			write:  func(w io.Writer) error { return WritePlan(w, report.Style{}, NewPlanList(items, survey, "")) },
+			reason: "revisions that need the user come first, revisions that are up to date are only counted, and a retained revision has no remedy",
+			write:  func(w io.Writer) error { return WritePlan(w, report.Style{}, NewPlanList(items, inventory, "")) },
 			want: `
 VERSION   FORM     COUNT
 v1        Object   4
@@ -65,8 +65,8 @@ shop/g
   ! Running: it runs
     → --on-running=Hold upgrades while it runs, and keeps the old revision until it stops
 
-✓ v0: nothing is left at it, it can be dropped
-● v1: 6 hold it
+✓ v0: no revision is stored at it; you can drop it
+● v1: still used by 6 objects
     controllerrevision shop/b
     … and 5 more
 
@@ -74,12 +74,12 @@ shop/g
 `,
 		},
 		"nothing": {
-			reason: "a namespace without revisions has no tables, and says so",
+			reason: "a namespace without revisions prints no tables, only the sum",
 			write:  func(w io.Writer) error { return WritePlan(w, report.Style{}, NewPlanList(nil, nil, "")) },
 			want:   "\n0 revisions: 0 up to date\n",
 		},
 		"a run": {
-			reason: "each problem has a row, what went well is counted",
+			reason: "each problem has a row, and other revisions are counted",
 			write:  func(w io.Writer) error { return WriteRun(w, report.Style{}, ran) },
 			want: `
 RESULT      NAMESPACE   OWNER                REASON       REVISION   NEW REVISION
@@ -97,7 +97,7 @@ shop/b
 `,
 		},
 		"a run, wide": {
-			reason: "each revision has a row when all are asked for",
+			reason: "a wide table has a row for each revision",
 			write: func(w io.Writer) error {
 				wide := ran
 				wide.Items = wide.Items[:1]
@@ -131,9 +131,9 @@ shop/e
 `,
 		},
 		"no status": {
-			reason: "silence would leave open whether anything was asked",
+			reason: "empty output would not show that there is no upgrade",
 			write:  func(w io.Writer) error { return WriteStatus(w, report.Style{}, NewPlanList(nil, nil, "")) },
-			want:   "\nno upgrade is under way or to be begun\n",
+			want:   "\nno upgrade is in progress or pending\n",
 		},
 	}
 	for name, tc := range cases {

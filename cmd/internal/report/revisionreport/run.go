@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// WriteRun writes which revisions were not upgraded and why, and counts of all. With
-// everything asked for, it has a row for each revision that was not at the target.
+// WriteRun writes the revisions that were not upgraded and why, and a sum of all. A wide
+// table has a row for each revision that was not at the target version.
 func WriteRun(w io.Writer, s report.Style, r RunReport) error {
 	t := report.Table{Header: []string{"RESULT", "NAMESPACE", "OWNER", "REASON", "REVISION", "NEW REVISION"}}
 	if s.Wide {
@@ -48,7 +48,7 @@ func WriteRun(w io.Writer, s report.Style, r RunReport) error {
 		text.WriteString("\n")
 	}
 	for _, v := range r.DroppableVersions {
-		fmt.Fprintf(&text, "%s nothing is left at it, it can be dropped\n", s.Paint(report.Good, "✓ "+v+":"))
+		fmt.Fprintf(&text, "%s no revision is stored at it; you can drop it\n", s.Paint(report.Good, "✓ "+v+":"))
 	}
 	fmt.Fprintf(&text, "%s\n", runSum(r))
 	_, err := io.WriteString(w, text.String())

@@ -5,32 +5,32 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// State is how far the upgrade of one revision is. `revision plan`, `run`,
-// `rollback` and `status` use the same word for the same state.
+// State is the state of the upgrade of one revision. `revision plan`, `run`, `rollback` and
+// `status` use the same word for the same state.
 type State string
 
 const (
-	// StateUpgrade means that nothing is written yet.
+	// StateUpgrade means that a run upgrades the revision, and that nothing is written yet.
 	StateUpgrade State = "Upgrade"
-	// StateRelabel means that the data is at the target, and labels are to be written.
+	// StateRelabel means that the data is at the target version, and that a run writes labels.
 	StateRelabel State = "Relabel"
-	// StateInUse means that there is a new revision, and a reference to the old one.
+	// StateInUse means that there is a new revision, and still a reference to the old one.
 	StateInUse State = "InUse"
 	// StateRetained means that no reference to the old revision is left.
 	StateRetained State = "Retained"
-	// StateDeferred means that a referrer has to stop or to finish something first.
+	// StateDeferred means that a referrer must stop or finish its work first.
 	StateDeferred State = "Deferred"
-	// StateBlocked means that a user has to decide or to repair something first.
+	// StateBlocked means that the user must decide or fix something first.
 	StateBlocked State = "Blocked"
-	// StateFailed means that an upgrade that was begun needs a user.
+	// StateFailed means that an upgrade has begun and needs the user.
 	StateFailed State = "Failed"
-	// StateSucceeded means that the old revision is gone, or has its labels.
+	// StateSucceeded means that the old revision is deleted, or has its labels.
 	StateSucceeded State = "Succeeded"
-	// StateRolledBack means that all references lead to the old revision again.
+	// StateRolledBack means that all references name the old revision again.
 	StateRolledBack State = "RolledBack"
 	// StateSkipped means that there was nothing to upgrade.
 	StateSkipped State = "Skipped"
-	// StateUpToDate means that data and labels are at the target.
+	// StateUpToDate means that data and labels are at the target version.
 	StateUpToDate State = "UpToDate"
 	// StateUnreferenced means that no reference to the revision was found.
 	StateUnreferenced State = "Unreferenced"
@@ -51,7 +51,7 @@ var revisionStates = map[State]report.Cell{
 	StateUnreferenced: {Text: "· Unreferenced", Tone: report.Faint},
 }
 
-// problem tells the states that a user has to know of revision by revision.
+// problem reports whether the user must see each revision in this state.
 func (s State) problem() bool {
 	switch s {
 	case StateRetained, StateSucceeded, StateRolledBack, StateSkipped, StateUpToDate, StateUnreferenced:
@@ -60,17 +60,17 @@ func (s State) problem() bool {
 	return true
 }
 
-// UnderWay tells revisions that are neither at the target nor left alone.
+// UnderWay reports whether an upgrade of the revision is pending or in progress.
 func (p Plan) UnderWay() bool {
 	return p.State.problem() || p.State == StateRetained || p.State == StateRolledBack
 }
 
-// Waits tells a rollback that waits for a referrer.
+// Waits reports whether a rollback waits for a referrer.
 func Waits(r revision.Result) bool {
 	return r.Phase == revision.Pending && (r.Reason == revision.ReasonRunning || r.Reason == revision.ReasonReferrerNotReady)
 }
 
-// stateOf a revision that a plan found, which has no phase, or that a run has tried.
+// stateOf returns the state of a revision of a plan, which has no phase, or of a run.
 func stateOf(r revision.Result) State {
 	switch r.Phase {
 	case revision.Succeeded, revision.RolledBack, revision.Skipped, revision.InUse, revision.Retained:

@@ -10,10 +10,10 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// WriteStatus writes how far each upgrade is, and what holds it. The list has
-// nothing else.
+// WriteStatus writes the state of each upgrade, and what it waits for. The list has no other
+// revisions.
 func WriteStatus(w io.Writer, s report.Style, l PlanList) error {
-	t := report.Table{Header: []string{"STATE", "NAMESPACE", "OWNER", "UNTIL", "REVISION", "TAKEN OVER BY"}}
+	t := report.Table{Header: []string{"STATE", "NAMESPACE", "OWNER", "UNTIL", "REVISION", "NEW REVISION"}}
 	counts := map[State]int64{}
 	for _, p := range l.Items {
 		counts[p.State]++
@@ -29,7 +29,7 @@ func WriteStatus(w io.Writer, s report.Style, l PlanList) error {
 		case StateInUse:
 			fmt.Fprintf(&text, "\n%s/%s\n", p.Namespace, p.Name)
 			for _, r := range p.References {
-				fmt.Fprintf(&text, "  %s %s %s refers to it at %s%s\n", s.Paint(report.Attention, "! in use:"), r.Kind, r.Name, r.Path, whyFixed(r.State))
+				fmt.Fprintf(&text, "  %s %s %s refers to it at %s%s\n", s.Paint(report.Attention, "! InUse:"), r.Kind, r.Name, r.Path, whyFixed(r.State))
 			}
 			if p.Message != "" {
 				fmt.Fprintf(&text, "  %s %s\n", s.Paint(report.Attention, "! "+p.Reason+":"), p.Message)
@@ -39,7 +39,7 @@ func WriteStatus(w io.Writer, s report.Style, l PlanList) error {
 		}
 	}
 	if len(l.Items) == 0 {
-		text.WriteString("no upgrade is under way or to be begun\n")
+		text.WriteString("no upgrade is in progress or pending\n")
 	} else {
 		fmt.Fprintf(&text, "\n%s: %d to upgrade, %d in use, %d retained, %d rolled back, %d deferred, %d blocked\n", report.Count(int64(len(l.Items)), "revision", "revisions"),
 			counts[StateUpgrade]+counts[StateRelabel], counts[StateInUse], counts[StateRetained], counts[StateRolledBack], counts[StateDeferred], counts[StateBlocked])
@@ -51,14 +51,14 @@ func WriteStatus(w io.Writer, s report.Style, l PlanList) error {
 func whyFixed(state string) string {
 	switch state {
 	case revision.ReferenceFixed:
-		return ", which goes when what runs by it ends"
+		return "; the reference ends when the virtual machine stops"
 	case revision.ReferenceImplied:
-		return ", where it names its copy: a restore looks this one up"
+		return "; the snapshot names a copy, and a restore reads this revision"
 	}
 	return ""
 }
 
-// untilText is for people, in the time zone they have.
+// untilText returns a time in the time zone of the user.
 func untilText(t *time.Time) string {
 	if t == nil {
 		return "-"

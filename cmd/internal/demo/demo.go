@@ -12,9 +12,9 @@ import (
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 )
 
-// Options say how the demo is shown.
+// Options say how to show the demo.
 type Options struct {
-	// Program is what a person types for godwit.
+	// Program is what the user types for godwit.
 	Program string
 	// Out receives the story. ErrOut, if it is a terminal, receives the progress
 	// of the commands in it.
@@ -25,21 +25,21 @@ type Options struct {
 	Kubeconfig string
 }
 
-// demo is one performance of the story of stored objects.
+// demo is one run of the demo of stored objects.
 type demo struct {
 	stage
-	before      []*apiextensionsv1.CustomResourceDefinition
-	after       []*apiextensionsv1.CustomResourceDefinition
-	definitions apiextensionsclient.CustomResourceDefinitionInterface
-	freeze      freeze
+	before []*apiextensionsv1.CustomResourceDefinition
+	after  []*apiextensionsv1.CustomResourceDefinition
+	crds   apiextensionsclient.CustomResourceDefinitionInterface
+	freeze freeze
 
 	created  map[string]int    // objects by resource
 	total    int               // of them
 	upgraded map[string]string // every object as it was read after the upgrade
 }
 
-// Run plays the demo and returns when nothing of it is left. It returns an
-// error as soon as something is not as the story says.
+// Run shows the demo and returns after it has removed everything. It returns an error if a
+// claim does not hold.
 func Run(ctx context.Context, o Options) (err error) {
 	d := &demo{stage: stage{teller: &teller{out: o.Out, began: time.Now()}}}
 	d.teller.line("Objects of the Gateway API leave %s. All this happens on your machine, and nothing of it stays.", oldVersion)
@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.plane.Stop()) }()
 	for _, chapter := range []func(context.Context) error{
-		d.install, d.upgrade, d.meetTheFreeze, d.migrate, d.finish, d.prove, d.drop,
+		d.install, d.upgrade, d.planWithPolicy, d.migrate, d.finish, d.prove, d.drop,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err
@@ -57,23 +57,23 @@ func Run(ctx context.Context, o Options) (err error) {
 	return d.end(ctx, o, d.sum, "kubectl get httproutes -A", d.program.typed+" crd plan")
 }
 
-// begin gets what the story needs: definitions, servers and clients.
+// begin reads the CRDs and starts the servers.
 func (d *demo) begin(ctx context.Context, o Options) (err error) {
-	d.teller.chapter("A cluster of its own")
-	if d.before, err = definitions(ctx, before); err != nil {
+	d.teller.chapter("A local control plane")
+	if d.before, err = releasedCRDs(ctx, before); err != nil {
 		return err
 	}
-	if d.after, err = definitions(ctx, after); err != nil {
+	if d.after, err = releasedCRDs(ctx, after); err != nil {
 		return err
 	}
 	if err := d.open(ctx, o); err != nil {
 		return err
 	}
-	definitions, err := clientset.NewForConfig(d.plane.Config())
+	clients, err := clientset.NewForConfig(d.plane.Config())
 	if err != nil {
 		return errors.Join(fmt.Errorf("connect to %s: %w", d.plane.Config().Host, err), d.plane.Stop())
 	}
-	d.definitions = definitions.ApiextensionsV1().CustomResourceDefinitions()
+	d.crds = clients.ApiextensionsV1().CustomResourceDefinitions()
 	d.freeze = freeze{clients: d.clients, objects: d.objects}
 	return nil
 }

@@ -27,8 +27,8 @@ const (
 	lastRevisionsLine = "demo: 26 references to 10 revisions, 0 at old versions, 0 lost"
 )
 
-// patience is how long a story may take on a machine that does other things.
-const patience = 5 * time.Minute
+// longest is the time that a demo may take on a busy machine.
+const longest = 5 * time.Minute
 
 // godwit is the program, built once.
 var godwit = sync.OnceValues(func() (string, error) {
@@ -65,7 +65,7 @@ func start(t *testing.T, args ...string) *show {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), longest)
 	t.Cleanup(cancel)
 	s := &show{t: t, tmp: t.TempDir(), wrote: make(chan struct{}, 1), ended: make(chan struct{})}
 	s.command = exec.CommandContext(ctx, path, append([]string{"demo"}, args...)...)
@@ -103,8 +103,8 @@ func (s *show) awaitText(part string) {
 	for !strings.Contains(s.text(), part) {
 		select {
 		case <-s.wrote:
-		case <-s.ended: // at the latest when patience is over
-			s.t.Fatalf("the story ends before %q:\n%s", part, s.text())
+		case <-s.ended: // at the latest after longest
+			s.t.Fatalf("the demo ends before %q:\n%s", part, s.text())
 		}
 	}
 }
@@ -126,12 +126,12 @@ func (s *show) mustEnd(code int) {
 	}
 	addresses := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindAllString(s.text(), -1)
 	if len(addresses) < 2 {
-		s.t.Errorf("the story names %v, want the addresses of etcd and kube-apiserver", addresses)
+		s.t.Errorf("the demo prints %v, want the addresses of etcd and kube-apiserver", addresses)
 	}
 	for _, address := range addresses {
 		if connection, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 			_ = connection.Close()
-			s.t.Errorf("a server is left at %s", address)
+			s.t.Errorf("a server still runs at %s", address)
 		}
 	}
 	left, err := os.ReadDir(s.tmp)
@@ -166,15 +166,15 @@ func TestKeep(t *testing.T) {
 		last string
 		left schema.GroupVersionResource
 	}{
-		"stored objects":  {nil, lastLine, schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}},
-		"stashed objects": {[]string{"revisions"}, lastRevisionsLine, schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}},
+		"stored objects":      {nil, lastLine, schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}},
+		"ControllerRevisions": {[]string{"revisions"}, lastRevisionsLine, schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}},
 	} {
 		t.Run(story, func(t *testing.T) {
 			t.Parallel()
 			file, began := filepath.Join(t.TempDir(), "kubeconfig"), time.Now()
 			s := start(t, append(c.args, "--keep", "--write-kubeconfig="+file)...)
 			s.awaitText(c.last)
-			t.Logf("told in %v:\n%s", time.Since(began).Round(time.Second), s.text())
+			t.Logf("shown in %v:\n%s", time.Since(began).Round(time.Second), s.text())
 			config, err := clientcmd.BuildConfigFromFlags("", file)
 			if err != nil {
 				t.Fatal(err)
@@ -184,7 +184,7 @@ func TestKeep(t *testing.T) {
 				t.Fatal(err)
 			}
 			if list, err := client.Resource(c.left).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) == 0 {
-				t.Errorf("list %s by the kubeconfig that was written: %v, want some", c.left.Resource, err)
+				t.Errorf("list %s with the kubeconfig that was written: %v, want some", c.left.Resource, err)
 			}
 			s.interrupt()
 			s.mustEnd(0)
@@ -203,10 +203,10 @@ func TestInterrupt(t *testing.T) {
 		args []string
 		part string
 	}{
-		"objects are being created":    {nil, "2. The Gateway API"},
-		"godwit runs":                  {nil, "gatewayclasses.gateway.networking.k8s.io: migrating"},
-		"definitions are being served": {[]string{"revisions"}, "2. What KubeVirt left behind"},
-		"revisions are upgraded":       {[]string{"revisions"}, "advancing 6 upgrades"},
+		"objects are being created": {nil, "2. The Gateway API"},
+		"godwit runs":               {nil, "gatewayclasses.gateway.networking.k8s.io: migrating"},
+		"CRDs are being served":     {[]string{"revisions"}, "2. The revisions that KubeVirt left"},
+		"revisions are upgraded":    {[]string{"revisions"}, "advancing 6 upgrades"},
 	} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel()
@@ -246,7 +246,7 @@ func TestMissing(t *testing.T) {
 				t.Errorf("%v, want exit code 2", err)
 			}
 			if text := stderr.String(); !strings.Contains(text, c.want) || strings.Count(text, "\n") != 1 {
-				t.Errorf("said %q, want one line with %q", text, c.want)
+				t.Errorf("printed %q, want one line with %q", text, c.want)
 			}
 		})
 	}

@@ -1,17 +1,13 @@
-// Package demo plays the story of a migration, from the first plan to the last
-// proof, on a control plane of its own and with the Gateway API's real
-// definitions.
+// Package demo shows a migration from the first plan to the proof in etcd, on a local control
+// plane and with the released CRDs of the Gateway API.
 //
-// It plays it by running the godwit program itself, as a person would type it,
-// and checks every claim it makes by other means: in etcd, or by asking the API
-// server. A claim that does not hold ends the demo with an error.
+// It runs the godwit program as a user would type it, and checks each claim by other means: in
+// etcd, or with a request to the API server. A claim that does not hold ends the demo with an
+// error. It reads no kubeconfig, and removes everything at its end.
 //
-// It never looks at a kubeconfig, and leaves nothing behind.
-//
-// There are two stories. Read demo.go, where the chapters of the first are, then story.go for what they have to say
-// and evidence.go for what they rest on. gatewayapi.go finds the definitions,
-// population.go makes the objects, freeze.go keeps one of them from being
-// written; teller.go and program.go own the output. command.go has the flags,
-// keep.go is --keep. The other one, of stashed objects, is in revisions.go, on what
-// stashes.go makes; stage.go is what both are played on.
+// Read demo.go, which has the chapters, then story.go for the chapters' text and evidence.go
+// for their checks. gatewayapi.go reads the CRDs, population.go creates the objects, and
+// freeze.go makes the API server deny writes of one object. teller.go and program.go write the
+// output. command.go has the flags, and keep.go is --keep. The demo of ControllerRevisions is
+// in revisions.go, with the objects that kubevirt.go creates. stage.go is common to both.
 package demo

@@ -31,7 +31,7 @@ func (d *demo) storedAt(ctx context.Context, version string) (at, all int, err e
 	return at, all, nil
 }
 
-// revision is etcd's, to count what is written after it.
+// revision returns the current revision of etcd.
 func (d *demo) revision(ctx context.Context) (int64, error) {
 	answer, err := d.plane.Etcd().Get(ctx, "/registry/", clientv3.WithCountOnly())
 	if err != nil {
@@ -51,16 +51,16 @@ func (d *demo) writtenSince(ctx context.Context, plural string, revision int64) 
 	return len(answer.Kvs), nil
 }
 
-// storedVersions is status.storedVersions of a definition, as a list of words.
+// storedVersions returns status.storedVersions of a CRD, separated by commas.
 func (d *demo) storedVersions(ctx context.Context, plural string) (string, error) {
-	crd, err := d.definitions.Get(ctx, definitionName(plural), metav1.GetOptions{})
+	crd, err := d.crds.Get(ctx, crdName(plural), metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("read definition %s: %w", definitionName(plural), err)
+		return "", fmt.Errorf("read CRD %s: %w", crdName(plural), err)
 	}
 	return strings.Join(crd.Status.StoredVersions, ","), nil
 }
 
-// claimStoredVersions is about one definition.
+// claimStoredVersions claims status.storedVersions of one CRD.
 func (d *demo) claimStoredVersions(ctx context.Context, plural, want string) error {
 	got, err := d.storedVersions(ctx, plural)
 	if err != nil {

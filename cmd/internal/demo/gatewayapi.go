@@ -29,28 +29,28 @@ var plurals = []string{"gatewayclasses", "gateways", "httproutes"}
 
 var kinds = map[string]string{"gatewayclasses": "GatewayClass", "gateways": "Gateway", "httproutes": "HTTPRoute"}
 
-func definitionName(plural string) string { return plural + "." + group }
+func crdName(plural string) string { return plural + "." + group }
 
 func resource(plural, version string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
 }
 
-// definitions reads those of one release, in the order of plurals. The module
-// cache has them as they were released, with their checksum.
-func definitions(ctx context.Context, version string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// releasedCRDs reads the CRDs of one release, in the order of plurals. The module cache has
+// them as released, with their checksum.
+func releasedCRDs(ctx context.Context, version string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	dir, err := gomodule.Dir(ctx, module+"@"+version)
 	if err != nil {
-		return nil, fmt.Errorf("read the Gateway API's definitions: %w", err)
+		return nil, fmt.Errorf("read the CRDs of the Gateway API: %w", err)
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, plural := range plurals {
 		file, err := os.ReadFile(filepath.Join(dir, "config", "crd", "standard", group+"_"+plural+".yaml"))
 		if err != nil {
-			return nil, fmt.Errorf("read the definition of %s: %w", plural, err)
+			return nil, fmt.Errorf("read the CRD of %s: %w", plural, err)
 		}
 		crds, err := controlplane.DecodeCRDs(file)
 		if err != nil {
-			return nil, fmt.Errorf("decode the definition of %s: %w", plural, err)
+			return nil, fmt.Errorf("decode the CRD of %s: %w", plural, err)
 		}
 		all = append(all, crds...)
 	}

@@ -13,8 +13,8 @@ import (
 // DefaultKubeconfig is what --keep writes, in the working directory.
 const DefaultKubeconfig = "godwit-demo.kubeconfig"
 
-// end says the last line, which is sum's. A cluster that is kept is there until the
-// context ends; look are commands to begin with.
+// end prints the last line, which is sum's. With --keep, the cluster runs until the context
+// ends. look are commands to start with.
 func (s *stage) end(ctx context.Context, o Options, sum func(context.Context) error, look ...string) error {
 	if !o.Keep {
 		return sum(ctx)
@@ -26,8 +26,8 @@ func (s *stage) end(ctx context.Context, o Options, sum func(context.Context) er
 	return errors.Join(sum(ctx), await(ctx, remove))
 }
 
-// keep says how to use the cluster. The file is written before the story's last
-// line, and removed by the function that is returned.
+// keep prints how to use the cluster and writes the kubeconfig. The function that it returns
+// removes the kubeconfig.
 func (s *stage) keep(path string, look []string) (remove func() error, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (s *stage) keep(path string, look []string) (remove func() error, err error
 	if err := controlplane.WriteKubeconfig(path, s.plane.Config()); err != nil {
 		return nil, err
 	}
-	s.teller.chapter("The cluster is yours until Ctrl-C")
+	s.teller.chapter("The cluster runs until you press Ctrl-C")
 	s.teller.say("$ export KUBECONFIG=%s", path)
 	for _, command := range look {
 		s.teller.say("$ %s", command)
@@ -44,7 +44,7 @@ func (s *stage) keep(path string, look []string) (remove func() error, err error
 	return func() error { return os.Remove(path) }, nil
 }
 
-// await returns when the user has had enough.
+// await returns when the user presses Ctrl-C.
 func await(ctx context.Context, remove func() error) error {
 	<-ctx.Done()
 	if err := remove(); err != nil && !errors.Is(err, os.ErrNotExist) {

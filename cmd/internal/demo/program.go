@@ -14,24 +14,23 @@ import (
 	"golang.org/x/term"
 )
 
-// endTimeout is how long an interrupted command may take to finish the writes
-// under way and to save, before it is killed.
+// endTimeout is the time that an interrupted command has to finish its writes and to save its
+// checkpoint, before it is killed.
 const endTimeout = 10 * time.Second
 
-// program is godwit, as it is played.
+// program runs godwit.
 type program struct {
 	path       string // of the binary
-	typed      string // what a person types for it
+	typed      string // what the user types for it
 	kubeconfig string
 	teller     *teller
 	errOut     io.Writer
 	code       int // of the last command
 }
 
-// play shows a command line, runs it, shows what it prints and claims that it
-// exits with a code. It returns what it printed, also on stderr unless that is
-// a terminal.
-func (p *program) play(ctx context.Context, code int, args ...string) (string, error) {
+// show prints a command line, runs it, prints its output and claims its exit code. It returns
+// the output, with stderr unless that is a terminal.
+func (p *program) show(ctx context.Context, code int, args ...string) (string, error) {
 	out := &indented{teller: p.teller}
 	if err := p.run(ctx, out, out, args); err != nil {
 		return "", err
@@ -39,8 +38,8 @@ func (p *program) play(ctx context.Context, code int, args ...string) (string, e
 	return out.copy.String(), claim(p.teller, "exit code", p.code, code)
 }
 
-// playForScript is play for a command whose stdout is to be decoded.
-func (p *program) playForScript(ctx context.Context, code int, args ...string) ([]byte, error) {
+// runForScript is play for a command whose stdout is to be decoded.
+func (p *program) showForScript(ctx context.Context, code int, args ...string) ([]byte, error) {
 	var stdout bytes.Buffer
 	if err := p.run(ctx, &stdout, &indented{teller: p.teller}, args); err != nil {
 		return nil, err

@@ -19,27 +19,27 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 )
 
-// exitBlocked is godwit's code for what somebody has to decide.
+// exitBlocked is the exit code of godwit if the user must decide.
 const exitBlocked = 3
 
-// oldStashes are the versions that the story gets rid of.
-var oldStashes = []string{"v1alpha1", "v1alpha2"}
+// oldRevisionVersions are the versions that the demo removes.
+var oldRevisionVersions = []string{"v1alpha1", "v1alpha2"}
 
-// stashDemo is one performance of the story of stashed objects.
-type stashDemo struct {
+// revisionDemo is one run of the demo of ControllerRevisions.
+type revisionDemo struct {
 	stage
-	definitions []*apiextensionsv1.CustomResourceDefinition
-	resolved    int // places that named a revision, in the beginning
+	crds     []*apiextensionsv1.CustomResourceDefinition
+	resolved int // references to revisions at the beginning
 }
 
-// RunRevisions plays the demo of stashed objects and returns when nothing of it is
-// left. It returns an error as soon as something is not as the story says.
+// RunRevisions shows the demo of ControllerRevisions and returns after it has removed
+// everything. It returns an error if a claim does not hold.
 func RunRevisions(ctx context.Context, o Options) (err error) {
-	d := &stashDemo{stage: stage{teller: &teller{out: o.Out, began: time.Now()}}}
-	d.teller.line("KubeVirt's stashed instance types leave %s. All this happens on your machine, and nothing of it stays.",
-		strings.Join(oldStashes, " and "))
-	d.teller.chapter("A cluster of its own")
-	if d.definitions, err = cluster.CRDs(ctx); err != nil {
+	d := &revisionDemo{stage: stage{teller: &teller{out: o.Out, began: time.Now()}}}
+	d.teller.line("Upgrade the instance types in KubeVirt's ControllerRevisions from %s. The demo runs on this machine only.",
+		strings.Join(oldRevisionVersions, " and "))
+	d.teller.chapter("A local control plane")
+	if d.crds, err = cluster.CRDs(ctx); err != nil {
 		return err
 	}
 	if err := d.open(ctx, o); err != nil {
@@ -47,7 +47,7 @@ func RunRevisions(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.plane.Stop()) }()
 	for _, chapter := range []func(context.Context) error{
-		d.install, d.plan, d.run, d.decide, d.outlast, d.drop,
+		d.install, d.plan, d.run, d.decide, d.endRetention, d.drop,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err
@@ -56,15 +56,15 @@ func RunRevisions(ctx context.Context, o Options) (err error) {
 	return d.end(ctx, o, d.sum, "kubectl get virtualmachines -A", d.program.typed+" revision plan -o wide")
 }
 
-// install sets up the past.
-func (d *stashDemo) install(ctx context.Context) error {
-	d.teller.chapter("What KubeVirt left behind since v0.56")
-	d.teller.say("Each virtual machine has copies of its instance type and preference, in ControllerRevisions, as they\n" +
-		"were when it was made. Since v1.7, KubeVirt can't read v1alpha1 and v1alpha2 any more.")
-	if err := controlplane.InstallCRDs(ctx, d.plane.Config(), d.definitions...); err != nil {
+// install installs KubeVirt's CRDs and creates the virtual machines.
+func (d *revisionDemo) install(ctx context.Context) error {
+	d.teller.chapter("The revisions that KubeVirt left since v0.56")
+	d.teller.say("ControllerRevisions have a copy of the instance type and the preference of each virtual machine, from\n" +
+		"the time of its creation. KubeVirt v1.7 and later cannot read v1alpha1 and v1alpha2.")
+	if err := controlplane.InstallCRDs(ctx, d.plane.Config(), d.crds...); err != nil {
 		return err
 	}
-	created, err := d.createStashes(ctx)
+	created, err := d.createRevisions(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (d *stashDemo) install(ctx context.Context) error {
 		d.teller.say("%-7s %s", m.name, m.since)
 	}
 	d.teller.say("%-7s a clone of %s, which shares its revisions", twin, shares)
-	current, old, err := d.stashedAt(ctx)
+	current, old, err := d.revisionsAt(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,25 +83,26 @@ func (d *stashDemo) install(ctx context.Context) error {
 	return err
 }
 
-// claimReferences: none leads nowhere. It returns how many there are.
-func (d *stashDemo) claimReferences(ctx context.Context) (int, error) {
+// claimReferences claims that every reference names an existing revision. It returns the
+// number of references.
+func (d *revisionDemo) claimReferences(ctx context.Context) (int, error) {
 	resolved, dangling, err := d.references(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return resolved, claim(d.teller, "references that lead nowhere", dangling, 0)
+	return resolved, claim(d.teller, "references to revisions that do not exist", dangling, 0)
 }
 
-func (d *stashDemo) plan(ctx context.Context) error {
-	d.teller.chapter("What is there to do?")
-	_, err := d.program.play(ctx, exitBlocked, "revision", "plan")
+func (d *revisionDemo) plan(ctx context.Context) error {
+	d.teller.chapter("The plan")
+	_, err := d.program.show(ctx, exitBlocked, "revision", "plan")
 	return err
 }
 
-// run upgrades what can be upgraded, and shows what was held back.
-func (d *stashDemo) run(ctx context.Context) error {
+// run upgrades, and checks that the report names the revisions that it did not upgrade.
+func (d *revisionDemo) run(ctx context.Context) error {
 	d.teller.chapter("The upgrade")
-	printed, err := d.program.play(ctx, exitPartial, "revision", "run", "--all-namespaces", "--yes")
+	printed, err := d.program.show(ctx, exitPartial, "revision", "run", "--all-namespaces", "--yes")
 	if err != nil {
 		return err
 	}
@@ -110,35 +111,35 @@ func (d *stashDemo) run(ctx context.Context) error {
 			return wrong("the report does not say %q", why)
 		}
 	}
-	d.teller.say("✓ the report says what was held back, and why")
+	d.teller.say("✓ the report names the revisions that were not upgraded, and why")
 	if _, err := d.claimReferences(ctx); err != nil {
 		return err
 	}
-	d.teller.say("The old revisions are still there, to go back to:")
-	_, err = d.program.play(ctx, exitBlocked, "revision", "status")
+	d.teller.say("The old revisions still exist, for a rollback:")
+	_, err = d.program.show(ctx, exitBlocked, "revision", "status")
 	return err
 }
 
-// decide removes what was in the way.
-func (d *stashDemo) decide(ctx context.Context) error {
+// decide stops the virtual machine and accepts the unknown field.
+func (d *revisionDemo) decide(ctx context.Context) error {
 	d.teller.chapter(runs + " stops, and the unknown field is accepted")
-	_, err := d.objects.Resource(virtualMachines).Namespace(stashNamespace).Patch(ctx, runs, types.MergePatchType,
+	_, err := d.objects.Resource(virtualMachines).Namespace(revisionNamespace).Patch(ctx, runs, types.MergePatchType,
 		[]byte(`{"status":{"printableStatus":"Stopped","created":false,"ready":false}}`), metav1.PatchOptions{}, "status")
 	if err != nil {
 		return wrong("stop virtual machine %s: %w", runs, err)
 	}
-	if _, err := d.program.play(ctx, exitPending, "revision", "run", "--all-namespaces", "--yes", "--loss-policy=Allow"); err != nil {
+	if _, err := d.program.show(ctx, exitPending, "revision", "run", "--all-namespaces", "--yes", "--loss-policy=Allow"); err != nil {
 		return err
 	}
 	_, err = d.claimReferences(ctx)
 	return err
 }
 
-// outlast ends the retention before its time.
-func (d *stashDemo) outlast(ctx context.Context) error {
+// endRetention ends the retention before its time.
+func (d *revisionDemo) endRetention(ctx context.Context) error {
 	d.teller.chapter("An hour later")
-	d.teller.say("An hour is long for a demo: on each old revision, the note since when nobody refers to it is set back.")
-	revisions, err := d.clients.AppsV1().ControllerRevisions(stashNamespace).List(ctx, metav1.ListOptions{})
+	d.teller.say("The demo does not wait for the retention of one hour: it sets back the annotation with the time since\nwhen each old revision is unreferenced.")
+	revisions, err := d.clients.AppsV1().ControllerRevisions(revisionNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return wrong("list controllerrevisions: %w", err)
 	}
@@ -152,24 +153,24 @@ func (d *stashDemo) outlast(ctx context.Context) error {
 		if r.Annotations[revision.UnreferencedAnnotation] == "" {
 			continue
 		}
-		if _, err := d.clients.AppsV1().ControllerRevisions(stashNamespace).Patch(ctx, r.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			return wrong("set back the note on controllerrevision %s: %w", r.Name, err)
+		if _, err := d.clients.AppsV1().ControllerRevisions(revisionNamespace).Patch(ctx, r.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return wrong("set back the annotation of controllerrevision %s: %w", r.Name, err)
 		}
 	}
-	if _, err := d.program.play(ctx, exitOK, "revision", "run", "--all-namespaces", "--yes"); err != nil {
+	if _, err := d.program.show(ctx, exitOK, "revision", "run", "--all-namespaces", "--yes"); err != nil {
 		return err
 	}
 	resolved, err := d.claimReferences(ctx)
 	if err != nil {
 		return err
 	}
-	return claim(d.teller, "references, as many as in the beginning", resolved, d.resolved)
+	return claim(d.teller, "references, as many as at the beginning", resolved, d.resolved)
 }
 
-// drop asks for the proof, and does what it says can be done.
-func (d *stashDemo) drop(ctx context.Context) error {
-	d.teller.chapter("The end of " + strings.Join(oldStashes, " and "))
-	printed, err := d.program.playForScript(ctx, exitOK, "revision", "run", "--all-namespaces", "--yes", "-o", "json")
+// drop asks which versions can be dropped, and drops them.
+func (d *revisionDemo) drop(ctx context.Context) error {
+	d.teller.chapter("The end of " + strings.Join(oldRevisionVersions, " and "))
+	printed, err := d.program.showForScript(ctx, exitOK, "revision", "run", "--all-namespaces", "--yes", "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -177,27 +178,27 @@ func (d *stashDemo) drop(ctx context.Context) error {
 	if err := json.Unmarshal(printed, &r); err != nil {
 		return wrong("read what `revision run -o json` printed: %w", err)
 	}
-	if err := claim(d.teller, "droppable versions", strings.Join(r.DroppableVersions, ","), strings.Join(oldStashes, ",")); err != nil {
+	if err := claim(d.teller, "droppable versions", strings.Join(r.DroppableVersions, ","), strings.Join(oldRevisionVersions, ",")); err != nil {
 		return err
 	}
 	for _, resource := range (kubevirt.Family{}).Describe().Resources {
 		_, err := controlplane.UpdateCRD(ctx, d.plane.Config(), resource.String(), func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-				return slices.Contains(oldStashes, v.Name)
+				return slices.Contains(oldRevisionVersions, v.Name)
 			})
 		})
 		if err != nil {
 			return err
 		}
 	}
-	d.teller.say("They are removed from the four definitions.")
-	_, err = d.program.play(ctx, exitOK, "revision", "plan")
+	d.teller.say("The demo removes them from the four CRDs.")
+	_, err = d.program.show(ctx, exitOK, "revision", "plan")
 	return err
 }
 
-// sum is the last line. Its numbers are counted anew.
-func (d *stashDemo) sum(ctx context.Context) error {
-	current, old, err := d.stashedAt(ctx)
+// sum prints the last line. It counts its numbers again.
+func (d *revisionDemo) sum(ctx context.Context) error {
+	current, old, err := d.revisionsAt(ctx)
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (d *stashDemo) sum(ctx context.Context) error {
 		return err
 	}
 	if old > 0 || dangling > 0 {
-		return wrong("%d revisions are at old versions, %d references lead nowhere", old, dangling)
+		return wrong("%d revisions are at old versions, %d references are dangling", old, dangling)
 	}
 	d.teller.line("\ndemo: %d references to %d revisions, %d at old versions, %d lost", resolved, current, old, dangling)
 	return nil

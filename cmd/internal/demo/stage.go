@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// stage is what every story is played on: a control plane, and godwit in front of it.
+// stage is common to both demos: a control plane and the godwit program.
 type stage struct {
 	teller  *teller
 	program *program
@@ -22,7 +22,7 @@ type stage struct {
 	objects dynamic.Interface
 }
 
-// open starts the servers. Whoever opens a stage stops its plane.
+// open starts the servers. The caller stops the control plane.
 func (s *stage) open(ctx context.Context, o Options) (err error) {
 	if s.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
 		return fmt.Errorf("start a control plane for the demo: %w", err)

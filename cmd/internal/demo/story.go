@@ -14,20 +14,20 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// settle is short, and the story says why it may be.
+// settle is short. The chapter about the migration says why it may be.
 const settle = "--settle=2s"
 
-// Exit codes of godwit that the story expects.
+// Exit codes of godwit that the demo expects.
 const (
 	exitOK      = 0
 	exitPending = 1
 	exitPartial = 4
 )
 
-// install sets up the past: the old release and its objects.
+// install installs the old release and creates its objects.
 func (d *demo) install(ctx context.Context) (err error) {
-	d.teller.chapter("The Gateway API " + before + ", and what people made with it")
-	d.teller.say("Its definitions serve v1 and %[1]s, and store %[1]s.", oldVersion)
+	d.teller.chapter("The Gateway API " + before + " and its objects")
+	d.teller.say("Its CRDs serve v1 and %[1]s, and store %[1]s.", oldVersion)
 	if err := controlplane.InstallCRDs(ctx, d.plane.Config(), d.before...); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (d *demo) install(ctx context.Context) (err error) {
 // upgrade installs the release that stores the new version.
 func (d *demo) upgrade(ctx context.Context) (err error) {
 	d.teller.chapter("The upgrade to " + after)
-	d.teller.say("The new definitions store %s. That is about new writes: what is in etcd stays as it was\nwritten, and etcd says so.",
+	d.teller.say("The new CRDs store %s. New writes use it. The objects in etcd stay at the version that they were\nwritten at, as etcd shows.",
 		newVersion)
 	for _, next := range d.after {
 		if err := d.change(ctx, next.Name, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -76,25 +76,25 @@ func (d *demo) upgrade(ctx context.Context) (err error) {
 	return nil
 }
 
-// meetTheFreeze puts something in the way, and looks at what there is to do.
-func (d *demo) meetTheFreeze(ctx context.Context) error {
-	d.teller.chapter("Somebody has frozen a route")
+// planWithPolicy creates a policy that denies one write, and plans.
+func (d *demo) planWithPolicy(ctx context.Context) error {
+	d.teller.chapter("A policy denies the write of one route")
 	d.teller.say("A ValidatingAdmissionPolicy, %s, denies every change of HTTPRoute %s.", policyName, frozen)
 	if err := d.freeze.begin(ctx); err != nil {
 		return err
 	}
-	d.teller.say("What is there to do? A plan only reads.")
-	_, err := d.program.play(ctx, exitPending, "crd", "plan")
+	d.teller.say("The plan shows what to migrate. It only reads.")
+	_, err := d.program.show(ctx, exitPending, "crd", "plan")
 	return err
 }
 
-// migrate runs into the freeze.
+// migrate migrates all objects but the one whose write is denied.
 func (d *demo) migrate(ctx context.Context) error {
 	d.teller.chapter("The migration")
-	d.teller.say("By default nothing is written until 75 s after the change, since other API servers may not\n" +
-		"know it yet and requests from before may be under way. Here is one API server, it belongs to\n" +
-		"this demo, and nobody else writes: " + settle + " is enough. It still has to renew its lease.")
-	printed, err := d.program.play(ctx, exitPartial, "crd", "run", "--all", settle, "--yes")
+	d.teller.say("By default, a run waits until 75 s after the change: other API servers may not know the change\n" +
+		"yet, and may still write older requests. This demo has one API server and no other client:\n" +
+		settle + " is enough. The API server still has to renew its lease.")
+	printed, err := d.program.show(ctx, exitPartial, "crd", "run", "--all", settle, "--yes")
 	if err != nil {
 		return err
 	}
@@ -116,10 +116,10 @@ func (d *demo) migrate(ctx context.Context) error {
 	})
 }
 
-// finish migrates the one object that was left.
+// finish migrates the remaining object.
 func (d *demo) finish(ctx context.Context) error {
-	d.teller.chapter("The freeze is over")
-	d.teller.say("The policy only audits now. The run resumes at its checkpoint; the output is for a script.")
+	d.teller.chapter("The policy allows the write")
+	d.teller.say("The policy only audits now. The run resumes at its checkpoint. Its output is JSON, for a script.")
 	if err := d.freeze.relax(ctx); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (d *demo) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	printed, err := d.program.playForScript(ctx, exitOK, "crd", "run", definitionName("httproutes"), settle, "--yes", "-o", "json")
+	printed, err := d.program.showForScript(ctx, exitOK, "crd", "run", crdName("httproutes"), settle, "--yes", "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -152,19 +152,19 @@ func (d *demo) finish(ctx context.Context) error {
 	return d.claimTrimmed(ctx, map[string]string{"httproutes": newVersion})
 }
 
-// prove asks etcd again.
+// prove verifies the versions in etcd.
 func (d *demo) prove(ctx context.Context) error {
 	d.teller.chapter("The proof")
 	_, err := d.verify(ctx, exitOK)
 	return err
 }
 
-// drop removes the old version from the definitions.
+// drop removes the old version from the CRDs.
 func (d *demo) drop(ctx context.Context) error {
 	d.teller.chapter("The end of " + oldVersion)
-	d.teller.say("It is removed from spec.versions of the three definitions. The API server accepts that only\nsince storedVersions no longer names it.")
+	d.teller.say("The demo removes it from spec.versions of the three CRDs. The API server accepts that because\nstoredVersions no longer contains it.")
 	for _, plural := range plurals {
-		if err := d.change(ctx, definitionName(plural), func(crd *apiextensionsv1.CustomResourceDefinition) {
+		if err := d.change(ctx, crdName(plural), func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 				return v.Name == oldVersion
 			})
@@ -179,7 +179,7 @@ func (d *demo) drop(ctx context.Context) error {
 	return claim(d.teller, "objects that read as they did before", same(d.upgraded, objects), d.total)
 }
 
-// sum is the last line. Its numbers are counted anew.
+// sum prints the last line. It counts its numbers again.
 func (d *demo) sum(ctx context.Context) error {
 	current, all, err := d.storedAt(ctx, newVersion)
 	if err != nil {
@@ -204,7 +204,7 @@ func (d *demo) sum(ctx context.Context) error {
 }
 
 func (d *demo) verify(ctx context.Context, code int) (string, error) {
-	return d.program.play(ctx, code, "crd", "verify", "--etcd-servers="+d.plane.EtcdEndpoint())
+	return d.program.show(ctx, code, "crd", "verify", "--etcd-servers="+d.plane.EtcdEndpoint())
 }
 
 func (d *demo) change(ctx context.Context, name string, change func(*apiextensionsv1.CustomResourceDefinition)) error {

@@ -16,9 +16,8 @@ const (
 	headingWidth = 70
 )
 
-// teller writes the story. What it says reads the same on a terminal and in a
-// log; it ignores that its reader may be gone, since the claims are checked for
-// the exit code, too.
+// teller writes the text of the demo, in the same form for a terminal and for a log. It ignores
+// write errors, since the exit code depends on the claims as well.
 type teller struct {
 	out      io.Writer
 	began    time.Time
@@ -50,7 +49,7 @@ func (t *teller) line(format string, args ...any) { t.write(fmt.Sprintf(format, 
 
 func (t *teller) write(text string) { _, _ = io.WriteString(t.out, text) }
 
-// claim says what holds, and is an error if it does not.
+// claim prints a claim that holds, and returns an error if it does not hold.
 func claim[T comparable](t *teller, what string, got, want T) error {
 	if got != want {
 		return wrong("%s: %v, and it should be %v", what, got, want)
@@ -59,12 +58,12 @@ func claim[T comparable](t *teller, what string, got, want T) error {
 	return nil
 }
 
-// wrong is how the story ends when something is not as it says.
+// wrong returns the error of a claim that does not hold.
 func wrong(format string, args ...any) error {
 	return fmt.Errorf("the demo went wrong: "+format, args...)
 }
 
-// indented passes on whole lines, which is how all output of godwit ends.
+// indented writes whole lines, with an indentation.
 type indented struct {
 	teller *teller
 	copy   bytes.Buffer

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	stashNamespace = "shop"
+	revisionNamespace = "shop"
 	// runs is the machine that runs, lossy the one with a field that no version knows,
 	// twin the one that shares the revisions of shares.
 	runs, lossy, twin, shares = "mail", "odd", "twin", "web"
 )
 
-// machines are what KubeVirt left behind, with the fixtures that each refers to.
+// machines are the virtual machines, with the fixtures that each refers to.
 var machines = []struct {
 	name, since string
 	fixtures    []string
@@ -36,12 +36,12 @@ var machines = []struct {
 	{"new", "v1beta1, as KubeVirt writes it now", []string{"F3/VirtualMachineClusterPreference/labelled"}},
 }
 
-// createStashes creates the machines, a twin of one, and a snapshot of another, and
+// createRevisions creates the machines, a twin of one, and a snapshot of another, and
 // returns how many revisions there are.
-func (d *stashDemo) createStashes(ctx context.Context) (int, error) {
-	_, err := d.clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: stashNamespace}}, metav1.CreateOptions{})
+func (d *revisionDemo) createRevisions(ctx context.Context) (int, error) {
+	_, err := d.clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: revisionNamespace}}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("create namespace %s: %w", stashNamespace, err)
+		return 0, fmt.Errorf("create namespace %s: %w", revisionNamespace, err)
 	}
 	count := 0
 	for _, m := range machines {
@@ -66,8 +66,8 @@ func found(names []string) []fixture.Fixture {
 	return fixtures
 }
 
-func (d *stashDemo) createMachine(ctx context.Context, name string, fixtures []fixture.Fixture) (int, error) {
-	vm := fixture.VirtualMachine(stashNamespace, name, fixture.InSpec|fixture.InStatus, fixtures...)
+func (d *revisionDemo) createMachine(ctx context.Context, name string, fixtures []fixture.Fixture) (int, error) {
+	vm := fixture.VirtualMachine(revisionNamespace, name, fixture.InSpec|fixture.InStatus, fixtures...)
 	if name == runs {
 		vm = fixture.Running(vm)
 	}
@@ -89,29 +89,29 @@ func (d *stashDemo) createMachine(ctx context.Context, name string, fixtures []f
 	return len(fixtures), nil
 }
 
-func (d *stashDemo) createRevision(ctx context.Context, r *appsv1.ControllerRevision) error {
+func (d *revisionDemo) createRevision(ctx context.Context, r *appsv1.ControllerRevision) error {
 	if _, err := d.clients.AppsV1().ControllerRevisions(r.Namespace).Create(ctx, r, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create controllerrevision %s: %w", r.Name, err)
 	}
 	return nil
 }
 
-// createTwin: somebody cloned a machine, with the names of its revisions.
-func (d *stashDemo) createTwin(ctx context.Context) error {
-	original, err := d.objects.Resource(virtualMachines).Namespace(stashNamespace).Get(ctx, shares, metav1.GetOptions{})
+// createTwin creates a clone of a virtual machine, which names the same revisions.
+func (d *revisionDemo) createTwin(ctx context.Context) error {
+	original, err := d.objects.Resource(virtualMachines).Namespace(revisionNamespace).Get(ctx, shares, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read virtual machine %s: %w", shares, err)
 	}
 	clone := &unstructured.Unstructured{Object: map[string]any{"spec": original.Object["spec"], "status": original.Object["status"]}}
 	clone.SetGroupVersionKind(original.GroupVersionKind())
-	clone.SetNamespace(stashNamespace)
+	clone.SetNamespace(revisionNamespace)
 	clone.SetName(twin)
 	_, err = cluster.Create(ctx, d.objects, clone)
 	return err
 }
 
-func (d *stashDemo) createSnapshot(ctx context.Context, of, name string, fixtures []fixture.Fixture) (int, error) {
-	vm, err := d.objects.Resource(virtualMachines).Namespace(stashNamespace).Get(ctx, of, metav1.GetOptions{})
+func (d *revisionDemo) createSnapshot(ctx context.Context, of, name string, fixtures []fixture.Fixture) (int, error) {
+	vm, err := d.objects.Resource(virtualMachines).Namespace(revisionNamespace).Get(ctx, of, metav1.GetOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("read virtual machine %s: %w", of, err)
 	}
@@ -135,11 +135,11 @@ var (
 	snapshotContents = schema.GroupVersionResource{Group: "snapshot.kubevirt.io", Version: "v1beta1", Resource: "virtualmachinesnapshotcontents"}
 )
 
-// references are how many places name a revision that is there, and how many name one
-// that is not. The demo finds them by the form of their names alone.
-func (d *stashDemo) references(ctx context.Context) (resolved, dangling int, err error) {
+// references counts the references to revisions that exist, and those to revisions that do not.
+// The demo finds them by the form of the field names alone.
+func (d *revisionDemo) references(ctx context.Context) (resolved, dangling int, err error) {
 	there := map[string]bool{}
-	revisions, err := d.clients.AppsV1().ControllerRevisions(stashNamespace).List(ctx, metav1.ListOptions{})
+	revisions, err := d.clients.AppsV1().ControllerRevisions(revisionNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, 0, fmt.Errorf("list controllerrevisions: %w", err)
 	}
@@ -147,7 +147,7 @@ func (d *stashDemo) references(ctx context.Context) (resolved, dangling int, err
 		there[r.Name] = true
 	}
 	for _, resource := range []schema.GroupVersionResource{virtualMachines, snapshotContents} {
-		list, err := d.objects.Resource(resource).Namespace(stashNamespace).List(ctx, metav1.ListOptions{})
+		list, err := d.objects.Resource(resource).Namespace(revisionNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return 0, 0, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
 		}
@@ -187,9 +187,9 @@ func named(value any) []string {
 	return names
 }
 
-// stashedAt counts revisions by the version that their data say they are at.
-func (d *stashDemo) stashedAt(ctx context.Context) (current, old int, err error) {
-	revisions, err := d.clients.AppsV1().ControllerRevisions(stashNamespace).List(ctx, metav1.ListOptions{})
+// revisionsAt counts revisions by the version that their data say they are at.
+func (d *revisionDemo) revisionsAt(ctx context.Context) (current, old int, err error) {
+	revisions, err := d.clients.AppsV1().ControllerRevisions(revisionNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, 0, fmt.Errorf("list controllerrevisions: %w", err)
 	}

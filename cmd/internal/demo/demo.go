@@ -42,7 +42,7 @@ type demo struct {
 // claim does not hold.
 func Run(ctx context.Context, o Options) (err error) {
 	d := &demo{stage: stage{teller: &teller{out: o.Out, began: time.Now()}}}
-	d.teller.line("Objects of the Gateway API leave %s. All this happens on your machine, and nothing of it stays.", oldVersion)
+	d.teller.line("Migrate objects of the Gateway API from %s. The demo runs on this machine only.", oldVersion)
 	if err := d.begin(ctx, o); err != nil {
 		return err
 	}

@@ -17,11 +17,10 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// diagnoseTimeout keeps the whole answer, with answerTimeout, near five seconds.
+// diagnoseTimeout and answerTimeout together take about five seconds.
 const diagnoseTimeout = time.Second
 
-// diagnose finds out why nobody answered as etcd does. The gRPC client itself
-// only says that time ran out.
+// diagnose finds out why no etcd answered. The gRPC client only reports a timeout.
 func (o Options) diagnose(ctx context.Context, config *tls.Config, cause error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -41,7 +40,7 @@ func (o Options) diagnose(ctx context.Context, config *tls.Config, cause error) 
 		"--etcd-cafile, --etcd-certfile and --etcd-keyfile", strings.Join(why, "; "))
 }
 
-// inspect says in a few words what is at an address.
+// inspect returns in a few words what answers at an address.
 func (o Options) inspect(ctx context.Context, config *tls.Config, server string) string {
 	client := &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: config, DisableKeepAlives: true},
@@ -60,22 +59,22 @@ func (o Options) inspect(ctx context.Context, config *tls.Config, server string)
 	return identify(resp, body)
 }
 
-// identify reads the answer to /version, which etcd, Kubernetes and others
-// have each in their own form.
+// identify reads the answer to /version, which differs between etcd, Kubernetes and other
+// servers.
 func identify(resp *http.Response, body []byte) string {
 	var version struct {
 		Etcd       string `json:"etcdserver"`
 		Kubernetes string `json:"gitVersion"`
 		Kind       string `json:"kind"`
 	}
-	_ = json.Unmarshal(body, &version) // anything may be here
+	_ = json.Unmarshal(body, &version) // the server may send any text
 	switch {
 	case version.Etcd != "":
 		return "is an etcd " + version.Etcd + " that does not answer reads: is it without a leader?"
 	case version.Kubernetes != "" || version.Kind == "Status":
 		return "is a Kubernetes API server, not etcd"
 	case resp.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "HTTPS server"):
-		return "speaks https: write https:// and name its TLS files"
+		return "uses https: write https:// and give the TLS files"
 	}
 	return fmt.Sprintf("is an HTTP server (it answers %s), not etcd", resp.Status)
 }
@@ -95,7 +94,7 @@ func (o Options) unreachable(err error) string {
 	case errors.As(err, &hostname):
 		return "has a certificate for another name: " + hostname.Error()
 	case errors.As(err, &record):
-		return "does not speak TLS: write http://"
+		return "does not use TLS: write http://"
 	case errors.As(err, &alert) && o.CertFile == "":
 		return "wants a client certificate: give --etcd-certfile and --etcd-keyfile"
 	case errors.As(err, &alert):

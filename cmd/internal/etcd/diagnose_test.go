@@ -16,7 +16,7 @@ func TestIdentify(t *testing.T) {
 		"etcd without a leader":      {200, `{"etcdserver":"3.7.1","etcdcluster":"3.7.0"}`, "is an etcd 3.7.1 that does not answer reads"},
 		"an API server":              {200, `{"major":"1","gitVersion":"v1.37.1"}`, "is a Kubernetes API server"},
 		"an API server that refuses": {403, `{"kind":"Status","reason":"Forbidden"}`, "is a Kubernetes API server"},
-		"https on http":              {400, "Client sent an HTTP request to an HTTPS server.\n", "speaks https"},
+		"https on http":              {400, "Client sent an HTTP request to an HTTPS server.\n", "uses https"},
 		"a web server":               {404, "<html>", "is an HTTP server (it answers 404 Not Found), not etcd"},
 		"a web server's JSON":        {200, `[1]`, "is an HTTP server (it answers 200 OK), not etcd"},
 	}

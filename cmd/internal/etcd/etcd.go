@@ -1,8 +1,7 @@
 // Package etcd reads a cluster's etcd for package etcdverify. It never writes.
 //
-// What answers at an address need not be etcd, nor the etcd of the cluster in
-// question: [Open] finds out the first, within seconds, and [Client.Holds] the
-// second.
+// The server at an address may not be etcd, or the etcd of another cluster. [Open] finds the
+// first within seconds, and [Client.Contains] the second.
 package etcd
 
 import (
@@ -25,11 +24,11 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 )
 
-// answerTimeout is how long a healthy etcd may take for its first answer: more
-// than a leader election, 1 s by default.
+// answerTimeout is the time for the first answer of a healthy etcd: more than a leader
+// election, which takes 1 s by default.
 const answerTimeout = 4 * time.Second
 
-// Options say where etcd is and who asks. Names and meanings are those of
+// Options are the address of etcd and the credentials. Their names and meanings are those of
 // kube-apiserver's flags.
 type Options struct {
 	Servers                   []string
@@ -44,7 +43,7 @@ type Client struct {
 	prefix string
 }
 
-// Open connects and makes sure that an etcd answers, within five seconds.
+// Open connects and checks within five seconds that an etcd answers.
 func Open(ctx context.Context, o Options) (*Client, error) {
 	if err := o.checkServers(); err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		Endpoints:   o.Servers,
 		TLS:         tlsConfig,
 		DialTimeout: answerTimeout,
-		Logger:      zap.NewNop(), // what went wrong is in the error
+		Logger:      zap.NewNop(), // the error has the cause
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(o.Servers, ","), err)
@@ -100,10 +99,9 @@ func (c *Client) Range(ctx context.Context, from, to string, limit, revision int
 // encrypted at rest.
 var encryptedPrefix = []byte("k8s:enc:")
 
-// Holds reports whether this is the etcd, and the prefix, in which an API
-// server keeps the CustomResourceDefinition with this UID. An empty etcd, or
-// that of another cluster, would otherwise prove anything.
-func (c *Client) Holds(ctx context.Context, crd string, uid types.UID) (bool, error) {
+// Contains reports whether this etcd contains the CRD with this UID below the prefix.
+// Otherwise an empty etcd, or the etcd of another cluster, would count as a proof.
+func (c *Client) Contains(ctx context.Context, crd string, uid types.UID) (bool, error) {
 	key := path.Join("/", c.prefix, "apiextensions.k8s.io/customresourcedefinitions", crd)
 	resp, err := c.kv.Get(ctx, key)
 	if err != nil {
@@ -149,7 +147,7 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--etcd-cafile %s holds no PEM certificate", o.CAFile)
+			return nil, fmt.Errorf("--etcd-cafile %s contains no PEM certificate", o.CAFile)
 		}
 	}
 	if o.CertFile != "" {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// bytesFlag is an amount of bytes as Kubernetes writes it, or "none", which is
-// below 0 as in walk.Limits.
+// bytesFlag is a number of bytes as a Kubernetes quantity, or "none", which is a negative
+// number as in walk.Limits.
 type bytesFlag int64
 
 var _ pflag.Value = new(bytesFlag)
@@ -17,8 +17,7 @@ var _ pflag.Value = new(bytesFlag)
 const (
 	noBytes = "none"
 
-	// leastBytes is below what anybody wants: 512 for 512Mi would write one
-	// object each five minutes.
+	// leastBytes catches 512 for 512Mi, which would write one object in five minutes.
 	leastBytes = 1 << 20
 )
 
@@ -30,7 +29,7 @@ func (b *bytesFlag) Set(text string) error {
 	q, err := resource.ParseQuantity(text)
 	switch {
 	case err != nil, q.Cmp(*resource.NewQuantity(q.Value(), q.Format)) != 0: // 100m is a tenth of a byte
-		return errors.New("write an amount of bytes such as 512Mi, or none")
+		return errors.New("write a number of bytes such as 512Mi, or none")
 	case q.Value() < leastBytes:
 		return fmt.Errorf("it must be at least %s; none means no limit", bytesText(leastBytes))
 	}

@@ -106,7 +106,7 @@ func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r re
 		}}}, nil
 	}
 	var c releasecheck.Check
-	err := patiently(ctx, func() (err error) {
+	err := retryRead(ctx, func() (err error) {
 		c, err = checker.Check(ctx, r.crd)
 		return err
 	})

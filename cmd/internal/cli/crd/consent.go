@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// ask shows what would be done and returns an error unless the answer is yes.
+// ask shows the plan and returns an error unless the user answers yes.
 func ask(ctx context.Context, a *cli.App, s *session, findings []finding) error {
 	if anyReady(findings) {
 		var plans []crdreport.Plan
@@ -25,13 +25,13 @@ func ask(ctx context.Context, a *cli.App, s *session, findings []finding) error 
 		}
 		a.Console.Printf("\nMigrate them on %s? [y/N] ", s.Where())
 	} else {
-		a.Console.Printf("Every object is at its storage version. Look for managedFields that name versions which are\n"+
-			"not served, and clean them, on %s? [y/N] ", s.Where())
+		a.Console.Printf("Every object is at its storage version. Read the objects on %s, and clean managedFields that name\n"+
+			"versions which are not served? [y/N] ", s.Where())
 	}
 	return a.Confirm(ctx)
 }
 
-// sayWarnings tells whoever is not asked what the plan would have told.
+// sayWarnings prints the warnings of the plan if the command does not ask.
 func sayWarnings(a *cli.App, findings []finding) {
 	for _, f := range findings {
 		for _, w := range f.plan.Warnings {
@@ -40,14 +40,14 @@ func sayWarnings(a *cli.App, findings []finding) {
 	}
 }
 
-// mayWrite: a run would write something, or may find that it has to.
+// mayWrite reports whether a run writes objects, or may find managedFields to clean.
 func mayWrite(findings []finding) bool {
 	return anyReady(findings) || slices.ContainsFunc(findings, func(f finding) bool {
 		return f.problem == nil && f.plan.State == crdmigrator.Clean && f.plan.Objects != nil && *f.plan.Objects > 0
 	})
 }
 
-// anyReady: a run would migrate something.
+// anyReady reports whether a run would migrate objects.
 func anyReady(findings []finding) bool {
 	for _, f := range findings {
 		if f.problem == nil && f.plan.State != crdmigrator.Clean && len(f.plan.HardBlockers()) == 0 {
@@ -57,8 +57,8 @@ func anyReady(findings []finding) bool {
 	return false
 }
 
-// refuseUnreadable refuses a run of named definitions when one of them can't be
-// read: a typo must not leave half of a list migrated.
+// refuseUnreadable refuses a run of named CRDs if one of them cannot be read: a typing error
+// must not leave half of a list migrated.
 func refuseUnreadable(sel Selection, findings []finding) ([]crdreport.Run, bool) {
 	unreadable := ""
 	for _, f := range findings {

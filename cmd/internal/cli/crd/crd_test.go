@@ -63,7 +63,7 @@ func TestPassageResult(t *testing.T) {
 		"clean":             {"the library made no pass", passage{}, crdreport.NoChange},
 		"one failed":        {"others did not", passage{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, crdreport.Partial},
 		"one deferred":      {"it is not done", passage{report: complete(godwit.Counts{Deferred: 1})}, crdreport.Partial},
-		"trimmed meanwhile": {"somebody else finished what we began", passage{wrote: true}, crdreport.Succeeded},
+		"trimmed meanwhile": {"another client finished the migration", passage{wrote: true}, crdreport.Succeeded},
 		"error at once":     {"nothing was written", passage{err: broken}, crdreport.Failed},
 		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, crdreport.Partial},
 		"blocked":           {"refused before the first write", passage{err: &crdmigrator.BlockedError{}}, crdreport.Blocked},

@@ -6,8 +6,7 @@
 // reports into the contract of package report.
 //
 // Read crd.go, then plan.go, run.go with runner.go and passage.go, verify.go, and check.go with
-// input.go.
-// consent.go asks; survey.go and lacking.go observe CRDs and say which permissions are
-// missing; target.go, policy.go and bytes.go are the flags; progress.go and board.go
-// show how a run goes.
+// input.go. The file consent.go asks. The files observe.go and lacking.go read CRDs and find
+// missing permissions. The files target.go, policy.go and bytes.go have flags. The files
+// progress.go and board.go show the progress of a run.
 package crd

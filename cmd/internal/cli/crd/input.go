@@ -17,17 +17,17 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// input is -f, as kubectl has it.
+// input is the flag -f of kubectl.
 type input struct {
 	files     []string
 	recursive bool
 }
 
-// release is one definition of the next release, and where it was read.
+// release is one CRD of the next release, with its source.
 type release struct {
 	name   string
 	source string
-	crd    *apiextensionsv1.CustomResourceDefinition // nil for a version of the API that is gone
+	crd    *apiextensionsv1.CustomResourceDefinition // nil for apiextensions.k8s.io/v1beta1, which API servers no longer serve
 }
 
 func (i *input) addTo(c *cobra.Command) {
@@ -40,7 +40,7 @@ func (i *input) addTo(c *cobra.Command) {
 	_ = c.MarkFlagFilename("filename", extensions...)
 }
 
-// parse checks what can be checked without reading.
+// parse checks the flags before anything is read.
 func (i *input) parse(c *cobra.Command, in io.Reader) error {
 	switch stdin := slices.Contains(i.files, "-"); {
 	case c.Flags().Changed("namespace"):
@@ -53,7 +53,7 @@ func (i *input) parse(c *cobra.Command, in io.Reader) error {
 	return nil
 }
 
-// read finds the definitions in the input, each once.
+// read returns the CRDs of the input.
 func (i *input) read(in io.Reader) ([]release, error) {
 	builder := resource.NewLocalBuilder().Unstructured().Flatten()
 	var paths []string
@@ -92,7 +92,7 @@ func (i *input) read(in io.Reader) ([]release, error) {
 	return releases, nil
 }
 
-// releaseOf passes over what is no definition.
+// releaseOf returns false for an object that is not a CRD.
 func releaseOf(info *resource.Info) (release, bool, error) {
 	object, ok := info.Object.(*unstructured.Unstructured)
 	gvk := info.Object.GetObjectKind().GroupVersionKind()

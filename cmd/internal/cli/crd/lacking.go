@@ -14,8 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// lacking lists the permissions of a run that the user lacks for the CRD, as far as
-// they are known.
+// lacking lists the known permissions of a run that the user lacks for the CRD.
 func (f finding) lacking() []permission.Permission {
 	if f.problem != nil {
 		return nil
@@ -29,14 +28,13 @@ func (f finding) lacking() []permission.Permission {
 
 func isList(p permission.Permission) bool { return slices.Contains(p.Verbs, "list") }
 
-// unlistable means that a permission is all that keeps the objects from being listed.
+// unlistable reports whether only a missing permission prevents the list of the objects.
 func (f finding) unlistable() bool {
 	return f.problem == nil && f.facts.Unlisted != nil && f.facts.Unlisted.Reason == crdmigrator.ReasonForbidden
 }
 
-// nameLacking says of each finding in one sentence and with one command which
-// permissions are missing. They block what was asked for if that was a run. A plan
-// says what can be said without them.
+// nameLacking adds to each finding one error for all missing permissions, with one command.
+// Missing permissions block a run. A plan shows what is known without them.
 func (s *session) nameLacking(ctx context.Context, findings []finding) {
 	user := ""
 	for i := range findings {
@@ -59,14 +57,14 @@ func (s *session) nameLacking(ctx context.Context, findings []finding) {
 	}
 }
 
-// onlyLacks means that missing permissions are all that keeps a run from starting.
+// onlyLacks reports whether only missing permissions block a run.
 func (f finding) onlyLacks() bool {
 	return f.lacks != nil && (f.plan.State == crdmigrator.StateUnknown ||
 		f.plan.State == crdmigrator.Blocked && len(f.plan.Blockers) == 1 && f.plan.Blockers[0].Reason == crdmigrator.ReasonForbidden)
 }
 
-// planWithout plans as if nothing were forbidden. The objects stay uncounted: nothing
-// is called clean that was not listed.
+// planWithout plans as if all permissions were granted. The objects stay uncounted, and a CRD
+// whose objects were not listed is not Clean.
 func (s *session) planWithout(f *finding, user string, missing []permission.Permission) {
 	facts := f.facts
 	facts.Denied = nil
@@ -84,8 +82,8 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 	}
 }
 
-// lackingForCleanup names the permission without which a run that began could clean no
-// managedFields. What a plan knows to be missing is named by [session.nameLacking].
+// lackingForCleanup names the missing permission to clean managedFields, which a run finds
+// after its start. [session.nameLacking] names those that a plan finds.
 func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []godwit.Blocker) []godwit.Blocker {
 	if p.plan.State != crdmigrator.Clean {
 		return blockers
@@ -94,7 +92,7 @@ func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []g
 	return oneForbidden(blockers, s.Lacks(s.WhoAmI(ctx), missing).Blocker())
 }
 
-// oneForbidden has one blocker in place of those for single permissions.
+// oneForbidden replaces the blockers for single permissions by one blocker.
 func oneForbidden(blockers []godwit.Blocker, one godwit.Blocker) []godwit.Blocker {
 	forbidden := func(b godwit.Blocker) bool { return b.Reason == crdmigrator.ReasonForbidden }
 	at := slices.IndexFunc(blockers, forbidden)
@@ -105,7 +103,7 @@ func oneForbidden(blockers []godwit.Blocker, one godwit.Blocker) []godwit.Blocke
 	return slices.Insert(others, min(at, len(others)), one)
 }
 
-// renamed has the words of a problem where a list was forbidden.
+// renamed replaces the message and the remedy of a forbidden list.
 func renamed(u *crdmigrator.UnlistedError, lacks *cli.ActionableError) *crdmigrator.UnlistedError {
 	if u == nil || u.Reason != crdmigrator.ReasonForbidden {
 		return u
@@ -115,8 +113,8 @@ func renamed(u *crdmigrator.UnlistedError, lacks *cli.ActionableError) *crdmigra
 	return &named
 }
 
-// sayLacking says in one line which permissions are missing for all CRDs together, and
-// by which command an administrator grants them.
+// sayLacking prints one line with the missing permissions for all CRDs and with the command
+// that grants them.
 func sayLacking(ctx context.Context, a *cli.App, s *session, findings []finding) {
 	var unlistable, unwritable int64
 	unseen := false

@@ -83,7 +83,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	err = cli.Write(o.Streams.Out, o.output, crdreport.PlanList(items), func(w io.Writer) error {
 		plans := readable(findings, o.Remedies())
 		if len(plans) == 0 && len(findings) > 0 {
-			return nil // the errors say it all
+			return nil // the errors name all CRDs
 		}
 		return crdreport.WritePlans(w, o.Style(o.Streams.Out, o.output), plans, len(o.Names) > 0)
 	})
@@ -95,7 +95,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	return cli.Exit(planCode(findings))
 }
 
-// look connects and surveys what is selected.
+// look connects and observes the selected CRDs.
 func look(ctx context.Context, a *cli.App, c permission.Command, sel Selection, o crdmigrator.Options) (*session, []finding, error) {
 	s, err := connect(ctx, a, cli.Purpose{Program: a.Program, Command: c, Scope: sel.arguments(o.Write)}, o)
 	if err != nil {
@@ -105,12 +105,13 @@ func look(ctx context.Context, a *cli.App, c permission.Command, sel Selection, 
 	if err != nil {
 		return nil, nil, err
 	}
-	findings, err := s.survey(ctx, names)
+	findings, err := s.observe(ctx, names)
 	s.nameLacking(ctx, findings)
 	return s, findings, err
 }
 
-// readable are the plans of what could be read; people get the rest as errors.
+// readable returns the plans of CRDs that could be read. The text output has the others as
+// errors.
 func readable(findings []finding, w remedy.Writer) []crdreport.Plan {
 	var plans []crdreport.Plan
 	for _, f := range findings {

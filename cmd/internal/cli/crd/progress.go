@@ -15,7 +15,7 @@ import (
 // pace says what a run waits for.
 type pace interface{ WaitsForBytes() time.Duration }
 
-// endText is the last line about a definition.
+// endText is the last line for a CRD.
 func endText(r crdreport.Run, dryRun bool) string {
 	if dryRun {
 		return fmt.Sprintf("%s: dry run, nothing was written: %s accepted, %s refused", r.Name,

@@ -249,7 +249,7 @@ func runCode(items []crdreport.Run, findings []finding) cli.Code {
 	return code
 }
 
-// ready are the definitions that were found with something to do.
+// ready returns the names of the CRDs that a run would migrate.
 func ready(findings []finding) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range findings {

@@ -126,8 +126,7 @@ func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
 	return end
 }
 
-// moved shows progress. What is clean shows up once its managedFields turn out
-// not to be.
+// moved shows progress. A clean CRD appears once a run finds managedFields to clean.
 func (r *runner) moved(p *passage, now crdmigrator.Report) {
 	if p.view == nil && now.ManagedFields.Counts.Total() > 0 {
 		p.view = r.board.begin(p.plan)
@@ -137,14 +136,14 @@ func (r *runner) moved(p *passage, now crdmigrator.Report) {
 	}
 }
 
-// unlisted is why the objects could not be listed, if that ended the run.
+// unlisted returns why the objects could not be listed, if that ended the run.
 func (p passage) unlisted() *crdmigrator.UnlistedError {
 	var unlisted *crdmigrator.UnlistedError
 	errors.As(p.err, &unlisted)
 	return unlisted
 }
 
-// failures names what failed, the definition itself first.
+// failures names the failures, those of the CRD itself first.
 func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	var failures []godwit.Failure
 	switch {
@@ -186,8 +185,8 @@ func managedFields(t crdmigrator.Tally) crdreport.ManagedFields {
 	return crdreport.ManagedFields{Cleaned: t.Counts.Migrated, Deferred: t.Counts.Deferred, Failed: t.Counts.Failed}
 }
 
-// explainRun keeps the words of an error of a run, which know more, unless the
-// trouble is with the connection itself.
+// explainRun returns the text of an error. It replaces the text only if the connection
+// failed.
 func (r *runner) explainRun(ctx context.Context, err error) error {
 	_, gone := cli.Unreachable(err)
 	if gone || apierrors.IsUnauthorized(err) {

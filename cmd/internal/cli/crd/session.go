@@ -66,7 +66,7 @@ func (s *session) migratorOf() (*crdmigrator.Migrator, error) {
 	return crdmigrator.New(s.config, o)
 }
 
-// explain also knows what a CRD is that is not there.
+// explain adds the remedy for a CRD that does not exist.
 func (s *session) explain(ctx context.Context, err error) *cli.ActionableError {
 	if ctx.Err() == nil && errors.Is(err, crdmigrator.ErrNotFound) {
 		return &cli.ActionableError{Reason: report.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}

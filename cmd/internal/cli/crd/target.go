@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
-// Selection is which definitions a command is about.
+// Selection selects the CRDs of a command.
 type Selection struct {
 	Names    []string
 	Selector string
@@ -28,8 +28,8 @@ func (s *Selection) AddTo(c *cobra.Command) {
 	c.Flags().StringVarP(&s.Selector, "selector", "l", "", "only CRDs with these labels; the syntax is kubectl's")
 }
 
-// Parse checks what can be checked without a cluster. all tells whether no
-// selection at all means everything.
+// Parse checks the selection before the command connects. all says that no selection means
+// all CRDs.
 func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 	if c.Flags().Changed("namespace") {
 		return cli.Usagef("remove --namespace: CRDs are not namespaced, and a migration covers all namespaces")
@@ -58,8 +58,8 @@ func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 	return nil
 }
 
-// arguments are those of `godwit rbac` that say the same, with the write if it is not
-// the default one.
+// arguments returns the arguments of `godwit rbac` for the same CRDs, with --write unless it
+// is the default.
 func (s *Selection) arguments(w crdmigrator.Write) []string {
 	var all []string
 	if w != "" && w != crdmigrator.WritePatch {
@@ -74,7 +74,8 @@ func (s *Selection) arguments(w crdmigrator.Write) []string {
 	return append(all, "--all")
 }
 
-// bareName takes names as kubectl prints them with -o name, and short forms.
+// bareName returns the name of a CRD that may have a resource before it, as with kubectl's
+// -o name.
 func bareName(name string) string {
 	kind, rest, ok := strings.Cut(name, "/")
 	kinds := []string{
@@ -87,7 +88,7 @@ func bareName(name string) string {
 	return name
 }
 
-// resolve lists the names that are meant, each once.
+// resolve lists the names of the selected CRDs, each once.
 func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) {
 	if len(sel.Names) > 0 {
 		var names []string
@@ -103,7 +104,7 @@ func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) 
 		return nil, s.explain(ctx, err)
 	}
 	if len(names) == 0 && sel.Selector != "" {
-		// A selector with a typo must not pass as "nothing left to do".
+		// A selector with a typing error must not look like "nothing to do".
 		return nil, &cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("no CRD on %s matches --selector %s", s.Where(), sel.Selector),
@@ -114,8 +115,8 @@ func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) 
 	return names, nil
 }
 
-// NamesOf lists the names that are meant, each once. It asks the cluster for them and for
-// nothing else.
+// NamesOf lists the names of the selected CRDs, each once. It sends no other request to the
+// cluster.
 func NamesOf(ctx context.Context, a *cli.App, sel Selection) ([]string, error) {
 	s, err := connect(ctx, a, cli.Purpose{Program: a.Program, Command: permission.CRDVerify, Scope: sel.arguments("")}, crdmigrator.Options{})
 	if err != nil {
@@ -143,8 +144,7 @@ func CompleteNames(a *cli.App) cobra.CompletionFunc {
 	}
 }
 
-// suggestNames adds to errors about definitions that do not exist the names
-// that may have been meant.
+// suggestNames adds similar names to errors about CRDs that do not exist.
 func (s *session) suggestNames(ctx context.Context, findings []finding) {
 	var known []string
 	for i := range findings {

@@ -114,11 +114,11 @@ func verifyCode(items []crdreport.Verification, findings []finding) cli.Code {
 	return code
 }
 
-// errOtherEtcd: what was read would prove nothing about this cluster.
+// errOtherEtcd means that the data in etcd is not of this cluster.
 var errOtherEtcd = errors.New("this is not the etcd of this cluster, or --etcd-prefix is wrong")
 
-// scanAll scans what could be read, and notes what could not be scanned. When
-// it is the wrong etcd for everything, that is said once.
+// scanAll scans the CRDs that could be read, and adds the errors to the findings. If no CRD is
+// in this etcd, it returns one error for all.
 func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, findings []finding) ([]crdreport.Verification, error) {
 	var items []crdreport.Verification
 	var other error
@@ -145,14 +145,14 @@ func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, 
 	return items, nil
 }
 
-// scan counts what etcd holds of one definition.
+// scan counts the objects of one CRD in etcd.
 func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f finding) (crdreport.Verification, error) {
 	crd := f.facts.CRD
-	holds, err := kv.Holds(ctx, f.name, crd.UID)
+	contains, err := kv.Contains(ctx, f.name, crd.UID)
 	if err != nil {
 		return crdreport.Verification{}, err
 	}
-	if !holds {
+	if !contains {
 		return crdreport.Verification{}, fmt.Errorf("etcd at %s has no %s of %s under %s: %w; compare with kube-apiserver's own "+
 			"flags --etcd-servers and --etcd-prefix", strings.Join(o.Servers, ","), f.name, s.Where(), o.Prefix, errOtherEtcd)
 	}
@@ -170,18 +170,18 @@ func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f f
 	}, nil
 }
 
-// missingVersions are those that objects are stored at and that spec.versions does
-// not have. The API server can't read these objects, and takes none of the versions
-// in status.storedVersions, before they are back.
+// missingVersions returns the versions that objects are stored at and that spec.versions does
+// not contain. Until they are in spec.versions again, the API server cannot read these objects
+// and accepts none of these versions in status.storedVersions.
 func missingVersions(f finding, byVersion map[string]int64) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(byVersion)), func(version string) bool {
 		return slices.ContainsFunc(f.facts.CRD.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
 	})
 }
 
-// repair is what brings objects at other versions to the storage version. Where
-// the API claims that there are none, the claim and the evidence of the run that
-// made it go first: a run believes both.
+// repair returns the commands that migrate objects at other versions. If
+// status.storedVersions does not contain these versions, the commands first correct it and
+// remove the checkpoint, since a run relies on both.
 func (o *verifyOptions) repair(f finding, byVersion map[string]int64) string {
 	var actions []godwit.Action
 	if missing := missingVersions(f, byVersion); len(missing) > 0 {

@@ -17,24 +17,24 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// finding is one definition as it was found.
+// finding is the state of one CRD before the command acts.
 type finding struct {
 	name     string
-	requests *atomic.Int64 // all that were sent for it
+	requests *atomic.Int64 // all requests for this CRD
 	migrator *crdmigrator.Migrator
 	facts    crdmigrator.Facts
 	plan     crdmigrator.Plan
-	lacks    *cli.ActionableError // permissions that are missing
-	problem  *cli.ActionableError // it could not be read
+	lacks    *cli.ActionableError // missing permissions
+	problem  *cli.ActionableError // why the CRD could not be read
 }
 
-// surveyTries is how often one definition is read: a loaded server answers 429
-// to a few requests, and its Retry-After is a second.
-const surveyTries = 4
+// readAttempts is the number of attempts to read one CRD: a loaded API server answers a few
+// requests with 429, and its Retry-After is one second.
+const readAttempts = 4
 
-// survey observes definitions concurrently and plans for each. It stops at the
-// first sign that the server itself is gone.
-func (s *session) survey(ctx context.Context, names []string) ([]finding, error) {
+// observe reads CRDs concurrently and plans for each. It stops as soon as the API server
+// itself is unreachable.
+func (s *session) observe(ctx context.Context, names []string) ([]finding, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	findings := make([]finding, len(names))
@@ -74,7 +74,7 @@ func (s *session) find(ctx context.Context, f *finding) error {
 	if f.migrator, err = s.migratorOf(); err != nil {
 		return err
 	}
-	return patiently(ctx, func() error {
+	return retryRead(ctx, func() error {
 		if f.facts, err = f.migrator.Observe(ctx, f.name); err == nil {
 			f.plan = crdmigrator.PlanFor(f.facts, s.policy)
 		}
@@ -82,17 +82,16 @@ func (s *session) find(ctx context.Context, f *finding) error {
 	})
 }
 
-// patiently reads again what a loaded server has answered with a fault that
-// may cure itself.
-func patiently(ctx context.Context, read func() error) error {
-	for try := 1; ; try++ {
+// retryRead retries a read that a loaded API server answered with a transient error.
+func retryRead(ctx context.Context, read func() error) error {
+	for attempt := 1; ; attempt++ {
 		err := read()
 		if err == nil {
 			return nil
 		}
 		wait, again := walk.Transient(err)
 		var status apierrors.APIStatus
-		if try == surveyTries || !again || !errors.As(err, &status) {
+		if attempt == readAttempts || !again || !errors.As(err, &status) {
 			return err
 		}
 		if cause := walk.Wait(ctx, max(wait, time.Second)); cause != nil {
@@ -101,7 +100,7 @@ func patiently(ctx context.Context, read func() error) error {
 	}
 }
 
-// item is the finding in the form of the contract.
+// item returns the finding as an item of the JSON output.
 func (f finding) item(w remedy.Writer) crdreport.Plan {
 	if f.problem != nil {
 		item := crdreport.Plan{Name: f.name, State: string(crdmigrator.Blocked), ManagedFields: string(crdmigrator.ManagedFieldsUnknown)}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
@@ -260,7 +257,7 @@ func (c *create) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*a
 		return nil, err
 	case existing == nil:
 		return nil, errDeletedMeanwhile // a suffix would give one source two replacements
-	case !same(existing, want):
+	case !lineage.Same(existing, want):
 		return nil, nil
 	}
 	// A source of the same name and another UID is gone: a restore brought it back.
@@ -289,22 +286,4 @@ func pointers(m map[string]string) map[string]*string {
 		all[k] = &v
 	}
 	return all
-}
-
-// same reports whether an existing revision is the one to create: the same object of the same
-// controller, with its labels or known to come from the source.
-func same(existing, want *appsv1.ControllerRevision) bool {
-	a, b := metav1.GetControllerOfNoCopy(existing), metav1.GetControllerOfNoCopy(want)
-	if a == nil || b == nil || a.UID != b.UID || existing.DeletionTimestamp != nil {
-		return false
-	}
-	_, source := lineage.SourceOf(want)
-	if _, ours := lineage.SourcesOf(existing)[source]; !ours && !labelled(existing, want.Labels) {
-		return false
-	}
-	var left, right any
-	if utiljson.Unmarshal(existing.Data.Raw, &left) != nil || utiljson.Unmarshal(want.Data.Raw, &right) != nil {
-		return false
-	}
-	return reflect.DeepEqual(left, right)
 }

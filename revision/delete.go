@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
@@ -231,7 +232,7 @@ func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) erro
 		return nil // another client deleted it
 	}
 	err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
-		_, err := l.client.Create(ctx, recreated(u.backup))
+		_, err := l.client.Create(ctx, lineage.Recreated(u.backup))
 		return err
 	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -245,13 +246,4 @@ func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) erro
 	}
 	u.setStatus(InUse, reason, "it was made again: while it was removed, "+describe(references))
 	return nil
-}
-
-// recreated is a revision as it was, for an object that refers to it again.
-func recreated(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
-	again := r.DeepCopy()
-	again.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
-	again.UID, again.ResourceVersion, again.CreationTimestamp, again.ManagedFields = "", "", metav1.Time{}, nil
-	delete(again.Annotations, UnreferencedAnnotation)
-	return again
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
+	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -240,7 +241,7 @@ func decide(f facts) decision {
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = reference.Owner{Kind: owner.Kind, Name: owner.Name}
 	}
-	expected, contradiction := expectedTypeOf(f.references)
+	expected, contradiction := refindex.ExpectedType(f.references)
 	stored, err := f.family.Decode(r, expected)
 	var unexpected *UnexpectedOwnerError
 	j.Version, j.Form, j.Losses = stored.Version, stored.Form, stored.Losses
@@ -301,7 +302,7 @@ func (j decision) convert(f facts, s StoredObject) decision {
 	}
 	if atTarget {
 		j.References = referenceStatuses(f.references, f.revision.Name)
-		if labelled(f.revision, j.replacement.Labels) {
+		if lineage.HasLabels(f.revision, j.replacement.Labels) {
 			return j.with(UpToDate, "", "")
 		}
 		return j.with(Relabel, "", "its data is at "+j.Target+", its labels say something else")
@@ -334,7 +335,7 @@ func (i Item) markSuperseded(replacement string) Item {
 // allow says whether an upgrade may begin now.
 func (j decision) allow(f facts) decision {
 	j.Losses, j.newController = j.converted.Losses, controllerFor(f.revision, f.references, f.family.Describe().Owners)
-	switch running, unready := inUse(f.references, "it"); {
+	switch running, unready := refindex.InUse(f.references, "it"); {
 	case f.revision.DeletionTimestamp != nil:
 		return j.with(Deferred, ReasonTerminating, "it is being deleted")
 	case f.ownerGone:
@@ -369,14 +370,4 @@ func (i Item) rollbackPending(left []reference.Reference) Item {
 	i.Action, i.Reason = Upgrade, ReasonRollbackPending
 	i.Message = "a rollback to it was asked for at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + describe(left)
 	return i
-}
-
-// labelled reports whether a revision has all of these labels.
-func labelled(r *appsv1.ControllerRevision, want map[string]string) bool {
-	for k, v := range want {
-		if r.Labels[k] != v {
-			return false
-		}
-	}
-	return true
 }

@@ -212,7 +212,7 @@ func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 // setDangling says that references name a revision that is gone, and could not be repointed.
 func (u *upgrade) setDangling(references []reference.Reference) {
 	why := ""
-	running, notReady := inUse(references, "it")
+	running, notReady := refindex.InUse(references, "it")
 	switch {
 	case u.repointErr != nil:
 		why = ": " + u.repointErr.Error()

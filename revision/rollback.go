@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
+	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -79,7 +80,7 @@ func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, reference
 			return err
 		}
 	}
-	switch running, notReady := inUse(references, "its replacement"); {
+	switch running, notReady := refindex.InUse(references, "its replacement"); {
 	case notReady != "":
 		u.setStatus(Pending, ReasonReferrerNotReady, notReady)
 		return nil

@@ -1,10 +1,12 @@
 package lineage
 
 import (
+	"reflect"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -25,4 +27,41 @@ func NewReplacement(composed, from *appsv1.ControllerRevision, adopter *referenc
 	}
 	r.Annotations[FromAnnotation], r.Annotations[FromUIDAnnotation] = from.Name, string(from.UID)
 	return r
+}
+
+// Same reports whether an existing revision is the one to create: the same object of the same
+// controller, with its labels or known to come from the source.
+func Same(existing, want *appsv1.ControllerRevision) bool {
+	a, b := metav1.GetControllerOfNoCopy(existing), metav1.GetControllerOfNoCopy(want)
+	if a == nil || b == nil || a.UID != b.UID || existing.DeletionTimestamp != nil {
+		return false
+	}
+	_, source := SourceOf(want)
+	if _, ours := SourcesOf(existing)[source]; !ours && !HasLabels(existing, want.Labels) {
+		return false
+	}
+	var left, right any
+	if utiljson.Unmarshal(existing.Data.Raw, &left) != nil || utiljson.Unmarshal(want.Data.Raw, &right) != nil {
+		return false
+	}
+	return reflect.DeepEqual(left, right)
+}
+
+// HasLabels reports whether a revision has all of these labels.
+func HasLabels(r *appsv1.ControllerRevision, want map[string]string) bool {
+	for k, v := range want {
+		if r.Labels[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Recreated is a deleted revision as it is created again, for an object that refers to it.
+func Recreated(r *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	again := r.DeepCopy()
+	again.TypeMeta = metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"}
+	again.UID, again.ResourceVersion, again.CreationTimestamp, again.ManagedFields = "", "", metav1.Time{}, nil
+	delete(again.Annotations, UnreferencedAnnotation)
+	return again
 }

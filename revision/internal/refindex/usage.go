@@ -1,0 +1,53 @@
+package refindex
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/godwit-dev/godwit/revision/reference"
+)
+
+// ExpectedType is the type that all references expect of a revision, and the contradiction if
+// they don't agree.
+func ExpectedType(references []reference.Reference) (reference.ExpectedType, string) {
+	var expected reference.ExpectedType
+	var by *reference.Referrer
+	for _, r := range references {
+		switch {
+		case r.Expected.Kind == "", r.ImpliedBy != "" && expected.Kind != "":
+		case expected.Kind == "":
+			expected, by = r.Expected, r.Referrer
+		case expected.Kind != r.Expected.Kind:
+			return expected, fmt.Sprintf("%s %s takes it for a %s, %s %s for a %s",
+				by.Kind, by.Name, expected.Kind, r.Referrer.Kind, r.Referrer.Name, r.Expected.Kind)
+		}
+	}
+	return expected, ""
+}
+
+// InUse says which referrer is running and uses the revision, which messages call by a word, and
+// which is not ready. A controller's template is written to all objects that it controls,
+// whichever revisions they name.
+func InUse(references []reference.Reference, word string) (running, unready string) {
+	for _, r := range reference.Explicit(references) {
+		referrer, controlled := r.Referrer, r.Referrer.Controlled
+		name := referrer.Kind + " " + referrer.Name
+		if referrer.Running {
+			running = cmp.Or(running, name+" runs by "+word)
+		}
+		if referrer.NotReady != "" {
+			unready = cmp.Or(unready, name+": "+referrer.NotReady)
+		}
+		if controlled == nil {
+			continue
+		}
+		name = fmt.Sprintf("%s %s, to which all of the template of %s is written,", controlled.Kind, controlled.Name, name)
+		if controlled.Running {
+			running = cmp.Or(running, name+" is running")
+		}
+		if controlled.NotReady != "" {
+			unready = cmp.Or(unready, name+" is not ready: "+controlled.NotReady)
+		}
+	}
+	return running, unready
+}

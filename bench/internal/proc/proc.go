@@ -75,7 +75,7 @@ func ChildrenCPU() (float64, error) {
 		if err != nil {
 			continue // the thread has ended
 		}
-		for _, child := range strings.Fields(string(children)) {
+		for child := range strings.FieldsSeq(string(children)) {
 			pid, err := strconv.Atoi(child)
 			if err != nil {
 				return 0, fmt.Errorf("read %s: %w", list, err)

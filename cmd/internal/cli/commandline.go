@@ -66,7 +66,10 @@ func flag(name string, value *string) string {
 
 // Remedies writes fixes as commands that the user can paste.
 func (a *App) Remedies() remedy.Writer {
-	return remedy.Writer{Program: a.Program, Cluster: a.ClusterFlags()}
+	return remedy.Writer{
+		Program: a.Program, Cluster: a.ClusterFlags(),
+		Administrator: flag("kubeconfig", a.Cluster.KubeConfig) + a.locationFlags(),
+	}
 }
 
 // Hint returns a command that the user can paste.

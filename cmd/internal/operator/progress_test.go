@@ -97,7 +97,7 @@ func TestRefusedWriteStalls(t *testing.T) {
 	if stalled.Reason != revision.ReasonRefused || !strings.Contains(stalled.Message, "exceeded quota: full") {
 		t.Errorf("%s: %s", stalled.Reason, stalled.Message)
 	}
-	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != old || !strings.Contains(fs[0].Reason, "exceeded quota: full") {
+	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != old || fs[0].Reason != revision.ReasonRefused || !strings.Contains(fs[0].Message, "exceeded quota: full") {
 		t.Errorf("failures %+v", fs)
 	}
 	if err := c.Delete(t.Context(), quota); err != nil {

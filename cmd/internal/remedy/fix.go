@@ -18,6 +18,9 @@ type Writer struct {
 	Program string
 	// Cluster are the flags that lead to the user's cluster, each after a space.
 	Cluster string
+	// Administrator are the flags that lead an administrator to the same cluster. Each kubectl
+	// command that writes has them: the user may lack the permission.
+	Administrator string
 }
 
 // Manager words fixes for readers of a status, who may use any command line.
@@ -58,11 +61,11 @@ func (w Writer) command(action godwit.Action) string {
 		if a.Subresource != "" {
 			words += " --subresource=" + a.Subresource
 		}
-		return w.kubectl(fmt.Sprintf("%s --type=%s -p %s", words, a.Type, quote.Shell(a.Body)))
+		return w.administrator(fmt.Sprintf("%s --type=%s -p %s", words, a.Type, quote.Shell(a.Body)))
 	case godwit.Edit:
-		return w.kubectl("edit " + target(a.Object))
+		return w.administrator("edit " + target(a.Object))
 	case godwit.Delete:
-		return w.kubectl("delete " + target(a.Object))
+		return w.administrator("delete " + target(a.Object))
 	case godwit.Show:
 		return w.kubectl("get " + target(a.Object) + flag(" -l ", a.Selector) + output(a.Output))
 	case godwit.Request:
@@ -81,6 +84,8 @@ func (w Writer) command(action godwit.Action) string {
 
 func (w Writer) godwit(words string) string  { return w.Program + " " + words + w.Cluster }
 func (w Writer) kubectl(words string) string { return "kubectl " + words + w.Cluster }
+
+func (w Writer) administrator(words string) string { return "kubectl " + words + w.Administrator }
 
 func (w Writer) run(a godwit.RunMigration) string {
 	words := "crd run " + a.CRD

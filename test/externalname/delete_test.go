@@ -20,9 +20,10 @@ func TestDeleteNotFound(t *testing.T) {
 	run(w, persons(w.wire), options{})
 	p := w.person("jane", nil)
 	w.awaitPerson(p, "created", bound)
+	id := meta.GetExternalName(p) // the hook runs while the test reads p again
 	w.wire.set(func(_ context.Context, call string, send func() error) error {
 		if call == "Remove" {
-			w.memory.change(meta.GetExternalName(p), func(*entry) bool { return false })
+			w.memory.change(id, func(*entry) bool { return false })
 		}
 		return send()
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"bytes"
 	"io"
 	"syscall"
@@ -20,7 +21,7 @@ func (s *hastyScreen) Read(p []byte) (int, error) {
 		return 0, syscall.EIO
 	}
 	n, err := s.output.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = syscall.EIO
 	}
 	return n, err

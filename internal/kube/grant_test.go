@@ -3,17 +3,11 @@ package kube_test
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
 
-var (
-	widgets    = kubetest.Resource
-	crds       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
-	crdsStatus = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions/status"}
-)
+var widgets = kubetest.Resource
 
 func TestGrantString(t *testing.T) {
 	if got := (kube.Grant{Verb: "list", Resource: widgets}).String(); got != "list widgets.example.com" {

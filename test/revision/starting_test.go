@@ -27,8 +27,8 @@ func (s *startingServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if path := req.URL.Path; !strings.Contains(path, "/namespaces/") || !s.refuse(req.Method+" "+path) {
 		return s.next.RoundTrip(req)
 	}
-	message := `controllerrevisions.apps is forbidden: User \"alice\" cannot list resource \"controllerrevisions\" in API group \"apps\" in the namespace \"default\"`
-	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"%s"}`, message)
+	message := `controllerrevisions.apps is forbidden: User "alice" cannot list resource "controllerrevisions" in API group "apps" in the namespace "default"`
+	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":%q}`, message)
 	return &http.Response{
 		StatusCode: http.StatusForbidden, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: req,

@@ -30,14 +30,15 @@ func (a *App) CommandLine(more ...string) string {
 // same cluster as the same user. Each flag has a space before it. A token is left out.
 func (a *App) ClusterFlags() string {
 	f := a.Cluster
-	text := flag("kubeconfig", f.KubeConfig) + a.locationFlags() + flag("user", f.AuthInfoName) +
-		flag("as", f.Impersonate) + flag("as-uid", f.ImpersonateUID)
+	var text strings.Builder
+	text.WriteString(flag("kubeconfig", f.KubeConfig) + a.locationFlags() + flag("user", f.AuthInfoName) +
+		flag("as", f.Impersonate) + flag("as-uid", f.ImpersonateUID))
 	if f.ImpersonateGroup != nil {
 		for _, group := range *f.ImpersonateGroup {
-			text += flag("as-group", &group)
+			text.WriteString(flag("as-group", &group))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // locationFlags returns the flags that choose the cluster.

@@ -13,7 +13,7 @@ const crdGroup, crdResource = "apiextensions.k8s.io", "customresourcedefinitions
 // TestText has one case for each action.
 func TestText(t *testing.T) {
 	crd := godwit.Object{Resource: "crd", Name: "widgets.example.com"}
-	w := Writer{Program: "kubectl godwit", Cluster: " --context=prod"}
+	w := Writer{Program: "kubectl godwit", Cluster: " --context=prod", Administrator: " --context=prod"}
 	cases := map[string]struct {
 		reason string
 		fix    godwit.Fix
@@ -146,5 +146,20 @@ func TestGrantCommandsDoNotCollide(t *testing.T) {
 			t.Errorf("%+v and %+v both create role %s: the second command would fail", other, g, role)
 		}
 		commands[role] = g
+	}
+}
+
+// TestAdministratorsCommandDoesNotImpersonate: the user who lacks the permission can't edit a policy.
+func TestAdministratorsCommandDoesNotImpersonate(t *testing.T) {
+	w := Writer{Program: "godwit", Cluster: " --context=prod --as=alice", Administrator: " --context=prod"}
+	policy := godwit.Object{Resource: "validatingadmissionpolicy", Name: "audit"}
+	for want, action := range map[string]godwit.Action{
+		"kubectl edit validatingadmissionpolicy audit --context=prod":           godwit.Edit{Object: policy},
+		"kubectl delete validatingadmissionpolicy audit --context=prod":         godwit.Delete{Object: policy},
+		"kubectl get validatingadmissionpolicy audit --context=prod --as=alice": godwit.Show{Object: policy},
+	} {
+		if got := w.Commands(action); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package crossplane
 
 import (
 	"context"
+	"iter"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -41,6 +42,11 @@ type External[M resource.Managed, K, X any] struct {
 	// Find looks external resources up by the spec, for objects whose name is missing or
 	// incomplete, and after an interrupted creation.
 	Find func(ctx context.Context, mg M) ([]K, error)
+	// List lists the keys of all external resources that the connection can see, in any
+	// order. It reads them by the LIST requests of the external system alone, page by page
+	// where there are pages, and ends after an error. The reconciler never calls it: exports
+	// and other tools do, which then read each resource by Get.
+	List func(ctx context.Context) iter.Seq2[K, error]
 	// Ours reports whether the external resource comes from the last creation for this
 	// object: it has the mark that Create leaves. Without Ours, the outcome of an
 	// interrupted creation is the user's to find out.

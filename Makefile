@@ -74,6 +74,10 @@ build: ## Compile bin/godwit and its name as a plugin of kubectl, bin/kubectl-go
 controlplane: ## Compile etcd, kube-apiserver and kube-controller-manager: minutes once, then an instant.
 	@tools/controlplane/build.sh
 
+.PHONY: slapd
+slapd: ## Provide slapd for the tests of external names: Debian's packages, unpacked into bin/slapd, unless it is installed.
+	@tools/slapd/build.sh
+
 ##@ Change
 
 .PHONY: test-fast
@@ -81,7 +85,7 @@ test-fast: ## Run the tests that need no server, without the race detector: the 
 	@packages=$$($(imports) work | $(quick)) && go test $(TEST_FLAGS) $$packages
 
 .PHONY: test
-test: controlplane build ## Test everything, with the race detector where goroutines of ours meet and there is a C compiler.
+test: controlplane slapd build ## Test everything, with the race detector where goroutines of ours meet and there is a C compiler.
 	@[[ "$(RACE)" == *-race ]] || echo "test: no C compiler, so without the race detector"
 	@echo "test: module 1 alone, at its floor"
 	@GOWORK=off go test $(UNITS) ./...

@@ -18,15 +18,18 @@ func Line(words string) string {
 	return "(no message)"
 }
 
-// Clip cuts a text to a number of bytes, between two characters.
+// Clip cuts a text to a number of bytes, the ellipsis included, between two characters. Bytes
+// that are no UTF-8 are cut anywhere.
 func Clip(text string, limit int) string {
 	const more = "…"
 	if len(text) <= limit {
 		return text
 	}
-	end := limit - len(more)
-	for !utf8.RuneStart(text[end]) {
-		end--
+	end := max(limit-len(more), 0)
+	for begin := end; begin >= 0 && begin > end-utf8.UTFMax; begin-- {
+		if utf8.RuneStart(text[begin]) {
+			return text[:begin] + more
+		}
 	}
 	return text[:end] + more
 }

@@ -27,6 +27,28 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestClip(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		text   string
+		limit  int
+		want   string
+	}{
+		"short":                   {"a text within the limit is unchanged", "no", 2, "no"},
+		"cut":                     {"the limit includes the ellipsis", "abcdef", 5, "ab…"},
+		"a character at the cut":  {"no character is cut in two", "ab😀defg", 8, "ab…"},
+		"continuation bytes only": {"no character begins before the cut", strings.Repeat("\x80", 9), 8, strings.Repeat("\x80", 5) + "…"},
+		"no room for an ellipsis": {"the limit is less than the ellipsis has bytes", "abcdef", 2, "…"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := quote.Clip(tc.text, tc.limit); got != tc.want {
+				t.Errorf("Clip(%q, %d) = %q, want %q: %s", tc.text, tc.limit, got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
 func TestShell(t *testing.T) {
 	cases := map[string]string{
 		"jane":                    "jane",

@@ -34,7 +34,7 @@ const within = 30 * time.Second
 // version followed by * is the storage version, by - is not served, by + has a
 // status, by ! is deprecated, which does not say in favour of what.
 func installCRD(ts *testscript.TestScript, args []string) error {
-	crd := definition(ts, args[0], args[1:])
+	crd := newCRD(ts, args[0], args[1:])
 	err := controlplane.InstallCRDs(context.Background(), clusterOf(ts).Config(), crd)
 	if apierrors.IsAlreadyExists(err) {
 		_, err = controlplane.UpdateCRD(context.Background(), clusterOf(ts).Config(), crd.Name,
@@ -56,14 +56,14 @@ func deleteCRD(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	definitions := clients.ApiextensionsV1().CustomResourceDefinitions()
+	crds := clients.ApiextensionsV1().CustomResourceDefinitions()
 	ts.Defer(func() {
-		_, err := definitions.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err := crds.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) { // the script may have let go of it
 			ts.Check(err)
 		}
 	})
-	return definitions.Delete(ctx, name, metav1.DeleteOptions{})
+	return crds.Delete(ctx, name, metav1.DeleteOptions{})
 }
 
 // crds N VERSION...: creates N of them, many00.$GROUP and so on.
@@ -74,12 +74,12 @@ func installCRDs(ts *testscript.TestScript, args []string) error {
 	}
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, n)
 	for i := range crds {
-		crds[i] = definition(ts, fmt.Sprintf("many%02d", i), args[1:])
+		crds[i] = newCRD(ts, fmt.Sprintf("many%02d", i), args[1:])
 	}
 	return controlplane.InstallCRDs(context.Background(), clusterOf(ts).Config(), crds...)
 }
 
-func definition(ts *testscript.TestScript, plural string, versions []string) *apiextensionsv1.CustomResourceDefinition {
+func newCRD(ts *testscript.TestScript, plural string, versions []string) *apiextensionsv1.CustomResourceDefinition {
 	group := ts.Getenv("GROUP")
 	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
 	return &apiextensionsv1.CustomResourceDefinition{

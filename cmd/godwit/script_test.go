@@ -137,8 +137,7 @@ func command(run func(*testscript.TestScript, []string) error) func(*testscript.
 }
 
 // setUp gives the script its group, which is also the value of the label
-// "script" on its definitions, its namespace, and servers that are not what one
-// looks for.
+// "script" on its CRDs, its namespace, and servers that are no API servers.
 func setUp(e *testscript.Env, plane *controlplane.ControlPlane) error {
 	name := strings.ReplaceAll(filepath.Base(e.WorkDir), "script-", "")
 	group := name + ".example.com"
@@ -146,7 +145,7 @@ func setUp(e *testscript.Env, plane *controlplane.ControlPlane) error {
 	if err := controlplane.WriteKubeconfig(kubeconfig, plane.Config()); err != nil {
 		return err
 	}
-	web, silent, err := strangers(e)
+	web, hanging, err := otherServers(e)
 	if err != nil {
 		return err
 	}
@@ -163,14 +162,14 @@ func setUp(e *testscript.Env, plane *controlplane.ControlPlane) error {
 	e.Setenv("SERVER", plane.Config().Host)
 	e.Setenv("ETCD", plane.EtcdEndpoint())
 	e.Setenv("WEBSERVER", web)
-	e.Setenv("SILENT", silent)
+	e.Setenv("HANGING", hanging)
 	e.Setenv("TERM", "xterm-256color")
 	return nil
 }
 
-// strangers are a web server, and a server that accepts connections and never
-// says a word.
-func strangers(e *testscript.Env) (web, silent string, err error) {
+// otherServers are a web server, and a server that accepts connections and never
+// answers.
+func otherServers(e *testscript.Env) (web, hanging string, err error) {
 	site, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", "", err

@@ -168,7 +168,7 @@ func claimVersion(t *testing.T, group, version string) {
 		"metadata":   map[string]any{"name": version + "." + group},
 		"spec": map[string]any{
 			"group": group, "version": version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
-			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "nobody"},
+			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "missing"},
 		},
 	}}
 	if _, err := services.Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {

@@ -1,5 +1,5 @@
 // Package gomodule gets released Go modules as they are, for what reads their
-// files: real definitions and real API types. They are not dependencies, since
+// files: real CRDs and real API types. They are not dependencies, since
 // a module can't require two versions of another, and must not grow for a test.
 //
 // It needs the go command, whose module cache has them with their checksum. It

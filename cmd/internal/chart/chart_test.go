@@ -28,8 +28,8 @@ func TestChartLint(t *testing.T) {
 	}
 }
 
-// TestChartRendersAsBefore for each testdata/NAME.values.yaml. The definitions are
-// left out: they are compared with those of the API below.
+// TestChartRendersAsBefore for each testdata/NAME.values.yaml. The CRDs are
+// left out: another test compares them with those of the API.
 func TestChartRendersAsBefore(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.values.yaml")
 	if err != nil || len(files) == 0 {
@@ -57,11 +57,11 @@ func TestChartRendersAsBefore(t *testing.T) {
 	}
 }
 
-func TestChartHasTheDefinitionsOfTheAPI(t *testing.T) {
+func TestChartHasTheCRDsOfTheAPI(t *testing.T) {
 	var want []*unstructured.Unstructured
 	files, err := filepath.Glob(root + "/api/v1alpha1/crd/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%d definitions, want some: %v", len(files), err)
+		t.Fatalf("%d CRDs, want some: %v", len(files), err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -90,7 +90,7 @@ func TestChartHasTheDefinitionsOfTheAPI(t *testing.T) {
 	}
 }
 
-// TestChartRefusesBadValues with a sentence for whoever wrote them.
+// TestChartRefusesBadValues with a sentence for the user who wrote them.
 func TestChartRefusesBadValues(t *testing.T) {
 	for values, want := range map[string]string{
 		"operator: {featurs: {}}":                                                         "at '/operator': additional properties 'featurs' not allowed",

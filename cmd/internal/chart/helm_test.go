@@ -27,7 +27,7 @@ const (
 // helmPath is Helm, found once for all tests.
 var helmPath = sync.OnceValues(func() (string, error) { return program.Helm(context.Background()) })
 
-// helm runs a command on a machine where nobody has used Helm before.
+// helm runs a command on a machine without a configuration of Helm.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	path, err := helmPath()
@@ -89,7 +89,7 @@ func decode(t *testing.T, manifest string) []*unstructured.Unstructured {
 	return objects
 }
 
-// name is how a test speaks of an object.
+// name identifies an object in a test.
 func name(o *unstructured.Unstructured) string {
 	return strings.Trim(o.GetKind()+"/"+o.GetNamespace()+"/"+o.GetName(), "/")
 }

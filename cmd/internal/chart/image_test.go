@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// nobody is the image's user.
-const nobody = 65532
+// nonroot is the image's user.
+const nonroot = 65532
 
 // TestImage: what the Dockerfile compiles is all that the image holds. It runs in
 // a folder with nothing else, as the user that the Dockerfile names, without an
@@ -24,7 +24,7 @@ func TestImage(t *testing.T) {
 	d := readDockerfile(t)
 	for instruction, want := range map[string]string{
 		"COPY --from": "=build /godwit /godwit", "ENTRYPOINT": `["/godwit"]`, "FROM": "scratch",
-		"USER": fmt.Sprintf("%d:%[1]d", nobody), // a number, or a kubelet can't tell that it is not root
+		"USER": fmt.Sprintf("%d:%[1]d", nonroot), // a number, or a kubelet can't tell that it is not root
 	} {
 		if got := d.last(instruction); got != want {
 			t.Errorf("the image's last %s is %q, want %q", instruction, got, want)
@@ -61,7 +61,7 @@ func newImage(t *testing.T) string {
 	compiled := filepath.Join(scratch(t), "godwit")
 	compileImage.Do(func() { readDockerfile(t).compile(t, compiled) })
 	image := t.TempDir()
-	if err := os.Chmod(image, 0o755); err != nil { // whoever runs in an image may look into it
+	if err := os.Chmod(image, 0o755); err != nil { // the image's user may read it
 		t.Fatal(err)
 	}
 	if err := os.Link(compiled, filepath.Join(image, "godwit")); err != nil {
@@ -80,11 +80,11 @@ func inside(image string, args ...string) *exec.Cmd {
 	command.Env, command.Dir = []string{}, "/"
 	attr := &syscall.SysProcAttr{Chroot: image}
 	if os.Getuid() == 0 {
-		attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		attr.Credential = &syscall.Credential{Uid: nonroot, Gid: nonroot}
 	} else {
 		attr.Cloneflags = syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getgid(), Size: 1}}
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: nonroot, HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: nonroot, HostID: os.Getgid(), Size: 1}}
 	}
 	command.SysProcAttr = attr
 	return command

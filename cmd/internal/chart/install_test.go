@@ -66,7 +66,7 @@ func TestHelmInstallsUpgradesAndUninstalls(t *testing.T) {
 	mustHelm(t, append(release, "uninstall", "godwit")...)
 	there := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(t.Context(), client.ObjectKey{Name: crd}, there); err != nil || there.DeletionTimestamp != nil {
-		t.Errorf("the definition is deleted at %v: %v", there.DeletionTimestamp, err)
+		t.Errorf("the CRD is deleted at %v: %v", there.DeletionTimestamp, err)
 	}
 	if err := c.Delete(t.Context(), mine); err != nil {
 		t.Errorf("it did not stay: %v", err)

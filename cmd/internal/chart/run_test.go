@@ -64,10 +64,10 @@ func TestManagerWorksAsRendered(t *testing.T) {
 
 	metrics := "https://" + m.addresses["metrics"] + "/metrics"
 	if code, _ := get(metrics, ""); code != http.StatusUnauthorized {
-		t.Errorf("metrics for nobody: %d", code)
+		t.Errorf("metrics without a token: %d", code)
 	}
 	if code, _ := get(metrics, c.as(namespace, m.account).BearerToken); code != http.StatusForbidden {
-		t.Errorf("metrics for somebody without the right: %d", code)
+		t.Errorf("metrics for a client without the permission: %d", code)
 	}
 	reader := find[rbacv1.ClusterRoleBinding](t, named(rendered, "godwit-metrics-reader"), "ClusterRoleBinding").Subjects[0]
 	code, text := get(metrics, c.as(reader.Namespace, reader.Name).BearerToken)
@@ -178,7 +178,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // get asks as Prometheus does, which can't verify a certificate that the manager
-// signed itself. The code is 0 where nobody answers.
+// signed itself. The code is 0 if no server answers.
 func get(url, token string) (code int, body string) {
 	request, err := http.NewRequest(http.MethodGet, url, http.NoBody)
 	if err != nil {

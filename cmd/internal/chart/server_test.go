@@ -30,7 +30,7 @@ import (
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
 
-// prometheusOperator is where the definition of PodMonitor is from.
+// prometheusOperator is the module that has the CRD of PodMonitor.
 const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.93.0"
 
 // started is the control plane of the tests that need one.
@@ -173,7 +173,7 @@ func (c *cluster) apply(objects []*unstructured.Unstructured, dryRun ...string) 
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		force := true // another test's release had the definitions before
+		force := true // another test's release installed the CRDs before
 		_, err = objectClient.Resource(mapping.Resource).Namespace(o.GetNamespace()).Patch(c.t.Context(), o.GetName(), types.ApplyYAMLPatchType, text,
 			metav1.PatchOptions{FieldManager: "chart", FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun, Force: &force})
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/test/program"
 )
 
-// cluster is the one that the guides speak of: it has one API server, and its etcd
+// cluster is the one of the guides: it has one API server, and its etcd
 // wants certificates.
 type cluster struct {
 	t     *testing.T
@@ -179,8 +179,7 @@ func (c *cluster) forward(listener net.Listener) {
 	}
 }
 
-// lostServer is an API server that a cluster lost this morning, if its guide speaks
-// of it.
+// lostServer is an API server that a cluster lost this morning, if the guide names it.
 const lostServer = "apiserver-lost"
 
 // loseServer leaves what an API server leaves that was taken away without a

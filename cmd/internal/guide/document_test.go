@@ -137,7 +137,7 @@ func checkProse(guide string, steps []step) error {
 }
 
 // matches compares what was printed with what a guide says. Spaces at the end
-// of lines, which nobody sees, don't count.
+// of lines, which no reader sees, don't count.
 func matches(want, printed string) bool {
 	var pattern strings.Builder
 	for _, line := range strings.SplitAfter(want, "\n") {
@@ -175,7 +175,7 @@ func TestMatches(t *testing.T) {
 		"another line":              {"a\n", "a\nb\n", false},
 		"nothing is something":      {"", "a\n", false},
 		"nothing":                   {"", "", true},
-		"spaces nobody sees":        {"a\n\nb\n", "a  \nb\n", true},
+		"invisible spaces":          {"a\n\nb\n", "a  \nb\n", true},
 		"text within a line":        {"took ...s\n", "took 17s\n", true},
 		"text is not a line":        {"took ...s\n", "took 1\n7s\n", false},
 		"lines":                     {"a\n...\nz\n", "a\nb\nc\nz\n", true},
@@ -200,7 +200,7 @@ func TestParseInAList(t *testing.T) {
 // TestParseRefuses: no form of block may leave a command out unnoticed.
 func TestParseRefuses(t *testing.T) {
 	for reason, guide := range map[string]string{
-		"a block nobody runs":        "```sh\n$ true\n```\n",
+		"a block that no test runs":  "```sh\n$ true\n```\n",
 		"Go from nowhere":            "```go\nfunc f() {}\n```\n",
 		"a block without a language": "```\n$ true\n```\n",
 		"output of nothing":          "```console\ntrue\n```\n",

@@ -48,7 +48,7 @@ func run(t *testing.T, file string) {
 	if strings.Contains(string(text), lostServer) {
 		c.loseServer()
 	}
-	if strings.Contains(string(text), stashedGroup+"/") {
+	if strings.Contains(string(text), instancetypeGroup+"/") {
 		c.installKubeVirt()
 	}
 	if strings.Contains(string(text), thirdPartyGroup) {

@@ -9,22 +9,22 @@ import (
 	kubevirtcluster "github.com/godwit-dev/godwit/test/kubevirt/cluster"
 )
 
-// stashedGroup is the API group of what KubeVirt stashes. A cluster has KubeVirt's
-// definitions if its guide speaks of objects in it.
-const stashedGroup = "instancetype.kubevirt.io"
+// instancetypeGroup is the API group of the objects that KubeVirt stores in
+// ControllerRevisions. A cluster has KubeVirt's CRDs if its guide names the group.
+const instancetypeGroup = "instancetype.kubevirt.io"
 
-// installKubeVirt leaves its definitions as they are where KubeVirt is older than
-// v1beta1: an instance type is stored at v1alpha1, and the definitions say so.
+// installKubeVirt installs KubeVirt's CRDs as before v1beta1: an instance type is stored
+// at v1alpha1.
 func (c *cluster) installKubeVirt() {
 	c.t.Helper()
 	crds, err := kubevirtcluster.CRDs(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	var stashed []string
+	var names []string
 	for _, crd := range crds {
-		if crd.Spec.Group == stashedGroup {
-			stashed = append(stashed, crd.Name)
+		if crd.Spec.Group == instancetypeGroup {
+			names = append(names, crd.Name)
 			storeAt("v1alpha1")(crd)
 		}
 	}
@@ -37,7 +37,7 @@ func (c *cluster) installKubeVirt() {
 		c.t.Fatal(err)
 	}
 	_, err = kubevirtcluster.Create(c.t.Context(), client, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": stashedGroup + "/v1alpha1",
+		"apiVersion": instancetypeGroup + "/v1alpha1",
 		"kind":       "VirtualMachineClusterInstancetype",
 		"metadata":   map[string]any{"name": "u1.medium"},
 		"spec":       map[string]any{"cpu": map[string]any{"guest": int64(1)}, "memory": map[string]any{"guest": "4Gi"}},
@@ -45,7 +45,7 @@ func (c *cluster) installKubeVirt() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, name := range stashed {
+	for _, name := range names {
 		if _, err := controlplane.UpdateCRD(c.t.Context(), config, name, storeAt("v1beta1")); err != nil {
 			c.t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func awaitEnd(t *testing.T, group int) {
 	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(-group, 0) == nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
-			t.Log("what the guide started in the background did not end within 10 s, or nobody collects what has ended")
+			t.Log("a process that the guide started in the background did not end within 10 s, or no parent waits for it")
 			return
 		}
 	}

@@ -273,7 +273,7 @@ func (c *cluster) manage(configuration string) *process {
 func (c *cluster) command(user *rest.Config, configuration string, env ...string) func() *exec.Cmd {
 	c.t.Helper()
 	if !strings.Contains(configuration, "limits:") {
-		configuration += "\nlimits: {maxWritesPerSecond: 0}\n" // nobody else is to be spared
+		configuration += "\nlimits: {maxWritesPerSecond: 0}\n" // no other client needs the API server
 	}
 	file := filepath.Join(c.t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("apiVersion: "+ConfigurationVersion+"\nkind: "+ConfigurationKind+"\n"+configuration), 0o600); err != nil {

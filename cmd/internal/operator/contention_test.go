@@ -46,7 +46,7 @@ func (c *cluster) keepHot(kind, name string) (stop func() int) {
 	return stop
 }
 
-// TestHotObjectStopsNothing: somebody updates one object all the time. It is stored
+// TestHotObjectStopsNothing: another client updates one object all the time. It is stored
 // at the new version by that alone, and its migration ends like any other.
 func TestHotObjectStopsNothing(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func (c *cluster) leader() string {
 }
 
 // TestManagersOfOtherScopesLeaveEachOtherAlone: what one has made is not the other's
-// to take away, though its CRD is in nobody else's scope.
+// to take away, though its CRD is in no other manager's scope.
 func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	c := newCluster(t)
 	geese := c.define("geese", 20, optedIn)
@@ -203,7 +203,7 @@ func TestOneManagerLeadsEachFeature(t *testing.T) {
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: objectMeta(namespace)}); err != nil {
 		t.Fatal(err)
 	}
-	holders := func() map[string]string {
+	leaders := func() map[string]string {
 		leases, all := &coordinationv1.LeaseList{}, map[string]string{}
 		if err := c.List(t.Context(), leases, client.InNamespace(namespace)); err != nil {
 			t.Fatal(err)
@@ -216,12 +216,12 @@ func TestOneManagerLeadsEachFeature(t *testing.T) {
 	const migrator, upgrader = "godwit-storage-version-migrator", "godwit-revision-upgrader"
 	scope := "storageVersionMigrator: {scopes: [{group: " + c.group + "}]}"
 	first := c.manageAs(c.plane.Config(), scope, electIn+"="+namespace, EnableRevisionUpgrader+"=true")
-	c.await("the first manager to lead both features", func() bool { now := holders(); return now[migrator] != "" && now[upgrader] != "" })
-	led := holders()
+	c.await("the first manager to lead both features", func() bool { now := leaders(); return now[migrator] != "" && now[upgrader] != "" })
+	led := leaders()
 	c.manageAs(c.plane.Config(), scope, electIn+"="+namespace)
 	first.end(syscall.SIGTERM)
-	c.await("the second manager to lead the feature that it has", func() bool { now := holders()[migrator]; return now != "" && now != led[migrator] })
-	if now := holders(); len(now) != 2 || now[upgrader] != "" {
+	c.await("the second manager to lead the feature that it has", func() bool { now := leaders()[migrator]; return now != "" && now != led[migrator] })
+	if now := leaders(); len(now) != 2 || now[upgrader] != "" {
 		t.Errorf("leases %v, of which the first manager had %v", now, led)
 	}
 }

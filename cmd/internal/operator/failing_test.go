@@ -15,7 +15,7 @@ import (
 
 // TestFailingObjectStopsNoOther: a rule of the new version refuses one object among
 // two hundred. It is named, the rest is migrated, and nothing is trimmed until
-// somebody mends it, after which the migration ends by itself.
+// the user corrects it, after which the migration ends by itself.
 func TestFailingObjectStopsNoOther(t *testing.T) {
 	t.Parallel()
 	c := newClusterOn(t, ownPlane(t))

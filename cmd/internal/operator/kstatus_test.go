@@ -31,7 +31,7 @@ func TestKstatusFollowsAMigration(t *testing.T) {
 	c.mustBeKstatus(name, "suspended", status.InProgressStatus)
 	c.suspend(name, false)
 	c.awaitReason(name, v1alpha1.ReasonSucceeded)
-	manager.mustEnd() // from here on nobody observes anything
+	manager.mustEnd() // from here on no controller observes the migration
 
 	c.patch(name, `{"spec":{"maxInFlight":2}}`)
 	c.mustBeKstatus(name, "changed and not looked at", status.InProgressStatus)

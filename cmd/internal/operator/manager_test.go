@@ -44,7 +44,7 @@ func TestCRDInScopeIsMigratedByItself(t *testing.T) {
 	c.mustBeStored(ducks, map[string]int{"v2": 5, "v1": 0})
 }
 
-// TestMigrationOfMissingCRDSaysSo and goes on once there is one.
+// TestMigrationOfMissingCRDSaysSo and continues once the CRD exists.
 func TestMigrationOfMissingCRDSaysSo(t *testing.T) {
 	c := newCluster(t)
 	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
@@ -61,7 +61,7 @@ func TestMigrationOfMissingCRDSaysSo(t *testing.T) {
 }
 
 // TestKilledManagerWritesNothingTwice: a manager is killed in the middle of a
-// migration, and the next one goes on from the checkpoint in the status.
+// migration, and the next one resumes at the checkpoint in the status.
 func TestKilledManagerWritesNothingTwice(t *testing.T) {
 	c := newCluster(t)
 	const n = 1200
@@ -96,7 +96,7 @@ func (c *cluster) underWay(n int) (crd string) {
 	return crd
 }
 
-// TestSuspendStopsWithinAPage: whoever suspends a migration waits for one page.
+// TestSuspendStopsWithinAPage: a suspended migration writes one more page at most.
 func TestSuspendStopsWithinAPage(t *testing.T) {
 	c := newCluster(t)
 	const n = 1500

@@ -47,7 +47,7 @@ func TestAPIServerAway(t *testing.T) {
 			took := time.Since(back)
 			restarts, said := manager.end()
 			if name == "elected" && restarts == 0 {
-				t.Error("a manager that lost its lease went on")
+				t.Error("a manager that lost its lease did not stop")
 			}
 			if name == "alone" && restarts > 0 {
 				t.Errorf("%d restarts of a manager that has no lease to lose", restarts)

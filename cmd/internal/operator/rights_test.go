@@ -66,9 +66,9 @@ func TestManagerRunsWithTheRightsThatAreItsOwn(t *testing.T) {
 	}
 }
 
-// TestMissingRightIsABlockerThatNamesTheGrant, and the migration goes on once it
-// is given.
-func TestMissingRightIsABlockerThatNamesTheGrant(t *testing.T) {
+// TestMissingPermissionIsABlockerThatNamesTheGrant, and the migration continues once the
+// permission is granted.
+func TestMissingPermissionIsABlockerThatNamesTheGrant(t *testing.T) {
 	c := newCluster(t)
 	trim := func(r rbacv1.PolicyRule) bool {
 		return slices.Contains(r.Resources, "customresourcedefinitions/status")

@@ -19,7 +19,7 @@ import (
 // and tells of itself there by either kind of event.
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=OWN
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch,namespace=OWN
-// Whoever reads the metrics is authenticated and authorized by the API server.
+// The API server authenticates and authorizes each client that reads the metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 

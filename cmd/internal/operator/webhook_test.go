@@ -101,7 +101,7 @@ func (h *webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestWebhookOutageMidRun: the failures are named, nothing is trimmed, another
-// CRD does not wait for it, and it goes on by itself.
+// CRD does not wait for it, and the migration continues by itself.
 func TestWebhookOutageMidRun(t *testing.T) {
 	t.Parallel()
 	c := newClusterOn(t, ownPlane(t))

@@ -30,7 +30,7 @@ const (
 	// RequiredIfEnforced means Required where the API server runs the admission plugin
 	// OwnerReferencesPermissionEnforcement, as OpenShift does, and unused elsewhere.
 	RequiredIfEnforced
-	// Optional means that the command goes on and knows less.
+	// Optional means that the command continues without it, and knows less.
 	Optional
 )
 

@@ -27,9 +27,9 @@ func configurationPage() (string, error) {
 	fmt.Fprintf(&page, "\n## Controllers\n\n")
 	controllers := newTable("controller", "switched by", "meaning")
 	controllers.row(code(operator.StorageVersionMigrator), code(operator.EnableVariable),
-		"Migrates definitions in scope. It runs unless the variable is false; a value that is no boolean fails the start, and `--controllers` beats it.")
+		"Migrates the CRDs in scope. It runs unless the variable is false. A value that is no boolean fails the start. `--controllers` takes precedence.")
 	controllers.row(code(operator.RevisionUpgrader), code(operator.EnableRevisionUpgrader),
-		"Upgrades what KubeVirt has stashed, when a trigger asks for it. It runs where the variable is true; the rest is as above.")
+		"Upgrades KubeVirt's ControllerRevisions as triggers ask for it. It runs if the variable is true; the rest is as above.")
 	page.WriteString(controllers.String())
 	return page.String(), nil
 }

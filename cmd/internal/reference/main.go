@@ -1,5 +1,5 @@
-// Command reference writes docs/reference from what it is about: the generated
-// definition, the source's own comments, the commands, the collectors. It adds an
+// Command reference writes docs/reference from what the pages are about: the generated
+// CRDs, the source's own comments, the commands, the collectors. It adds an
 // introduction to each page and no fact of its own, but for what to do about a
 // blocker; where something new is not said anywhere, it fails.
 //
@@ -33,7 +33,7 @@ func main() {
 	for name, page := range pages {
 		text, err := page()
 		if err == nil {
-			err = os.WriteFile(pathOf(name), []byte(text), 0o644) //nolint:gosec // documents are for everybody
+			err = os.WriteFile(pathOf(name), []byte(text), 0o644) //nolint:gosec // documents are for all users
 		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "write docs/reference/%s: %v\n", name, err)

@@ -22,7 +22,7 @@ var theirs = []struct{ name, meaning string }{
 	{"controller_runtime_reconcile_errors_total", "with `controller=\"crdmigration\"`, `\"crdscope\"`, `\"revisionupgrade\"` or `\"revisionupgradetrigger\"`: what could not be read or written, and is tried again"},
 	{"controller_runtime_active_workers", "with `controller=\"crdmigration\"`: migrations that are looked after at this moment, of at most 32; with `\"revisionupgrade\"`: namespaces, of at most 4"},
 	{"workqueue_depth", "with `name=\"crdmigration\"`: migrations that wait for their turn"},
-	{"rest_client_requests_total", "by `code`: 429 is the API server asking for patience"},
+	{"rest_client_requests_total", "by `code`: 429 means that the API server throttles the manager"},
 }
 
 // metric is what a collector says of itself.
@@ -55,10 +55,10 @@ func metricPage() (string, error) {
 	}
 	var page strings.Builder
 	page.WriteString(generated + "# Metrics\n\n" +
-		"The manager serves them on `--metrics-bind-address`, over HTTPS, to whom the API server lets get `/metrics`. A series of a\n" +
-		"definition ends with its CRDMigration, one of a trigger with the trigger; none is ever named after an object that is\n" +
-		"migrated. `outcome` is one of the counts in [status.storage](crdmigration.md#status). Those of a feature that is not enabled\n" +
-		"are not served.\n\n")
+		"The manager serves them on `--metrics-bind-address`, over HTTPS, to clients authorized for `get /metrics`. The series of a\n" +
+		"CRD end with its CRDMigration, those of a trigger with the trigger. No series has the name of an object that is\n" +
+		"migrated. `outcome` is one of the counts in [status.storage](crdmigration.md#status). The manager does not serve the\n" +
+		"series of a feature that is not enabled.\n\n")
 	table := newTable("metric", "type", "labels", "meaning")
 	for _, m := range ours.metrics {
 		table.row(code(m.name), m.kind, m.labels, m.help)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReferenceIsCurrent: whoever changes a flag, a field, a metric or a reason
+// TestReferenceIsCurrent: a commit that changes a flag, a field, a metric or a reason
 // changes its page.
 func TestReferenceIsCurrent(t *testing.T) {
 	for name, page := range pages {

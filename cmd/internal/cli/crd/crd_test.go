@@ -166,7 +166,7 @@ func TestViewText(t *testing.T) {
 		"settling": {"the time counts down", crdmigrator.Plan{}, func(v *view) {
 			v.settling(&crdmigrator.NotSettledError{Wait: 40 * time.Second}, start)
 		}, 10 * time.Second, "settling, 30s left"},
-		"for a server": {"nobody knows how long", crdmigrator.Plan{}, func(v *view) {
+		"for a server": {"when the API server renews its lease is not known", crdmigrator.Plan{}, func(v *view) {
 			v.settling(&crdmigrator.NotSettledError{Servers: servers}, start)
 		}, time.Second, "waiting for 1 API server to adopt the storage version"},
 		"for a stale lease": {"that may be for ever", crdmigrator.Plan{}, func(v *view) {

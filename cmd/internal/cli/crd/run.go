@@ -213,7 +213,7 @@ func foldRuns(items []crdreport.Run, findings []finding, all bool) (shown []crdr
 	return shown, folded
 }
 
-// endRun chooses the code and says how to go on.
+// end chooses the exit code and says how to resume.
 func (o *runOptions) end(ctx context.Context, items []crdreport.Run, findings []finding) error {
 	code := runCode(items, findings)
 	if code == cli.OK || code == cli.Pending {

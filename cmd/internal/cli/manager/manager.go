@@ -22,8 +22,8 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "manager",
 		Short: "Run the controllers, in a cluster",
 		Long: "Run the controllers until told to stop, as a Deployment does, or by hand to try them.\n" +
-			"Definitions in scope are migrated whenever their storage version changes; a\n" +
-			"CRDMigration asks for one by name and shows how far it is.\n\n" +
+			"The manager migrates the CRDs in scope when their storage version changes. A\n" +
+			"CRDMigration names one CRD and shows how far its migration is.\n\n" +
 			"--config names a file of kind " + operator.ConfigurationKind + " (" + operator.ConfigurationVersion + "); a key that\n" +
 			"is not known fails the start. Without --controllers, " + operator.StorageVersionMigrator + " runs,\n" +
 			"unless " + operator.EnableVariable + " is false, and\n" +

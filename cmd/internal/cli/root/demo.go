@@ -11,7 +11,7 @@ import (
 
 // demoCommands is the demo. The image is built without: it has neither the servers
 // nor a Go command, and what starts them makes folders as soon as a program holds
-// it, where a container has a file system that nobody may write to.
+// it, where the file system of a container is read-only.
 func demoCommands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{demo.Command(a.Program, a.Streams)}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// withDefaults is what a migration does: its own spec, and the configuration of the manager
-// where that is silent.
+// withDefaults is what a migration does: its own spec, and the manager's configuration for
+// each field that the spec leaves out.
 func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigrationSpec {
 	if len(spec.Phases) == 0 {
 		spec.Phases = defaults.Phases

@@ -16,7 +16,7 @@ var checkResults = map[string]report.Cell{
 	"Unknown": {Text: "? Unknown", Tone: report.Attention},
 }
 
-// reasonGlyphs mark reasons by their verdict. A note is no cause.
+// reasonGlyphs mark a reason by the result that it leads to. A note leads to none.
 var reasonGlyphs = map[string]report.Cell{
 	"Safe":    {Text: "·", Tone: report.Faint},
 	"Refused": {Text: "✗", Tone: report.Bad},

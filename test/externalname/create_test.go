@@ -20,7 +20,7 @@ func TestCreateSetsTheName(t *testing.T) {
 	run(w, persons(w.wire), options{})
 	p := w.person("jane", nil)
 	w.awaitPerson(p, "created", func(p *person) bool { return bound(p) && ready(p) })
-	entries := w.memory.all()
+	entries := w.store.all()
 	if len(entries) != 1 || meta.GetExternalName(p) != entries[0].ID {
 		t.Fatalf("external name is %q, the directory has %+v", meta.GetExternalName(p), entries)
 	}
@@ -41,7 +41,7 @@ func TestCreateSetsTheName(t *testing.T) {
 // does what the message says.
 func TestAlreadyExists(t *testing.T) {
 	w := newWorld(t)
-	made, err := w.memory.Add(t.Context(), entry{Name: "jane", Title: "boss"})
+	made, err := w.store.Add(t.Context(), entry{Name: "jane", Title: "boss"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestConcurrentEdit(t *testing.T) {
 		t.Errorf("annotations of the user are lost: %v", live.Annotations)
 	}
 	// What was created is not lost: the message names it.
-	if id := w.memory.all()[0].ID; !strings.Contains(live.GetCondition(xpv2.TypeSynced).Message, id) {
+	if id := w.store.all()[0].ID; !strings.Contains(live.GetCondition(xpv2.TypeSynced).Message, id) {
 		t.Errorf("message %q does not name %s", live.GetCondition(xpv2.TypeSynced).Message, id)
 	}
 	w.checkEntries(1)

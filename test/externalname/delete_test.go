@@ -23,7 +23,7 @@ func TestDeleteNotFound(t *testing.T) {
 	id := meta.GetExternalName(p) // the hook runs while the test reads p again
 	w.wire.set(func(_ context.Context, call string, send func() error) error {
 		if call == "Remove" {
-			w.memory.change(id, func(*entry) bool { return false })
+			w.store.change(id, func(*entry) bool { return false })
 		}
 		return send()
 	})
@@ -59,7 +59,7 @@ func TestDeleteOnce(t *testing.T) {
 	if n := w.wire.count("Remove"); n != 1 {
 		t.Errorf("%d deletions", n)
 	}
-	w.memory.change(meta.GetExternalName(p), func(*entry) bool { return false })
+	w.store.change(meta.GetExternalName(p), func(*entry) bool { return false })
 	w.awaitGone(p)
 }
 
@@ -86,7 +86,7 @@ func TestDeleteRepeats(t *testing.T) {
 	})
 	w.delete(p)
 	w.awaitPerson(p, "refused", failing(io.ErrNoProgress.Error()))
-	w.memory.change(id, func(*entry) bool { return false })
+	w.store.change(id, func(*entry) bool { return false })
 	w.awaitGone(p)
 }
 

@@ -38,6 +38,14 @@ type directory interface {
 	Search(ctx context.Context, filter entry) ([]entry, error)
 }
 
+// store is a directory of which a test sees and changes everything.
+type store interface {
+	directory
+	all() []entry
+	// change lets another client change an entry; false removes it.
+	change(id string, change func(*entry) bool)
+}
+
 // memory is a directory in this process.
 type memory struct {
 	mu      sync.Mutex
@@ -144,7 +152,6 @@ func (m *memory) all() []entry {
 	return list
 }
 
-// change lets another client change an entry; false removes it.
 func (m *memory) change(id string, change func(*entry) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,6 +5,7 @@
 // is never released, and the other tests need no module of Crossplane.
 //
 // Numbers in comments, such as "// 22", count the situations that every provider has to
-// survive. The external system is the interface directory, which a directory server can
-// implement as well.
+// survive. The external system is the interface directory: one in memory, and in TestSlapd a
+// directory server. Tests whose names begin with Provider run examples/provider-ldap on that
+// server. Without slapd they are skipped, except in CI.
 package externalname

@@ -7,6 +7,7 @@ require (
 	github.com/crossplane/crossplane/apis/v2 v2.3.4
 	github.com/go-logr/logr v1.4.4
 	github.com/godwit-dev/godwit v0.0.0
+	github.com/godwit-dev/godwit/examples/provider-ldap v0.0.0
 	github.com/godwit-dev/godwit/externalname/crossplane v0.0.0
 	github.com/godwit-dev/godwit/test v0.0.0
 	k8s.io/api v0.37.2
@@ -17,6 +18,7 @@ require (
 )
 
 require (
+	github.com/Azure/go-ntlmssp v0.1.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -29,6 +31,8 @@ require (
 	github.com/fatih/color v1.18.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
+	github.com/go-asn1-ber/asn1-ber v1.5.8 // indirect
+	github.com/go-ldap/ldap/v3 v3.4.15 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.0 // indirect
 	github.com/go-openapi/swag v0.27.1 // indirect
@@ -74,6 +78,7 @@ require (
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/mod v0.40.0 // indirect
 	golang.org/x/net v0.58.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
@@ -107,6 +112,7 @@ require (
 
 replace (
 	github.com/godwit-dev/godwit => ../..
+	github.com/godwit-dev/godwit/examples/provider-ldap => ../../examples/provider-ldap
 	github.com/godwit-dev/godwit/externalname/crossplane => ../../externalname/crossplane
 	github.com/godwit-dev/godwit/test => ..
 )

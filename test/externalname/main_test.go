@@ -3,6 +3,7 @@ package externalname_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 
@@ -24,7 +25,17 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "8") // these tests wait more than they work
 	}
 	log.SetLogger(logr.Discard())
-	os.Exit(controlplane.Main(m, &shared, func(ctx context.Context, cp *controlplane.ControlPlane) error {
-		return controlplane.InstallCRDs(ctx, cp.Config(), crd("Person", "persons"), crd("Membership", "memberships"))
-	}))
+	code := controlplane.Main(m, &shared,
+		func(ctx context.Context, cp *controlplane.ControlPlane) error {
+			return controlplane.InstallCRDs(ctx, cp.Config(), crd("Person", "persons"), crd("Membership", "memberships"))
+		},
+		func(ctx context.Context, _ *controlplane.ControlPlane) error { return startServer(ctx) },
+	)
+	if server != nil {
+		if err := server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
 }

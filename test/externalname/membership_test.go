@@ -170,7 +170,7 @@ func TestCompoundKeyRecovers(t *testing.T) {
 		if call != "Add" {
 			return send()
 		}
-		for _, e := range w.memory.all() {
+		for _, e := range w.store.all() {
 			if e.Name == "cn=foreign" {
 				return io.EOF
 			}
@@ -178,7 +178,7 @@ func TestCompoundKeyRecovers(t *testing.T) {
 		if err := send(); err != nil {
 			return err
 		}
-		_, _ = w.memory.Add(ctx, entry{Parent: group.ID, Name: "cn=foreign"})
+		_, _ = w.store.Add(ctx, entry{Parent: group.ID, Name: "cn=foreign"})
 		return io.EOF
 	})
 	run(w, kind, options{})

@@ -18,7 +18,7 @@ const unknownID = "99999999-9999-4999-8999-999999999999"
 
 func (w *world) add(e entry) entry {
 	w.t.Helper()
-	made, err := w.memory.Add(w.t.Context(), e)
+	made, err := w.store.Add(w.t.Context(), e)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestNotFoundIsDrift(t *testing.T) {
 		t.Errorf("warnings are %q, want one that names %s", warnings, unknownID)
 	}
 	first := meta.GetExternalName(p)
-	w.memory.change(first, func(*entry) bool { return false })
+	w.store.change(first, func(*entry) bool { return false })
 	w.awaitPerson(p, "created again", func(p *person) bool { return bound(p) && meta.GetExternalName(p) != first })
 	if warnings := w.events.with("ExternalNameNeverFound"); len(warnings) != 1 {
 		t.Errorf("drift of a resource that existed is no typo: %q", warnings)
@@ -86,8 +86,8 @@ func TestImportMustExist(t *testing.T) {
 	w.checkEntries(0)
 	w.annotate(p, meta.AnnotationKeyExternalName, "")
 	w.awaitPerson(p, "created", bound)
-	w.memory.change(meta.GetExternalName(p), func(*entry) bool { return false })
-	w.awaitPerson(p, "created again", func(p *person) bool { return bound(p) && len(w.memory.all()) == 1 })
+	w.store.change(meta.GetExternalName(p), func(*entry) bool { return false })
+	w.awaitPerson(p, "created again", func(p *person) bool { return bound(p) && len(w.store.all()) == 1 })
 }
 
 // 9, 10, 11, 12, 13: an import that is only observed is matched by its name, whatever the spec
@@ -120,7 +120,7 @@ func TestObserveOnly(t *testing.T) {
 	if !synced(p) || !ready(p) || p.Status.AtProvider.Title != "engineer" {
 		t.Errorf("conditions %+v, status.atProvider %+v", p.Status.Conditions, p.Status.AtProvider)
 	}
-	w.memory.change(made.ID, func(e *entry) bool { e.Title = "director"; return true })
+	w.store.change(made.ID, func(e *entry) bool { e.Title = "director"; return true })
 	w.await("second event", func() string {
 		if n := len(w.events.with("ExternalResourceDiffers")); n != 2 {
 			return fmt.Sprint(n)
@@ -140,9 +140,9 @@ func TestDriftIsUpdated(t *testing.T) {
 	run(w, persons(w.wire), options{})
 	p := w.person("jane", nil)
 	w.awaitPerson(p, "created", bound)
-	w.memory.change(meta.GetExternalName(p), func(e *entry) bool { e.Title = "changed"; return true })
+	w.store.change(meta.GetExternalName(p), func(e *entry) bool { e.Title = "changed"; return true })
 	w.await("update", func() string {
-		if all := w.memory.all(); all[0].Title != "" {
+		if all := w.store.all(); all[0].Title != "" {
 			return all[0].Title
 		}
 		return ""
@@ -288,7 +288,7 @@ func TestEditedName(t *testing.T) {
 			// The other remedy gives the resource up; a person of the same name can't exist twice.
 			w.annotate(p, meta.AnnotationKeyExternalName, edited)
 			w.awaitPerson(p, "refused", failing("still exists"))
-			w.memory.change(id, func(e *entry) bool { e.Name = "given-up"; return true })
+			w.store.change(id, func(e *entry) bool { e.Name = "given-up"; return true })
 			w.annotate(p, crossplane.AnnotationBoundName, "")
 			w.awaitPerson(p, "created", func(p *person) bool { return bound(p) && meta.GetExternalName(p) != id })
 			w.checkEntries(2)
@@ -378,7 +378,7 @@ func TestHybridKind(t *testing.T) {
 	run(w, kind, options{})
 	p := w.person("jane", named(made.ID+"/", xpv2.ManagementActionObserve))
 	w.awaitPerson(p, "named", func(p *person) bool { return bound(p) && meta.GetExternalName(p) == made.ID+"/jane@example.org" })
-	w.memory.change(made.ID, func(e *entry) bool { e.Mail = "doe@example.org"; return true })
+	w.store.change(made.ID, func(e *entry) bool { e.Mail = "doe@example.org"; return true })
 	w.awaitPerson(p, "renamed", func(p *person) bool { return bound(p) && meta.GetExternalName(p) == made.ID+"/doe@example.org" })
 	if !slices.Contains(p.Finalizers, "finalizer.managedresource.crossplane.io") {
 		t.Errorf("finalizers are %v", p.Finalizers)

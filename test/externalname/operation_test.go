@@ -95,7 +95,7 @@ func asynchronous(d directory, j *jobs, begun func()) personResource {
 	return kind
 }
 
-func newJobs(w *world) *jobs { return &jobs{to: w.memory, list: map[string]*oneJob{}} }
+func newJobs(w *world) *jobs { return &jobs{to: w.store, list: map[string]*oneJob{}} }
 
 func (w *world) awaitJob(j *jobs) {
 	w.t.Helper()
@@ -189,5 +189,5 @@ func TestLegacyOperation(t *testing.T) {
 		t.Errorf("external name %q, %d jobs", meta.GetExternalName(p), j.count())
 	}
 	j.end(t.Context(), nil)
-	w.awaitPerson(p, "swapped", func(p *person) bool { return bound(p) && meta.GetExternalName(p) == w.memory.all()[0].ID })
+	w.awaitPerson(p, "swapped", func(p *person) bool { return bound(p) && meta.GetExternalName(p) == w.store.all()[0].ID })
 }

@@ -94,7 +94,7 @@ func TestForeignEntry(t *testing.T) {
 				if call != "Add" {
 					return send()
 				}
-				if _, err := w.memory.Add(ctx, entry{Name: "jane", Mark: "another client"}); err != nil {
+				if _, err := w.store.Add(ctx, entry{Name: "jane", Mark: "another client"}); err != nil {
 					return err
 				}
 				return io.ErrUnexpectedEOF
@@ -107,12 +107,12 @@ func TestForeignEntry(t *testing.T) {
 			}
 			w.checkEntries(1)
 			w.wire.set(nil)
-			foreign := w.memory.all()[0].ID
+			foreign := w.store.all()[0].ID
 			if remedy == "name" {
 				w.annotate(jane, meta.AnnotationKeyExternalName, foreign)
 				w.awaitPerson(jane, "adopted", func(p *person) bool { return bound(p) && meta.GetExternalName(p) == foreign })
 			} else {
-				w.memory.change(foreign, func(e *entry) bool { e.Name = "other"; return true })
+				w.store.change(foreign, func(e *entry) bool { e.Name = "other"; return true })
 				w.annotate(jane, meta.AnnotationKeyExternalCreatePending, "")
 				w.awaitPerson(jane, "created", func(p *person) bool { return bound(p) && meta.GetExternalName(p) != foreign })
 			}
@@ -145,7 +145,7 @@ func TestNoProof(t *testing.T) {
 	if n := w.wire.count("Add"); n != 1 {
 		t.Errorf("%d creations", n)
 	}
-	w.annotate(jane, meta.AnnotationKeyExternalName, w.memory.all()[0].ID)
+	w.annotate(jane, meta.AnnotationKeyExternalName, w.store.all()[0].ID)
 	w.awaitPerson(jane, "adopted", bound)
 	w.checkClean(jane)
 }
@@ -276,7 +276,7 @@ func TestKilledWhileCreatingAgain(t *testing.T) {
 		}
 		return err
 	})
-	w.memory.change(before, func(*entry) bool { return false })
+	w.store.change(before, func(*entry) bool { return false })
 	<-p.done
 	w.wire.set(nil)
 	run(w, recovering(w.wire), options{})

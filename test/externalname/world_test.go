@@ -20,6 +20,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -47,7 +48,8 @@ const (
 type world struct {
 	t         *testing.T
 	namespace string
-	memory    *memory
+	store     store
+	memory    *memory // The store, unless it is on a directory server.
 	wire      *wire
 	client    client.Client
 	events    *recorder
@@ -67,8 +69,15 @@ func newWorld(t *testing.T) *world {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	m := newMemory()
-	return &world{t: t, namespace: namespace.Name, memory: m, wire: newWire(m), client: c, events: &recorder{}}
+	w := &world{t: t, namespace: namespace.Name, client: c, events: &recorder{}}
+	if onSlapd(t) {
+		w.store = ldapStore{newBase(t, namespace.Name)}
+	} else {
+		w.memory = newMemory()
+		w.store = w.memory
+	}
+	w.wire = newWire(w.store)
+	return w
 }
 
 // recorder keeps events, which an API server would aggregate.
@@ -151,11 +160,11 @@ type options struct {
 // run starts a provider of the kind with the test's rate limits, until the test ends.
 func run[M resource.Managed, K, X any](w *world, r crossplane.Resource[M, K, X], o options) *process {
 	w.t.Helper()
-	return w.manage(o, func(m manager.Manager) ([]managed.ReconcilerOption, error) { return r.Options(m, w.events) }, r.Kind.Kind)
+	return w.manage(o, func(m manager.Manager) ([]managed.ReconcilerOption, error) { return r.Options(m, w.events) }, r.Kind)
 }
 
 // manage starts a manager with one managed reconciler, whose retries come soon.
-func (w *world) manage(o options, reconcilerOptions func(manager.Manager) ([]managed.ReconcilerOption, error), kind string) *process {
+func (w *world) manage(o options, reconcilerOptions func(manager.Manager) ([]managed.ReconcilerOption, error), gvk schema.GroupVersionKind) *process {
 	w.t.Helper()
 	return w.start(o, func(m manager.Manager) error {
 		list, err := reconcilerOptions(m)
@@ -163,14 +172,13 @@ func (w *world) manage(o options, reconcilerOptions func(manager.Manager) ([]man
 			return err
 		}
 		list = append(list, managed.WithPollInterval(pollEvery), managed.WithCreationGracePeriod(time.Millisecond))
-		gvk := groupVersion.WithKind(kind)
 		kindObject, err := m.GetScheme().New(gvk)
 		if err != nil {
 			return err
 		}
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, 500*time.Millisecond)
 		return ctrl.NewControllerManagedBy(m).
-			Named(managed.ControllerName(kind)).
+			Named(managed.ControllerName(gvk.Kind)).
 			WithOptions(controller.Options{RateLimiter: limiter}).
 			WithEventFilter(resource.DesiredStateChanged()).
 			For(kindObject.(client.Object)).
@@ -279,7 +287,7 @@ func (w *world) await(what string, check func() string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%s: %s\nevents: %+v\nentries: %+v", what, missing, w.events.list, w.memory.all())
+			w.t.Fatalf("%s: %s\nevents: %+v\nentries: %+v", what, missing, w.events.list, w.store.all())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -353,7 +361,7 @@ func (w *world) checkClean(o client.Object) {
 // checkEntries compares how many entries exist.
 func (w *world) checkEntries(want int) {
 	w.t.Helper()
-	if all := w.memory.all(); len(all) != want {
+	if all := w.store.all(); len(all) != want {
 		w.t.Errorf("%d entries exist, want %d: %+v", len(all), want, all)
 	}
 }

@@ -91,7 +91,7 @@ func TestWrap(t *testing.T) {
 			managed.WithInitializers(crossplane.DefaultInitializers(m.GetClient())...),
 			managed.WithCriticalAnnotationUpdater(crossplane.AnnotationUpdater(m)),
 		}, nil
-	}, "Membership")
+	}, groupVersion.WithKind("Membership"))
 
 	m := w.membership("jane", func(m *membership) { m.Spec.ForProvider = membershipParameters{Group: group.ID, Member: "cn=jane"} })
 	w.awaitMembership(m, "created", func(m *membership) bool { return synced(m) && meta.GetExternalName(m) == group.ID+"/cn=jane" })
@@ -142,7 +142,7 @@ func TestAnnotationUpdater(t *testing.T) {
 		return []managed.ReconcilerOption{
 			managed.WithExternalConnector(connector), managed.WithInitializers(), managed.WithCriticalAnnotationUpdater(crossplane.AnnotationUpdater(m)),
 		}, nil
-	}, "Membership")
+	}, groupVersion.WithKind("Membership"))
 	live := &membership{}
 	live.Name, live.Namespace = "jane", w.namespace
 	w.awaitMembership(live, "created", func(m *membership) bool { return meta.GetExternalName(m) != "" })

@@ -20,7 +20,7 @@ import (
 )
 
 // listThrough lists with an embedder's reader, which is to read live.
-func listThrough(reader client.Reader, kinds meta.RESTMapper) lister {
+func listThrough(reader client.Reader, kinds meta.RESTMapper) Lister {
 	return func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
 		kind, err := kinds.KindFor(r)
 		if err != nil {
@@ -66,7 +66,7 @@ func cachedObjects(c client.Reader, newList func() client.ObjectList) func(conte
 // may be behind it, even behind the change of the storage version.
 func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 	err = request.Retry(ctx, func(ctx context.Context) error {
-		page, _, err := lister(r.client.Objects).page(ctx, r.epoch().gvr, 1, "")
+		page, _, err := Lister(r.client.Objects).page(ctx, r.epoch().gvr, 1, "")
 		resourceVersion = page.ResourceVersion
 		return err
 	})
@@ -90,10 +90,10 @@ func (r *run) migrateCached(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.candidates == nil {
+	if r.options.Candidates == nil {
 		return nil
 	}
-	candidates, err := r.candidates(ctx)
+	candidates, err := r.options.Candidates(ctx)
 	if err != nil {
 		return fmt.Errorf("read %s from the cache: %w", r.epoch().gvr.GroupResource(), err)
 	}

@@ -138,7 +138,7 @@ func (e *evidence) save(ctx context.Context) error {
 // saveLast saves after a pass that did not reach its end. It may fail: the CRD may be
 // gone, and a lost cursor costs requests, nothing else.
 func (e *evidence) saveLast(ctx context.Context, why error) {
-	if errors.Is(why, errOutOfScope) {
+	if errors.Is(why, ErrOutOfScope) {
 		return // the user who removed the label wants nothing more to be written there
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)

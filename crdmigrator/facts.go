@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -84,7 +83,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 		return f, err
 	}
 	f.Now = m.client.Clock.Now()
-	if clean(f.CRD) || m.options.skips(StorageVersionMigrationPhase) {
+	if kube.Trimmed(f.CRD) || m.options.skips(StorageVersionMigrationPhase) {
 		if f.ManagedFields == ManagedFieldsStale {
 			err = m.askForCleanup(ctx, &f)
 		}
@@ -128,7 +127,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 	case err != nil:
 	case m.options.Scan:
 		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
-	case !clean(f.CRD) && m.options.Preflight == nil: // the run that follows lists them all
+	case !kube.Trimmed(f.CRD) && m.options.Preflight == nil: // the run that follows lists them all
 	case f.Objects == nil || *f.Objects > 1:
 		err = m.readsAll(ctx, kube.ResourceOf(f.CRD))
 	}
@@ -225,9 +224,4 @@ func (m *Migrator) askForCleanup(ctx context.Context, f *Facts) error {
 	}
 	f.CleanupDenied, f.User = &g, kube.UserName(ctx, m.client)
 	return nil
-}
-
-// clean: the server promises that no object is at any other version.
-func clean(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.Equal(crd.Status.StoredVersions, []string{kube.StorageVersion(crd)}) && kube.FailedMigration(crd) < 0
 }

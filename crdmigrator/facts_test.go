@@ -6,35 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit/crdmigrator/internal/request"
 	"github.com/godwit-dev/godwit/crdmigrator/internal/settle"
 )
-
-func TestClean(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		crd    *apiextensionsv1.CustomResourceDefinition
-		want   bool
-	}{
-		"storage version alone": {"the promise itself", widgetCRD(stored("v2")), true},
-		"old and new":           {"objects may be at v1", widgetCRD(), false},
-		"new and old":           {"the order of the list means nothing", widgetCRD(stored("v2", "v1")), false},
-		"old alone":             {"the storage version must be the one", widgetCRD(stored("v1")), false},
-		"twice":                 {"an odd list is no promise", widgetCRD(stored("v2", "v2")), false},
-		"nothing":               {"an empty list is no promise", widgetCRD(stored()), false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := clean(tc.crd); got != tc.want {
-				t.Errorf("clean = %t, want %t: %s", got, tc.want, tc.reason)
-			}
-		})
-	}
-}
 
 func TestServersOf(t *testing.T) {
 	now := flip

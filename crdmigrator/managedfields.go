@@ -52,7 +52,7 @@ func (m *Migrator) cleanerOf(crd *apiextensionsv1.CustomResourceDefinition) *fie
 func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ManagedFields, error) {
 	cleaner := m.cleanerOf(crd)
 	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: quicklist.Attempts, Retry: quicklist.Transient}
-	for page, err := range m.list.objects(ctx, kube.ResourceOf(crd), pages) {
+	for page, err := range m.list().objects(ctx, kube.ResourceOf(crd), pages) {
 		if err != nil {
 			return ManagedFieldsUnknown, err
 		}

@@ -53,6 +53,14 @@ type Options struct {
 	// the CRD's metadata as it is then. Its error stops the run and is what
 	// Run returns.
 	BeforePage func(ctx context.Context, crd *metav1.PartialObjectMetadata) error
+	// List lists the objects in place of a client; nil means that a client of the API
+	// server does. It may show fewer objects than the API server has, which the trim does
+	// not rely on.
+	List Lister
+	// Candidates are written before any page is listed; nil for none.
+	Candidates func(context.Context) ([]*metav1.PartialObjectMetadata, error)
+	// Recent is nil where each pass is a process of its own.
+	Recent *recent.Writes
 	// Clock is for tests; nil means the real one.
 	Clock clock.PassiveClock
 }
@@ -78,17 +86,6 @@ var Phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 type Migrator struct {
 	options Options
 	client  *request.Client
-
-	// list is where pages of objects come from: the client, unless the embedder
-	// brings a reader.
-	list lister
-	// borrowed means that list is the embedder's reader, which may show less than
-	// the API server has.
-	borrowed bool
-	// candidates are written before any page is listed; nil for none.
-	candidates func(context.Context) ([]*metav1.PartialObjectMetadata, error)
-	// recent is nil where each pass is a process of its own.
-	recent *recent.Writes
 
 	mu     sync.Mutex
 	leases map[string]*settle.History // by name of the CRD
@@ -118,7 +115,15 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	if o.Journal == nil {
 		o.Journal = &annotationJournal{client: c}
 	}
-	return &Migrator{options: o, client: c, list: c.Objects, leases: map[string]*settle.History{}}, nil
+	return &Migrator{options: o, client: c, leases: map[string]*settle.History{}}, nil
+}
+
+// list is where pages of objects come from.
+func (m *Migrator) list() Lister {
+	if m.options.List != nil {
+		return m.options.List
+	}
+	return m.client.Objects
 }
 
 // Plan observes one CRD and decides what is to be done about it.
@@ -172,9 +177,6 @@ func (r Report) Err() error {
 	return nil
 }
 
-// wrote reports whether a complete pass has changed anything that lasts.
-func (r Report) wrote() bool { return r.Trimmed || r.ManagedFields.Counts.Migrated > 0 }
-
 func first(failures []godwit.Failure) string {
 	if len(failures) == 0 {
 		return ""
@@ -187,6 +189,10 @@ func first(failures []godwit.Failure) string {
 // spec changed in a way that voids the evidence, it is being deleted, or a
 // write to its status came in between. Observe and plan again.
 var ErrChanged = errors.New("the customresourcedefinition changed")
+
+// ErrOutOfScope is what an [Options].BeforePage returns to end a run that is not wanted any
+// more. The run writes nothing else then, not even its checkpoint.
+var ErrOutOfScope = errors.New("the customresourcedefinition left the scope")
 
 // BlockedError reports a plan that must not be run.
 type BlockedError struct {

@@ -159,7 +159,7 @@ func afterError(err error, h History) Step {
 		return afterUnlisted(unlisted, err, unfinished)
 	case errors.Is(err, ErrNotFound):
 		return Step{Action: ActionStalled, Reason: ReasonCRDNotFound, Message: err.Error(), History: unfinished}
-	case errors.Is(err, ErrChanged), errors.Is(err, errOutOfScope):
+	case errors.Is(err, ErrChanged), errors.Is(err, ErrOutOfScope):
 		return Step{
 			Action: ActionReplan, After: unfinished.backOff(firstReplanPause, maxReplanPause),
 			Reason: ReasonRetrying, Message: err.Error(), History: unfinished,

@@ -110,7 +110,7 @@ func TestNext(t *testing.T) {
 		},
 		"there is no such CRD":  {err: fmt.Errorf("%w: a", ErrNotFound), want: Step{Action: ActionStalled, Reason: ReasonCRDNotFound, History: History{Unfinished: 1}}},
 		"the CRD changed":       {err: fmt.Errorf("%w: a", ErrChanged), want: Step{Action: ActionReplan, After: time.Second, Reason: ReasonRetrying, History: History{Unfinished: 1}}},
-		"the label was removed": {err: fmt.Errorf("%w: a", errOutOfScope), want: Step{Action: ActionReplan, After: time.Second, Reason: ReasonRetrying, History: History{Unfinished: 1}}},
+		"the label was removed": {err: fmt.Errorf("%w: a", ErrOutOfScope), want: Step{Action: ActionReplan, After: time.Second, Reason: ReasonRetrying, History: History{Unfinished: 1}}},
 		"the CRD keeps changing": {
 			err: ErrChanged, history: History{Unfinished: 100},
 			want: Step{Action: ActionReplan, After: 30 * time.Second, Reason: ReasonRetrying, History: History{Unfinished: 101}},

@@ -18,7 +18,7 @@ import (
 
 // source is where a pass has its pages from, and what they prove.
 type source struct {
-	list     lister
+	list     Lister
 	borrowed bool // list is an embedder's reader
 	coverage coverage
 }
@@ -98,7 +98,7 @@ func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
 		return nil
 	}
 	r.evidence.void()
-	r.recent.Forget(r.epoch().key.UID)
+	r.options.Recent.Forget(r.epoch().key.UID)
 	return errors.Join(err, fmt.Errorf("%w: %s was listed at resourceVersion %s, which is older than the checkpoint: was etcd restored?",
 		ErrChanged, r.epoch().gvr.GroupResource(), listed))
 }
@@ -117,18 +117,18 @@ type listError struct{ error }
 
 func (e *listError) Unwrap() error { return e.error }
 
-// lister lists one page of objects' metadata over all namespaces.
-type lister func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error)
+// Lister lists one page of objects' metadata over all namespaces.
+type Lister func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error)
 
 // objects walks over the metadata of all objects of a resource.
-func (l lister) objects(ctx context.Context, resource schema.GroupVersionResource, o walk.ListOptions) walk.Source[*metav1.PartialObjectMetadata] {
+func (l Lister) objects(ctx context.Context, resource schema.GroupVersionResource, o walk.ListOptions) walk.Source[*metav1.PartialObjectMetadata] {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
 		return l.page(ctx, resource, limit, token)
 	}
 	return walk.List(ctx, fetch, o)
 }
 
-func (l lister) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+func (l Lister) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
 	list, err := l(ctx, resource, limit, token)
 	switch {
 	case err != nil:

@@ -193,7 +193,7 @@ func PlanFor(f Facts, p Policy) Plan {
 		Objects:        f.Objects,
 		ManagedFields:  f.ManagedFields,
 		Resumes:        f.Checkpoint.holds(crd, p),
-		Trimmed:        clean(crd) && kube.StorageVersion(crd) != "",
+		Trimmed:        kube.Trimmed(crd) && kube.StorageVersion(crd) != "",
 		Unlisted:       f.Unlisted,
 		ServersUnread:  f.ServersUnread,
 		SkipPhases:     slices.Clone(p.SkipPhases),
@@ -338,7 +338,7 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Bloc
 // other reasons of a list that failed have a check of their own, or may end.
 func checkObjectsRead(f Facts, _ Policy) []godwit.Blocker {
 	u := f.Unlisted
-	forbidden := u != nil && u.Reason == ReasonForbidden && !clean(f.CRD) && !f.lacks(kube.ResourceOf(f.CRD).GroupResource())
+	forbidden := u != nil && u.Reason == ReasonForbidden && !kube.Trimmed(f.CRD) && !f.lacks(kube.ResourceOf(f.CRD).GroupResource())
 	if u == nil || !u.Blocks() && !forbidden {
 		return nil
 	}

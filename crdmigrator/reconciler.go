@@ -151,7 +151,7 @@ type pass struct {
 // brings dirty storedVersions back without a new generation.
 func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	done := p.observes(crd) || r.remember(crd.Name).clean == kube.GenerationOf(crd)
-	return done && (clean(crd) || r.skips(StorageVersionMigrationPhase))
+	return done && (kube.Trimmed(crd) || r.skips(StorageVersionMigrationPhase))
 }
 
 func (r *CRDMigrator) remember(crd string) *memory {
@@ -291,12 +291,15 @@ func (r *CRDMigrator) tellConflicts(ctx context.Context, crd *apiextensionsv1.Cu
 // finish remembers that this generation needs no more work.
 func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report Report) error {
 	*r.remember(crd.Name) = memory{}
-	if p == r.scope.selected && !report.wrote() { // it is left as it is, and GitOps has nothing to fight about
+	if p == r.scope.selected && !wrote(report) { // it is left as it is, and GitOps has nothing to fight about
 		r.remember(crd.Name).clean = kube.GenerationOf(crd)
 		return nil
 	}
 	return r.markObserved(ctx, p, crd)
 }
+
+// wrote reports whether a complete pass has changed anything that lasts.
+func wrote(report Report) bool { return report.Trimmed || report.ManagedFields.Counts.Migrated > 0 }
 
 // logFailures logs each object that the report names, of the rewrite and of the
 // cleanup: the error names the first alone.

@@ -34,7 +34,7 @@ type rewriter struct {
 }
 
 func (m *Migrator) newRewriter() *rewriter {
-	r := &rewriter{client: m.client, options: m.options, recent: m.recent}
+	r := &rewriter{client: m.client, options: m.options, recent: m.options.Recent}
 	r.baseline.Store(&baseline{})
 	return r
 }

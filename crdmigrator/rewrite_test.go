@@ -112,7 +112,7 @@ func TestDoneIgnoresTheCursorInTheMaking(t *testing.T) {
 // What a resourceVersion proves is not asked of the memory, which would keep it.
 func TestProofGoesBeforeMemory(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := (&Migrator{recent: recent.New(clock)}).newRewriter()
+	r := (&Migrator{options: Options{Recent: recent.New(clock)}}).newRewriter()
 	r.epoch.Store(&epoch{key: kube.Generation{UID: "crd", Generation: 1}})
 	r.baseline.Store(&baseline{since: "5"})
 	proven := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "proven", ResourceVersion: "7"}}

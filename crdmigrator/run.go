@@ -65,7 +65,7 @@ func (m *Migrator) newRun(crd string, progress func(Report)) *run {
 	return &run{
 		Migrator: m, name: crd, rewriter: w, progress: newProgress(progress),
 		evidence: evidence{crd: crd, journal: m.options.Journal, now: m.client.Clock.Now, published: &w.baseline},
-		source:   source{list: m.list, borrowed: m.borrowed},
+		source:   source{list: m.list(), borrowed: m.options.List != nil},
 	}
 }
 
@@ -84,7 +84,7 @@ func (r *run) run(ctx context.Context, p Plan) error {
 	if r.options.DryRun {
 		return r.pass(ctx, nil)
 	}
-	if clean(r.epoch().crd) || r.options.skips(StorageVersionMigrationPhase) {
+	if kube.Trimmed(r.epoch().crd) || r.options.skips(StorageVersionMigrationPhase) {
 		r.evidence.setStored()
 		return r.cleanFields(ctx)
 	}
@@ -149,7 +149,7 @@ func (r *run) cleanFields(ctx context.Context) error {
 		grant := cleanupGrant(r.epoch().gvr.GroupResource())
 		return &BlockedError{CRD: r.name, Blockers: []godwit.Blocker{forbidden(kube.UserName(ctx, r.client), grant)}}
 	}
-	if !clean(r.epoch().crd) {
+	if !kube.Trimmed(r.epoch().crd) {
 		return nil
 	}
 	return r.evidence.remove(ctx)

@@ -3,7 +3,6 @@ package crdmigrator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -138,20 +137,21 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 		if s.byKind[kind.GroupKind()] != nil {
 			return s, fmt.Errorf("find one configuration for %s: Config names it twice, by two Go types, and one would do", kind.GroupKind())
 		}
-		w, err := configuredWrite(r.Write.orDefault(), by)
+		w, err := configuredWrite(cmp.Or(r.Write, WritePatch), by)
 		if err != nil {
 			return s, fmt.Errorf("configure %s: %w", kind.GroupKind(), err)
 		}
-		m, err := r.migrator(cfg, Options{Policy: Policy{Write: w}, PageObjects: r.PageSize})
-		if err != nil {
-			return s, err
-		}
+		o := Options{Policy: Policy{Write: w}, PageObjects: r.PageSize}
 		if by.UseCache {
 			newList, err := listOf(scheme, kind)
 			if err != nil {
 				return s, fmt.Errorf("use the cache for %s: %w", kind.GroupKind(), err)
 			}
-			m.candidates = cachedObjects(r.Client, newList)
+			o.Candidates = cachedObjects(r.Client, newList)
+		}
+		m, err := r.migrator(cfg, o)
+		if err != nil {
+			return s, err
 		}
 		s.byKind[kind.GroupKind()] = &profile{
 			migrator: m, observed: cmp.Or(r.ObservedGenerationAnnotation, ClusterAPIObservedGenerationAnnotation),
@@ -201,13 +201,10 @@ func listOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (func() client
 	return func() client.ObjectList { return list.DeepCopyObject().(client.ObjectList) }, nil
 }
 
-// errOutOfScope reports a CRD that lost the label it was chosen by while
-// its objects were being migrated.
-var errOutOfScope = errors.New("the customresourcedefinition left the scope")
-
+// keepSelected ends the run over a CRD that lost the label it was selected by.
 func (s scope) keepSelected(_ context.Context, crd *metav1.PartialObjectMetadata) error {
 	if s.selector.Matches(crd) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s no longer matches its selector", errOutOfScope, crd.Name)
+	return fmt.Errorf("%w: %s no longer matches its selector", ErrOutOfScope, crd.Name)
 }

@@ -94,12 +94,8 @@ func (r *CRDMigrator) skips(phase Phase) bool {
 func (r *CRDMigrator) migrator(cfg *rest.Config, o Options) (*Migrator, error) {
 	o.Settle, o.AcceptStaleLeases, o.SettleFromSight = r.Settle, r.AcceptStaleLeases, true
 	o.SkipPhases, o.Limiter = r.SkipCRDMigrationPhases, r.Limiter
-	m, err := New(cfg, o)
-	if err != nil {
-		return nil, err
-	}
-	m.list, m.borrowed, m.recent = listThrough(r.APIReader, r.Client.RESTMapper()), true, r.recent
-	return m, nil
+	o.List, o.Recent = listThrough(r.APIReader, r.Client.RESTMapper()), r.recent
+	return New(cfg, o)
 }
 
 // sweep runs beside the controller.

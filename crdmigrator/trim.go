@@ -52,7 +52,7 @@ func (r *run) trim(ctx context.Context) error {
 		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
 	}
 	r.trimmed = true
-	r.recent.Forget(crd.UID)
+	r.options.Recent.Forget(crd.UID)
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (r *run) whyRefused(ctx context.Context, refused error) error {
 	case err != nil && !apierrors.IsNotFound(err):
 		return errors.Join(refused, fmt.Errorf("look at %s again: %w", r.name, err))
 	case err != nil || crd.UID != now.UID || crd.Generation != now.Generation:
-	case clean(crd): // an earlier attempt whose answer was lost had been carried out
+	case kube.Trimmed(crd): // an earlier attempt whose answer was lost had been carried out
 		return nil
 	case slices.Equal(crd.Status.StoredVersions, now.Status.StoredVersions):
 		return refused

@@ -218,7 +218,7 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 
 // distrust says that status.storedVersions is wrong, where it is.
 func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) string {
-	if !clean(crd) || stored == "" {
+	if !kube.Trimmed(crd) || stored == "" {
 		return ""
 	}
 	return fmt.Sprintf("; status.storedVersions lists only %s, but at least one object is stored at %s", kube.StorageVersion(crd), stored)
@@ -226,7 +226,7 @@ func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) stri
 
 // putBack is how a run learns about objects that status.storedVersions denies.
 func putBack(fix godwit.Fix, crd *apiextensionsv1.CustomResourceDefinition, stored string) godwit.Fix {
-	if !clean(crd) || stored == "" {
+	if !kube.Trimmed(crd) || stored == "" {
 		return fix
 	}
 	return fix.Then(fmt.Sprintf("put %s back and migrate", stored),
@@ -302,7 +302,7 @@ func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) 
 	}
 	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
 		err = quicklist.Attempt(ctx, func(ctx context.Context) error {
-			page, next, err = lister(m.client.Objects).page(ctx, r, limit, token)
+			page, next, err = Lister(m.client.Objects).page(ctx, r, limit, token)
 			return err
 		})
 		return page, next, err

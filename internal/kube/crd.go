@@ -101,6 +101,12 @@ func ConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *apiextens
 	return crd.Spec.Conversion.Webhook.ClientConfig
 }
 
+// Trimmed reports whether the API server promises that no object is stored at another version
+// than the storage version.
+func Trimmed(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.Equal(crd.Status.StoredVersions, []string{StorageVersion(crd)}) && FailedMigration(crd) < 0
+}
+
 // MigrationFailed is the reason of the condition StorageMigrating after a
 // StorageVersionMigration that failed.
 const MigrationFailed = "MigrationFailed"

@@ -34,3 +34,25 @@ func TestServedAndEstablished(t *testing.T) {
 		t.Error("Established must follow the condition Established")
 	}
 }
+
+func TestTrimmed(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		crd    *apiextensionsv1.CustomResourceDefinition
+		want   bool
+	}{
+		"storage version alone": {"the promise itself", kubetest.Widgets(kubetest.Stored("v2")), true},
+		"old and new":           {"objects may be at v1", kubetest.Widgets(), false},
+		"new and old":           {"the order of the list means nothing", kubetest.Widgets(kubetest.Stored("v2", "v1")), false},
+		"old alone":             {"the storage version must be the one", kubetest.Widgets(kubetest.Stored("v1")), false},
+		"twice":                 {"an odd list is no promise", kubetest.Widgets(kubetest.Stored("v2", "v2")), false},
+		"nothing":               {"an empty list is no promise", kubetest.Widgets(kubetest.Stored()), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := kube.Trimmed(tc.crd); got != tc.want {
+				t.Errorf("trimmed = %t, want %t: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}

@@ -27,7 +27,7 @@ export CGO_ENABLED := 0
 
 # Packages whose goroutines share data. The race detector takes several times the CPU time, so that only they use it:
 #   walk                     workers, the limiter and the report
-#   crdmigrator, revision    sources of walk, and the actions of its workers; both use internal
+#   crdmigrator, revision, internal  sources of walk, and the actions of its workers
 #   cmd/internal/cli         progress and signals during a run
 #   cmd/internal/controller  work queues of the manager; cmd/internal/operator starts whole managers
 #   test/crdmigrator, test/revision  the libraries against an API server

@@ -1,7 +1,6 @@
 package crdmigrator
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -20,33 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
-
-func TestReportErrNamesTheGravest(t *testing.T) {
-	failures := []godwit.Failure{{Namespace: "ns", Name: "goose", Reason: ReasonAdmissionDenied, Message: "denied"}}
-	for reason, test := range map[string]struct {
-		report    Report
-		wrong     bool
-		conflicts bool
-	}{
-		"nothing is left":           {report: Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 3, Skipped: 1, Gone: 1}}}},
-		"others wrote meanwhile":    {report: Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}, Failures: failures}}, wrong: true, conflicts: true},
-		"a failure hides conflicts": {report: Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1, Failed: 1}, Failures: failures}}, wrong: true},
-		"managedFields were left":   {report: Report{Trimmed: true, ManagedFields: Tally{Counts: godwit.Counts{Deferred: 1}, Failures: failures}}, wrong: true},
-		"conflicts are graver than managedFields": {
-			report: Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}}, ManagedFields: Tally{Counts: godwit.Counts{Failed: 1}}}, wrong: true, conflicts: true},
-		"candidates are visited again, so they don't count": {report: Report{Candidates: walk.Report{Counts: godwit.Counts{Failed: 1}}}},
-	} {
-		err := test.report.Err()
-		if (err != nil) != test.wrong || errors.Is(err, ErrConflicts) != test.conflicts {
-			t.Errorf("%s: %v, want an error: %v, ErrConflicts: %v", reason, err, test.wrong, test.conflicts)
-		}
-		if err != nil && len(test.report.Storage.Failures)+len(test.report.ManagedFields.Failures) > 0 && !strings.Contains(err.Error(), "ns/goose: denied") {
-			t.Errorf("%s: %v does not name the object", reason, err)
-		}
-	}
-}
 
 // TestWaitingIsSaidOncePerCause: also when it is for time alone, which is the common case and lasts the longest.
 func TestWaitingIsSaidOncePerCause(t *testing.T) {
@@ -55,12 +30,12 @@ func TestWaitingIsSaidOncePerCause(t *testing.T) {
 	ctx := log.IntoContext(t.Context(), logger)
 	r := &CRDMigrator{memory: map[string]*memory{}}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	one := []Server{{Name: "apiserver-1"}}
-	others := &BlockedError{Blockers: []godwit.Blocker{{Reason: ReasonMigrationInProgress, Message: "by others"}}}
+	one := []storageversion.Server{{Name: "apiserver-1"}}
+	others := &storageversion.BlockedError{Blockers: []godwit.Blocker{{Reason: storageversion.ReasonMigrationInProgress, Message: "by others"}}}
 	for _, why := range []error{
-		&NotSettledError{Wait: 75 * time.Second}, &NotSettledError{Wait: 70 * time.Second},
-		&NotSettledError{Servers: one}, &NotSettledError{Servers: one},
-		&NotSettledError{Wait: 60 * time.Second},
+		&storageversion.NotSettledError{Wait: 75 * time.Second}, &storageversion.NotSettledError{Wait: 70 * time.Second},
+		&storageversion.NotSettledError{Servers: one}, &storageversion.NotSettledError{Servers: one},
+		&storageversion.NotSettledError{Wait: 60 * time.Second},
 		others, others,
 	} {
 		if _, err := r.conclude(ctx, &profile{}, crd, pass{err: why}); err != nil {
@@ -81,11 +56,11 @@ func TestWaitingIsSaidOncePerCause(t *testing.T) {
 // TestMigratedTellsWhatTheCacheOffered: without it a migration by UseCache reads as if nothing had been written.
 func TestMigratedTellsWhatTheCacheOffered(t *testing.T) {
 	for reason, test := range map[string]struct {
-		report Report
+		report storageversion.Report
 		want   bool
 	}{
-		"the cache offered all": {Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Skipped: 3}}, Candidates: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, true},
-		"there was no cache":    {Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, false},
+		"the cache offered all": {storageversion.Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Skipped: 3}}, Candidates: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, true},
+		"there was no cache":    {storageversion.Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, false},
 	} {
 		var said []string
 		ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
@@ -111,7 +86,7 @@ func TestEventNamesTheVersionThatWasStored(t *testing.T) {
 		Client:   fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).WithObjects(crd).Build(),
 		Recorder: recorder, clock: clock.RealClock{}, memory: map[string]*memory{},
 	}
-	report := Report{Trimmed: true, Checkpoint: Checkpoint{StorageVersion: "v3"}}
+	report := storageversion.Report{Trimmed: true, Checkpoint: storageversion.Checkpoint{StorageVersion: "v3"}}
 	if _, err := r.conclude(t.Context(), &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: report}); err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +100,11 @@ func TestEventNamesTheVersionThatWasStored(t *testing.T) {
 func TestEachFailureIsLogged(t *testing.T) {
 	var said []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
-	report := Report{
+	report := storageversion.Report{
 		Storage: walk.Report{Counts: godwit.Counts{Failed: 2}, Failures: []godwit.Failure{
-			{Namespace: "shop", Name: "goose", Reason: ReasonAdmissionDenied, Message: "denied"}, {Namespace: "shop", Name: "duck", Reason: ReasonObjectInvalid, Message: "invalid"},
+			{Namespace: "shop", Name: "goose", Reason: storageversion.ReasonAdmissionDenied, Message: "denied"}, {Namespace: "shop", Name: "duck", Reason: storageversion.ReasonObjectInvalid, Message: "invalid"},
 		}},
-		ManagedFields: Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Reason: ReasonObjectTooLarge, Message: "too large"}}},
+		ManagedFields: storageversion.Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Reason: storageversion.ReasonObjectTooLarge, Message: "too large"}}},
 	}
 	r := &CRDMigrator{clock: clock.RealClock{}, memory: map[string]*memory{}}
 	if _, err := r.conclude(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err == nil {
@@ -151,7 +126,8 @@ func TestNotConvergingIsReportedEachHour(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	r := &CRDMigrator{Recorder: recorder, clock: now, memory: map[string]*memory{}}
-	report := Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}}}
+	report := storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}}}
+	const notConverging = 5          // passes, as in package storageversion
 	for range 2*60 + notConverging { // two hours, with a pass each minute
 		if result, err := r.conclude(t.Context(), &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err != nil || result.RequeueAfter == 0 {
 			t.Fatalf("%+v, %v", result, err)
@@ -163,23 +139,29 @@ func TestNotConvergingIsReportedEachHour(t *testing.T) {
 	}
 }
 
+// forgetful is a migrator that tells what it is to forget.
+type forgetful struct {
+	migrator
+	forgot []string
+}
+
+func (f *forgetful) Forget(crd string) { f.forgot = append(f.forgot, crd) }
+
 // TestDeletedCRDIsForgotten: a process that stays sees many CRDs come and go.
 func TestDeletedCRDIsForgotten(t *testing.T) {
+	const name = "widgets.example.com"
 	c := fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).Build()
 	r := &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "example.com"}}
 	if err := r.setup(c.Scheme(), &rest.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com", UID: "1"}}
-	m := r.scope.selected.migrator
-	m.look(Facts{CRD: crd, Now: time.Now()})
-	if len(m.leases) != 1 {
-		t.Fatalf("%d histories after a look at one CRD", len(m.leases))
-	}
-	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: crd.Name}}); err != nil {
+	var migrates forgetful
+	r.scope.selected.migrator = &migrates
+	r.remember(name)
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.leases) != 0 || len(r.memory) != 0 {
-		t.Errorf("%d histories and %d memories of a CRD that is gone", len(m.leases), len(r.memory))
+	if !slices.Equal(migrates.forgot, []string{name}) || len(r.memory) != 0 {
+		t.Errorf("the migrator forgot %v, and %d memories are left of a CRD that is gone", migrates.forgot, len(r.memory))
 	}
 }

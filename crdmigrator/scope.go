@@ -1,7 +1,6 @@
 package crdmigrator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,11 +10,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 const (
@@ -35,10 +32,6 @@ const (
 	// ObservedGenerationAnnotation is the same for CRDs that a Selector
 	// chose. Those on which nothing was to be done are not written to.
 	ObservedGenerationAnnotation = "godwit.dev/observed-generation"
-
-	// selectedPageObjects is ToolHive's page: with 50 kB per object it bounds a
-	// page of whole objects to 5 MB.
-	selectedPageObjects = 100
 )
 
 // ByObjectConfig is how the objects of one kind are migrated.
@@ -88,9 +81,16 @@ type scope struct {
 	selected *profile
 }
 
+// migrator plans and runs migrations, as [storageversion.Migrator] does.
+type migrator interface {
+	Plan(ctx context.Context, crd string) (storageversion.Plan, error)
+	Run(ctx context.Context, p storageversion.Plan, progress func(storageversion.Report)) (storageversion.Report, error)
+	Forget(crd string)
+}
+
 // profile is how CRDs are migrated that are in scope for one reason.
 type profile struct {
-	migrator *Migrator
+	migrator migrator
 	observed string   // the annotation that is written, for the generation that needs no more work
 	alsoRead []string // annotations of the same meaning that others write
 }
@@ -126,85 +126,10 @@ func (s scope) profileOf(crd *apiextensionsv1.CustomResourceDefinition) *profile
 	return nil
 }
 
-// scopeOf makes what the fields of r ask for, or says what is wrong with them.
-func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, error) {
-	s := scope{byKind: map[schema.GroupKind]*profile{}, selector: r.Selector}
-	for object, by := range r.Config {
-		kind, err := apiutil.GVKForObject(object, scheme)
-		if err != nil {
-			return s, fmt.Errorf("find the kind of %T, which Config names: %w", object, err)
-		}
-		if s.byKind[kind.GroupKind()] != nil {
-			return s, fmt.Errorf("find one configuration for %s: Config names it twice, by two Go types, and one would do", kind.GroupKind())
-		}
-		w, err := configuredWrite(cmp.Or(r.Write, WritePatch), by)
-		if err != nil {
-			return s, fmt.Errorf("configure %s: %w", kind.GroupKind(), err)
-		}
-		o := Options{Policy: Policy{Write: w}, PageObjects: r.PageSize}
-		if by.UseCache {
-			newList, err := listOf(scheme, kind)
-			if err != nil {
-				return s, fmt.Errorf("use the cache for %s: %w", kind.GroupKind(), err)
-			}
-			o.Candidates = cachedObjects(r.Client, newList)
-		}
-		m, err := r.migrator(cfg, o)
-		if err != nil {
-			return s, err
-		}
-		s.byKind[kind.GroupKind()] = &profile{
-			migrator: m, observed: cmp.Or(r.ObservedGenerationAnnotation, ClusterAPIObservedGenerationAnnotation),
-			alsoRead: []string{ClusterAPIObservedGenerationAnnotation, clusterAPIProposalObservedGenerationAnnotation},
-		}
-	}
-	if r.Selector.isZero() {
-		return s, nil
-	}
-	o := Options{Policy: Policy{Write: r.Write}, PageObjects: r.PageSize}
-	if o.Write == "" {
-		o.Write = WriteUpdate
-	}
-	if o.PageObjects == 0 {
-		o.PageObjects = selectedPageObjects
-	}
-	o.BeforePage = s.keepSelected
-	m, err := r.migrator(cfg, o)
-	s.selected = &profile{migrator: m, observed: ObservedGenerationAnnotation}
-	return s, err
-}
-
-// configuredWrite is the write that UseStatus makes of another one.
-func configuredWrite(w Write, by ByObjectConfig) (Write, error) {
-	if !by.UseStatusForStorageVersionMigration {
-		return w, nil
-	}
-	switch w {
-	case WritePatch, WriteStatusPatch:
-		return WriteStatusPatch, nil
-	case WriteApply, WriteStatusApply:
-		return WriteStatusApply, nil
-	}
-	return "", fmt.Errorf("UseStatusForStorageVersionMigration does not go together with the write %s: choose %s or %s", w, WritePatch, WriteApply)
-}
-
-func listOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (func() client.ObjectList, error) {
-	kind.Kind += "List"
-	o, err := scheme.New(kind)
-	if err != nil {
-		return nil, err
-	}
-	list, ok := o.(client.ObjectList)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a list of objects", o)
-	}
-	return func() client.ObjectList { return list.DeepCopyObject().(client.ObjectList) }, nil
-}
-
 // keepSelected ends the run over a CRD that lost the label it was selected by.
 func (s scope) keepSelected(_ context.Context, crd *metav1.PartialObjectMetadata) error {
 	if s.selector.Matches(crd) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s no longer matches its selector", ErrOutOfScope, crd.Name)
+	return fmt.Errorf("%w: %s no longer matches its selector", storageversion.ErrOutOfScope, crd.Name)
 }

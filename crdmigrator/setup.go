@@ -1,6 +1,7 @@
 package crdmigrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,19 +12,33 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/recent"
 	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// concurrentCRDs is enough for some that wait and one or two that run.
+	concurrentCRDs = 4
+
+	defaultCacheGCInterval = 10 * time.Minute
+
+	// selectedPageObjects is ToolHive's page: with 50 kB per object it bounds a
+	// page of whole objects to 5 MB.
+	selectedPageObjects = 100
 )
 
 // SetupWithManager registers the reconciler. It watches the metadata of
@@ -70,8 +85,8 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 		return fmt.Errorf("ObservedGenerationAnnotation %q is no name of an annotation: %s", r.ObservedGenerationAnnotation, strings.Join(wrong, "; "))
 	}
 	for _, phase := range r.SkipCRDMigrationPhases {
-		if !slices.Contains(Phases, phase) {
-			return fmt.Errorf("no such phase: %q in SkipCRDMigrationPhases; there are %v", phase, Phases)
+		if !slices.Contains(storageversion.Phases, phase) {
+			return fmt.Errorf("no such phase: %q in SkipCRDMigrationPhases; there are %v", phase, storageversion.Phases)
 		}
 	}
 	if r.Limiter == nil {
@@ -91,11 +106,86 @@ func (r *CRDMigrator) skips(phase Phase) bool {
 }
 
 // migrator adds to o what all profiles have in common.
-func (r *CRDMigrator) migrator(cfg *rest.Config, o Options) (*Migrator, error) {
+func (r *CRDMigrator) migrator(cfg *rest.Config, o storageversion.Options) (*storageversion.Migrator, error) {
 	o.Settle, o.AcceptStaleLeases, o.SettleFromSight = r.Settle, r.AcceptStaleLeases, true
 	o.SkipPhases, o.Limiter = r.SkipCRDMigrationPhases, r.Limiter
 	o.List, o.Recent = listThrough(r.APIReader, r.Client.RESTMapper()), r.recent
-	return New(cfg, o)
+	return storageversion.New(cfg, o)
+}
+
+// scopeOf makes what the fields of r ask for, or says what is wrong with them.
+func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, error) {
+	s := scope{byKind: map[schema.GroupKind]*profile{}, selector: r.Selector}
+	for object, by := range r.Config {
+		kind, err := apiutil.GVKForObject(object, scheme)
+		if err != nil {
+			return s, fmt.Errorf("find the kind of %T, which Config names: %w", object, err)
+		}
+		if s.byKind[kind.GroupKind()] != nil {
+			return s, fmt.Errorf("find one configuration for %s: Config names it twice, by two Go types, and one would do", kind.GroupKind())
+		}
+		w, err := configuredWrite(cmp.Or(r.Write, WritePatch), by)
+		if err != nil {
+			return s, fmt.Errorf("configure %s: %w", kind.GroupKind(), err)
+		}
+		o := storageversion.Options{Policy: storageversion.Policy{Write: w}, PageObjects: r.PageSize}
+		if by.UseCache {
+			newList, err := listOf(scheme, kind)
+			if err != nil {
+				return s, fmt.Errorf("use the cache for %s: %w", kind.GroupKind(), err)
+			}
+			o.Candidates = cachedObjects(r.Client, newList)
+		}
+		m, err := r.migrator(cfg, o)
+		if err != nil {
+			return s, err
+		}
+		s.byKind[kind.GroupKind()] = &profile{
+			migrator: m, observed: cmp.Or(r.ObservedGenerationAnnotation, ClusterAPIObservedGenerationAnnotation),
+			alsoRead: []string{ClusterAPIObservedGenerationAnnotation, clusterAPIProposalObservedGenerationAnnotation},
+		}
+	}
+	if r.Selector.isZero() {
+		return s, nil
+	}
+	o := storageversion.Options{Policy: storageversion.Policy{Write: r.Write}, PageObjects: r.PageSize}
+	if o.Write == "" {
+		o.Write = WriteUpdate
+	}
+	if o.PageObjects == 0 {
+		o.PageObjects = selectedPageObjects
+	}
+	o.BeforePage = s.keepSelected
+	m, err := r.migrator(cfg, o)
+	s.selected = &profile{migrator: m, observed: ObservedGenerationAnnotation}
+	return s, err
+}
+
+// configuredWrite is the write that UseStatus makes of another one.
+func configuredWrite(w Write, by ByObjectConfig) (Write, error) {
+	if !by.UseStatusForStorageVersionMigration {
+		return w, nil
+	}
+	switch w {
+	case WritePatch, WriteStatusPatch:
+		return WriteStatusPatch, nil
+	case WriteApply, WriteStatusApply:
+		return WriteStatusApply, nil
+	}
+	return "", fmt.Errorf("UseStatusForStorageVersionMigration does not go together with the write %s: choose %s or %s", w, WritePatch, WriteApply)
+}
+
+func listOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (func() client.ObjectList, error) {
+	kind.Kind += "List"
+	o, err := scheme.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := o.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a list of objects", o)
+	}
+	return func() client.ObjectList { return list.DeepCopyObject().(client.ObjectList) }, nil
 }
 
 // sweep runs beside the controller.
@@ -116,7 +206,7 @@ func (r *CRDMigrator) sweep(ctx context.Context) error {
 	}
 }
 
-// inScope lets a CRD through that lost its label: somebody has to notice.
+// inScope lets a CRD through that lost its label: the migration of it ends then.
 func (r *CRDMigrator) inScope() predicate.Predicate {
 	p := predicate.NewPredicateFuncs(func(o client.Object) bool { return r.scope.mayHold(o) })
 	p.UpdateFunc = func(e event.UpdateEvent) bool { return r.scope.mayHold(e.ObjectOld) || r.scope.mayHold(e.ObjectNew) }

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/godwit-dev/godwit/crdmigrator/internal/recent"
+	"github.com/godwit-dev/godwit/internal/storageversion/recent"
 )
 
 // Entries of deleted objects are never asked for again: only the sweep ends them.

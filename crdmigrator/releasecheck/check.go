@@ -9,8 +9,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Result says what becomes of a cluster that is given the next release of a
@@ -33,8 +33,8 @@ const (
 // results are in the order in which they outweigh each other.
 var results = []Result{Refused, Unsafe, Unknown, Safe}
 
-// Reasons of a check, beside [crdmigrator.ReasonNoStorageVersion], [crdmigrator.ReasonForbidden] and
-// [crdmigrator.ReasonTerminating].
+// Reasons of a check, beside [storageversion.ReasonNoStorageVersion], [storageversion.ReasonForbidden] and
+// [storageversion.ReasonTerminating].
 const (
 	// ReasonStoredVersionRemoved (Refused): status.storedVersions names a version
 	// that the next release does not have.
@@ -96,10 +96,10 @@ type Facts struct {
 	StaleVersions []string
 	// Unread says why the objects, which the result depends on, could not be read; nil
 	// when they were.
-	Unread *crdmigrator.UnlistedError
+	Unread *storageversion.UnlistedError
 	// Denied are the permissions that were missing. Without the one to get the
 	// CRD, Live says nothing.
-	Denied []crdmigrator.Grant
+	Denied []storageversion.Grant
 	// User is the name the API server knows the caller by; set with Denied.
 	User string
 	// DryRun is what the API server itself says.
@@ -171,7 +171,7 @@ var releaseChecks = []func(Facts) []Finding{
 func checkDenied(f Facts) []Finding {
 	var reasons []Finding
 	for _, g := range f.Denied {
-		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonForbidden,
+		reasons = append(reasons, Finding{Unknown, storageversion.ReasonForbidden,
 			fmt.Sprintf("%s may not %s", cmp.Or(f.User, "the current user"), g), g.Fix(f.User)})
 	}
 	return reasons
@@ -212,7 +212,7 @@ func checkLive(f Facts) []Finding {
 	var reasons []Finding
 	name, target := f.Live.Name, kube.StorageVersion(f.Live)
 	if f.Live.DeletionTimestamp != nil {
-		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonTerminating,
+		reasons = append(reasons, Finding{Unknown, storageversion.ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects, whatever the next release says", name),
 			godwit.Do("wait until it is gone, and check again")})
 	}
@@ -225,12 +225,12 @@ func checkLive(f Facts) []Finding {
 				name, target, strings.Join(f.Live.Status.StoredVersions, ",")),
 			keepVersion(name, target)})
 	case !trusted:
-		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonStoredVersionsDoubtful,
+		reasons = append(reasons, Finding{Unknown, storageversion.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so another client altered it, and objects may still be stored at %s",
 				name, target, strings.Join(f.removed(), ",")),
 			godwit.Do("count in etcd", godwit.VerifyMigration{CRD: name})})
 	case kube.FailedMigration(f.Live) >= 0:
-		reasons = append(reasons, Finding{Unknown, crdmigrator.ReasonStoredVersionsDoubtful,
+		reasons = append(reasons, Finding{Unknown, storageversion.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("a StorageVersionMigration of %s failed and status.storedVersions was trimmed all the same, so objects may be stored at %s",
 				name, strings.Join(f.removed(), ",")),
 			godwit.Do("migrate", godwit.RunMigration{CRD: name})})

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // refusal is a finding that the author of the file fixes.
@@ -75,7 +75,7 @@ func checkVersionList(f Facts) []Finding {
 	}
 	switch {
 	case len(storage) == 0:
-		reasons = append(reasons, refusal(crdmigrator.ReasonNoStorageVersion, fmt.Sprintf("no version of %s is marked as the storage version", next.Name),
+		reasons = append(reasons, refusal(storageversion.ReasonNoStorageVersion, fmt.Sprintf("no version of %s is marked as the storage version", next.Name),
 			"set storage: true on one entry of spec.versions"))
 	case len(storage) > 1:
 		reasons = append(reasons, refusal(ReasonSeveralStorageVersions, fmt.Sprintf("%s are all marked as the storage version of %s", strings.Join(storage, ", "), next.Name),

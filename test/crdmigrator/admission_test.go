@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -149,7 +149,7 @@ func deny(object string) func(string) string {
 func allow(string) string { return "" }
 
 // mustFailOne checks a run in which one object failed.
-func (w *widgets) mustFailOne(report crdmigrator.Report, counts godwit.Counts, name string, why ...string) {
+func (w *widgets) mustFailOne(report storageversion.Report, counts godwit.Counts, name string, why ...string) {
 	w.t.Helper()
 	if report.Storage.Counts != counts || report.Trimmed {
 		w.t.Errorf("run: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, counts)
@@ -176,7 +176,7 @@ func TestRunReportsADeniedObject(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
 	config, wire := tap(w.withoutLeases())
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 20})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 20})
 	w.fill("v1", 60)
 	w.flip()
 	h := w.newWebhook(deny("w-0017"))
@@ -236,7 +236,7 @@ func (w *widgets) newPolicy(expression string) (policy, binding string) {
 func TestRunNamesThePolicyThatDenies(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	w.fill("v1", 30)
 	w.flip()
 	policy, binding := w.newPolicy("object.metadata.name != 'w-0003'")
@@ -265,7 +265,7 @@ func (b *busy) work(d time.Duration) {
 func TestSlowWebhookDelaysOnlyItsObjects(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	w.fill("v1", 200)
 	w.flip()
 	const enough = walk.DefaultMaxInFlight + 4
@@ -307,7 +307,7 @@ func TestSlowWebhookForAll(t *testing.T) {
 	t.Parallel()
 	const objects = 40
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	w.fill("v1", objects)
 	w.flip()
 	h := w.newWebhook(deny("w-0000"))
@@ -328,7 +328,7 @@ func TestWebhookThatIsDown(t *testing.T) {
 	const attempts = 3
 	w := newWidgets(t, shared)
 	config, wire := tap(w.withoutLeases())
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Attempts: attempts})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, Attempts: attempts})
 	w.fill("v1", 20)
 	w.flip()
 	h := w.newWebhook(allow)

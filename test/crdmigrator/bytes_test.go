@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -74,15 +74,15 @@ func (w *widgets) bytesSince(revision int64) (objects int, bytes int64) {
 
 // runUntilItWaits stops a run once it waits for the byte budget, and returns the
 // bytes that it wrote to etcd.
-func (w *widgets) runUntilItWaits(limits walk.Limits) (crdmigrator.Report, int64) {
+func (w *widgets) runUntilItWaits(limits walk.Limits) (storageversion.Report, int64) {
 	w.t.Helper()
 	limiter := walk.NewLimiter(limits)
-	m := w.quickMigrator(crdmigrator.Options{Limiter: limiter, PageObjects: 20})
+	m := w.quickMigrator(storageversion.Options{Limiter: limiter, PageObjects: 20})
 	before := w.revision()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	type end struct {
-		report crdmigrator.Report
+		report storageversion.Report
 		err    error
 	}
 	ended := make(chan end, 1)
@@ -123,10 +123,10 @@ func (w *widgets) mustFill(reason string, bytes int64, limits walk.Limits) {
 
 // mustHaveSaved checks that the last checkpoint of a run did not wait for the byte
 // budget.
-func (w *widgets) mustHaveSaved(last crdmigrator.Checkpoint) {
+func (w *widgets) mustHaveSaved(last storageversion.Checkpoint) {
 	w.t.Helper()
-	var saved crdmigrator.Checkpoint
-	if err := json.Unmarshal([]byte(w.crd().Annotations[crdmigrator.CheckpointAnnotation]), &saved); err != nil {
+	var saved storageversion.Checkpoint
+	if err := json.Unmarshal([]byte(w.crd().Annotations[storageversion.CheckpointAnnotation]), &saved); err != nil {
 		w.t.Fatal(err)
 	}
 	if saved.Cursor == "" || saved.Cursor != last.Cursor {
@@ -157,7 +157,7 @@ func TestByteBudgetHoldsInEtcd(t *testing.T) {
 			report, bytes := w.runUntilItWaits(limits)
 			w.mustFill(tc.reason, bytes, limits)
 			w.mustHaveSaved(report.Checkpoint)
-			rest := w.mustMigrate(w.quickMigrator(crdmigrator.Options{Limiter: walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: -1})}))
+			rest := w.mustMigrate(w.quickMigrator(storageversion.Options{Limiter: walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: -1})}))
 			want := godwit.Counts{Skipped: report.Storage.Counts.Migrated, Migrated: 200 - report.Storage.Counts.Migrated}
 			if rest.Storage.Counts != want || !rest.Trimmed {
 				t.Errorf("without a budget: %+v, want %+v, resumed and trimmed", rest.Storage.Counts, want)
@@ -173,7 +173,7 @@ func TestByteBudgetCountsCleanups(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fillSized("v1", 60, func(int) int { return 50 * kib })
 	w.flip()
-	w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+	w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 	w.setVersions(version("v1", false, false), version("v2", true, true))
 	limits := walk.Limits{MaxBytesPerFiveMinutes: 2 * mib}
 	report, bytes := w.runUntilItWaits(limits)
@@ -210,7 +210,7 @@ func TestByteBudgetIgnoresWritesThatStoreNothing(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			m := w.quickMigrator(crdmigrator.Options{
+			m := w.quickMigrator(storageversion.Options{
 				DryRun:  tc.dryRun,
 				Limiter: walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 256 * kib}),
 			})

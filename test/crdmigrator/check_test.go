@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -57,23 +57,23 @@ var lives = map[string]func(*widgets){
 	"migrated": func(w *widgets) {
 		w.fill("v1", 3)
 		w.flip()
-		w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+		w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 	},
 	"migrated, no object": func(w *widgets) {
 		w.flip()
-		w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+		w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 	},
 	"migrated, unserved": func(w *widgets) {
 		w.fill("v1", 3)
 		w.flip()
-		w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+		w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 		w.setVersions(version("v1", false, false), version("v2", true, true))
 	},
 	"migrated, unserved, cleaned": func(w *widgets) {
 		w.fill("v1", 3)
 		w.flip()
 		w.setVersions(version("v1", false, false), version("v2", true, true))
-		w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+		w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 	},
 	"version lost": func(w *widgets) { w.fill("v1", 3); w.flip(); w.setStoredVersions("v0", "v1", "v2") },
 	"storedVersions without the storage version": func(w *widgets) {
@@ -118,8 +118,8 @@ func TestNextRelease(t *testing.T) {
 		{"it removes a version that only etcd shows", "storedVersions without the storage version", withVersions("v2*"), unsafe, releasecheck.ReasonStoredAtRemovedVersion},
 		{"nothing is served", "flipped", withVersions("v1-", "v2-*"), unsafe, releasecheck.ReasonNoServedVersion},
 		{"the storage version is not served", "flipped", withVersions("v1", "v2-*"), safe, releasecheck.ReasonUnservedStorageVersion},
-		{"no storage version", "flipped", withVersions("v1", "v2"), refused, crdmigrator.ReasonNoStorageVersion},
-		{"no version", "flipped", withVersions(), refused, crdmigrator.ReasonNoStorageVersion},
+		{"no storage version", "flipped", withVersions("v1", "v2"), refused, storageversion.ReasonNoStorageVersion},
+		{"no version", "flipped", withVersions(), refused, storageversion.ReasonNoStorageVersion},
 		{"two storage versions", "flipped", withVersions("v1*", "v2*"), refused, releasecheck.ReasonSeveralStorageVersions},
 		{"a version twice", "flipped", withVersions("v1", "v1", "v2*"), refused, releasecheck.ReasonInvalidVersion},
 		{"an odd version", "flipped", withVersions("v1", "v2*", "3.0"), refused, releasecheck.ReasonInvalidVersion},
@@ -337,8 +337,8 @@ func TestCheckWithoutPermissions(t *testing.T) {
 		says   string
 		remedy string
 	}{
-		{want: releasecheck.Unknown, says: crdmigrator.ReasonForbidden, remedy: "Verb:get Group:apiextensions.k8s.io Resource:customresourcedefinitions Namespace: Name:" + w.name},
-		{readCRD, releasecheck.Unknown, crdmigrator.ReasonForbidden, "Verb:list Group:" + w.group + " Resource:widgets "},
+		{want: releasecheck.Unknown, says: storageversion.ReasonForbidden, remedy: "Verb:get Group:apiextensions.k8s.io Resource:customresourcedefinitions Namespace: Name:" + w.name},
+		{readCRD, releasecheck.Unknown, storageversion.ReasonForbidden, "Verb:list Group:" + w.group + " Resource:widgets "},
 		{permission{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "RunMigration{CRD:" + w.name},
 	}
 	for _, step := range steps {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -120,7 +120,7 @@ func (tc trouble) mustBlockNothing(t *testing.T) {
 		w.awaitCleanupRefused("w-0003")
 	}
 	config := cleanups(w.withoutLeases(), func(nth int) *http.Response { return tc.meet(w, nth) })
-	report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Attempts: 5}))
+	report := w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: quickSettle, Attempts: 5}))
 	if report.Storage.Counts != tc.storage || report.ManagedFields.Counts != tc.fields || !report.Trimmed {
 		t.Errorf("%s: storage %+v, managedFields %+v, trimmed %v, want %+v, %+v and trimmed",
 			tc.reason, report.Storage, report.ManagedFields, report.Trimmed, tc.storage, tc.fields)
@@ -133,7 +133,7 @@ func (tc trouble) mustBlockNothing(t *testing.T) {
 	w.mustHaveStoredVersions("after the run", "v2")
 
 	w.allowAll()
-	w.mustClean(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle}), tc.fields.Deferred+tc.fields.Failed)
+	w.mustClean(newMigrator(t, w.config, storageversion.Options{Policy: quickSettle}), tc.fields.Deferred+tc.fields.Failed)
 }
 
 // unchanged answers a write with the stored object.
@@ -153,7 +153,7 @@ func (w *widgets) unchanged(name string) *http.Response {
 }
 
 // mustName checks that a tally names the one object that failed or was deferred.
-func mustName(t *testing.T, tally crdmigrator.Tally, counts godwit.Counts, name, why string) {
+func mustName(t *testing.T, tally storageversion.Tally, counts godwit.Counts, name, why string) {
 	t.Helper()
 	if counts.Settled() {
 		if len(tally.Failures) != 0 {
@@ -208,7 +208,7 @@ func (w *widgets) allowAll() {
 func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 	t.Parallel()
 	const objects = 5
-	for _, write := range crdmigrator.Writes {
+	for _, write := range storageversion.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
@@ -224,7 +224,7 @@ func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 				t.Error("an apply over an entry of v0 succeeded, want it to fail")
 			}
 			_, config := w.user(append(w.permissionsOf(write), permission{"patch", w.group, w.plural})...)
-			m := newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: write}})
 			report := w.mustMigrate(m)
 			want := godwit.Counts{Migrated: objects}
 			if report.Storage.Counts != want || report.ManagedFields.Counts != want || !report.Trimmed {
@@ -257,8 +257,8 @@ func TestCleanupStopsWithoutPermission(t *testing.T) {
 		})
 	})
 	policy := quickSettle
-	policy.Write = crdmigrator.WriteStatusPatch
-	report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: policy}))
+	policy.Write = storageversion.WriteStatusPatch
+	report := w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: policy}))
 	if storage, fields := report.Storage.Counts, report.ManagedFields.Counts; storage.Migrated != 100 || fields.Failed != 100 || !report.Trimmed {
 		t.Errorf("storage %+v, managedFields %+v, trimmed: %v", storage, fields, report.Trimmed)
 	}

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // widget is an operator's Go type for the kind of a test.
@@ -63,7 +64,7 @@ type embedding struct {
 	version  string // of the Go type; empty means v1
 	by       crdmigrator.ByObjectConfig
 	skip     []crdmigrator.Phase
-	policy   crdmigrator.Policy                           // zero means quickSettle
+	policy   storageversion.Policy                        // zero means quickSettle
 	kinds    map[client.Object]crdmigrator.ByObjectConfig // further kinds
 	manager  func(*manager.Options)
 	operator func(*operator)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -159,7 +159,7 @@ func TestConversionWebhook(t *testing.T) {
 	w, c := newConverted(t, shared, 60)
 	before, fields := w.specs("v1"), w.fields()
 	asked := c.asked.Load()
-	report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{PageObjects: 20}))
+	report := w.mustMigrate(w.quickMigrator(storageversion.Options{PageObjects: 20}))
 	if want := (godwit.Counts{Migrated: 60}); report.Storage.Counts != want {
 		t.Errorf("run: %+v, want %+v", report.Storage.Counts, want)
 	}
@@ -200,7 +200,7 @@ func TestConversionWebhookThatIsDown(t *testing.T) {
 			other.flip()
 			user, config := w.user(w.migrationPermissions()...)
 			w.grant(config, user, other.migrationPermissions()...)
-			m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Attempts: 3, PageObjects: 20})
+			m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, Attempts: 3, PageObjects: 20})
 			values, fields := w.values(), w.fields()
 			c.down()
 			if tc.cold {
@@ -245,7 +245,7 @@ func (w *widgets) chill() {
 }
 
 // mustNameTheConverter checks that the failure names the conversion webhook.
-func (w *widgets) mustNameTheConverter(c *converter, report crdmigrator.Report, err error) {
+func (w *widgets) mustNameTheConverter(c *converter, report storageversion.Report, err error) {
 	w.t.Helper()
 	said := messages(report, err)
 	if len(said) == 0 {
@@ -277,7 +277,7 @@ func TestConversionWebhookRestartsMidRun(t *testing.T) {
 			w, c := newConverted(t, shared, 120)
 			fields := w.fields()
 			config, wire := tap(w.withoutLeases())
-			m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 20})
+			m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 20})
 			run := w.pauseAfter(t.Context(), m, 30)
 			c.down()
 			if tc.cold {
@@ -305,7 +305,7 @@ func TestConversionWebhookLostMidRun(t *testing.T) {
 	t.Parallel()
 	w, c := newConverted(t, shared, 120)
 	fields := w.fields()
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20, Attempts: 2})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 20, Attempts: 2})
 	run := w.pauseAfter(t.Context(), m, 30)
 	c.down()
 	report, err := run.resume()
@@ -333,20 +333,20 @@ func TestConversionWebhookLostMidRun(t *testing.T) {
 // fields that managers own at v1.
 func TestManagedFieldsOutliveTheConverter(t *testing.T) {
 	t.Parallel()
-	for _, write := range crdmigrator.Writes {
+	for _, write := range storageversion.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w, c := newConverted(t, shared, 10)
-			w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+			w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 			w.setStoredVersions("v1", "v2")
 			w.defaultSize()
 			fields := w.fields()
 			c.down()
 			_, config := w.user(w.permissionsOf(write)...)
-			m := newMigrator(t, config, crdmigrator.Options{Attempts: 2, Policy: crdmigrator.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Attempts: 2, Policy: storageversion.Policy{Settle: -1, Write: write}})
 			report, err := w.migrate(t.Context(), m, nil)
 			want := godwit.Counts{Migrated: 10}
-			if write == crdmigrator.WriteApply || write == crdmigrator.WriteStatusApply { // needs the conversion
+			if write == storageversion.WriteApply || write == storageversion.WriteStatusApply { // needs the conversion
 				want = godwit.Counts{Failed: 10}
 				w.mustNameTheConverter(c, report, err)
 			}
@@ -389,7 +389,7 @@ func TestSlowConversionWebhook(t *testing.T) {
 	w, c := newConverted(t, shared, 6)
 	fields := w.fields()
 	c.delay.Store(int64(time.Second)) // a write takes several conversions
-	report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+	report := w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 	if want := (godwit.Counts{Migrated: 6}); report.Storage.Counts != want {
 		t.Errorf("run: %+v, want %+v", report.Storage.Counts, want)
 	}

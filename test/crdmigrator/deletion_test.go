@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -46,14 +46,14 @@ func TestCRDDeletedMidRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
-			m := w.quickMigrator(crdmigrator.Options{PageObjects: pageObjects})
+			m := w.quickMigrator(storageversion.Options{PageObjects: pageObjects})
 			w.fill("v1", 100)
 			w.flip()
 			run := w.pauseAfter(t.Context(), m, 30)
 			w.removeCRD()
 			report, err := run.resume()
 			mustStopForChange(t, report, err)
-			if _, err := m.Plan(t.Context(), w.name); !errors.Is(err, crdmigrator.ErrNotFound) {
+			if _, err := m.Plan(t.Context(), w.name); !errors.Is(err, storageversion.ErrNotFound) {
 				t.Errorf("plan of the deleted CRD: %v, want ErrNotFound", err)
 			}
 		})
@@ -66,19 +66,19 @@ func TestCRDDeletedMidRun(t *testing.T) {
 func TestCRDCreatedAgainMidRun(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 20})
 	w.fill("v1", 100)
 	w.flip()
 	old := w.crd()
 	run := w.pauseAfter(t.Context(), m, 30)
-	checkpoint := w.crd().Annotations[crdmigrator.CheckpointAnnotation]
+	checkpoint := w.crd().Annotations[storageversion.CheckpointAnnotation]
 	if checkpoint == "" {
 		t.Fatal("the run under way has no checkpoint")
 	}
 
 	w.removeCRD()
 	again := w.newCRD()
-	metav1.SetMetaDataAnnotation(&again.ObjectMeta, crdmigrator.CheckpointAnnotation, checkpoint)
+	metav1.SetMetaDataAnnotation(&again.ObjectMeta, storageversion.CheckpointAnnotation, checkpoint)
 	if err := controlplane.InstallCRDs(t.Context(), w.config, again); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCRDCreatedAgainMidRun(t *testing.T) {
 func TestTerminatingCRDIsBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	w.fill("v1", 20)
 	w.flip()
 	plan, err := m.Plan(t.Context(), w.name)
@@ -131,7 +131,7 @@ func TestTerminatingCRDIsBlocked(t *testing.T) {
 	if plan, err = m.Plan(t.Context(), w.name); err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, crdmigrator.ReasonTerminating, 1)
+	mustBeBlocked(t, plan, storageversion.ReasonTerminating, 1)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": nil}})
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestUnservedVersionMidRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
-			m := w.quickMigrator(crdmigrator.Options{PageObjects: pageObjects})
+			m := w.quickMigrator(storageversion.Options{PageObjects: pageObjects})
 			w.fill("v1", 100)
 			w.flip()
 			run := w.pauseAfter(t.Context(), m, 30)
@@ -164,7 +164,7 @@ func TestUnservedVersionMidRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustBeBlocked(t, plan, crdmigrator.ReasonStorageVersionNotServed, 1)
+			mustBeBlocked(t, plan, storageversion.ReasonStorageVersionNotServed, 1)
 
 			w.setVersions(version("v1", true, false), version("v2", true, true))
 			w.mustBeMigrated(w.mustMigrate(m), 100)
@@ -177,7 +177,7 @@ func TestUnservedVersionMidRun(t *testing.T) {
 func TestObjectsThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 100})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 100})
 	w.fill("v1", 200)
 	w.flip()
 	run := w.pauseAfter(t.Context(), m, 30)
@@ -203,7 +203,7 @@ func TestObjectsThatComeAndGo(t *testing.T) {
 func TestTerminatingObjects(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	w.fill("v1", 20)
 	for _, name := range []string{"held-0", "held-1", "loose-0", "loose-1"} {
 		w.createTerminating(name)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // entry makes an entry of managedFields.
@@ -81,7 +81,7 @@ func (w *widgets) write(manager, version, name, body string, subresource ...stri
 }
 
 // removeV1 removes v1 as an operator's release does, when no object is stored at it.
-func (w *widgets) removeV1(m *crdmigrator.Migrator) {
+func (w *widgets) removeV1(m *storageversion.Migrator) {
 	w.t.Helper()
 	if report := w.mustMigrate(m); !report.Trimmed {
 		w.t.Fatalf("v1 can't be removed: %+v", report)
@@ -89,7 +89,7 @@ func (w *widgets) removeV1(m *crdmigrator.Migrator) {
 	w.setVersions(version("v2", true, true))
 }
 
-func (w *widgets) mustClean(m *crdmigrator.Migrator, n int64) {
+func (w *widgets) mustClean(m *storageversion.Migrator, n int64) {
 	w.t.Helper()
 	if report, want := w.mustMigrate(m).ManagedFields, (godwit.Counts{Migrated: n}); report.Counts != want {
 		w.t.Errorf("cleanup: %+v, want %+v", report, want)
@@ -116,7 +116,7 @@ const (
 func TestNextApplyReplacesTheSeedEntry(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	for _, name := range []string{"own", "other"} {
 		if _, err := w.apply("painter", "v1", name, "red"); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestNextApplyReplacesTheSeedEntry(t *testing.T) {
 func TestEntriesOfSubresources(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	for _, name := range []string{"both", "only"} {
 		w.create(w.config, "v1", name)
 		w.write("prober", "v1", name, `{"status":{"phase":"Up"}}`, "status")
@@ -185,7 +185,7 @@ func TestDuplicateEntries(t *testing.T) {
 	const color, of = `{"f:spec":{"f:color":{}}}`, `{"f:spec":{"f:of":{}}}`
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	w.flip()
 	w.removeV1(m)
 	cases := map[string]struct {
@@ -235,7 +235,7 @@ func TestManyManagers(t *testing.T) {
 	t.Parallel()
 	const many = 16
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{})
+	m := w.quickMigrator(storageversion.Options{})
 	w.create(w.config, "v1", "updated")
 	for i := range many {
 		field := fmt.Sprintf("f%02d", i)

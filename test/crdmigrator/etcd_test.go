@@ -9,8 +9,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -65,7 +65,7 @@ func (w *widgets) mustHaveBeenWritten(reason string, n int, times int64) {
 func TestEtcdVerifyAgreesWithEtcd(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 50})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 50})
 	w.fill("v1", 210)
 	w.flip()
 

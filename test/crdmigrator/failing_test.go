@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 const (
@@ -48,7 +48,7 @@ func TestFailingNamespaceDoesNotBlockOthers(t *testing.T) {
 	w.flip()
 	w.setVersions(version("v1", false, false), version("v2", true, true))
 	h := w.brokenIn(metav1.NamespaceDefault)
-	m := newMigrator(t, w.withoutLeases(), crdmigrator.Options{Policy: quickSettle, Attempts: 3, PageObjects: 100})
+	m := newMigrator(t, w.withoutLeases(), storageversion.Options{Policy: quickSettle, Attempts: 3, PageObjects: 100})
 
 	report := w.mustMigrate(m)
 	if want := (godwit.Counts{Migrated: later, Failed: failing}); report.Storage.Counts != want || !report.Storage.Complete || report.Trimmed {
@@ -78,10 +78,10 @@ func TestFailingNamespaceDoesNotBlockCleanups(t *testing.T) {
 	w.fill("v1", failing)
 	w.namespace("later", later)
 	w.flip()
-	w.mustMigrate(newMigrator(t, w.withoutLeases(), crdmigrator.Options{Policy: quickSettle}))
+	w.mustMigrate(newMigrator(t, w.withoutLeases(), storageversion.Options{Policy: quickSettle}))
 	w.setVersions(version("v1", false, false), version("v2", true, true))
 	h := w.brokenIn(metav1.NamespaceDefault)
-	m := newMigrator(t, w.withoutLeases(), crdmigrator.Options{Policy: quickSettle, Attempts: 3, PageObjects: 100})
+	m := newMigrator(t, w.withoutLeases(), storageversion.Options{Policy: quickSettle, Attempts: 3, PageObjects: 100})
 
 	report := w.mustMigrate(m)
 	if want := (godwit.Counts{Skipped: failing + later}); report.Storage.Counts != want || !report.Storage.Complete {

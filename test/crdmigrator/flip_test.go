@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -44,9 +44,9 @@ func (w *widgets) edit(config *rest.Config, change func(*apiextensionsv1.CustomR
 	}
 }
 
-func mustStopForChange(t *testing.T, report crdmigrator.Report, err error) {
+func mustStopForChange(t *testing.T, report storageversion.Report, err error) {
 	t.Helper()
-	if !errors.Is(err, crdmigrator.ErrChanged) || report.Trimmed {
+	if !errors.Is(err, storageversion.ErrChanged) || report.Trimmed {
 		t.Errorf("run: %v, trimmed %v, want ErrChanged and not trimmed", err, report.Trimmed)
 	}
 }
@@ -68,7 +68,7 @@ func TestStorageVersionMovesMidRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
-			m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+			m := w.quickMigrator(storageversion.Options{PageObjects: 20})
 			w.fill("v1", 100)
 			w.flip()
 
@@ -103,7 +103,7 @@ func TestStorageVersionMovesMidRun(t *testing.T) {
 func TestSchemaChangeMidRunIsSurvived(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 20})
 	w.fill("v1", 100)
 	w.flip()
 	before := w.crd().Generation
@@ -131,7 +131,7 @@ func TestSchemaChangeMidRunIsSurvived(t *testing.T) {
 func TestCRDWithTwoWritersIsBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 5})
 	w.fill("v1", 60)
 	w.flip()
 	ours, theirs := rest.CopyConfig(w.config), rest.CopyConfig(w.config)
@@ -142,7 +142,7 @@ func TestCRDWithTwoWritersIsBlocked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.State != crdmigrator.Ready {
+		if plan.State != storageversion.Ready {
 			t.Fatalf("after %d restarts the plan is %s by %+v, want Ready", restarts, plan.State, plan.Blockers)
 		}
 		run := w.pauseAfter(t.Context(), m, 5)
@@ -156,7 +156,7 @@ func TestCRDWithTwoWritersIsBlocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, crdmigrator.ReasonCRDKeepsChanging, 1)
+	mustBeBlocked(t, plan, storageversion.ReasonCRDKeepsChanging, 1)
 	if message := plan.Blockers[0].Message; !strings.Contains(message, "our-team (Update)") {
 		t.Errorf("blocker = %q, want it to name the manager that wrote last", message)
 	}
@@ -172,9 +172,9 @@ func TestCRDWithTwoWritersIsBlocked(t *testing.T) {
 func (w *widgets) annotate(checkpoint *string) {
 	w.t.Helper()
 	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
-		delete(crd.Annotations, crdmigrator.CheckpointAnnotation)
+		delete(crd.Annotations, storageversion.CheckpointAnnotation)
 		if checkpoint != nil {
-			metav1.SetMetaDataAnnotation(&crd.ObjectMeta, crdmigrator.CheckpointAnnotation, *checkpoint)
+			metav1.SetMetaDataAnnotation(&crd.ObjectMeta, storageversion.CheckpointAnnotation, *checkpoint)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // migrateInTree starts Kubernetes' own migrator.
@@ -58,7 +58,7 @@ func TestInTreeMigratorRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := w.migrateInTree()
-	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})
+	m := newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})
 
 	// The plan is Blocked from the start, also before the other migrator writes.
 	for i := range 2 {
@@ -66,11 +66,11 @@ func TestInTreeMigratorRunning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustBeBlocked(t, plan, crdmigrator.ReasonMigrationInProgress, 1)
+		mustBeBlocked(t, plan, storageversion.ReasonMigrationInProgress, 1)
 		if b := plan.Blockers[0]; !strings.Contains(b.Message, "storageversionmigrations.storagemigration.k8s.io/"+name) {
 			t.Errorf("blocker = %q, want it to name %s", b.Message, name)
 		}
-		var blocked *crdmigrator.BlockedError
+		var blocked *storageversion.BlockedError
 		if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
 			t.Errorf("running a blocked plan: %v, want BlockedError", err)
 		}
@@ -118,14 +118,14 @@ func TestInTreeMigrationThatFailed(t *testing.T) {
 		t.Fatal("the failed migration left no object at v1, want some")
 	}
 
-	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})
+	m := newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})
 	for _, object := range []string{"w-0003", ""} {
 		h.setDecide(deny(object))
 		plan, err := m.Plan(t.Context(), w.name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.State != crdmigrator.Ready {
+		if plan.State != storageversion.Ready {
 			t.Errorf("with %v in etcd, plan is %s, want Ready", w.stored(), plan.State)
 		}
 		report := w.mustMigrate(m)
@@ -139,7 +139,7 @@ func TestInTreeMigrationThatFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != crdmigrator.Clean {
+	if plan.State != storageversion.Clean {
 		t.Errorf("plan in the end = %s, want Clean", plan.State)
 	}
 }
@@ -159,7 +159,7 @@ func TestConditionOfAMigrationThatIsGone(t *testing.T) {
 	if _, err := w.crds().UpdateStatus(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+	report := w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 	w.mustBeMigrated(report, 20)
 	if got := w.migrating(); got != "MigrationRunning" {
 		t.Errorf("reason of condition StorageMigrating = %q, want it unchanged", got)

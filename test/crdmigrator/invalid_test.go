@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // invalidity is one way in which an object may violate a newer schema.
@@ -82,7 +82,7 @@ func TestObjectInvalidUnderTheNewSchema(t *testing.T) {
 			v2.Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": tc.schema}
 			w.setVersions(version("v1", true, false), v2)
 			w.awaitStoring("v2")
-			m := w.quickMigrator(crdmigrator.Options{})
+			m := w.quickMigrator(storageversion.Options{})
 
 			report := w.mustMigrate(m)
 			if tc.refusal != "" {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // bloat makes an object with managedFields as large as etcd takes it from us,
@@ -40,17 +40,17 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 	long := "big-" + strings.Repeat("g", 240)
 	cases := map[string]struct {
 		reason  string
-		write   crdmigrator.Write
+		write   storageversion.Write
 		stale   bool
 		naked   bool
 		dropped bool
 	}{
 		"patch":            {reason: "the rewrite loses them", dropped: true},
-		"status patch":     {reason: "a write of the status loses them", write: crdmigrator.WriteStatusPatch, dropped: true},
-		"update":           {reason: "an update loses them", write: crdmigrator.WriteUpdate, dropped: true},
+		"status patch":     {reason: "a write of the status loses them", write: storageversion.WriteStatusPatch, dropped: true},
+		"update":           {reason: "an update loses them", write: storageversion.WriteUpdate, dropped: true},
 		"cleanup":          {reason: "a cleanup that leaves too much loses the rest", stale: true, dropped: true},
-		"apply":            {reason: "an apply needs them, and is refused", write: crdmigrator.WriteApply},
-		"status apply":     {reason: "as above", write: crdmigrator.WriteStatusApply},
+		"apply":            {reason: "an apply needs them, and is refused", write: storageversion.WriteApply},
+		"status apply":     {reason: "as above", write: storageversion.WriteStatusApply},
 		"no managedFields": {reason: "an object that is too large by itself is not migrated", naked: true},
 	}
 	for name, tc := range cases {
@@ -70,7 +70,7 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 			w.flip()
 			_, config := w.user(append(w.permissionsOf(tc.write), permission{"patch", w.group, w.plural})...)
 			config, wire := tap(config)
-			report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: tc.write}}))
+			report := w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: tc.write}}))
 
 			storage, fields, left := godwit.Counts{Migrated: others + 1}, godwit.Counts{Failed: 1}, 0
 			if !tc.dropped {
@@ -80,7 +80,7 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v, %+v, trimmed %v", tc.reason, report, storage, fields, tc.dropped)
 			}
 			mustName(t, report.ManagedFields, fields, long, "dropped all managedFields")
-			mustName(t, crdmigrator.Tally{Failures: report.Storage.Failures}, storage, long, "too large")
+			mustName(t, storageversion.Tally{Failures: report.Storage.Failures}, storage, long, "too large")
 			if got := w.entries(long); len(got) != left {
 				t.Errorf("managedFields = %q, want %d entries", got, left)
 			}

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestLifecycleOfAVersion follows a version from being the only one to its removal.
 func TestLifecycleOfAVersion(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle, PageObjects: 40})
+	m := newMigrator(t, w.config, storageversion.Options{Policy: quickSettle, PageObjects: 40})
 	w.fill("v1", 100)
 
 	// Added: v2 is served, nothing is stored at it.
@@ -24,7 +24,7 @@ func TestLifecycleOfAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != crdmigrator.Clean {
+	if plan.State != storageversion.Clean {
 		t.Errorf("plan after adding a version = %s, want Clean", plan.State)
 	}
 
@@ -38,7 +38,7 @@ func TestLifecycleOfAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != crdmigrator.Ready || plan.Objects == nil || *plan.Objects != 100 {
+	if plan.State != storageversion.Ready || plan.Objects == nil || *plan.Objects != 100 {
 		t.Errorf("plan = %+v, want Ready with 100 objects", plan)
 	}
 
@@ -48,7 +48,7 @@ func TestLifecycleOfAVersion(t *testing.T) {
 	}
 	w.mustBeStored("after the run", map[string]int{"v2": 100})
 	w.mustHaveStoredVersions("after the run", "v2")
-	if _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; ok {
+	if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; ok {
 		t.Error("the checkpoint outlived the migration")
 	}
 
@@ -73,7 +73,7 @@ func TestLifecycleOfAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != crdmigrator.Clean {
+	if plan.State != storageversion.Clean {
 		t.Errorf("plan in the end = %s, want Clean", plan.State)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // unlucky are the writes whose answers are lost: of every fifth object, and all
@@ -63,7 +63,7 @@ func TestLostAnswersAreNoFailures(t *testing.T) {
 	t.Parallel()
 	losses := map[string]func(*http.Request, *http.Response) (*http.Response, error){"cut connection": cut, "504": timedOut}
 	for name, loss := range losses {
-		for _, write := range crdmigrator.Writes {
+		for _, write := range storageversion.Writes {
 			t.Run(name+" "+string(write), func(t *testing.T) {
 				t.Parallel()
 				w := newWidgets(t, shared)
@@ -72,10 +72,10 @@ func TestLostAnswersAreNoFailures(t *testing.T) {
 				_, config := w.user(w.permissionsOf(write)...)
 				config, wire := tap(config)
 				n := wire.loseFirst(loss)
-				m := newMigrator(t, config, crdmigrator.Options{PageObjects: 10, Policy: crdmigrator.Policy{Settle: -1, Write: write}})
+				m := newMigrator(t, config, storageversion.Options{PageObjects: 10, Policy: storageversion.Policy{Settle: -1, Write: write}})
 				report := w.mustMigrate(m)
 				want := godwit.Counts{Migrated: 20}
-				if write == crdmigrator.WriteApply || write == crdmigrator.WriteStatusApply { // sees only that the object changed
+				if write == storageversion.WriteApply || write == storageversion.WriteStatusApply { // sees only that the object changed
 					want = godwit.Counts{Migrated: 16, Skipped: 4}
 				}
 				if report.Storage.Counts != want {
@@ -86,7 +86,7 @@ func TestLostAnswersAreNoFailures(t *testing.T) {
 				if n.Load() != 4+2 {
 					t.Errorf("%d answers were lost, want those of 4 objects, of the checkpoint and of the trim", n.Load())
 				}
-				if _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; ok {
+				if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; ok {
 					t.Error("the checkpoint outlived the migration")
 				}
 			})
@@ -104,7 +104,7 @@ func TestServerThatClosesConnections(t *testing.T) {
 	w.flip()
 	config := w.withoutLeases()
 	dials := countDials(config)
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 100})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 100})
 	report := w.mustMigrate(m)
 	if want := (godwit.Counts{Migrated: 600}); report.Storage.Counts != want {
 		t.Errorf("run: %+v, want %+v", report.Storage.Counts, want)
@@ -136,7 +136,7 @@ func TestCancelledBeforeTheTrim(t *testing.T) {
 			w.fill("v1", 40)
 			w.flip()
 			config, wire := tap(w.withoutLeases())
-			m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
+			m := newMigrator(t, config, storageversion.Options{Policy: quickSettle})
 			var saved atomic.Bool
 			h := wire.haltBefore(t, func(r *http.Request) bool {
 				if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, w.name+due) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // apply is a server-side apply of an object's color.
@@ -48,7 +48,7 @@ func (w *widgets) entries(name string) []string {
 func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 	t.Parallel()
 	w := newWidgets(t, shared)
-	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})
+	m := newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})
 	for _, name := range []string{"applied", "mixed", "written"} {
 		if name == "written" {
 			w.create(w.config, "v1", name)
@@ -76,7 +76,7 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 		t.Error("an apply over entries of a removed version succeeded, want an error before the cleanup")
 	}
 
-	if got := w.scanned(); got != crdmigrator.ManagedFieldsStale {
+	if got := w.scanned(); got != storageversion.ManagedFieldsStale {
 		t.Errorf("managedFields by a scan = %s, want Stale", got)
 	}
 	report := w.mustMigrate(m)
@@ -95,7 +95,7 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 		t.Errorf("managedFields of a written object are %q, want one seeding entry of its manager", got)
 	}
 
-	if got := w.scanned(); got != crdmigrator.ManagedFieldsClean {
+	if got := w.scanned(); got != storageversion.ManagedFieldsClean {
 		t.Errorf("managedFields by a scan after the cleanup = %s, want Clean", got)
 	}
 
@@ -112,13 +112,13 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 }
 
 // scanned is the state of managedFields in a plan that reads all objects.
-func (w *widgets) scanned() crdmigrator.ManagedFields {
+func (w *widgets) scanned() storageversion.ManagedFields {
 	w.t.Helper()
-	plan, err := newMigrator(w.t, w.config, crdmigrator.Options{Scan: true}).Plan(w.t.Context(), w.name)
+	plan, err := newMigrator(w.t, w.config, storageversion.Options{Scan: true}).Plan(w.t.Context(), w.name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if (plan.ManagedFields == crdmigrator.ManagedFieldsStale) != (plan.State == crdmigrator.Ready) {
+	if (plan.ManagedFields == storageversion.ManagedFieldsStale) != (plan.State == storageversion.Ready) {
 		w.t.Errorf("plan is %s although managedFields are %s", plan.State, plan.ManagedFields)
 	}
 	return plan.ManagedFields
@@ -131,7 +131,7 @@ func TestOneWriteRewritesAndCleans(t *testing.T) {
 	w.fill("v1", 20)
 	w.flip()
 	w.setVersions(version("v1", false, false), version("v2", true, true)) // unserved, still stored
-	report := w.mustMigrate(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle}))
+	report := w.mustMigrate(newMigrator(t, w.config, storageversion.Options{Policy: quickSettle}))
 	want := godwit.Counts{Migrated: 20}
 	if report.Storage.Counts != want || report.ManagedFields.Counts != want || !report.Trimmed {
 		t.Errorf("run: %+v, want 20 migrated and cleaned, and trimmed", report)

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // halt is a point at which a run waits until the test releases it.
@@ -44,12 +44,12 @@ func (h *halt) isReached() bool {
 type run struct {
 	*halt
 	done   chan struct{}
-	report crdmigrator.Report
+	report storageversion.Report
 	err    error
 }
 
 // resume releases a paused run, and returns its result.
-func (r *run) resume() (crdmigrator.Report, error) {
+func (r *run) resume() (storageversion.Report, error) {
 	r.release()
 	<-r.done
 	return r.report, r.err
@@ -57,10 +57,10 @@ func (r *run) resume() (crdmigrator.Report, error) {
 
 // pauseAfter runs until n objects are done. While the run is paused, it counts no
 // object and begins no page; requests that its workers have sent continue.
-func (w *widgets) pauseAfter(ctx context.Context, m *crdmigrator.Migrator, n int64) *run {
+func (w *widgets) pauseAfter(ctx context.Context, m *storageversion.Migrator, n int64) *run {
 	w.t.Helper()
 	h, stood := newHalt(w.t), false
-	return w.pauseAt(ctx, m, h, func(r crdmigrator.Report) {
+	return w.pauseAt(ctx, m, h, func(r storageversion.Report) {
 		if !stood && r.Storage.Counts.Total() >= n {
 			stood = true
 			h.stand()
@@ -69,7 +69,7 @@ func (w *widgets) pauseAfter(ctx context.Context, m *crdmigrator.Migrator, n int
 }
 
 // pauseAt runs until the run waits at a halt of the test.
-func (w *widgets) pauseAt(ctx context.Context, m *crdmigrator.Migrator, h *halt, progress func(crdmigrator.Report)) *run {
+func (w *widgets) pauseAt(ctx context.Context, m *storageversion.Migrator, h *halt, progress func(storageversion.Report)) *run {
 	w.t.Helper()
 	r := &run{halt: h, done: make(chan struct{})}
 	go func() {

@@ -13,15 +13,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // writer is a migrator with one write and the permissions for it.
-func (w *widgets) writer(write crdmigrator.Write) (*crdmigrator.Migrator, *wire) {
+func (w *widgets) writer(write storageversion.Write) (*storageversion.Migrator, *wire) {
 	w.t.Helper()
 	_, config := w.user(w.permissionsOf(write)...)
 	config, wire := tap(config)
-	return newMigrator(w.t, config, crdmigrator.Options{PageObjects: 20, Policy: crdmigrator.Policy{Settle: -1, Write: write}}), wire
+	return newMigrator(w.t, config, storageversion.Options{PageObjects: 20, Policy: storageversion.Policy{Settle: -1, Write: write}}), wire
 }
 
 func sendsTo(name string) func(*http.Request) bool {
@@ -37,25 +37,25 @@ func TestObjectCreatedAgainMidRun(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		again bool
-		want  map[crdmigrator.Write]godwit.Counts
+		want  map[storageversion.Write]godwit.Counts
 	}{
 		"deleted": {
-			want: map[crdmigrator.Write]godwit.Counts{
-				crdmigrator.WritePatch:       {Migrated: 9, Gone: 1},
-				crdmigrator.WriteStatusPatch: {Migrated: 9, Gone: 1},
-				crdmigrator.WriteUpdate:      {Migrated: 9, Gone: 1},
-				crdmigrator.WriteApply:       {Migrated: 9, Gone: 1},
-				crdmigrator.WriteStatusApply: {Migrated: 9, Gone: 1},
+			want: map[storageversion.Write]godwit.Counts{
+				storageversion.WritePatch:       {Migrated: 9, Gone: 1},
+				storageversion.WriteStatusPatch: {Migrated: 9, Gone: 1},
+				storageversion.WriteUpdate:      {Migrated: 9, Gone: 1},
+				storageversion.WriteApply:       {Migrated: 9, Gone: 1},
+				storageversion.WriteStatusApply: {Migrated: 9, Gone: 1},
 			},
 		},
 		"created again": {
 			again: true,
-			want: map[crdmigrator.Write]godwit.Counts{
-				crdmigrator.WritePatch:       {Migrated: 10},
-				crdmigrator.WriteStatusPatch: {Migrated: 10},
-				crdmigrator.WriteUpdate:      {Migrated: 9, Deferred: 1},
-				crdmigrator.WriteApply:       {Migrated: 9, Skipped: 1},
-				crdmigrator.WriteStatusApply: {Migrated: 9, Skipped: 1},
+			want: map[storageversion.Write]godwit.Counts{
+				storageversion.WritePatch:       {Migrated: 10},
+				storageversion.WriteStatusPatch: {Migrated: 10},
+				storageversion.WriteUpdate:      {Migrated: 9, Deferred: 1},
+				storageversion.WriteApply:       {Migrated: 9, Skipped: 1},
+				storageversion.WriteStatusApply: {Migrated: 9, Skipped: 1},
 			},
 		},
 	}
@@ -105,7 +105,7 @@ func (w *widgets) replace(name string, again bool) (made types.UID) {
 // a change is not.
 func TestEveryWritePassesImmutabilityRules(t *testing.T) {
 	t.Parallel()
-	for _, write := range crdmigrator.Writes {
+	for _, write := range storageversion.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)

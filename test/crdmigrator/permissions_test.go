@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // crdsGroup is the API group of CRDs.
@@ -118,7 +118,7 @@ func (w *widgets) withoutLeases() *rest.Config {
 }
 
 // quickMigrator begins as soon as the API server has adopted a change.
-func (w *widgets) quickMigrator(o crdmigrator.Options) *crdmigrator.Migrator {
+func (w *widgets) quickMigrator(o storageversion.Options) *storageversion.Migrator {
 	w.t.Helper()
 	o.Policy = quickSettle
 	return newMigrator(w.t, w.withoutLeases(), o)
@@ -132,7 +132,7 @@ func TestPlanAndRunNameMissingPermissions(t *testing.T) {
 	w.fill("v1", 20)
 	w.flip()
 	user, config := w.user(readCRD)
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle})
 
 	facts, err := m.Observe(t.Context(), w.name)
 	if err != nil {
@@ -151,13 +151,13 @@ func TestPlanAndRunNameMissingPermissions(t *testing.T) {
 		"patch customresourcedefinitions.apiextensions.k8s.io/status " + w.name,
 		"patch customresourcedefinitions.apiextensions.k8s.io " + w.name,
 	}
-	mustBeBlocked(t, plan, crdmigrator.ReasonForbidden, len(wants))
+	mustBeBlocked(t, plan, storageversion.ReasonForbidden, len(wants))
 	for i, b := range plan.Blockers {
 		if want := user + " may not " + wants[i]; b.Message != want {
 			t.Errorf("blocker %d = %q, want it to name %q", i, b.Message, want)
 		}
 	}
-	var blocked *crdmigrator.BlockedError
+	var blocked *storageversion.BlockedError
 	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
 		t.Errorf("running a blocked plan: %v, want BlockedError", err)
 	}
@@ -169,7 +169,7 @@ func TestPlanAndRunNameMissingPermissions(t *testing.T) {
 	if plan, err = m.Plan(t.Context(), w.name); err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != crdmigrator.Ready || plan.Objects == nil || *plan.Objects != 20 {
+	if plan.State != storageversion.Ready || plan.Objects == nil || *plan.Objects != 20 {
 		t.Errorf("with the permissions granted, plan = %+v, want Ready with 20 objects", plan)
 	}
 	w.mustMigrate(m)
@@ -189,9 +189,9 @@ func permissionOf(t *testing.T, b godwit.Blocker, user string) permission {
 	return permission{}
 }
 
-func mustBeBlocked(t *testing.T, plan crdmigrator.Plan, reason string, n int) {
+func mustBeBlocked(t *testing.T, plan storageversion.Plan, reason string, n int) {
 	t.Helper()
-	if plan.State != crdmigrator.Blocked || len(plan.Blockers) != n {
+	if plan.State != storageversion.Blocked || len(plan.Blockers) != n {
 		t.Fatalf("plan is %s by %+v, want Blocked by %d × %s", plan.State, plan.Blockers, n, reason)
 	}
 	for _, b := range plan.Blockers {
@@ -208,7 +208,7 @@ func TestSettleTimeDecidesWithoutLeases(t *testing.T) {
 	const settle = 3 * time.Second
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)
-	m := newMigrator(t, w.withoutLeases(), crdmigrator.Options{Policy: crdmigrator.Policy{Settle: settle}})
+	m := newMigrator(t, w.withoutLeases(), storageversion.Options{Policy: storageversion.Policy{Settle: settle}})
 	began := time.Now().Truncate(time.Second) // the API server's times are cut to it
 	w.flip()
 
@@ -217,7 +217,7 @@ func TestSettleTimeDecidesWithoutLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = m.Run(t.Context(), plan, nil)
-	var notSettled *crdmigrator.NotSettledError
+	var notSettled *storageversion.NotSettledError
 	if !errors.As(err, &notSettled) {
 		t.Fatalf("run right after the flip: %v, want NotSettledError", err)
 	}

@@ -22,19 +22,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 // withPreflight returns options with the preflight.
-func withPreflight(p crdmigrator.Policy) crdmigrator.Options {
+func withPreflight(p storageversion.Policy) storageversion.Options {
 	p.Settle = -1
-	return crdmigrator.Options{Policy: p, Preflight: preflight.Run}
+	return storageversion.Options{Policy: p, Preflight: preflight.Run}
 }
 
-func (w *widgets) mustPlan(config *rest.Config, o crdmigrator.Options) crdmigrator.Plan {
+func (w *widgets) mustPlan(config *rest.Config, o storageversion.Options) storageversion.Plan {
 	w.t.Helper()
 	plan, err := newMigrator(w.t, config, o).Plan(w.t.Context(), w.name)
 	if err != nil {
@@ -165,20 +165,20 @@ func TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses(t *testing.T) {
 	policy := w.policy(fmt.Sprintf("object.metadata.namespace != %q", audited))
 	await(t, "the policy to be in force", func() bool { _, err := w.tryUpdate(audited, "w-0"); return err != nil })
 
-	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
-	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
+	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
+	mustBeBlocked(t, plan, storageversion.ReasonAdmissionDenied, 1)
 	mustSay(t, plan.Blockers[0].Message, "ValidatingAdmissionPolicy "+policy, audited+"/w-0 (1 of 3 objects tried)", "the audit is not over")
 	mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "which was tried and passes: RunMigration{CRD:"+w.name+" Write:status-patch",
 		"AcceptDenials:true", "Edit{Object:{Resource:validatingadmissionpolicy Namespace: Name:"+policy, `request.userInfo.username != "`)
-	want := &crdmigrator.PreflightSummary{Write: crdmigrator.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
+	want := &storageversion.PreflightSummary{Write: storageversion.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
 	if diff := cmp.Diff(want, plan.Preflight); diff != "" {
 		t.Errorf("preflight (-want +got):\n%s", diff)
 	}
 	w.mustHaveBeenWritten("a preflight writes nothing", 7, 1)
 
-	accepting := withPreflight(crdmigrator.Policy{AcceptDenials: true})
+	accepting := withPreflight(storageversion.Policy{AcceptDenials: true})
 	plan = w.mustPlan(w.config, accepting)
-	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonAdmissionDenied {
+	if plan.State != storageversion.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != storageversion.ReasonAdmissionDenied {
 		t.Errorf("with --accept-denials: %s, warnings %+v, want Ready and the denial as a warning", plan.State, plan.Warnings)
 	}
 	report := w.mustMigrate(newMigrator(t, w.config, accepting))
@@ -186,8 +186,8 @@ func TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses(t *testing.T) {
 		t.Errorf("with --accept-denials: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
 	}
 
-	past := withPreflight(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
-	if plan = w.mustPlan(w.config, past); plan.State != crdmigrator.Ready || len(plan.Warnings) > 0 || plan.Preflight.Tried != 1 {
+	past := withPreflight(storageversion.Policy{Write: storageversion.WriteStatusPatch})
+	if plan = w.mustPlan(w.config, past); plan.State != storageversion.Ready || len(plan.Warnings) > 0 || plan.Preflight.Tried != 1 {
 		t.Errorf("past the policy: %s, warnings %+v, preflight %+v, want Ready after trying the one namespace that is left",
 			plan.State, plan.Warnings, plan.Preflight)
 	}
@@ -211,8 +211,8 @@ func TestExemptionAllowsTheMigration(t *testing.T) {
 	w.awaitRefused("w-0000", apierrors.IsInvalid)
 	user, config := w.user(w.migrationPermissions()...)
 
-	plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
-	mustBeBlocked(t, plan, crdmigrator.ReasonAdmissionDenied, 1)
+	plan := w.mustPlan(config, withPreflight(storageversion.Policy{}))
+	mustBeBlocked(t, plan, storageversion.ReasonAdmissionDenied, 1)
 	if remedy := kubetest.Words(plan.Blockers[0].Fix); strings.Contains(remedy, "status-patch") {
 		t.Errorf("remedy = %q, want no write of the status, which v2 does not have", remedy)
 	}
@@ -233,7 +233,7 @@ func TestExemptionAllowsTheMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the exemption to be in force", func() bool {
-		return w.mustPlan(config, withPreflight(crdmigrator.Policy{})).State == crdmigrator.Ready
+		return w.mustPlan(config, withPreflight(storageversion.Policy{})).State == storageversion.Ready
 	})
 	if _, err := w.tryUpdate(metav1.NamespaceDefault, "w-0000"); err == nil {
 		t.Error("the exemption also applies to other users")
@@ -252,13 +252,13 @@ func TestPlanReportsMutations(t *testing.T) {
 		return err == nil && o["spec"].(map[string]any)["color"] == "red"
 	})
 
-	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
-	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 {
+	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
+	if plan.State != storageversion.Ready || len(plan.Warnings) != 1 {
 		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
 	}
 	warning := plan.Warnings[0]
-	if warning.Reason != crdmigrator.ReasonAdmissionMutates {
-		t.Errorf("warning %+v, want %s", warning, crdmigrator.ReasonAdmissionMutates)
+	if warning.Reason != storageversion.ReasonAdmissionMutates {
+		t.Errorf("warning %+v, want %s", warning, storageversion.ReasonAdmissionMutates)
 	}
 	mustSay(t, warning.Message, "metadata.annotations, spec.color on default/w-0000 (1 of 1 object tried)",
 		"by webhook "+webhook+" of MutatingWebhookConfiguration painters-of-"+w.group)
@@ -268,15 +268,15 @@ func TestPlanReportsMutations(t *testing.T) {
 
 	// The plan of a user who may neither list webhooks nor write the status.
 	_, config := w.user(w.migrationPermissions()...)
-	plan = w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
+	plan = w.mustPlan(config, withPreflight(storageversion.Policy{}))
 	if len(plan.Warnings) != 1 {
 		t.Fatalf("warnings %+v, want one", plan.Warnings)
 	}
 	mustSay(t, plan.Warnings[0].Message, "spec.color", "the origin is unknown: ", "mutatingwebhookconfigurations")
 	mustSay(t, plan.Warnings[0].Fix.String(), "with the permission to patch widgets."+w.group+"/status")
 
-	past := withPreflight(crdmigrator.Policy{Write: crdmigrator.WriteStatusPatch})
-	if plan = w.mustPlan(w.config, past); plan.State != crdmigrator.Ready || len(plan.Warnings) > 0 {
+	past := withPreflight(storageversion.Policy{Write: storageversion.WriteStatusPatch})
+	if plan = w.mustPlan(w.config, past); plan.State != storageversion.Ready || len(plan.Warnings) > 0 {
 		t.Errorf("past the webhook: %s, warnings %+v, want Ready without", plan.State, plan.Warnings)
 	}
 }
@@ -285,7 +285,7 @@ func TestPlanReportsMutations(t *testing.T) {
 // conversion, pruning and defaults do not count as a mutation.
 func TestPreflightTriesTheConfiguredWrite(t *testing.T) {
 	t.Parallel()
-	for _, write := range crdmigrator.Writes {
+	for _, write := range storageversion.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
@@ -301,9 +301,9 @@ func TestPreflightTriesTheConfiguredWrite(t *testing.T) {
 			w.awaitStoring("v2")
 			_, config := w.user(w.permissionsOf(write)...)
 			config, wire := tap(config)
-			plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{Write: write}))
-			want := &crdmigrator.PreflightSummary{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
-			if diff := cmp.Diff(want, plan.Preflight); diff != "" || plan.State != crdmigrator.Ready {
+			plan := w.mustPlan(config, withPreflight(storageversion.Policy{Write: write}))
+			want := &storageversion.PreflightSummary{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
+			if diff := cmp.Diff(want, plan.Preflight); diff != "" || plan.State != storageversion.Ready {
 				t.Errorf("%s, preflight (-want +got):\n%s\n%+v", plan.State, diff, plan.Warnings)
 			}
 			if n := wire.writesTo(w.group); n != 1 {
@@ -328,8 +328,8 @@ func TestPlanReportsAWebhookThatIsDown(t *testing.T) {
 	h.down()
 	w.awaitRefused("w-0000", apierrors.IsInternalError)
 
-	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
-	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
+	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
+	mustBeBlocked(t, plan, storageversion.ReasonWebhookUnavailable, 1)
 	mustSay(t, plan.Blockers[0].Message, "webhook "+h.name, "connection refused")
 	mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "Show{Object:{Resource:validatingwebhookconfiguration Namespace: Name:"+h.name, "tried and passes", "AcceptDenials:true")
 	if plan.Preflight.Tried >= 9 || plan.Preflight.Tried+plan.Preflight.NamespacesLeftOut != 9 || len(plan.Warnings) > 0 {
@@ -337,7 +337,7 @@ func TestPlanReportsAWebhookThatIsDown(t *testing.T) {
 	}
 
 	h.up(t)
-	if plan = w.mustPlan(w.config, withPreflight(crdmigrator.Policy{})); plan.State != crdmigrator.Ready || plan.Preflight.Accepted != 9 {
+	if plan = w.mustPlan(w.config, withPreflight(storageversion.Policy{})); plan.State != storageversion.Ready || plan.Preflight.Accepted != 9 {
 		t.Errorf("with the webhook up: %s, preflight %+v, want Ready and 9 accepted", plan.State, plan.Preflight)
 	}
 }
@@ -361,12 +361,12 @@ func TestPlanReportsAConversionWebhookThatIsDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var plan crdmigrator.Plan
+	var plan storageversion.Plan
 	await(t, "the conversion to be asked for", func() bool {
-		plan = w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
+		plan = w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
 		return plan.Objects == nil
 	})
-	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
+	mustBeBlocked(t, plan, storageversion.ReasonWebhookUnavailable, 1)
 	mustSay(t, plan.Blockers[0].Message, "the conversion webhook of "+w.name, "connection refused")
 }
 
@@ -383,9 +383,9 @@ func TestPreflightIsBoundedInTime(t *testing.T) {
 	h.setDecide(func(string) string { <-over; return "" })
 
 	// The API server's own timeout, after 30 s, would be reported as WebhookUnavailable.
-	plan := w.mustPlan(w.config, withPreflight(crdmigrator.Policy{}))
-	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != crdmigrator.ReasonPreflightIncomplete {
-		t.Fatalf("plan: %s, warnings %+v, want Ready and %s", plan.State, plan.Warnings, crdmigrator.ReasonPreflightIncomplete)
+	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
+	if plan.State != storageversion.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != storageversion.ReasonPreflightIncomplete {
+		t.Fatalf("plan: %s, warnings %+v, want Ready and %s", plan.State, plan.Warnings, storageversion.ReasonPreflightIncomplete)
 	}
 	mustSay(t, plan.Warnings[0].Message, "no answer within 12s")
 }
@@ -399,7 +399,7 @@ func TestPreflightFindsNamespacesAfterABigOne(t *testing.T) {
 	w.fill("v1", 30) // in default, which comes before the test's own
 	late := []string{w.namespace("late", 1), w.namespace("later", 1)}
 	w.flip()
-	o := withPreflight(crdmigrator.Policy{})
+	o := withPreflight(storageversion.Policy{})
 	o.PageObjects = 5
 
 	config, wire := tap(w.config)
@@ -410,7 +410,7 @@ func TestPreflightFindsNamespacesAfterABigOne(t *testing.T) {
 	}
 
 	plan = w.mustPlan(w.withoutLeases(), o)
-	if plan.State != crdmigrator.Ready || len(plan.Warnings) != 1 {
+	if plan.State != storageversion.Ready || len(plan.Warnings) != 1 {
 		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
 	}
 	mustSay(t, plan.Warnings[0].Message, "one object was tried in 1 namespace, and there may be others")
@@ -426,8 +426,8 @@ func TestPreflightIsSkippedWithoutPermission(t *testing.T) {
 	w.flip()
 	_, config := w.user(readCRD, permission{"list", w.group, w.plural})
 	config, wire := tap(config)
-	plan := w.mustPlan(config, withPreflight(crdmigrator.Policy{}))
-	mustBeBlocked(t, plan, crdmigrator.ReasonForbidden, 3)
+	plan := w.mustPlan(config, withPreflight(storageversion.Policy{}))
+	mustBeBlocked(t, plan, storageversion.ReasonForbidden, 3)
 	if n := wire.writesTo(w.group); n != 0 || plan.Preflight != nil {
 		t.Errorf("%d writes tried, preflight %+v, want none", n, plan.Preflight)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // strictV2 has only a color, a size with a default, and notes without a schema.
@@ -62,11 +62,11 @@ func (w *widgets) parts(name string) map[string]string {
 func TestSchemasPruneAndDefault(t *testing.T) {
 	t.Parallel()
 	const notes = `{"big":9007199254740993,"deep":{"apiVersion":"v7","kind":"Nest","list":[1,"two",{"three":3}]},"empty":{},"half":0.5,"none":null}`
-	stored := map[crdmigrator.Write]string{
-		crdmigrator.WritePatch:  `,"size":3`,
-		crdmigrator.WriteUpdate: `,"size":3`,
+	stored := map[storageversion.Write]string{
+		storageversion.WritePatch:  `,"size":3`,
+		storageversion.WriteUpdate: `,"size":3`,
 	}
-	for _, write := range crdmigrator.Writes {
+	for _, write := range storageversion.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
@@ -80,7 +80,7 @@ func TestSchemasPruneAndDefault(t *testing.T) {
 			w.awaitStoring("v2")
 
 			_, config := w.user(w.permissionsOf(write)...)
-			m := newMigrator(t, config, crdmigrator.Options{Policy: crdmigrator.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: write}})
 			if report := w.mustMigrate(m); report.Storage.Counts != (godwit.Counts{Migrated: 1}) || !report.Trimmed {
 				t.Errorf("run: %+v, want one migrated, and trimmed", report)
 			}

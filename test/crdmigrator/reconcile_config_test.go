@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestUseStatus_PassesWebhooksOfTheObject: with every write, the API server does not
@@ -29,7 +30,7 @@ func TestUseStatus_PassesWebhooksOfTheObject(t *testing.T) {
 			w.flip()
 			w.newWebhook(func(string) string { return "frozen" })
 			w.awaitRefused("w-0000", denied)
-			c := w.embed(embedding{by: byStatus, policy: crdmigrator.Policy{Settle: -1, Write: write}})
+			c := w.embed(embedding{by: byStatus, policy: storageversion.Policy{Settle: -1, Write: write}})
 			writes := w.writesIn(c.mustReconcile())
 			if len(writes) != 5 || slices.ContainsFunc(writes, func(r string) bool { return !strings.Contains(r, "/status?") }) {
 				t.Errorf("wrote %q, want the /status of each of 5 objects", writes)
@@ -51,9 +52,9 @@ func TestUseStatus_IsRefusedWithoutTheSubresource(t *testing.T) {
 	w.awaitStoring("v2")
 	c := w.embed(embedding{by: byStatus})
 	sent, err := c.mustFail()
-	var blocked *crdmigrator.BlockedError
-	if !errors.As(err, &blocked) || blocked.Blockers[0].Reason != crdmigrator.ReasonStatusSubresourceMissing {
-		t.Errorf("the error is %v, want it to be blocked for %s", err, crdmigrator.ReasonStatusSubresourceMissing)
+	var blocked *storageversion.BlockedError
+	if !errors.As(err, &blocked) || blocked.Blockers[0].Reason != storageversion.ReasonStatusSubresourceMissing {
+		t.Errorf("the error is %v, want it to be blocked for %s", err, storageversion.ReasonStatusSubresourceMissing)
 	}
 	if writes := w.writesIn(sent); len(writes) > 0 {
 		t.Errorf("wrote %q, though it was refused", writes)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // maxNote is the API server's limit for the note of an event, in bytes.
@@ -135,6 +136,6 @@ func TestReconcileEventsAreNotAggregated(t *testing.T) {
 		o.mustReconcile("a conflicted pass", reconcile.Result{RequeueAfter: 30 * time.Second})
 	}
 	w.awaitEvent("the event of not converging", func(e eventsv1.Event) bool {
-		return e.Reason == crdmigrator.EventFailed && strings.HasPrefix(e.Note, crdmigrator.ReasonNotConverging)
+		return e.Reason == crdmigrator.EventFailed && strings.HasPrefix(e.Note, storageversion.ReasonNotConverging)
 	})
 }

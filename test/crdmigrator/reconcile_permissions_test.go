@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 var (
@@ -204,13 +205,13 @@ func TestUpdateReportsWhyItCouldNotRead(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
 	w.flip()
-	plan, err := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle}).Plan(t.Context(), w.name)
+	plan, err := newMigrator(t, w.config, storageversion.Options{Policy: quickSettle}).Plan(t.Context(), w.name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, blind := w.user(slices.DeleteFunc(w.selectorPermissions(), func(r permission) bool { return r == permission{"get", w.group, w.plural} })...)
-	m := newMigrator(t, blind, crdmigrator.Options{
-		Policy:   crdmigrator.Policy{Settle: -1, SettleFromSight: true, Write: crdmigrator.WriteUpdate},
+	m := newMigrator(t, blind, storageversion.Options{
+		Policy:   storageversion.Policy{Settle: -1, SettleFromSight: true, Write: crdmigrator.WriteUpdate},
 		Attempts: 1, // a server that has just started has the same message
 	})
 	report, err := m.Run(t.Context(), plan, nil)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // live makes a reader without a cache.
@@ -89,19 +89,19 @@ func TestIncompleteReaderDoesNotTrim(t *testing.T) {
 			}})
 			for range 2 { // the second pass has the writes of the first
 				_, err := c.mustFail()
-				if !errors.As(err, new(*crdmigrator.IncompleteListError)) {
-					t.Errorf("%s: the error is %v, want %s", test.reason, err, crdmigrator.ReasonIncompleteList)
+				if !errors.As(err, new(*storageversion.IncompleteListError)) {
+					t.Errorf("%s: the error is %v, want %s", test.reason, err, storageversion.ReasonIncompleteList)
 				}
 			}
 			w.mustLeave(test.reason, outcome{Stored: test.stored, StoredVersions: "v1,v2"})
 			warnings := said.warnings()
-			if len(warnings) != 2 || !strings.Contains(warnings[0].note, crdmigrator.ReasonIncompleteList) || !strings.Contains(warnings[0].note, "mgr.GetAPIReader()") {
-				t.Errorf("%s: events %+v, want two that name %s and the remedy", test.reason, warnings, crdmigrator.ReasonIncompleteList)
+			if len(warnings) != 2 || !strings.Contains(warnings[0].note, storageversion.ReasonIncompleteList) || !strings.Contains(warnings[0].note, "mgr.GetAPIReader()") {
+				t.Errorf("%s: events %+v, want two that name %s and the remedy", test.reason, warnings, storageversion.ReasonIncompleteList)
 			}
 
 			// A run with a complete reader resumes, and no key that the incomplete
 			// reader did not show counts as done.
-			if report := w.mustMigrate(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})); !report.Trimmed {
+			if report := w.mustMigrate(newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})); !report.Trimmed {
 				t.Errorf("%s: the run that sees all objects: %+v", test.reason, report)
 			}
 			w.mustBeStored(test.reason, map[string]int{"v2": 10})
@@ -150,8 +150,8 @@ func TestContinuedListOfAReaderThatDropsObjects(t *testing.T) {
 	c := w.embed(embedding{operator: func(o *operator) {
 		o.migrator.APIReader, o.migrator.PageSize = &dropping{Client: o.live()}, 2
 	}})
-	if _, err := c.mustFail(); !errors.As(err, new(*crdmigrator.IncompleteListError)) {
-		t.Errorf("the error is %v, want %s", err, crdmigrator.ReasonIncompleteList)
+	if _, err := c.mustFail(); !errors.As(err, new(*storageversion.IncompleteListError)) {
+		t.Errorf("the error is %v, want %s", err, storageversion.ReasonIncompleteList)
 	}
 	w.mustHaveStoredVersions("after a pass that missed objects", "v1,v2")
 }
@@ -170,7 +170,7 @@ func TestCursorOfAReaderThatDropsObjectsIsNotTrusted(t *testing.T) {
 	if stored := w.stored(); stored["v2"] < 6 || stored["v1"] < 5 {
 		t.Fatalf("etcd holds %v: the first pass did not end between namespace other and the end", stored)
 	}
-	if report := w.mustMigrate(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})); !report.Trimmed {
+	if report := w.mustMigrate(newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})); !report.Trimmed {
 		t.Errorf("the run that sees all objects: %+v", report)
 	}
 	w.mustBeStored("after the run that sees all objects", map[string]int{"v2": 15})
@@ -195,8 +195,8 @@ func TestCacheAsReaderDoesNotTrim(t *testing.T) {
 			})
 			c.start()
 			await(t, "a warning", func() bool { return len(said.warnings()) > 0 })
-			if note := said.warnings()[0].note; !strings.Contains(note, crdmigrator.ReasonIncompleteList) {
-				t.Errorf("the event is %q, want %s", note, crdmigrator.ReasonIncompleteList)
+			if note := said.warnings()[0].note; !strings.Contains(note, storageversion.ReasonIncompleteList) {
+				t.Errorf("the event is %q, want %s", note, storageversion.ReasonIncompleteList)
 			}
 			w.mustLeave("with a cache as the reader", outcome{Stored: map[string]int{"v1": 10}, StoredVersions: "v1,v2"})
 		})
@@ -209,8 +209,8 @@ func TestIncompleteReaderDoesNotMark(t *testing.T) {
 	t.Parallel()
 	w := inTwoNamespaces(t)
 	c := w.embed(embedding{operator: func(o *operator) { o.migrator.APIReader = ofDefault(o) }})
-	if _, err := c.mustFail(); !errors.As(err, new(*crdmigrator.IncompleteListError)) {
-		t.Errorf("the error is %v, want %s", err, crdmigrator.ReasonIncompleteList)
+	if _, err := c.mustFail(); !errors.As(err, new(*storageversion.IncompleteListError)) {
+		t.Errorf("the error is %v, want %s", err, storageversion.ReasonIncompleteList)
 	}
 	w.mustLeave("where storedVersions is clean", outcome{Stored: map[string]int{"v1": 10}, StoredVersions: "v1"})
 }
@@ -243,8 +243,8 @@ func TestCountsThatCannotBeCompared(t *testing.T) {
 		w := inTwoNamespaces(t)
 		w.flip()
 		c := w.embed(embedding{wire: compacted, operator: func(o *operator) { o.migrator.APIReader = ofDefault(o) }})
-		if _, err := c.mustFail(); !errors.As(err, new(*crdmigrator.IncompleteListError)) {
-			t.Errorf("the error is %v, want %s", err, crdmigrator.ReasonIncompleteList)
+		if _, err := c.mustFail(); !errors.As(err, new(*storageversion.IncompleteListError)) {
+			t.Errorf("the error is %v, want %s", err, storageversion.ReasonIncompleteList)
 		}
 		w.mustLeave("after a pass that missed objects", outcome{Stored: map[string]int{"v2": 10}, StoredVersions: "v1,v2"})
 	})
@@ -308,16 +308,16 @@ func TestLostPageDoesNotTrim(t *testing.T) {
 			r.URL.RawQuery = q.Encode()
 		}
 	}))
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 3})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 3})
 	report, err := w.migrate(t.Context(), m, nil)
-	var incomplete *crdmigrator.IncompleteListError
+	var incomplete *storageversion.IncompleteListError
 	if !errors.As(err, &incomplete) || incomplete.Listed != 3 || incomplete.Counted != 7 {
-		t.Errorf("run: %v, want %s with 3 of 7 objects", err, crdmigrator.ReasonIncompleteList)
+		t.Errorf("run: %v, want %s with 3 of 7 objects", err, storageversion.ReasonIncompleteList)
 	}
 	if want := (godwit.Counts{Migrated: 3}); report.Storage.Counts != want || report.Trimmed {
 		t.Errorf("report: %+v, want %+v and no trim", report, want)
 	}
 	w.mustHaveStoredVersions("with a page lost", "v1,v2")
 
-	w.mustBeMigrated(w.mustMigrate(newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})), 7)
+	w.mustBeMigrated(w.mustMigrate(newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})), 7)
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // The storage version migration of Cluster API's crdmigrator as a table, a test
@@ -120,7 +121,7 @@ func TestStorage_WritesWhatItDoesNotRemember(t *testing.T) {
 			var contentType string
 			var locked bool
 			c := w.embed(embedding{
-				by: tc.by, policy: crdmigrator.Policy{Settle: -1, Write: tc.write},
+				by: tc.by, policy: storageversion.Policy{Settle: -1, Write: tc.write},
 				wire: before(func(r *http.Request) {
 					if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/w-0000") {
 						contentType = r.Header.Get("Content-Type")
@@ -156,7 +157,7 @@ func TestStorage_SkipsADeletedObject(t *testing.T) {
 			w.flip()
 			other := w.otherClient("v2")
 			c := w.embed(embedding{
-				policy: crdmigrator.Policy{Settle: -1, Write: write},
+				policy: storageversion.Policy{Settle: -1, Write: write},
 				wire: before(func(r *http.Request) {
 					if patches(r, "w-0003") {
 						other.deletes("w-0003")
@@ -192,7 +193,7 @@ func TestStorage_LetsANewerObjectSettleAConflict(t *testing.T) {
 			w.flip()
 			other := w.otherClient("v2")
 			c := w.embed(embedding{
-				policy: crdmigrator.Policy{Settle: -1, Write: write},
+				policy: storageversion.Policy{Settle: -1, Write: write},
 				wire: before(func(r *http.Request) {
 					if patches(r, "w-0003") {
 						other.paints("w-0003", "red")

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestWatch_ReadsMetadataOfCRDsOnly: schemas may have hundreds of kilobytes, and an
@@ -134,7 +135,7 @@ func TestWatch_OwnCheckpointStartsNoReconcile(t *testing.T) {
 	last := newBell(w)
 	other := w.otherClient("v2")
 	c := w.embed(embedding{
-		policy: crdmigrator.Policy{Settle: -1, Write: crdmigrator.WriteUpdate},
+		policy: storageversion.Policy{Settle: -1, Write: crdmigrator.WriteUpdate},
 		wire: before(func(r *http.Request) {
 			if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/w-0001") {
 				other.paints("w-0001", "red")
@@ -195,7 +196,7 @@ func TestWaiting_DoesNotBlockAnotherCRD(t *testing.T) {
 	var wrote atomic.Int64 // time of the first write, in nanoseconds
 	c := w.embed(embedding{
 		kinds:  map[client.Object]crdmigrator.ByObjectConfig{gadget: {}},
-		policy: crdmigrator.Policy{Settle: settle},
+		policy: storageversion.Policy{Settle: settle},
 		wire: before(func(r *http.Request) {
 			if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/apis/"+w.group+"/") {
 				wrote.CompareAndSwap(0, time.Now().UnixNano())
@@ -227,7 +228,7 @@ func TestWaiting_UsesRequeueAfter(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
 	w.flip()
-	c := w.embed(embedding{policy: crdmigrator.Policy{Settle: time.Hour}})
+	c := w.embed(embedding{policy: storageversion.Policy{Settle: time.Hour}})
 	result, err := c.reconcile()
 	mustWait(t, result, err, time.Minute) // not an hour: a lease may become stale meanwhile
 	w.mustLeave("before the servers have settled", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})

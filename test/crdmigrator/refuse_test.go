@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestRefusedCRDs: a plan that is Blocked has the reason, and a run writes nothing.
@@ -23,12 +23,12 @@ func TestRefusedCRDs(t *testing.T) {
 		names  string // what the message must name
 	}{
 		"version gone from spec": {
-			reason: crdmigrator.ReasonStoredVersionNotInSpec,
+			reason: storageversion.ReasonStoredVersionNotInSpec,
 			spoil:  func(w *widgets) { w.setStoredVersions("v0", "v1", "v2") },
 			names:  "v0",
 		},
 		"unserved storage version": {
-			reason: crdmigrator.ReasonStorageVersionNotServed,
+			reason: storageversion.ReasonStorageVersionNotServed,
 			spoil:  func(w *widgets) { w.setVersions(version("v1", true, false), version("v2", false, true)) },
 			names:  "v2",
 		},
@@ -40,7 +40,7 @@ func TestRefusedCRDs(t *testing.T) {
 			w.fill("v1", 10)
 			w.flip()
 			tc.spoil(w)
-			m := w.quickMigrator(crdmigrator.Options{})
+			m := w.quickMigrator(storageversion.Options{})
 			plan, err := m.Plan(t.Context(), w.name)
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +49,7 @@ func TestRefusedCRDs(t *testing.T) {
 			if b := plan.Blockers[0]; !strings.Contains(b.Message, tc.names) || !strings.Contains(b.Fix.String(), tc.names) {
 				t.Errorf("blocker %+v, want it to name %s and a remedy for it", b, tc.names)
 			}
-			var blocked *crdmigrator.BlockedError
+			var blocked *storageversion.BlockedError
 			if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
 				t.Errorf("running a blocked plan: %v, want BlockedError", err)
 			}
@@ -65,7 +65,7 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)
 	w.flip()
-	m := newMigrator(t, w.config, crdmigrator.Options{Policy: quickSettle})
+	m := newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})
 	client, err := dynamic.NewForConfig(w.config)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, crdmigrator.ReasonMigrationInProgress, 1)
+	mustBeBlocked(t, plan, storageversion.ReasonMigrationInProgress, 1)
 	if b := plan.Blockers[0]; !strings.Contains(b.Message, "storageversionmigrations.storagemigration.k8s.io/ours."+w.group) || strings.Contains(b.Message, "other.") {
 		t.Errorf("blocker = %q, want it to name only the migration of this resource", b.Message)
 	}
@@ -116,7 +116,7 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 		if plan, err = m.Plan(t.Context(), w.name); err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]crdmigrator.State{"Running": crdmigrator.Blocked, "Succeeded": crdmigrator.Ready}[condition]; plan.State != want {
+		if want := map[string]storageversion.State{"Running": storageversion.Blocked, "Succeeded": storageversion.Ready}[condition]; plan.State != want {
 			t.Errorf("with the other migration %s the plan is %s, want %s", condition, plan.State, want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	w.flip()
 	h := w.newWebhook(deny("w-0017"))
 	w.awaitRefused("w-0017", denied)
-	m := newMigrator(t, w.config, crdmigrator.Options{DryRun: true, PageObjects: 20})
+	m := newMigrator(t, w.config, storageversion.Options{DryRun: true, PageObjects: 20})
 	before := w.crd().ResourceVersion
 
 	// With the default settle time: a run that writes nothing does not wait.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // interruptedObjects is enough for several pages before and after the interruption.
@@ -25,7 +25,7 @@ func interrupted(t *testing.T) (w *widgets, left int64) {
 	w.flip()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	run := w.pauseAfter(ctx, w.quickMigrator(crdmigrator.Options{PageObjects: 10}), 40)
+	run := w.pauseAfter(ctx, w.quickMigrator(storageversion.Options{PageObjects: 10}), 40)
 	cancel()
 	report, err := run.resume()
 	if !errors.Is(err, context.Canceled) {
@@ -46,12 +46,12 @@ func TestCancelledRunIsResumed(t *testing.T) {
 	t.Parallel()
 	w, left := interrupted(t)
 	config, wire := tap(w.withoutLeases())
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 30})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 30})
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != crdmigrator.Ready || !plan.Resumes {
+	if plan.State != storageversion.Ready || !plan.Resumes {
 		t.Errorf("plan is %s, resumes %v, want Ready and resuming", plan.State, plan.Resumes)
 	}
 
@@ -81,13 +81,13 @@ func TestCheckpointLostCostsRequestsOnly(t *testing.T) {
 			t.Parallel()
 			w, left := interrupted(t)
 			w.annotate(checkpoint)
-			report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{}))
+			report := w.mustMigrate(w.quickMigrator(storageversion.Options{}))
 			if want := (godwit.Counts{Migrated: left, Unchanged: interruptedObjects - left}); report.Storage.Counts != want {
 				t.Errorf("second run: %+v, want %+v", report.Storage.Counts, want)
 			}
 			w.mustBeMigrated(report, interruptedObjects)
 			w.mustHaveBeenWritten("after both runs", interruptedObjects, 2)
-			if _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; ok {
+			if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; ok {
 				t.Error("the checkpoint outlived the migration")
 			}
 		})
@@ -101,14 +101,14 @@ func TestNoTrimLeavesTheTrimForLater(t *testing.T) {
 	w.fill("v1", 100)
 	w.flip()
 	config, wire := tap(w.withoutLeases())
-	report := w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, NoTrim: true}))
+	report := w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: quickSettle, NoTrim: true}))
 	if want := (godwit.Counts{Migrated: 100}); report.Storage.Counts != want || report.Trimmed {
 		t.Errorf("run: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
 	}
 	w.mustHaveStoredVersions("after a run that may not trim", "v1,v2")
 
 	before := wire.writesTo(w.group)
-	report = w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle}))
+	report = w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: quickSettle}))
 	if want := (godwit.Counts{Skipped: 100}); report.Storage.Counts != want {
 		t.Errorf("second run: %+v, want %+v", report.Storage.Counts, want)
 	}
@@ -146,7 +146,7 @@ func TestChangedCRDIsNotTrimmed(t *testing.T) {
 			w.fill("v1", 40)
 			w.flip()
 			config, wire := tap(w.withoutLeases())
-			m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
+			m := newMigrator(t, config, storageversion.Options{Policy: quickSettle})
 			trim := wire.haltBefore(t, func(r *http.Request) bool {
 				return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, w.name+"/status")
 			})
@@ -175,8 +175,8 @@ func (w *widgets) setStoredVersions(versions ...string) {
 func TestRestoredEtcdVoidsTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	w, left := interrupted(t)
-	var checkpoint crdmigrator.Checkpoint
-	if err := json.Unmarshal([]byte(w.crd().Annotations[crdmigrator.CheckpointAnnotation]), &checkpoint); err != nil {
+	var checkpoint storageversion.Checkpoint
+	if err := json.Unmarshal([]byte(w.crd().Annotations[storageversion.CheckpointAnnotation]), &checkpoint); err != nil {
 		t.Fatal(err)
 	}
 	checkpoint.ResourceVersion, checkpoint.Cursor = "9000000000", "default/w-0100"
@@ -187,7 +187,7 @@ func TestRestoredEtcdVoidsTheCheckpoint(t *testing.T) {
 	later := string(text)
 	w.annotate(&later)
 
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 20})
 	report, err := w.migrate(t.Context(), m, nil)
 	mustStopForChange(t, report, err)
 	report = w.mustMigrate(m)
@@ -205,7 +205,7 @@ func TestRepairDropsTheCheckpointOfTheWrongRun(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)
 	w.flip()
-	report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{NoTrim: true}))
+	report := w.mustMigrate(w.quickMigrator(storageversion.Options{NoTrim: true}))
 	if report.Checkpoint.ResourceVersion == "" {
 		t.Fatal("a run that does not trim leaves no checkpoint")
 	}
@@ -221,7 +221,7 @@ func TestRepairDropsTheCheckpointOfTheWrongRun(t *testing.T) {
 	w.mustBeStored("after the frozen server wrote", map[string]int{"v1": 1, "v2": 19})
 
 	w.annotate(nil)
-	if report := w.mustMigrate(w.quickMigrator(crdmigrator.Options{})); report.Storage.Counts.Migrated != 1 || !report.Trimmed {
+	if report := w.mustMigrate(w.quickMigrator(storageversion.Options{})); report.Storage.Counts.Migrated != 1 || !report.Trimmed {
 		t.Errorf("the repair: %+v, want one migrated, and trimmed", report)
 	}
 	w.mustBeStored("after the repair", map[string]int{"v2": 20})

@@ -13,7 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -27,11 +27,11 @@ func TestTwoMigratorsAtOnce(t *testing.T) {
 	w.fill("v1", objects)
 	w.flip()
 	config := w.withoutLeases()
-	var reports [2]crdmigrator.Report
+	var reports [2]storageversion.Report
 	var errs [2]error
 	var migrators sync.WaitGroup
 	for i := range reports {
-		m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 30})
+		m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 30})
 		migrators.Go(func() { reports[i], errs[i] = w.migrate(t.Context(), m, nil) })
 	}
 	migrators.Wait()
@@ -42,7 +42,7 @@ func TestTwoMigratorsAtOnce(t *testing.T) {
 		w.mustBeMigrated(report, objects)
 	}
 	w.mustBeWrittenOnce()
-	if _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; ok {
+	if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; ok {
 		t.Error("a checkpoint outlived both migrations")
 	}
 }
@@ -67,13 +67,13 @@ func TestMigratorOvertaken(t *testing.T) {
 			reason: "the paused run has no proof for the changed CRD, although nothing is left to do",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 			then:   func(w *widgets) { w.setVersions(version("v2", true, true)) },
-			err:    crdmigrator.ErrChanged,
+			err:    storageversion.ErrChanged,
 		},
 		"before the trim and the next version is stored": {
 			reason: "the paused run has no proof for the changed CRD",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 			then:   func(w *widgets) { w.store("v3") },
-			err:    crdmigrator.ErrChanged,
+			err:    storageversion.ErrChanged,
 		},
 	}
 	for name, tc := range cases {
@@ -83,9 +83,9 @@ func TestMigratorOvertaken(t *testing.T) {
 			w.fill("v1", 100)
 			w.flip()
 			config := w.withoutLeases()
-			quick := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
+			quick := newMigrator(t, config, storageversion.Options{Policy: quickSettle})
 			config, wire := tap(config)
-			slow := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 20})
+			slow := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 20})
 			var run *run
 			if tc.stands == nil {
 				run = w.pauseAfter(t.Context(), slow, 30)
@@ -136,11 +136,11 @@ func TestStorageVersionThatKeepsChanging(t *testing.T) {
 	w.fill("v1", 100)
 	w.flip()
 	// Its pass outlasts several changes, while its pages don't.
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 40})})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 40})})
 	peace := w.keepEditing(400*time.Millisecond, func(crd *apiextensionsv1.CustomResourceDefinition, i int) {
 		crd.Spec.Versions[0].Storage, crd.Spec.Versions[1].Storage = i%2 == 0, i%2 == 1
 	})
-	var blocked *crdmigrator.BlockedError
+	var blocked *storageversion.BlockedError
 	await(t, "the plan to be blocked", func() bool {
 		report, err := w.migrate(t.Context(), m, nil)
 		if errors.As(err, &blocked) {
@@ -150,7 +150,7 @@ func TestStorageVersionThatKeepsChanging(t *testing.T) {
 		return false
 	})
 	peace()
-	if b := blocked.Blockers; len(b) != 1 || b[0].Reason != crdmigrator.ReasonCRDKeepsChanging {
+	if b := blocked.Blockers; len(b) != 1 || b[0].Reason != storageversion.ReasonCRDKeepsChanging {
 		t.Errorf("blocked by %+v, want CRDKeepsChanging", b)
 	}
 	w.mustHaveStoredVersions("while it keeps changing", "v1,v2")
@@ -171,10 +171,10 @@ func TestSchemaThatKeepsChanging(t *testing.T) {
 	// One object after the other: at most one read is ahead of the object that is done,
 	// so that there is one read between edits that are 20 objects apart, and at least two
 	// edits between two reads where three edits come at once.
-	m := w.quickMigrator(crdmigrator.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
+	m := w.quickMigrator(storageversion.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
 	edits := 0
-	editing := func(atOnce map[int64]int) func(crdmigrator.Report) {
-		return func(r crdmigrator.Report) {
+	editing := func(atOnce map[int64]int) func(storageversion.Report) {
+		return func(r storageversion.Report) {
 			for range atOnce[r.Storage.Counts.Total()] {
 				edits++
 				_, err := controlplane.UpdateCRD(t.Context(), w.config, w.name, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -208,7 +208,7 @@ func TestAnnotationsRemovedAllTheTime(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*apiextensionsv1.CustomResourceDefinition){
 		"the checkpoint": func(crd *apiextensionsv1.CustomResourceDefinition) {
-			delete(crd.Annotations, crdmigrator.CheckpointAnnotation)
+			delete(crd.Annotations, storageversion.CheckpointAnnotation)
 		},
 		"all annotations": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = nil },
 	}
@@ -219,11 +219,11 @@ func TestAnnotationsRemovedAllTheTime(t *testing.T) {
 			w.fill("v1", 120)
 			w.flip()
 			w.keepEditing(20*time.Millisecond, func(crd *apiextensionsv1.CustomResourceDefinition, _ int) { strip(crd) })
-			stripped := func() bool { _, ok := w.crd().Annotations[crdmigrator.CheckpointAnnotation]; return !ok }
+			stripped := func() bool { _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; return !ok }
 
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			run := w.pauseAfter(ctx, w.quickMigrator(crdmigrator.Options{PageObjects: 10}), 40)
+			run := w.pauseAfter(ctx, w.quickMigrator(storageversion.Options{PageObjects: 10}), 40)
 			cancel()
 			report, err := run.resume()
 			if !errors.Is(err, context.Canceled) {
@@ -232,7 +232,7 @@ func TestAnnotationsRemovedAllTheTime(t *testing.T) {
 			done := report.Storage.Counts.Migrated
 			await(t, "the checkpoint to be stripped", stripped)
 
-			report = w.mustMigrate(w.quickMigrator(crdmigrator.Options{PageObjects: 10}))
+			report = w.mustMigrate(w.quickMigrator(storageversion.Options{PageObjects: 10}))
 			if want := (godwit.Counts{Migrated: 120 - done, Unchanged: done}); report.Storage.Counts != want {
 				t.Errorf("second run: %+v, want %+v", report.Storage.Counts, want)
 			}

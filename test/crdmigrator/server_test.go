@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
 // mustBeMigrated checks that a run migrated all objects, and that none failed.
-func (w *widgets) mustBeMigrated(report crdmigrator.Report, n int) {
+func (w *widgets) mustBeMigrated(report storageversion.Report, n int) {
 	w.t.Helper()
 	counts := report.Storage.Counts
 	if counts.Total() != int64(n) || counts.Migrated+counts.Unchanged+counts.Skipped != int64(n) || !report.Trimmed {
@@ -37,7 +37,7 @@ func TestAPIServerRestartMidRun(t *testing.T) {
 	config, wire := tap(w.withoutLeases())
 	// The rate keeps the run from ending before the server has.
 	limiter := walk.NewLimiter(walk.Limits{MaxWritesPerSecond: 40})
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Limiter: limiter, PageObjects: 40})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, Limiter: limiter, PageObjects: 40})
 
 	run := w.pauseAfter(t.Context(), m, 50)
 	run.release()
@@ -65,7 +65,7 @@ func TestExpiredContinueTokenMidRun(t *testing.T) {
 	w.fill("v1", 200)
 	w.flip()
 	config, wire := tap(w.withoutLeases())
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 20})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 20})
 
 	run := w.pauseAfter(t.Context(), m, 50)
 	now, err := plane.Etcd().Get(t.Context(), w.keys(), clientv3.WithPrefix(), clientv3.WithCountOnly())
@@ -95,7 +95,7 @@ func TestThrottledRunFailsNothing(t *testing.T) {
 	user, config := w.user(w.migrationPermissions()...)
 	config, wire := tap(config)
 	w.throttle(user)
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, PageObjects: 40})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 40})
 
 	report := w.mustMigrate(m)
 	if n := wire.answered(http.StatusTooManyRequests); n == 0 {

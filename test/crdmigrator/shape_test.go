@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestShapesOfResources migrates resources with irregular names, and cluster-scoped ones.
@@ -25,7 +25,7 @@ func TestShapesOfResources(t *testing.T) {
 			w.install()
 			w.fill("v1", 60)
 			w.flip()
-			m := w.quickMigrator(crdmigrator.Options{PageObjects: 20})
+			m := w.quickMigrator(storageversion.Options{PageObjects: 20})
 			plan, err := m.Plan(t.Context(), w.name)
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestSameKindInTwoGroups(t *testing.T) {
 	// One migrator for both, as in an operator.
 	user, config := first.user(first.migrationPermissions()...)
 	first.grant(config, user, second.migrationPermissions()...)
-	m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle})
 	first.mustBeMigrated(first.mustMigrate(m), 30)
 	second.mustHaveBeenWritten("while its namesake is migrated", 30, 1)
 	second.mustHaveStoredVersions("while its namesake is migrated", "v1,v2")

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestStatusSubresourceRemovedMidRun: without the subresource, the API server answers
 // writes to it with 404, as if the objects were gone.
 func TestStatusSubresourceRemovedMidRun(t *testing.T) {
 	t.Parallel()
-	for _, write := range []crdmigrator.Write{crdmigrator.WriteStatusPatch, crdmigrator.WriteStatusApply} {
+	for _, write := range []storageversion.Write{storageversion.WriteStatusPatch, storageversion.WriteStatusApply} {
 		for name, pageObjects := range map[string]int64{"pages to come": 20, "on the last page": 500} {
 			t.Run(string(write)+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -22,8 +22,8 @@ func TestStatusSubresourceRemovedMidRun(t *testing.T) {
 				w.fill("v1", 100)
 				w.flip()
 				_, config := w.user(w.permissionsOf(write)...)
-				policy := crdmigrator.Policy{Settle: -1, Write: write}
-				m := newMigrator(t, config, crdmigrator.Options{PageObjects: pageObjects, Attempts: 2, Policy: policy})
+				policy := storageversion.Policy{Settle: -1, Write: write}
+				m := newMigrator(t, config, storageversion.Options{PageObjects: pageObjects, Attempts: 2, Policy: policy})
 				run := w.pauseAfter(t.Context(), m, 30)
 				bare := version("v2", true, true)
 				bare.Subresources = nil
@@ -39,7 +39,7 @@ func TestStatusSubresourceRemovedMidRun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				mustBeBlocked(t, plan, crdmigrator.ReasonStatusSubresourceMissing, 1)
+				mustBeBlocked(t, plan, storageversion.ReasonStatusSubresourceMissing, 1)
 
 				w.setVersions(version("v1", true, false), version("v2", true, true))
 				w.mustBeMigrated(w.mustMigrate(m), 100)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestUndecodableObject: the API server can't decode one object in etcd. The run names the
@@ -15,19 +15,19 @@ func TestUndecodableObject(t *testing.T) {
 	const garbage = "\x00\x01 this was an object once"
 	cases := map[string]struct {
 		reason string
-		run    func(w *widgets, m *crdmigrator.Migrator, spoil func()) (crdmigrator.Report, error)
+		run    func(w *widgets, m *storageversion.Migrator, spoil func()) (storageversion.Report, error)
 		counts godwit.Counts
 	}{
 		"before the run": {
 			reason: "the server lists no object",
-			run: func(w *widgets, m *crdmigrator.Migrator, spoil func()) (crdmigrator.Report, error) {
+			run: func(w *widgets, m *storageversion.Migrator, spoil func()) (storageversion.Report, error) {
 				spoil()
 				return w.migrate(w.t.Context(), m, nil)
 			},
 		},
 		"mid-run": {
 			reason: "the list succeeded before, and one write fails",
-			run: func(w *widgets, m *crdmigrator.Migrator, spoil func()) (crdmigrator.Report, error) {
+			run: func(w *widgets, m *storageversion.Migrator, spoil func()) (storageversion.Report, error) {
 				run := w.pauseAfter(w.t.Context(), m, 30)
 				spoil()
 				return run.resume()
@@ -45,7 +45,7 @@ func TestUndecodableObject(t *testing.T) {
 			key := w.key("w-0095")
 			readable := w.values()[key]
 
-			m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Attempts: 2})
+			m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, Attempts: 2})
 			report, err := tc.run(w, m, func() { w.put(key, garbage) })
 			if report.Storage.Counts != tc.counts || report.Trimmed {
 				t.Errorf("%s: %+v, trimmed %v, want %+v and not trimmed", tc.reason, report.Storage, report.Trimmed, tc.counts)
@@ -64,13 +64,13 @@ func TestUndecodableObject(t *testing.T) {
 			w.put(key, readable)
 			w.annotate(nil)
 			// With all attempts, because the server notices the change after a while.
-			w.mustBeMigrated(w.mustMigrate(newMigrator(t, config, crdmigrator.Options{Policy: quickSettle})), 100)
+			w.mustBeMigrated(w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: quickSettle})), 100)
 		})
 	}
 }
 
 // messages returns all error messages of a run.
-func messages(report crdmigrator.Report, err error) []string {
+func messages(report storageversion.Report, err error) []string {
 	var words []string
 	if err != nil {
 		words = append(words, err.Error())

@@ -12,9 +12,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 	"github.com/godwit-dev/godwit/test/fault"
 )
 
@@ -31,13 +31,13 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 		want            string
 		tries           int64
 	}{
-		"429":            {429, "TooManyRequests", "storage is (re)initializing", crdmigrator.ReasonThrottled, 4},
-		"500":            {500, "InternalError", "etcdserver: no leader", crdmigrator.ReasonServerError, 4},
-		"502 of a proxy": {502, "", "<html>bad gateway</html>", crdmigrator.ReasonServerError, 4},
-		"504":            {504, "Timeout", "the server was unable to return a response in the time allotted", crdmigrator.ReasonTimeout, 1},
-		"404":            {404, "NotFound", "the server could not find the requested resource", crdmigrator.ReasonNotServed, 1},
-		"403 of a proxy": {403, "", "<html>forbidden</html>", crdmigrator.ReasonListRefused, 1},
-		"400":            {400, "BadRequest", "not today", crdmigrator.ReasonListRefused, 1},
+		"429":            {429, "TooManyRequests", "storage is (re)initializing", storageversion.ReasonThrottled, 4},
+		"500":            {500, "InternalError", "etcdserver: no leader", storageversion.ReasonServerError, 4},
+		"502 of a proxy": {502, "", "<html>bad gateway</html>", storageversion.ReasonServerError, 4},
+		"504":            {504, "Timeout", "the server was unable to return a response in the time allotted", storageversion.ReasonTimeout, 1},
+		"404":            {404, "NotFound", "the server could not find the requested resource", storageversion.ReasonNotServed, 1},
+		"403 of a proxy": {403, "", "<html>forbidden</html>", storageversion.ReasonListRefused, 1},
+		"400":            {400, "BadRequest", "not today", storageversion.ReasonListRefused, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,12 +50,12 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 				tries.Add(1)
 				return fault.Status(tc.code, tc.reason, tc.message)
 			})
-			m := newMigrator(t, config, crdmigrator.Options{Policy: quickSettle, Attempts: 2})
+			m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, Attempts: 2})
 			plan, err := m.Plan(t.Context(), w.name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plan.State != crdmigrator.StateUnknown || plan.Unlisted == nil || plan.Unlisted.Reason != tc.want || plan.Objects != nil {
+			if plan.State != storageversion.StateUnknown || plan.Unlisted == nil || plan.Unlisted.Reason != tc.want || plan.Objects != nil {
 				t.Fatalf("%s, unlisted %v, want Unknown by %s", plan.State, plan.Unlisted, tc.want)
 			}
 			if strings.Contains(plan.Unlisted.Error(), "grant ") || strings.Contains(plan.Unlisted.Error(), "may not") {
@@ -64,7 +64,7 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 			if got := tries.Load(); got != tc.tries {
 				t.Errorf("%d attempts, want %d", got, tc.tries)
 			}
-			var unlisted *crdmigrator.UnlistedError
+			var unlisted *storageversion.UnlistedError
 			if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &unlisted) || unlisted.Reason != tc.want {
 				t.Errorf("the run ends with %v, want an UnlistedError by %s", err, tc.want)
 			}
@@ -85,7 +85,7 @@ func TestListThatWorksTheSecondTime(t *testing.T) {
 			}
 			return fault.Status(code, "", "not now")
 		})
-		if plan := w.mustPlan(config, crdmigrator.Options{}); plan.State != crdmigrator.Clean || plan.Objects == nil || *plan.Objects != 3 || plan.Unlisted != nil {
+		if plan := w.mustPlan(config, storageversion.Options{}); plan.State != storageversion.Clean || plan.Objects == nil || *plan.Objects != 3 || plan.Unlisted != nil {
 			t.Errorf("after one %d: %s with unlisted %v, want Clean with 3 objects", code, plan.State, plan.Unlisted)
 		}
 	}
@@ -97,15 +97,15 @@ func TestForbiddenListIsUnknownUntilItIsGranted(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
 	user, config := w.user(readCRD)
-	plan := w.mustPlan(config, crdmigrator.Options{})
-	if plan.State != crdmigrator.StateUnknown || plan.Unlisted.Reason != crdmigrator.ReasonForbidden || plan.Unlisted.Transient() {
+	plan := w.mustPlan(config, storageversion.Options{})
+	if plan.State != storageversion.StateUnknown || plan.Unlisted.Reason != storageversion.ReasonForbidden || plan.Unlisted.Transient() {
 		t.Fatalf("%s, unlisted %v, want Unknown and Forbidden", plan.State, plan.Unlisted)
 	}
 	if want := user + " may not list widgets." + w.group; plan.Unlisted.Message != want {
 		t.Errorf("message = %q, want %q", plan.Unlisted.Message, want)
 	}
 	w.grant(config, user, permissionOf(t, plan.Unlisted.Blocker(), user))
-	if plan = w.mustPlan(config, crdmigrator.Options{}); plan.State != crdmigrator.Clean {
+	if plan = w.mustPlan(config, storageversion.Options{}); plan.State != storageversion.Clean {
 		t.Errorf("with the permission granted: %s, unlisted %v", plan.State, plan.Unlisted)
 	}
 }
@@ -119,19 +119,19 @@ func TestDeadConverterRefutesTrimmedVersions(t *testing.T) {
 	w.setStoredVersions("v2")
 	c.down()
 	w.chill()
-	m := w.quickMigrator(crdmigrator.Options{Attempts: 2})
+	m := w.quickMigrator(storageversion.Options{Attempts: 2})
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, crdmigrator.ReasonWebhookUnavailable, 1)
+	mustBeBlocked(t, plan, storageversion.ReasonWebhookUnavailable, 1)
 	b := plan.Blockers[0]
 	mustSay(t, b.Message, c.url, "connection refused", "status.storedVersions lists only v2, but at least one object is stored at v1")
 	mustSay(t, kubetest.Words(b.Fix), `"value": ["v1", "v2"]`, "RunMigration{CRD:"+w.name)
 	if strings.Contains(b.Message+kubetest.Words(b.Fix), "GrantPermission") {
 		t.Errorf("remedy of %+v offers a permission, want none", b)
 	}
-	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*crdmigrator.BlockedError)) {
+	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*storageversion.BlockedError)) {
 		t.Errorf("the run ends with %v, want a BlockedError", err)
 	}
 
@@ -148,7 +148,7 @@ func TestHangingConverterIsNamed(t *testing.T) {
 			t.Parallel()
 			w, c := newConverted(t, shared, appliedObjects+1)
 			w.setStoredVersions(storedVersions...)
-			m := w.quickMigrator(crdmigrator.Options{Preflight: preflight.Run})
+			m := w.quickMigrator(storageversion.Options{Preflight: preflight.Run})
 			c.delay.Store(int64(15 * time.Second)) // longer than a plan waits
 			asked := c.asked.Load()
 			w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -168,11 +168,11 @@ func TestHangingConverterIsNamed(t *testing.T) {
 			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("the plan took %v", took)
 			}
-			if plan.State != crdmigrator.StateUnknown || plan.Unlisted.Reason != crdmigrator.ReasonTimeout {
+			if plan.State != storageversion.StateUnknown || plan.Unlisted.Reason != storageversion.ReasonTimeout {
 				t.Fatalf("%s, unlisted %v, want Unknown by Timeout", plan.State, plan.Unlisted)
 			}
 			mustSay(t, plan.Unlisted.Message, "conversion webhook", c.url)
-			var unlisted *crdmigrator.UnlistedError
+			var unlisted *storageversion.UnlistedError
 			if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &unlisted) {
 				t.Errorf("the run ends with %v, want the plan's reason", err)
 			}
@@ -205,12 +205,12 @@ func TestObjectsAtAVersionMissingFromSpec(t *testing.T) {
 				_, err := w.at("v2").Get(t.Context(), "w-0000", metav1.GetOptions{})
 				return err != nil
 			})
-			m := w.quickMigrator(crdmigrator.Options{})
+			m := w.quickMigrator(storageversion.Options{})
 			plan, err := m.Plan(t.Context(), w.name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustBeBlocked(t, plan, crdmigrator.ReasonUnreadableObjects, 1)
+			mustBeBlocked(t, plan, storageversion.ReasonUnreadableObjects, 1)
 			b := plan.Blockers[0]
 			mustSay(t, b.Message, w.key("w-0000"), "spec.versions lacks v1", "status.storedVersions lists only v2, but at least one object is stored at v1")
 			mustSay(t, kubetest.Words(b.Fix), "bring version v1 back with served: false", `"value": ["v1", "v2"]`, "RunMigration{CRD:"+w.name)

@@ -21,13 +21,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 // quickSettle keeps tests short: one API server that renews its lease every
 // 10 s adopts a change within milliseconds.
-var quickSettle = crdmigrator.Policy{Settle: -1}
+var quickSettle = storageversion.Policy{Settle: -1}
 
 // widgets is a custom resource made for one test, on one control plane.
 type widgets struct {
@@ -282,9 +282,9 @@ func (w *widgets) mustHaveStoredVersions(reason, want string) {
 	}
 }
 
-func newMigrator(t *testing.T, config *rest.Config, o crdmigrator.Options) *crdmigrator.Migrator {
+func newMigrator(t *testing.T, config *rest.Config, o storageversion.Options) *storageversion.Migrator {
 	t.Helper()
-	m, err := crdmigrator.New(config, o)
+	m, err := storageversion.New(config, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,15 +292,15 @@ func newMigrator(t *testing.T, config *rest.Config, o crdmigrator.Options) *crdm
 }
 
 // migrate plans and runs, waiting until the servers have settled.
-func (w *widgets) migrate(ctx context.Context, m *crdmigrator.Migrator, progress func(crdmigrator.Report)) (crdmigrator.Report, error) {
+func (w *widgets) migrate(ctx context.Context, m *storageversion.Migrator, progress func(storageversion.Report)) (storageversion.Report, error) {
 	w.t.Helper()
 	plan, err := m.Plan(ctx, w.name)
 	if err != nil {
-		return crdmigrator.Report{}, err
+		return storageversion.Report{}, err
 	}
 	for {
 		report, err := m.Run(ctx, plan, progress)
-		var notSettled *crdmigrator.NotSettledError
+		var notSettled *storageversion.NotSettledError
 		if !errors.As(err, &notSettled) {
 			return report, err
 		}
@@ -312,7 +312,7 @@ func (w *widgets) migrate(ctx context.Context, m *crdmigrator.Migrator, progress
 	}
 }
 
-func (w *widgets) mustMigrate(m *crdmigrator.Migrator) crdmigrator.Report {
+func (w *widgets) mustMigrate(m *storageversion.Migrator) storageversion.Report {
 	w.t.Helper()
 	report, err := w.migrate(w.t.Context(), m, nil)
 	if err != nil {

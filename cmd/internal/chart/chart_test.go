@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 var update = flag.Bool("update", false, "write what is rendered to testdata")
@@ -177,7 +177,7 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 		namespace string
 		feature   string
 		groups    []string
-		writes    []crdmigrator.Write
+		writes    []storageversion.Write
 	}{
 		{},
 		{namespace: "kube-system"},
@@ -189,12 +189,12 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 		{values: "storageVersionMigrator: {rbac: {groups: [b.example.com, a.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
 		{values: "storageVersionMigrator: {scopes: [{group: b.example.com}, {labelSelector: {matchLabels: {c: d}}}], rbac: {groups: [a.example.com, b.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
 		{values: "storageVersionMigrator: {scopes: [{group: example.com}], rbac: {allGroups: true}}", groups: []string{"*"}},
-		{values: "storageVersionMigrator: {defaults: {write: update}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []crdmigrator.Write{crdmigrator.WriteUpdate}},
-		{values: "storageVersionMigrator: {defaults: {write: status-patch}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []crdmigrator.Write{crdmigrator.WriteStatusPatch}},
-		{values: "storageVersionMigrator: {defaults: {write: apply}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []crdmigrator.Write{crdmigrator.WriteApply}},
+		{values: "storageVersionMigrator: {defaults: {write: update}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteUpdate}},
+		{values: "storageVersionMigrator: {defaults: {write: status-patch}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteStatusPatch}},
+		{values: "storageVersionMigrator: {defaults: {write: apply}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteApply}},
 		{
 			values: "storageVersionMigrator: {rbac: {groups: [example.com], writes: [status-apply, update]}}", groups: []string{"example.com"},
-			writes: []crdmigrator.Write{crdmigrator.WriteUpdate, crdmigrator.WriteStatusApply},
+			writes: []storageversion.Write{storageversion.WriteUpdate, storageversion.WriteStatusApply},
 		},
 	} {
 		namespace := test.namespace

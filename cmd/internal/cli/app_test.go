@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func TestWorst(t *testing.T) {
@@ -101,7 +101,7 @@ func TestUnreachableIsNoAnswer(t *testing.T) {
 	}{
 		"connection refused": {&url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}, true},
 		"forbidden":          {apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "a", errors.New("no")), false},
-		"not found":          {crdmigrator.ErrNotFound, false},
+		"not found":          {storageversion.ErrNotFound, false},
 		"no error":           {nil, false},
 	}
 	for name, tc := range cases {

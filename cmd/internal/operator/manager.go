@@ -31,7 +31,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/walk"
@@ -220,11 +220,11 @@ func addStorageVersionMigrator(mgr manager.Manager, s setting) error {
 	cfg := rest.CopyConfig(mgr.GetConfig())
 	cfg.Wrap(counted.RoundTripper)
 	looking := s.limiter.Narrow(walk.Limits{}) // where a conversion webhook is away, looking slows down alone
-	planner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: looking})
+	planner, err := storageversion.New(cfg, storageversion.Options{Limiter: looking})
 	if err != nil {
 		return err
 	}
-	scanner, err := crdmigrator.New(cfg, crdmigrator.Options{Limiter: looking, Scan: true})
+	scanner, err := storageversion.New(cfg, storageversion.Options{Limiter: looking, Scan: true})
 	if err != nil {
 		return err
 	}

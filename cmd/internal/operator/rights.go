@@ -8,7 +8,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Rights says whom the manager runs as, and what it takes care of.
@@ -21,8 +21,8 @@ type Rights struct {
 	// Groups are the API groups whose objects it may migrate; "*" is every one.
 	Groups []string
 	// Writes that its configuration or a CRDMigration may name; none means
-	// crdmigrator.WritePatch.
-	Writes []crdmigrator.Write
+	// storageversion.WritePatch.
+	Writes []storageversion.Write
 }
 
 // Objects are the roles and their bindings, and no right that is not used.
@@ -42,7 +42,7 @@ var ownKinds = []string{"controllerrevisionupgrades", "controllerrevisionupgrade
 // manager's own kind among them: it has its patch by a marker.
 func (r Rights) migrated() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
-	if slices.Contains(r.Writes, crdmigrator.WriteUpdate) {
+	if slices.Contains(r.Writes, storageversion.WriteUpdate) {
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: ownKinds, Verbs: []string{"update"},
 		})
@@ -62,9 +62,9 @@ func (r Rights) verbs() (verbs []string, status bool) {
 	verbs = []string{"list", "patch"}
 	for _, w := range r.Writes {
 		switch w {
-		case crdmigrator.WriteUpdate:
+		case storageversion.WriteUpdate:
 			verbs = []string{"get", "list", "patch", "update"}
-		case crdmigrator.WriteStatusPatch, crdmigrator.WriteStatusApply:
+		case storageversion.WriteStatusPatch, storageversion.WriteStatusApply:
 			status = true
 		}
 	}

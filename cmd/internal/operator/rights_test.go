@@ -14,7 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 )
 
@@ -79,7 +79,7 @@ func TestMissingPermissionIsABlockerThatNamesTheGrant(t *testing.T) {
 	c.flip(geese)
 	m := c.awaitReason(geese, v1alpha1.ReasonBlocked)
 	blocked := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionBlocked)
-	if blocked == nil || blocked.Reason != crdmigrator.ReasonForbidden || len(m.Status.Blockers) != 1 ||
+	if blocked == nil || blocked.Reason != storageversion.ReasonForbidden || len(m.Status.Blockers) != 1 ||
 		!strings.Contains(m.Status.Blockers[0].Remedy, "kubectl create clusterrole ") {
 		t.Errorf("blocked by %+v, condition %+v", m.Status.Blockers, blocked)
 	}
@@ -102,15 +102,15 @@ func TestMissingPermissionIsABlockerThatNamesTheGrant(t *testing.T) {
 
 func TestRightsFollowTheWrite(t *testing.T) {
 	for _, test := range []struct {
-		writes []crdmigrator.Write
+		writes []storageversion.Write
 		verbs  string
 		status bool
 	}{
 		{nil, "list,patch", false},
-		{[]crdmigrator.Write{crdmigrator.WritePatch}, "list,patch", false},
-		{[]crdmigrator.Write{crdmigrator.WriteUpdate}, "get,list,patch,update", false},
-		{[]crdmigrator.Write{crdmigrator.WriteStatusPatch}, "list,patch", true},
-		{[]crdmigrator.Write{crdmigrator.WriteStatusApply, crdmigrator.WriteUpdate}, "get,list,patch,update", true},
+		{[]storageversion.Write{storageversion.WritePatch}, "list,patch", false},
+		{[]storageversion.Write{storageversion.WriteUpdate}, "get,list,patch,update", false},
+		{[]storageversion.Write{storageversion.WriteStatusPatch}, "list,patch", true},
+		{[]storageversion.Write{storageversion.WriteStatusApply, storageversion.WriteUpdate}, "get,list,patch,update", true},
 	} {
 		verbs, status := (Rights{Writes: test.writes}).verbs()
 		if got := strings.Join(verbs, ","); got != test.verbs || status != test.status {
@@ -158,8 +158,8 @@ func TestManagerHasThePermissionsOfARun(t *testing.T) {
 
 // TestOwnKindIsMigratedByTheSameWrite, which needs another verb.
 func TestOwnKindIsMigratedByTheSameWrite(t *testing.T) {
-	for write, want := range map[crdmigrator.Write]bool{crdmigrator.WritePatch: false, crdmigrator.WriteUpdate: true} {
-		role, _ := Rights{Writes: []crdmigrator.Write{write}}.Objects()[0].(*rbacv1.ClusterRole)
+	for write, want := range map[storageversion.Write]bool{storageversion.WritePatch: false, storageversion.WriteUpdate: true} {
+		role, _ := Rights{Writes: []storageversion.Write{write}}.Objects()[0].(*rbacv1.ClusterRole)
 		got := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.Resources, "crdmigrations") && slices.Contains(r.Verbs, "update")
 		})

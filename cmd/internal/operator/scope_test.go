@@ -18,7 +18,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/fault"
 )
@@ -53,11 +53,11 @@ func (c *cluster) stale() string {
 func (c *cluster) scopeLoop(answer fault.Answer) *crdscope.Reconciler {
 	c.t.Helper()
 	cfg := fault.Answering(c.plane.Config(), answer)
-	planner, err := crdmigrator.New(cfg, crdmigrator.Options{})
+	planner, err := storageversion.New(cfg, storageversion.Options{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	scanner, err := crdmigrator.New(cfg, crdmigrator.Options{Scan: true})
+	scanner, err := storageversion.New(cfg, storageversion.Options{Scan: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/crdmigrator/preflight"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 )
 
 var crds = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
@@ -46,17 +46,17 @@ func (s Scope) crdPlan() []Permission {
 	for _, r := range s.objects() {
 		all = append(all, Permission{Resource: r, Verbs: []string{"list"}, Need: Optional})
 	}
-	return append(all, OfGrants(crdmigrator.OptionalPermissions(schema.GroupResource{}, crdmigrator.Options{}), Optional)...)
+	return append(all, OfGrants(storageversion.OptionalPermissions(schema.GroupResource{}, storageversion.Options{}), Optional)...)
 }
 
 func (s Scope) crdRun() []Permission {
-	o := crdmigrator.Options{Policy: crdmigrator.Policy{Write: s.Write}}
+	o := storageversion.Options{Policy: storageversion.Policy{Write: s.Write}}
 	all := s.readCRDs()
 	for _, r := range s.objects() {
-		all = append(all, OfGrants(crdmigrator.RequiredPermissions(r, o), Required)...)
+		all = append(all, OfGrants(storageversion.RequiredPermissions(r, o), Required)...)
 	}
 	for _, r := range s.objects() {
-		all = append(all, OfGrants(crdmigrator.OptionalPermissions(r, o), Optional)...)
+		all = append(all, OfGrants(storageversion.OptionalPermissions(r, o), Optional)...)
 	}
 	return append(all, OfGrants(preflight.OptionalPermissions(), Optional)...)
 }

@@ -3,7 +3,7 @@ package permission
 import (
 	"slices"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -40,7 +40,7 @@ type Scope struct {
 	// because it is about all of them.
 	Listed bool
 	// Write of a run; empty means the default.
-	Write crdmigrator.Write
+	Write storageversion.Write
 	// Family of the revisions.
 	Family revision.Description
 	// Namespace of the revisions; empty means all.

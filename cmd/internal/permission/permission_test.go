@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 )
 
@@ -47,9 +47,9 @@ func TestRolesHoldTheListAndNothingElse(t *testing.T) {
 	family := kubevirt.Family{}.Describe()
 	scopes := map[string]Scope{
 		"one CRD":       {CRDs: []string{"widgets.example.com"}},
-		"several CRDs":  {CRDs: []string{"widgets.example.com", "gadgets.example.com", "geese.example.org"}, Write: crdmigrator.WriteStatusPatch},
+		"several CRDs":  {CRDs: []string{"widgets.example.com", "gadgets.example.com", "geese.example.org"}, Write: storageversion.WriteStatusPatch},
 		"all CRDs":      {CRDs: []string{"widgets.example.com", "gadgets.example.com"}, Listed: true},
-		"an API group":  {APIGroups: []string{"example.com"}, Write: crdmigrator.WriteUpdate},
+		"an API group":  {APIGroups: []string{"example.com"}, Write: storageversion.WriteUpdate},
 		"a namespace":   {Family: family, Namespace: "shop"},
 		"the namespace": {Family: family, Namespace: "kube-system"},
 		"everywhere":    {Family: family},
@@ -91,7 +91,7 @@ func TestListsFollowTheCommand(t *testing.T) {
 			"a plan writes nothing"},
 		"run of CRDs": {CRDRun, crd, []string{widgets + "patch|", "|apiextensions.k8s.io|customresourcedefinitions/status|patch|widgets.example.com"}, []string{"|apiextensions.k8s.io|customresourcedefinitions/status|patch|"},
 			"it trims what it migrates and nothing else"},
-		"another write": {CRDRun, Scope{CRDs: crd.CRDs, Write: crdmigrator.WriteStatusPatch}, []string{"|example.com|widgets/status|patch|", widgets + "patch|"}, nil,
+		"another write": {CRDRun, Scope{CRDs: crd.CRDs, Write: storageversion.WriteStatusPatch}, []string{"|example.com|widgets/status|patch|", widgets + "patch|"}, nil,
 			"managedFields are cleaned by a patch of the object, whatever the write"},
 		"all CRDs": {CRDPlan, Scope{CRDs: crd.CRDs, Listed: true}, []string{"|apiextensions.k8s.io|customresourcedefinitions|list|", "|apiextensions.k8s.io|customresourcedefinitions|get|"}, nil,
 			"RBAC does not restrict a list by name"},

@@ -48,9 +48,9 @@ type Group struct {
 // Groups are all groups, in the order in which they are shown.
 func Groups() []Group {
 	return []Group{
-		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"crdmigrator"}},
-		{Release, "godwit crd check", remedy.Checks, []string{"crdmigrator", "crdmigrator/releasecheck"}},
-		{Migration, "conditions and events of a CRDMigration", withSigns(remedy.Migrations), []string{"api/v1alpha1", "crdmigrator"}},
+		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"internal/storageversion"}},
+		{Release, "godwit crd check", remedy.Checks, []string{"internal/storageversion", "crdmigrator/releasecheck"}},
+		{Migration, "conditions and events of a CRDMigration", withSigns(remedy.Migrations), []string{"api/v1alpha1", "internal/storageversion"}},
 		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", remedy.Revisions, []string{"revision"}},
 		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},
 		{Marker, "godwit lint markers", remedy.Markers, []string{"crdmigrator/markers"}},

@@ -70,7 +70,7 @@ func declaredReasons(t *testing.T) map[string][]string {
 	if err := filepath.WalkDir(repository, walk); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{"crdmigrator", "revision", "api/v1alpha1"} {
+	for _, p := range []string{"internal/storageversion", "revision", "api/v1alpha1"} {
 		if len(all[p]) == 0 {
 			t.Fatalf("found no reason in package %s", p)
 		}

@@ -1,8 +1,8 @@
 package remedy
 
 import (
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Checks are the reasons of `godwit crd check`, beside those of [CRDs].
@@ -34,7 +34,7 @@ var Checks = []ReasonDoc{
 	{Reason: releasecheck.ReasonNoServedVersion, UserAction: true,
 		Meaning: "No version is served.",
 		Remedy:  "Serve a version for as long as the cluster has objects."},
-	{Reason: crdmigrator.ReasonStoredVersionsDoubtful, UserAction: true,
+	{Reason: storageversion.ReasonStoredVersionsDoubtful, UserAction: true,
 		Meaning: "A version is removed, and status.storedVersions proves nothing: it lacks the storage version, or a migration that failed trimmed it.",
 		Remedy:  "Prove it from etcd: `godwit crd verify`."},
 	{Reason: releasecheck.ReasonObjectsUnread, UserAction: true,

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // board tells a person on stderr how a run goes: one line for each CRD that begins, ends
@@ -32,7 +32,7 @@ type board struct {
 }
 
 // begin shows a CRD.
-func (b *board) begin(p crdmigrator.Plan) *view {
+func (b *board) begin(p storageversion.Plan) *view {
 	v := &view{plan: p, pace: b.pace}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,8 +53,8 @@ func (b *board) begin(p crdmigrator.Plan) *view {
 	return v
 }
 
-func beginText(p crdmigrator.Plan, dryRun bool) string {
-	if p.State == crdmigrator.Clean {
+func beginText(p storageversion.Plan, dryRun bool) string {
+	if p.State == storageversion.Clean {
 		return "cleaning managedFields that name versions which are not served"
 	}
 	text := "migrating"
@@ -72,14 +72,14 @@ func beginText(p crdmigrator.Plan, dryRun bool) string {
 }
 
 // settling says each reason to wait once.
-func (b *board) settling(v *view, e *crdmigrator.NotSettledError) {
+func (b *board) settling(v *view, e *storageversion.NotSettledError) {
 	if v.settling(e, time.Now()) {
 		b.note(v.plan.Name + ": " + waitingSentence(e))
 	}
 }
 
 // moved is called for each object, much more often than a person can see.
-func (b *board) moved(v *view, r crdmigrator.Report) {
+func (b *board) moved(v *view, r storageversion.Report) {
 	now := time.Now()
 	v.moved(r, now)
 	if bar, s := b.due(now); bar != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 type checkOptions struct {
@@ -73,7 +73,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	for i, r := range releases {
 		names[i] = r.name
 	}
-	s, err := connect(ctx, o.App, cli.Purpose{Program: o.Program, Command: permission.CRDCheck, Scope: names}, crdmigrator.Options{})
+	s, err := connect(ctx, o.App, cli.Purpose{Program: o.Program, Command: permission.CRDCheck, Scope: names}, storageversion.Options{})
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *session) check(ctx context.Context, checker *releasecheck.Checker, r re
 	})
 	item := crdreport.Check{Name: c.Name, Result: string(c.Result), RemovedVersions: c.RemovedVersions}
 	for _, f := range c.Reasons {
-		if f.Reason == crdmigrator.ReasonForbidden {
+		if f.Reason == storageversion.ReasonForbidden {
 			f.Fix = godwit.Do(s.Purpose.Remedy(s.WhoAmI(ctx)))
 		}
 		item.Reasons = append(item.Reasons, crdreport.NewFinding(f, s.remedies))

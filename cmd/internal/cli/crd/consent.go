@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // ask shows the plan and returns an error unless the user answers yes.
@@ -16,7 +16,7 @@ func ask(ctx context.Context, a *cli.App, s *session, findings []finding) error 
 	if anyReady(findings) {
 		var plans []crdreport.Plan
 		for _, f := range findings {
-			if f.problem == nil && f.plan.State != crdmigrator.Clean {
+			if f.problem == nil && f.plan.State != storageversion.Clean {
 				plans = append(plans, f.item(a.Remedies()))
 			}
 		}
@@ -43,14 +43,14 @@ func sayWarnings(a *cli.App, findings []finding) {
 // mayWrite reports whether a run writes objects, or may find managedFields to clean.
 func mayWrite(findings []finding) bool {
 	return anyReady(findings) || slices.ContainsFunc(findings, func(f finding) bool {
-		return f.problem == nil && f.plan.State == crdmigrator.Clean && f.plan.Objects != nil && *f.plan.Objects > 0
+		return f.problem == nil && f.plan.State == storageversion.Clean && f.plan.Objects != nil && *f.plan.Objects > 0
 	})
 }
 
 // anyReady reports whether a run would migrate objects.
 func anyReady(findings []finding) bool {
 	for _, f := range findings {
-		if f.problem == nil && f.plan.State != crdmigrator.Clean && len(f.plan.HardBlockers()) == 0 {
+		if f.problem == nil && f.plan.State != storageversion.Clean && len(f.plan.HardBlockers()) == 0 {
 			return true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -35,9 +35,9 @@ func TestCheckCode(t *testing.T) {
 }
 
 func TestCodesOfWhatIsUnknown(t *testing.T) {
-	unknown := finding{name: "a.example.com", plan: crdmigrator.Plan{State: crdmigrator.StateUnknown}}
-	clean := finding{name: "b.example.com", plan: crdmigrator.Plan{State: crdmigrator.Clean}}
-	blocked := finding{name: "c.example.com", plan: crdmigrator.Plan{State: crdmigrator.Blocked}}
+	unknown := finding{name: "a.example.com", plan: storageversion.Plan{State: storageversion.StateUnknown}}
+	clean := finding{name: "b.example.com", plan: storageversion.Plan{State: storageversion.Clean}}
+	blocked := finding{name: "c.example.com", plan: storageversion.Plan{State: storageversion.Blocked}}
 	if got := planCode([]finding{clean, unknown, blocked}); got != cli.Error {
 		t.Errorf("plan ends with %d, want %d: what is unknown outweighs what is known", got, cli.Error)
 	}
@@ -48,11 +48,11 @@ func TestCodesOfWhatIsUnknown(t *testing.T) {
 }
 
 func TestPassageResult(t *testing.T) {
-	complete := func(c godwit.Counts) crdmigrator.Report {
-		return crdmigrator.Report{Storage: walk.Report{Counts: c, Complete: true}}
+	complete := func(c godwit.Counts) storageversion.Report {
+		return storageversion.Report{Storage: walk.Report{Counts: c, Complete: true}}
 	}
 	broken := errors.New("the server is gone")
-	throttled := fmt.Errorf("migrate widgets: %w", &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonThrottled})
+	throttled := fmt.Errorf("migrate widgets: %w", &storageversion.UnlistedError{Reason: storageversion.ReasonThrottled})
 	cases := map[string]struct {
 		reason string
 		passage
@@ -66,11 +66,11 @@ func TestPassageResult(t *testing.T) {
 		"trimmed meanwhile": {"another client finished the migration", passage{wrote: true}, crdreport.Succeeded},
 		"error at once":     {"nothing was written", passage{err: broken}, crdreport.Failed},
 		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, crdreport.Partial},
-		"blocked":           {"refused before the first write", passage{err: &crdmigrator.BlockedError{}}, crdreport.Blocked},
-		"blocked later":     {"something was written, so it was not refused", passage{err: &crdmigrator.BlockedError{}, wrote: true}, crdreport.Partial},
-		"gone":              {"it was deleted since it was listed", passage{err: crdmigrator.ErrNotFound}, crdreport.Terminating},
+		"blocked":           {"refused before the first write", passage{err: &storageversion.BlockedError{}}, crdreport.Blocked},
+		"blocked later":     {"something was written, so it was not refused", passage{err: &storageversion.BlockedError{}, wrote: true}, crdreport.Partial},
+		"gone":              {"it was deleted since it was listed", passage{err: storageversion.ErrNotFound}, crdreport.Terminating},
 		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, crdreport.Unknown},
-		"not readable":      {"a user has to act before a run", passage{err: &crdmigrator.UnlistedError{Reason: crdmigrator.ReasonUnreadableObjects}}, crdreport.Blocked},
+		"not readable":      {"a user has to act before a run", passage{err: &storageversion.UnlistedError{Reason: storageversion.ReasonUnreadableObjects}}, crdreport.Blocked},
 		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, crdreport.Partial},
 		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.NoChange},
 		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, crdreport.Partial},
@@ -95,7 +95,7 @@ func TestBareName(t *testing.T) {
 }
 
 func TestSettleOfZeroMeansNoTime(t *testing.T) {
-	for text, want := range map[string]time.Duration{"0s": -1, "0": -1, "1s": time.Second, "75s": crdmigrator.DefaultSettle} {
+	for text, want := range map[string]time.Duration{"0s": -1, "0": -1, "1s": time.Second, "75s": storageversion.DefaultSettle} {
 		var s settleFlag
 		if err := s.Set(text); err != nil || s.policy() != want {
 			t.Errorf("--settle=%s: policy %v, error %v; want %v", text, s.policy(), err, want)
@@ -142,35 +142,35 @@ func TestViewText(t *testing.T) {
 	objects := int64(2000)
 	moved := func(c godwit.Counts, remaining int64) func(*view) {
 		return func(v *view) {
-			v.moved(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
-			v.moved(crdmigrator.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
+			v.moved(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
+			v.moved(storageversion.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
 		}
 	}
-	servers := []crdmigrator.Server{{Name: "apiserver-a"}}
+	servers := []storageversion.Server{{Name: "apiserver-a"}}
 	cases := map[string]struct {
 		reason  string
-		plan    crdmigrator.Plan
+		plan    storageversion.Plan
 		happens func(*view)
 		after   time.Duration
 		want    string
 	}{
-		"begun":     {"the plan knows how many", crdmigrator.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
-		"uncounted": {"no number is made up", crdmigrator.Plan{}, func(*view) {}, 0, "listing objects"},
-		"a list that fails": {"the webhook is named while the run waits", crdmigrator.Plan{}, func(v *view) {
-			v.moved(crdmigrator.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
+		"begun":     {"the plan knows how many", storageversion.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
+		"uncounted": {"no number is made up", storageversion.Plan{}, func(*view) {}, 0, "listing objects"},
+		"a list that fails": {"the webhook is named while the run waits", storageversion.Plan{}, func(v *view) {
+			v.moved(storageversion.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
 		}, 0, `listing objects, trying again after: conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`},
-		"on its way":    {"rate and rest", crdmigrator.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
-		"grown":         {"more objects than planned for", crdmigrator.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
-		"resumed":       {"what was skipped says nothing of the rate", crdmigrator.Plan{Objects: &objects, Resumes: true}, moved(godwit.Counts{Skipped: 1000, Migrated: 500}, 400), 5 * time.Second, "1,500 of 2,000 objects, 100/s, 5s left"},
-		"with failures": {"they are not to be missed", crdmigrator.Plan{}, moved(godwit.Counts{Migrated: 1, Failed: 2}, -1), 0, "3 objects, 2 failed"},
-		"settling": {"the time counts down", crdmigrator.Plan{}, func(v *view) {
-			v.settling(&crdmigrator.NotSettledError{Wait: 40 * time.Second}, start)
+		"on its way":    {"rate and rest", storageversion.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
+		"grown":         {"more objects than planned for", storageversion.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
+		"resumed":       {"what was skipped says nothing of the rate", storageversion.Plan{Objects: &objects, Resumes: true}, moved(godwit.Counts{Skipped: 1000, Migrated: 500}, 400), 5 * time.Second, "1,500 of 2,000 objects, 100/s, 5s left"},
+		"with failures": {"they are not to be missed", storageversion.Plan{}, moved(godwit.Counts{Migrated: 1, Failed: 2}, -1), 0, "3 objects, 2 failed"},
+		"settling": {"the time counts down", storageversion.Plan{}, func(v *view) {
+			v.settling(&storageversion.NotSettledError{Wait: 40 * time.Second}, start)
 		}, 10 * time.Second, "settling, 30s left"},
-		"for a server": {"when the API server renews its lease is not known", crdmigrator.Plan{}, func(v *view) {
-			v.settling(&crdmigrator.NotSettledError{Servers: servers}, start)
+		"for a server": {"when the API server renews its lease is not known", storageversion.Plan{}, func(v *view) {
+			v.settling(&storageversion.NotSettledError{Servers: servers}, start)
 		}, time.Second, "waiting for 1 API server to adopt the storage version"},
-		"for a stale lease": {"that may be for ever", crdmigrator.Plan{}, func(v *view) {
-			v.settling(&crdmigrator.NotSettledError{Servers: servers, Stale: servers}, start)
+		"for a stale lease": {"that may be for ever", storageversion.Plan{}, func(v *view) {
+			v.settling(&storageversion.NotSettledError{Servers: servers, Stale: servers}, start)
 		}, time.Second, "waiting for an API server with a stale lease"},
 	}
 	for name, tc := range cases {
@@ -191,7 +191,7 @@ func TestViewTextNamesTheByteBudget(t *testing.T) {
 	} {
 		now := time.Now()
 		v := &view{pace: stubPace(wait)}
-		v.moved(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
+		v.moved(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
 		if got := v.text(now.Add(time.Second)); got != want {
 			t.Errorf("while the budget makes it wait %v, text() = %q, want %q", wait, got, want)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // lacking lists the known permissions of a run that the user lacks for the CRD.
@@ -30,7 +30,7 @@ func isList(p permission.Permission) bool { return slices.Contains(p.Verbs, "lis
 
 // unlistable reports whether only a missing permission prevents the list of the objects.
 func (f finding) unlistable() bool {
-	return f.problem == nil && f.facts.Unlisted != nil && f.facts.Unlisted.Reason == crdmigrator.ReasonForbidden
+	return f.problem == nil && f.facts.Unlisted != nil && f.facts.Unlisted.Reason == storageversion.ReasonForbidden
 }
 
 // nameLacking adds to each finding one error for all missing permissions, with one command.
@@ -59,8 +59,8 @@ func (s *session) nameLacking(ctx context.Context, findings []finding) {
 
 // onlyLacks reports whether only missing permissions block a run.
 func (f finding) onlyLacks() bool {
-	return f.lacks != nil && (f.plan.State == crdmigrator.StateUnknown ||
-		f.plan.State == crdmigrator.Blocked && len(f.plan.Blockers) == 1 && f.plan.Blockers[0].Reason == crdmigrator.ReasonForbidden)
+	return f.lacks != nil && (f.plan.State == storageversion.StateUnknown ||
+		f.plan.State == storageversion.Blocked && len(f.plan.Blockers) == 1 && f.plan.Blockers[0].Reason == storageversion.ReasonForbidden)
 }
 
 // planWithout plans as if all permissions were granted. The objects stay uncounted, and a CRD
@@ -71,7 +71,7 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 	if f.unlistable() && !f.plan.Trimmed {
 		facts.Unlisted = nil // status.storedVersions says by itself that there is work
 	}
-	f.plan = crdmigrator.PlanFor(facts, s.policy)
+	f.plan = storageversion.PlanFor(facts, s.policy)
 	f.plan.Unlisted = renamed(f.facts.Unlisted, f.lacks)
 	if !f.plan.Trimmed {
 		run := s.Purpose
@@ -85,7 +85,7 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 // lackingForCleanup names the missing permission to clean managedFields, which a run finds
 // after its start. [session.nameLacking] names those that a plan finds.
 func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []godwit.Blocker) []godwit.Blocker {
-	if p.plan.State != crdmigrator.Clean {
+	if p.plan.State != storageversion.Clean {
 		return blockers
 	}
 	missing := []permission.Permission{{Verbs: []string{"patch"}, Resource: p.plan.Resource.GroupResource()}}
@@ -94,7 +94,7 @@ func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []g
 
 // oneForbidden replaces the blockers for single permissions by one blocker.
 func oneForbidden(blockers []godwit.Blocker, one godwit.Blocker) []godwit.Blocker {
-	forbidden := func(b godwit.Blocker) bool { return b.Reason == crdmigrator.ReasonForbidden }
+	forbidden := func(b godwit.Blocker) bool { return b.Reason == storageversion.ReasonForbidden }
 	at := slices.IndexFunc(blockers, forbidden)
 	if at < 0 {
 		return blockers
@@ -104,8 +104,8 @@ func oneForbidden(blockers []godwit.Blocker, one godwit.Blocker) []godwit.Blocke
 }
 
 // renamed replaces the message and the remedy of a forbidden list.
-func renamed(u *crdmigrator.UnlistedError, lacks *cli.ActionableError) *crdmigrator.UnlistedError {
-	if u == nil || u.Reason != crdmigrator.ReasonForbidden {
+func renamed(u *storageversion.UnlistedError, lacks *cli.ActionableError) *storageversion.UnlistedError {
+	if u == nil || u.Reason != storageversion.ReasonForbidden {
 		return u
 	}
 	named := *u

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -21,9 +21,9 @@ import (
 type finding struct {
 	name     string
 	requests *atomic.Int64 // all requests for this CRD
-	migrator *crdmigrator.Migrator
-	facts    crdmigrator.Facts
-	plan     crdmigrator.Plan
+	migrator *storageversion.Migrator
+	facts    storageversion.Facts
+	plan     storageversion.Plan
 	lacks    *cli.ActionableError // missing permissions
 	problem  *cli.ActionableError // why the CRD could not be read
 }
@@ -76,7 +76,7 @@ func (s *session) find(ctx context.Context, f *finding) error {
 	}
 	return retryRead(ctx, func() error {
 		if f.facts, err = f.migrator.Observe(ctx, f.name); err == nil {
-			f.plan = crdmigrator.PlanFor(f.facts, s.policy)
+			f.plan = storageversion.PlanFor(f.facts, s.policy)
 		}
 		return err
 	})
@@ -103,7 +103,7 @@ func retryRead(ctx context.Context, read func() error) error {
 // item returns the finding as an item of the JSON output.
 func (f finding) item(w remedy.Writer) crdreport.Plan {
 	if f.problem != nil {
-		item := crdreport.Plan{Name: f.name, State: string(crdmigrator.Blocked), ManagedFields: string(crdmigrator.ManagedFieldsUnknown)}
+		item := crdreport.Plan{Name: f.name, State: string(storageversion.Blocked), ManagedFields: string(storageversion.ManagedFieldsUnknown)}
 		item.Blockers = append(item.Blockers, crdreport.NewProblem(f.problem.Blocker(), w))
 		return item
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/crdmigrator/preflight"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 )
 
 type planOptions struct {
@@ -63,8 +63,8 @@ func planCommand(a *cli.App) *cobra.Command {
 	return c
 }
 
-func (o *planOptions) migratorOptions() crdmigrator.Options {
-	options := crdmigrator.Options{Policy: crdmigrator.Policy{Write: o.write.Write()}, Scan: o.scan}
+func (o *planOptions) migratorOptions() storageversion.Options {
+	options := storageversion.Options{Policy: storageversion.Policy{Write: o.write.Write()}, Scan: o.scan}
 	if o.preflight {
 		options.Preflight = preflight.Run
 	}
@@ -96,7 +96,7 @@ func (o *planOptions) run(ctx context.Context) error {
 }
 
 // look connects and observes the selected CRDs.
-func look(ctx context.Context, a *cli.App, c permission.Command, sel Selection, o crdmigrator.Options) (*session, []finding, error) {
+func look(ctx context.Context, a *cli.App, c permission.Command, sel Selection, o storageversion.Options) (*session, []finding, error) {
 	s, err := connect(ctx, a, cli.Purpose{Program: a.Program, Command: c, Scope: sel.arguments(o.Write)}, o)
 	if err != nil {
 		return nil, nil, err
@@ -136,11 +136,11 @@ func planCode(findings []finding) cli.Code {
 		switch {
 		case f.problem != nil:
 			code = cli.Worst(code, cli.Error)
-		case f.plan.State == crdmigrator.StateUnknown:
+		case f.plan.State == storageversion.StateUnknown:
 			code = cli.Worst(code, cli.Error)
-		case f.plan.State == crdmigrator.Blocked:
+		case f.plan.State == storageversion.Blocked:
 			code = cli.Worst(code, cli.Refused)
-		case f.plan.State == crdmigrator.Ready:
+		case f.plan.State == storageversion.Ready:
 			code = cli.Worst(code, cli.Pending)
 		}
 	}

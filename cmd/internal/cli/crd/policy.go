@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
-// settleFlag is a duration. Its zero means no wait, and the zero of crdmigrator.Policy
+// settleFlag is a duration. Its zero means no wait, and the zero of storageversion.Policy
 // means the default.
 type settleFlag time.Duration
 
@@ -41,7 +41,7 @@ func (s *settleFlag) Type() string { return "duration" }
 
 func (s *settleFlag) String() string { return fmt.Sprintf("%gs", time.Duration(*s).Seconds()) }
 
-// policyFlags are the flags of crdmigrator.Policy.
+// policyFlags are the flags of storageversion.Policy.
 type policyFlags struct {
 	settle            settleFlag
 	acceptStaleLeases bool
@@ -49,7 +49,7 @@ type policyFlags struct {
 }
 
 func (p *policyFlags) addTo(flags *pflag.FlagSet) {
-	p.settle = settleFlag(crdmigrator.DefaultSettle)
+	p.settle = settleFlag(storageversion.DefaultSettle)
 	flags.Var(&p.settle, "settle", "time to wait after a change of the storage version before the first write; "+
 		"0s: do not wait; an API server may then write objects back at the old version")
 	flags.BoolVar(&p.acceptStaleLeases, "accept-stale-leases", false,
@@ -58,8 +58,8 @@ func (p *policyFlags) addTo(flags *pflag.FlagSet) {
 		"continue when admission denies the write of an object; the object stays at the old version, and the run does not trim; a resumed run always continues")
 }
 
-func (p *policyFlags) policy() crdmigrator.Policy {
-	return crdmigrator.Policy{Settle: p.settle.policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
+func (p *policyFlags) policy() storageversion.Policy {
+	return storageversion.Policy{Settle: p.settle.policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
 }
 
 // WriteFlag is the flag --write.
@@ -67,8 +67,8 @@ type WriteFlag struct{ cli.Choice }
 
 // AddTo registers the flag.
 func (w *WriteFlag) AddTo(c *cobra.Command) {
-	w.Choice = cli.Choice{Value: string(crdmigrator.WritePatch), Kind: "string"}
-	for _, one := range crdmigrator.Writes {
+	w.Choice = cli.Choice{Value: string(storageversion.WritePatch), Kind: "string"}
+	for _, one := range storageversion.Writes {
 		w.Allowed = append(w.Allowed, string(one))
 	}
 	w.Choice.AddTo(c, "write", "", "how to write an object; patch: an empty merge patch; status-patch: an empty merge patch of /status, "+
@@ -76,4 +76,4 @@ func (w *WriteFlag) AddTo(c *cobra.Command) {
 }
 
 // Write is the value of the flag.
-func (w *WriteFlag) Write() crdmigrator.Write { return crdmigrator.Write(w.Value) }
+func (w *WriteFlag) Write() storageversion.Write { return storageversion.Write(w.Value) }

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/crdmigrator/preflight"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -94,10 +94,10 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	o.output.AddTo(c)
 }
 
-func (o *runOptions) migratorOptions() crdmigrator.Options {
+func (o *runOptions) migratorOptions() storageversion.Options {
 	policy := o.policy.policy()
 	policy.Write = o.write.Write()
-	options := crdmigrator.Options{
+	options := storageversion.Options{
 		Policy: policy,
 		Limiter: walk.NewLimiter(walk.Limits{
 			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate), MaxBytesPerFiveMinutes: int64(o.maxBytes),
@@ -146,7 +146,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	sayProblems(o.App, findings)
 	for _, name := range byStatus {
-		o.Console.Printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, o.Program, name, crdmigrator.WriteStatusPatch)
+		o.Console.Printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, o.Program, name, storageversion.WriteStatusPatch)
 	}
 	return o.end(ctx, o.decisive(items), findings)
 }
@@ -253,7 +253,7 @@ func runCode(items []crdreport.Run, findings []finding) cli.Code {
 func ready(findings []finding) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range findings {
-		names[f.name] = f.problem == nil && f.plan.State != crdmigrator.Clean
+		names[f.name] = f.problem == nil && f.plan.State != storageversion.Clean
 	}
 	return names
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/crdmigrator/preflight"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -73,13 +73,13 @@ func (r *runner) begin(ctx context.Context, f finding) *passage {
 	switch refusals := f.plan.HardBlockers(); {
 	case f.problem != nil:
 	case len(refusals) > 0:
-		p.end(crdmigrator.Report{}, &crdmigrator.BlockedError{CRD: f.name, Blockers: refusals})
+		p.end(storageversion.Report{}, &storageversion.BlockedError{CRD: f.name, Blockers: refusals})
 	case ctx.Err() != nil:
-		p.end(crdmigrator.Report{}, context.Cause(ctx))
-	case f.plan.State == crdmigrator.StateUnknown && (f.lacks != nil || r.dryRun == cli.DryRunClient):
-		p.end(crdmigrator.Report{}, f.plan.Unlisted)
+		p.end(storageversion.Report{}, context.Cause(ctx))
+	case f.plan.State == storageversion.StateUnknown && (f.lacks != nil || r.dryRun == cli.DryRunClient):
+		p.end(storageversion.Report{}, f.plan.Unlisted)
 	case r.dryRun == cli.DryRunClient:
-		p.end(crdmigrator.Report{}, nil)
+		p.end(storageversion.Report{}, nil)
 	default:
 		p.runs = true
 		r.show(p)
@@ -89,7 +89,7 @@ func (r *runner) begin(ctx context.Context, f finding) *passage {
 
 // show puts a CRD on the board once it has something to migrate.
 func (r *runner) show(p *passage) {
-	if p.view == nil && p.plan.State != crdmigrator.Clean {
+	if p.view == nil && p.plan.State != storageversion.Clean {
 		p.view = r.board.begin(p.plan)
 	}
 }
@@ -127,7 +127,7 @@ func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
 }
 
 // moved shows progress. A clean CRD appears once a run finds managedFields to clean.
-func (r *runner) moved(p *passage, now crdmigrator.Report) {
+func (r *runner) moved(p *passage, now storageversion.Report) {
 	if p.view == nil && now.ManagedFields.Counts.Total() > 0 {
 		p.view = r.board.begin(p.plan)
 	}
@@ -137,8 +137,8 @@ func (r *runner) moved(p *passage, now crdmigrator.Report) {
 }
 
 // unlisted returns why the objects could not be listed, if that ended the run.
-func (p passage) unlisted() *crdmigrator.UnlistedError {
-	var unlisted *crdmigrator.UnlistedError
+func (p passage) unlisted() *storageversion.UnlistedError {
+	var unlisted *storageversion.UnlistedError
 	errors.As(p.err, &unlisted)
 	return unlisted
 }
@@ -147,7 +147,7 @@ func (p passage) unlisted() *crdmigrator.UnlistedError {
 func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	var failures []godwit.Failure
 	switch {
-	case errors.As(p.err, new(*crdmigrator.BlockedError)):
+	case errors.As(p.err, new(*storageversion.BlockedError)):
 		for _, b := range r.lackingForCleanup(ctx, p, p.step.Blockers) {
 			failures = append(failures, crdreport.NewProblem(b, r.remedies).Failure(p.plan.Name))
 		}
@@ -173,7 +173,7 @@ func endedEarly(ctx context.Context, p passage) godwit.Failure {
 
 // whole is the failure of a CRD as a whole for an error, whose reason it keeps if it has one.
 func whole(crd string, err error) []godwit.Failure {
-	f := godwit.Failure{Name: crd, Reason: crdmigrator.ReasonFailed, Message: err.Error()}
+	f := godwit.Failure{Name: crd, Reason: storageversion.ReasonFailed, Message: err.Error()}
 	var known *cli.ActionableError
 	if errors.As(err, &known) && known.Reason != "" {
 		f.Reason = known.Reason
@@ -181,7 +181,7 @@ func whole(crd string, err error) []godwit.Failure {
 	return []godwit.Failure{f}
 }
 
-func managedFields(t crdmigrator.Tally) crdreport.ManagedFields {
+func managedFields(t storageversion.Tally) crdreport.ManagedFields {
 	return crdreport.ManagedFields{Cleaned: t.Counts.Migrated, Deferred: t.Counts.Deferred, Failed: t.Counts.Failed}
 }
 

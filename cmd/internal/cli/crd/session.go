@@ -9,22 +9,22 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
 // session is a connection over which CRDs are migrated.
 type session struct {
 	*cli.Connection
-	*crdmigrator.Migrator
-	policy  crdmigrator.Policy
-	options crdmigrator.Options
+	*storageversion.Migrator
+	policy  storageversion.Policy
+	options storageversion.Options
 	config  *rest.Config // with the connection that all migrators share
 	// remedies words fixes for the user.
 	remedies remedy.Writer
 }
 
-func connect(ctx context.Context, a *cli.App, p cli.Purpose, o crdmigrator.Options) (*session, error) {
+func connect(ctx context.Context, a *cli.App, p cli.Purpose, o storageversion.Options) (*session, error) {
 	c, err := a.Dial(ctx, p)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func connect(ctx context.Context, a *cli.App, p cli.Purpose, o crdmigrator.Optio
 	if s.config, err = shared(c.Config); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}
-	if s.Migrator, err = crdmigrator.New(s.config, o); err != nil {
+	if s.Migrator, err = storageversion.New(s.config, o); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}
 	return s, nil
@@ -57,18 +57,18 @@ func shared(c *rest.Config) (*rest.Config, error) {
 
 // migratorOf is for one CRD of several that share a limiter. Where the webhook of its objects
 // does not answer, its requests slow down, and those for other CRDs do not.
-func (s *session) migratorOf() (*crdmigrator.Migrator, error) {
+func (s *session) migratorOf() (*storageversion.Migrator, error) {
 	if s.options.Limiter == nil {
 		return s.Migrator, nil
 	}
 	o := s.options
 	o.Limiter = o.Limiter.Narrow(walk.Limits{})
-	return crdmigrator.New(s.config, o)
+	return storageversion.New(s.config, o)
 }
 
 // explain adds the remedy for a CRD that does not exist.
 func (s *session) explain(ctx context.Context, err error) *cli.ActionableError {
-	if ctx.Err() == nil && errors.Is(err, crdmigrator.ErrNotFound) {
+	if ctx.Err() == nil && errors.Is(err, storageversion.ErrNotFound) {
 		return &cli.ActionableError{Reason: report.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}
 	}
 	return s.Connection.Explain(ctx, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Selection selects the CRDs of a command.
@@ -60,9 +60,9 @@ func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 
 // arguments returns the arguments of `godwit rbac` for the same CRDs, with --write unless it
 // is the default.
-func (s *Selection) arguments(w crdmigrator.Write) []string {
+func (s *Selection) arguments(w storageversion.Write) []string {
 	var all []string
-	if w != "" && w != crdmigrator.WritePatch {
+	if w != "" && w != storageversion.WritePatch {
 		all = append(all, "--write="+string(w))
 	}
 	switch {
@@ -118,7 +118,7 @@ func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) 
 // NamesOf lists the names of the selected CRDs, each once. It sends no other request to the
 // cluster.
 func NamesOf(ctx context.Context, a *cli.App, sel Selection) ([]string, error) {
-	s, err := connect(ctx, a, cli.Purpose{Program: a.Program, Command: permission.CRDVerify, Scope: sel.arguments("")}, crdmigrator.Options{})
+	s, err := connect(ctx, a, cli.Purpose{Program: a.Program, Command: permission.CRDVerify, Scope: sel.arguments("")}, storageversion.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func CompleteNames(a *cli.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), cli.DialTimeout)
 		defer cancel()
-		s, err := connect(ctx, a, cli.Purpose{}, crdmigrator.Options{})
+		s, err := connect(ctx, a, cli.Purpose{}, storageversion.Options{})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -149,7 +149,7 @@ func (s *session) suggestNames(ctx context.Context, findings []finding) {
 	var known []string
 	for i := range findings {
 		f := &findings[i]
-		if f.problem == nil || !errors.Is(f.problem, crdmigrator.ErrNotFound) {
+		if f.problem == nil || !errors.Is(f.problem, storageversion.ErrNotFound) {
 			continue
 		}
 		if known == nil {

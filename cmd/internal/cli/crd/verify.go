@@ -19,9 +19,9 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 type verifyOptions struct {
@@ -77,7 +77,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = kv.Close() }()
-	s, findings, err := look(ctx, o.App, permission.CRDVerify, o.Selection, crdmigrator.Options{})
+	s, findings, err := look(ctx, o.App, permission.CRDVerify, o.Selection, storageversion.Options{})
 	if err != nil {
 		return err
 	}
@@ -194,8 +194,8 @@ func (o *verifyOptions) repair(f finding, byVersion map[string]int64) string {
 		}
 		actions = append(actions, kube.SetStoredVersions(f.name, stored...))
 	}
-	if _, ok := f.facts.CRD.Annotations[crdmigrator.CheckpointAnnotation]; ok {
-		actions = append(actions, kube.RemoveAnnotation(f.name, crdmigrator.CheckpointAnnotation))
+	if _, ok := f.facts.CRD.Annotations[storageversion.CheckpointAnnotation]; ok {
+		actions = append(actions, kube.RemoveAnnotation(f.name, storageversion.CheckpointAnnotation))
 	}
 	return o.Remedies().Commands(append(actions, godwit.RunMigration{CRD: f.name})...)
 }

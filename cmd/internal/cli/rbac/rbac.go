@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli/revision"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 const (
@@ -199,7 +199,7 @@ func (o *rbacOptions) checkAPIGroups() error {
 // manager says whom the manager runs as, and what it takes care of.
 func (o *rbacOptions) manager() operator.Rights {
 	r := operator.Rights{
-		Namespace: "godwit", ServiceAccount: "godwit", Feature: o.controller.Value, Groups: o.apiGroups, Writes: []crdmigrator.Write{o.write.Write()},
+		Namespace: "godwit", ServiceAccount: "godwit", Feature: o.controller.Value, Groups: o.apiGroups, Writes: []storageversion.Write{o.write.Write()},
 	}
 	if len(o.serviceAccounts) > 0 {
 		r.Namespace, r.ServiceAccount, _ = strings.Cut(o.serviceAccounts[0], ":")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // kstatusOf is how clients of kstatus, such as Flux, read a migration.
@@ -37,8 +37,8 @@ var kstatusWhen = map[string]kstatus.Status{
 }
 
 // planAt is a plan for a generation of a CRD.
-func planAt(generation int64) crdmigrator.Plan {
-	return crdmigrator.Plan{UID: "a", Generation: generation}
+func planAt(generation int64) storageversion.Plan {
+	return storageversion.Plan{UID: "a", Generation: generation}
 }
 
 // TestKstatusOfWhatIsNotSettled: whatever the conditions said before.

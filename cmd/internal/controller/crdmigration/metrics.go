@@ -10,7 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -88,10 +88,10 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // of counts what a run reports, before it passes the report on to next. A report has all that
 // the run has done so far; what was counted already is left out.
-func (m *Metrics) of(crd string, next func(crdmigrator.Report)) func(crdmigrator.Report) {
+func (m *Metrics) of(crd string, next func(storageversion.Report)) func(storageversion.Report) {
 	var mu sync.Mutex
 	var counted godwit.Counts
-	return func(r crdmigrator.Report) {
+	return func(r storageversion.Report) {
 		mu.Lock()
 		now := r.Storage.Counts
 		for outcome, n := range map[string]int64{

@@ -10,7 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -20,11 +20,11 @@ func TestMetrics(t *testing.T) {
 	if err := m.Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	count := m.of("a.example.com", func(crdmigrator.Report) {})
+	count := m.of("a.example.com", func(storageversion.Report) {})
 	for _, n := range []int64{1, 2, 3} { // a run reports what it has done so far
-		count(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: n, Failed: 1}, Remaining: 10 - n}})
+		count(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: n, Failed: 1}, Remaining: 10 - n}})
 	}
-	m.of("b.example.com", func(crdmigrator.Report) {})(crdmigrator.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
+	m.of("b.example.com", func(storageversion.Report) {})(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
 	m.ended("a.example.com", outcome{blockers: []godwit.Blocker{{Reason: "Forbidden"}, {Reason: "Forbidden"}}}, time.Now())
 	m.ended("b.example.com", outcome{Summary: status.Summary{State: status.StateReady}}, time.Unix(1000, 0))
 

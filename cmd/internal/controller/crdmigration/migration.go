@@ -12,7 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -30,11 +30,11 @@ type migration struct {
 	uid        types.UID
 	generation int64
 	spec       v1alpha1.CRDMigrationSpec // with the defaults
-	migrator   *crdmigrator.Migrator
+	migrator   *storageversion.Migrator
 	status     *status.Writer[*v1alpha1.CRDMigration]
 
-	plan     *crdmigrator.Plan // of a run that waits until the API servers have settled
-	history  crdmigrator.History
+	plan     *storageversion.Plan // of a run that waits until the API servers have settled
+	history  storageversion.History
 	reported time.Time // when a lack of convergence was last announced
 }
 
@@ -46,7 +46,7 @@ func (r *Reconciler) newMigration(m *v1alpha1.CRDMigration) (*migration, error) 
 	o.PageObjects = pageObjects(r.MaxWritesPerSecond, own)
 	o.Limiter = r.Limiter.Narrow(own) // also without limits of its own: the webhook of its objects may not answer
 	var err error
-	if w.migrator, err = crdmigrator.New(r.Config, o); err != nil {
+	if w.migrator, err = storageversion.New(r.Config, o); err != nil {
 		return nil, fmt.Errorf("make a migrator for crdmigration %s: %w", m.Name, err)
 	}
 	return w, nil
@@ -86,7 +86,7 @@ func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outc
 	if w.plan == nil {
 		plan, err := PlanFor(ctx, w.migrator, w.name)
 		if err != nil || w.done(m, plan) {
-			return w.next(plan, crdmigrator.Report{}, err)
+			return w.next(plan, storageversion.Report{}, err)
 		}
 		w.plan = &plan
 	}
@@ -105,10 +105,10 @@ func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outc
 }
 
 // run writes progress into the status while the migrator runs.
-func (w *migration) run(ctx context.Context, plan crdmigrator.Plan, began time.Time) (crdmigrator.Report, error) {
+func (w *migration) run(ctx context.Context, plan storageversion.Plan, began time.Time) (storageversion.Report, error) {
 	progress, stop := w.status.Follow(ctx)
 	defer stop()
-	return w.migrator.Run(ctx, plan, w.Metrics.of(w.name, func(r crdmigrator.Report) {
+	return w.migrator.Run(ctx, plan, w.Metrics.of(w.name, func(r storageversion.Report) {
 		progress(func(m *v1alpha1.CRDMigration) {
 			record(m, r, began, time.Now())
 			migrating().apply(m)
@@ -118,7 +118,7 @@ func (w *migration) run(ctx context.Context, plan crdmigrator.Plan, began time.T
 
 // PlanFor plans for one CRD. It retries where the API server does not answer, or is
 // throttling, as a process that stays can.
-func PlanFor(ctx context.Context, m *crdmigrator.Migrator, crd string) (plan crdmigrator.Plan, err error) {
+func PlanFor(ctx context.Context, m *storageversion.Migrator, crd string) (plan storageversion.Plan, err error) {
 	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
 		plan, err = m.Plan(ctx, crd)
 		return err
@@ -129,15 +129,15 @@ func PlanFor(ctx context.Context, m *crdmigrator.Migrator, crd string) (plan crd
 // done reports whether the CRD is as the last complete pass left it: every trim is an event
 // of the CRD, and would start another pass. That pass read every object, so that a list that
 // fails now changes nothing.
-func (w *migration) done(m *v1alpha1.CRDMigration, p crdmigrator.Plan) bool {
-	clean := p.State == crdmigrator.Clean || p.State == crdmigrator.StateUnknown && p.Trimmed
+func (w *migration) done(m *v1alpha1.CRDMigration, p storageversion.Plan) bool {
+	clean := p.State == storageversion.Clean || p.State == storageversion.StateUnknown && p.Trimmed
 	return (clean || !trims(w.spec)) && m.Status.CompletionTime != nil &&
 		m.Status.CRDUID == p.UID && m.Status.CRDGeneration == p.Generation && m.Status.ObservedGeneration == m.Generation
 }
 
 // next renders what crdmigrator decides about a pass, and returns the time until the next
 // one. It keeps the plan while the API servers settle.
-func (w *migration) next(plan crdmigrator.Plan, report crdmigrator.Report, err error) (outcome, time.Duration) {
+func (w *migration) next(plan storageversion.Plan, report storageversion.Report, err error) (outcome, time.Duration) {
 	switch {
 	case errors.Is(err, errSuspended):
 		w.plan = nil
@@ -146,9 +146,9 @@ func (w *migration) next(plan crdmigrator.Plan, report crdmigrator.Report, err e
 		w.plan = nil
 		return withdrawn(err), afterWithdrawal
 	}
-	step := crdmigrator.Next(plan, report, err, w.history)
+	step := storageversion.Next(plan, report, err, w.history)
 	w.history = step.History
-	if step.Action != crdmigrator.ActionWait {
+	if step.Action != storageversion.ActionWait {
 		w.plan = nil
 	}
 	return outcomeOf(step), step.After

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // outcome is what a pass, or the lack of one, amounts to.
@@ -20,10 +20,10 @@ type outcome struct {
 
 // outcomeOf renders what crdmigrator decided about a pass. Times and counts are in the
 // status beside the conditions.
-func outcomeOf(s crdmigrator.Step) outcome {
+func outcomeOf(s storageversion.Step) outcome {
 	o := outcome{Summary: status.Summary{State: status.StateReconciling, Reason: s.Reason, Message: s.Message}, blockers: s.Blockers}
 	switch {
-	case s.Action == crdmigrator.ActionDone:
+	case s.Action == storageversion.ActionDone:
 		o.State = status.StateReady
 	case s.Stalled():
 		o.State = status.StateStalled

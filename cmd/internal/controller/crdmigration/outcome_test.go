@@ -13,28 +13,28 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestOutcomeOf renders each kind of step into the conditions. What makes a step is
 // crdmigrator's table.
 func TestOutcomeOf(t *testing.T) {
-	blocker := godwit.Blocker{Reason: crdmigrator.ReasonForbidden, Message: "m", Fix: godwit.Do("r")}
+	blocker := godwit.Blocker{Reason: storageversion.ReasonForbidden, Message: "m", Fix: godwit.Do("r")}
 	for reason, test := range map[string]struct {
-		step    crdmigrator.Step
+		step    storageversion.Step
 		is      string // of Ready, Reconciling, Stalled: those that are True
 		blocked int
 	}{
-		"done":                         {step: crdmigrator.Step{Action: crdmigrator.ActionDone, Reason: crdmigrator.ReasonSucceeded}, is: "Ready"},
-		"waits":                        {step: crdmigrator.Step{Action: crdmigrator.ActionWait, Reason: crdmigrator.ReasonSettling}, is: "Reconciling"},
-		"waits, a lease is stale":      {step: crdmigrator.Step{Action: crdmigrator.ActionWait, Reason: crdmigrator.ReasonSettling, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},
-		"plans again":                  {step: crdmigrator.Step{Action: crdmigrator.ActionReplan, Reason: crdmigrator.ReasonRetrying}, is: "Reconciling"},
-		"tries again":                  {step: crdmigrator.Step{Action: crdmigrator.ActionRetry, Reason: crdmigrator.ReasonFailed}, is: "Reconciling"},
-		"waits for another migrator":   {step: crdmigrator.Step{Action: crdmigrator.ActionRetry, Reason: crdmigrator.ReasonBlocked, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},
-		"knows nothing for now":        {step: crdmigrator.Step{Action: crdmigrator.ActionUnknown, Reason: crdmigrator.ReasonObjectsUnlisted}, is: "Reconciling"},
-		"knows nothing without a user": {step: crdmigrator.Step{Action: crdmigrator.ActionUnknown, Reason: crdmigrator.ReasonBlocked, Blockers: []godwit.Blocker{blocker}}, is: "Stalled", blocked: 1},
-		"is stalled":                   {step: crdmigrator.Step{Action: crdmigrator.ActionStalled, Reason: crdmigrator.ReasonObjectsFailed}, is: "Stalled"},
-		"is stalled with two blockers": {step: crdmigrator.Step{Action: crdmigrator.ActionStalled, Reason: crdmigrator.ReasonBlocked, Blockers: []godwit.Blocker{blocker, blocker}}, is: "Stalled", blocked: 2},
+		"done":                         {step: storageversion.Step{Action: storageversion.ActionDone, Reason: storageversion.ReasonSucceeded}, is: "Ready"},
+		"waits":                        {step: storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling}, is: "Reconciling"},
+		"waits, a lease is stale":      {step: storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},
+		"plans again":                  {step: storageversion.Step{Action: storageversion.ActionReplan, Reason: storageversion.ReasonRetrying}, is: "Reconciling"},
+		"tries again":                  {step: storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonFailed}, is: "Reconciling"},
+		"waits for another migrator":   {step: storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},
+		"knows nothing for now":        {step: storageversion.Step{Action: storageversion.ActionUnknown, Reason: storageversion.ReasonObjectsUnlisted}, is: "Reconciling"},
+		"knows nothing without a user": {step: storageversion.Step{Action: storageversion.ActionUnknown, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Blocker{blocker}}, is: "Stalled", blocked: 1},
+		"is stalled":                   {step: storageversion.Step{Action: storageversion.ActionStalled, Reason: storageversion.ReasonObjectsFailed}, is: "Stalled"},
+		"is stalled with two blockers": {step: storageversion.Step{Action: storageversion.ActionStalled, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Blocker{blocker, blocker}}, is: "Stalled", blocked: 2},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			test.step.Message = "because"
@@ -79,13 +79,13 @@ func TestNextOfTheManager(t *testing.T) {
 		"suspended":            {err: fmt.Errorf("page: %w", errSuspended), want: v1alpha1.ReasonSuspended},
 		"another spec":         {err: fmt.Errorf("page: %w", errSpecChanged), want: v1alpha1.ReasonRetrying, after: afterWithdrawal},
 		"left the scope":       {err: fmt.Errorf("page: %w", errLeftScope), want: v1alpha1.ReasonRetrying, after: afterWithdrawal},
-		"the CRD changed":      {err: crdmigrator.ErrChanged, want: v1alpha1.ReasonRetrying, after: time.Second},
-		"the servers settle":   {err: &crdmigrator.NotSettledError{Wait: time.Minute}, want: v1alpha1.ReasonSettling, after: 5 * time.Second, kept: true},
-		"no CRD of this name":  {err: crdmigrator.ErrNotFound, want: v1alpha1.ReasonCRDNotFound},
+		"the CRD changed":      {err: storageversion.ErrChanged, want: v1alpha1.ReasonRetrying, after: time.Second},
+		"the servers settle":   {err: &storageversion.NotSettledError{Wait: time.Minute}, want: v1alpha1.ReasonSettling, after: 5 * time.Second, kept: true},
+		"no CRD of this name":  {err: storageversion.ErrNotFound, want: v1alpha1.ReasonCRDNotFound},
 		"a complete pass ends": {want: v1alpha1.ReasonSucceeded},
 	} {
-		w := &migration{plan: &crdmigrator.Plan{Trimmed: true}}
-		o, after := w.next(*w.plan, crdmigrator.Report{}, test.err)
+		w := &migration{plan: &storageversion.Plan{Trimmed: true}}
+		o, after := w.next(*w.plan, storageversion.Report{}, test.err)
 		if o.Reason != test.want || after != test.after || (w.plan != nil) != test.kept {
 			t.Errorf("%s: %s after %s, plan kept: %v; want %s after %s, %v", reason, o.Reason, after, w.plan != nil, test.want, test.after, test.kept)
 		}
@@ -105,9 +105,9 @@ func TestOnlyNewsAreAnnounced(t *testing.T) {
 		"the same again":        {outcome: failed, known: true},
 		"ready":                 {outcome: outcome{Summary: status.Summary{State: status.StateReady, Reason: v1alpha1.ReasonSucceeded}}, want: "Normal Succeeded "},
 		"suspended":             {outcome: suspended(), want: "Normal Suspended spec.suspend is true; set it to false to resume"},
-		"settling":              {outcome: outcomeOf(crdmigrator.Step{Action: crdmigrator.ActionWait, Reason: crdmigrator.ReasonSettling}), want: "Normal Settling "},
-		"another pass":          {outcome: outcomeOf(crdmigrator.Step{Action: crdmigrator.ActionRetry, Reason: crdmigrator.ReasonRetrying})},
-		"a pass that failed":    {outcome: outcomeOf(crdmigrator.Step{Action: crdmigrator.ActionRetry, Reason: crdmigrator.ReasonFailed}), want: "Warning Failed "},
+		"settling":              {outcome: outcomeOf(storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling}), want: "Normal Settling "},
+		"another pass":          {outcome: outcomeOf(storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonRetrying})},
+		"a pass that failed":    {outcome: outcomeOf(storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonFailed}), want: "Warning Failed "},
 		"objects being written": {outcome: migrating()},
 	} {
 		if test.known {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -39,7 +39,7 @@ func TestOptions(t *testing.T) {
 	if o.Settle >= 0 {
 		t.Error("settle: 0s means none, not the default")
 	}
-	if !o.NoTrim || o.Write != crdmigrator.WriteStatusPatch || len(o.SkipPhases) != 1 || o.SkipPhases[0] != crdmigrator.CleanupManagedFieldsPhase {
+	if !o.NoTrim || o.Write != storageversion.WriteStatusPatch || len(o.SkipPhases) != 1 || o.SkipPhases[0] != storageversion.CleanupManagedFieldsPhase {
 		t.Errorf("got %+v", o)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // memory is what scans have found, by the name of the CRD. The zero value is empty.
@@ -35,11 +35,11 @@ func (m *memory) isClean(crd *metav1.PartialObjectMetadata) bool {
 }
 
 // listed remembers a CRD that a scan, and nothing but a scan, found clean.
-func (m *memory) listed(p crdmigrator.Plan) {
+func (m *memory) listed(p storageversion.Plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.unknown, p.Name)
-	if p.State != crdmigrator.Clean || p.ManagedFields != crdmigrator.ManagedFieldsClean {
+	if p.State != storageversion.Clean || p.ManagedFields != storageversion.ManagedFieldsClean {
 		return
 	}
 	if m.clean == nil {
@@ -50,7 +50,7 @@ func (m *memory) listed(p crdmigrator.Plan) {
 
 // unlisted reports whether to tell users, by a CRDMigration: it shows the reason and the remedy,
 // and its passes retry.
-func (m *memory) unlisted(p crdmigrator.Plan) bool {
+func (m *memory) unlisted(p storageversion.Plan) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.unknown == nil {

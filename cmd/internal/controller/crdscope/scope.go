@@ -26,6 +26,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Scope is a set of CRDs.
@@ -49,7 +50,7 @@ type Reconciler struct {
 	Instance crdmigration.InstanceID
 	// Planner reads storedVersions. Scanner reads managedFields of all objects, too, which is
 	// done once for each generation of a CRD.
-	Planner, Scanner *crdmigrator.Migrator
+	Planner, Scanner *storageversion.Migrator
 
 	memory memory
 }
@@ -109,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) ensure(ctx context.Context, crd *metav1.PartialObjectMetadata) (reconcile.Result, error) {
 	needed, err := r.needed(ctx, crd)
 	if err != nil {
-		step := crdmigrator.Next(crdmigrator.Plan{}, crdmigrator.Report{}, err, crdmigrator.History{})
+		step := storageversion.Next(storageversion.Plan{}, storageversion.Report{}, err, storageversion.History{})
 		return reconcile.Result{RequeueAfter: step.After}, step.Err
 	}
 	if !needed {
@@ -126,15 +127,15 @@ func (r *Reconciler) ensure(ctx context.Context, crd *metav1.PartialObjectMetada
 // never remembered as clean.
 func (r *Reconciler) needed(ctx context.Context, crd *metav1.PartialObjectMetadata) (bool, error) {
 	plan, err := crdmigration.PlanFor(ctx, r.Planner, crd.Name)
-	if err == nil && plan.State == crdmigrator.Clean && !r.memory.isClean(crd) {
+	if err == nil && plan.State == storageversion.Clean && !r.memory.isClean(crd) {
 		plan, err = crdmigration.PlanFor(ctx, r.Scanner, crd.Name)
 	}
 	switch {
 	case err != nil:
 		return false, err
-	case plan.State != crdmigrator.StateUnknown:
+	case plan.State != storageversion.StateUnknown:
 		r.memory.listed(plan)
-		return plan.State != crdmigrator.Clean, nil
+		return plan.State != storageversion.Clean, nil
 	case !plan.Unlisted.Starting && r.memory.unlisted(plan):
 		return true, nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Plan says what a run would migrate for one CRD. A CRD that could not be read is Blocked,
@@ -29,7 +29,7 @@ type Plan struct {
 	// Warnings do not block a run.
 	Warnings []Problem `json:"warnings"`
 	// Preflight is null if no write was sent as a dry run.
-	Preflight *crdmigrator.PreflightSummary `json:"preflight"`
+	Preflight *storageversion.PreflightSummary `json:"preflight"`
 }
 
 // Problem is a [godwit.Blocker] or a [godwit.Warning] with its fix in words.
@@ -65,7 +65,7 @@ func (p Problem) Failure(crd string) godwit.Failure {
 func (p Problem) Line() string { return p.Reason + ": " + p.Message + "; " + p.Remedy }
 
 // Unlisted says why the API server did not list the objects, as a
-// [crdmigrator.UnlistedError] does.
+// [storageversion.UnlistedError] does.
 type Unlisted struct {
 	// Reason is one of the documented constants.
 	Reason  string `json:"reason"`
@@ -76,7 +76,7 @@ type Unlisted struct {
 }
 
 // UnlistedOf returns nil if the objects were listed.
-func UnlistedOf(e *crdmigrator.UnlistedError, w remedy.Writer) *Unlisted {
+func UnlistedOf(e *storageversion.UnlistedError, w remedy.Writer) *Unlisted {
 	if e == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 var planStates = map[string]report.Cell{
@@ -106,7 +106,7 @@ func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 	}
 	shown = slices.DeleteFunc(shown, func(p Plan) bool {
 		switch {
-		case p.State == string(crdmigrator.Clean) && len(p.Warnings) == 0:
+		case p.State == string(storageversion.Clean) && len(p.Warnings) == 0:
 			folded.Clean++
 		case p.onlyLacks() && lacking > ManyLacking:
 			folded.Lacking++
@@ -121,10 +121,10 @@ func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 // onlyLacks reports whether missing permissions are the only finding.
 func (p Plan) onlyLacks() bool {
 	forbidden := func(b Problem) bool { return b.Reason == report.ReasonForbidden }
-	switch crdmigrator.State(p.State) {
-	case crdmigrator.StateUnknown:
+	switch storageversion.State(p.State) {
+	case storageversion.StateUnknown:
 		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && len(p.Warnings) == 0
-	case crdmigrator.Blocked:
+	case storageversion.Blocked:
 		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b Problem) bool { return !forbidden(b) })
 	}
 	return false
@@ -137,7 +137,7 @@ func planOrder(p Plan) int {
 // unknown returns why the objects are unknown, for the table. It returns nil for missing
 // permissions, which are printed once for all CRDs.
 func (p Plan) unknown() *Unlisted {
-	if p.State != string(crdmigrator.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == crdmigrator.ReasonForbidden {
+	if p.State != string(storageversion.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == storageversion.ReasonForbidden {
 		return nil
 	}
 	return p.Unlisted
@@ -151,12 +151,12 @@ func planSum(plans []Plan) string {
 	for _, p := range plans {
 		states[p.State]++
 		switch {
-		case p.State == string(crdmigrator.Clean):
-		case p.Objects == nil && p.State == string(crdmigrator.Blocked):
+		case p.State == string(storageversion.Clean):
+		case p.Objects == nil && p.State == string(storageversion.Blocked):
 			blocked++
 		case p.Objects == nil:
 			uncounted++
-		case p.State == string(crdmigrator.Ready) && !onlyManagedFields(p):
+		case p.State == string(storageversion.Ready) && !onlyManagedFields(p):
 			objects += *p.Objects
 		}
 	}
@@ -179,7 +179,7 @@ func planSum(plans []Plan) string {
 // status.storedVersions may be wrong.
 func onlyManagedFields(p Plan) bool {
 	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
-		!slices.ContainsFunc(p.Warnings, func(w Problem) bool { return w.Reason == crdmigrator.ReasonStoredVersionsDoubtful })
+		!slices.ContainsFunc(p.Warnings, func(w Problem) bool { return w.Reason == storageversion.ReasonStoredVersionsDoubtful })
 }
 
 func objects(n *int64) string {

@@ -4,24 +4,17 @@ import (
 	"context"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
 )
 
 func init() {
 	setups = append(setups, func(mgr ctrl.Manager) error {
-		migrator, err := crdmigrator.New(mgr.GetConfig(), crdmigrator.Options{})
-		if err != nil {
-			return err
-		}
-		return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			plan, err := migrator.Plan(ctx, "widgets.example.com")
-			if err != nil {
-				return err
-			}
-			_, err = migrator.Run(ctx, plan, func(crdmigrator.Report) {})
-			return err
-		}))
+		return (&crdmigrator.CRDMigrator{
+			Client:    mgr.GetClient(),
+			APIReader: mgr.GetAPIReader(),
+			Selector:  crdmigrator.Selector{Group: "example.com"},
+		}).SetupWithManager(context.Background(), mgr, controller.Options{})
 	})
 }

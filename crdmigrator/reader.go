@@ -1,0 +1,58 @@
+package crdmigrator
+
+import (
+	"context"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+// listThrough lists with an embedder's reader, which is to read live.
+func listThrough(reader client.Reader, kinds meta.RESTMapper) storageversion.Lister {
+	return func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
+		kind, err := kinds.KindFor(r)
+		if err != nil {
+			return nil, notDiscovered(r, err)
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err = reader.List(ctx, list, client.Limit(limit), client.Continue(token))
+		return list, notDiscovered(r, err)
+	}
+}
+
+// notDiscovered makes a 404 of the error of a client that did not find the resource in the
+// API server's discovery documents: the document of a new CRD comes later than its objects.
+func notDiscovered(r schema.GroupVersionResource, err error) error {
+	if !meta.IsNoMatchError(err) {
+		return err
+	}
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "list", r.GroupResource(), "", err.Error(), 0, true)
+}
+
+// cachedObjects lists objects as an embedder's cache has them, by their Go type:
+// any other type of list would start an informer of its own.
+func cachedObjects(c client.Reader, newList func() client.ObjectList) func(context.Context) ([]*metav1.PartialObjectMetadata, error) {
+	return func(ctx context.Context) ([]*metav1.PartialObjectMetadata, error) {
+		list := newList()
+		if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		var objects []*metav1.PartialObjectMetadata
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			o, err := meta.Accessor(item)
+			if err == nil {
+				objects = append(objects, meta.AsPartialObjectMetadata(o))
+			}
+			return err
+		})
+		return objects, err
+	}
+}

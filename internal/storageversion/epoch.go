@@ -1,0 +1,60 @@
+package storageversion
+
+import (
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
+)
+
+// epoch is what a run knows of its CRD at one generation. It never changes: a run that
+// survives a change of the CRD replaces the whole epoch.
+type epoch struct {
+	crd     *apiextensionsv1.CustomResourceDefinition
+	gvr     schema.GroupVersionResource
+	kind    string
+	cleaner *fieldsCleaner
+	key     kube.Generation
+}
+
+func (m *Migrator) epochOf(crd *apiextensionsv1.CustomResourceDefinition) *epoch {
+	return &epoch{
+		crd: crd, gvr: kube.ResourceOf(crd), kind: crd.Spec.Names.Kind,
+		cleaner: m.cleanerOf(crd), key: kube.GenerationOf(crd),
+	}
+}
+
+// stillThere returns [ErrChanged] for metadata of a CRD that is gone, or about to go.
+func (e *epoch) stillThere(m *metav1.PartialObjectMetadata) error {
+	switch {
+	case m.UID != e.key.UID:
+		return fmt.Errorf("%w: %s was deleted and created again", ErrChanged, e.crd.Name)
+	case m.DeletionTimestamp != nil:
+		return fmt.Errorf("%w: %s is being deleted", ErrChanged, e.crd.Name)
+	}
+	return nil
+}
+
+// survives returns the checkpoint as it holds for the CRD at its next generation, or
+// [ErrChanged] where the new spec voids it or a write could not be sent any more.
+func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c Checkpoint, w Write) (Checkpoint, error) {
+	resumed, ok := c.resume(next)
+	switch {
+	case !ok:
+		moved := fmt.Sprintf("its spec moved from generation %d to %d", e.key.Generation, next.Generation)
+		if now := kube.StorageVersion(next); now != c.StorageVersion {
+			moved += fmt.Sprintf(" and stores %q instead of %q", now, c.StorageVersion)
+		}
+		return c, fmt.Errorf("%w: %s (written by %s)", ErrChanged, moved, strings.Join(settle.SpecManagers(next), ", "))
+	case !kube.Serves(next, e.gvr.Version):
+		return c, fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, e.crd.Name, e.gvr.Version)
+	case w.Subresource() != "" && !kube.HasStatus(next):
+		return c, fmt.Errorf("%w: %s no longer has /status at its storage version %s", ErrChanged, e.crd.Name, e.gvr.Version)
+	}
+	return resumed, nil
+}

@@ -1,0 +1,181 @@
+// Package settle decides when every API server has adopted a new storage version, as far as
+// the servers' leases show, so that the first write may be sent.
+package settle
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+const (
+	// Default is 15 s, for a server's watch to bring the change, and
+	// 60 s, the API server's request timeout, for what was begun before it.
+	Default = 75 * time.Second
+
+	// watchShare is the part of the settle time that belongs to the watch.
+	watchShare = 5
+
+	// staleAfter is one and a half of the 10 s at which API servers renew
+	// their identity leases.
+	staleAfter = 15 * time.Second
+)
+
+// Again is short enough that no stale lease goes unnoticed between two readings.
+const Again = 5 * time.Second
+
+// WatchLag is the part of the default settle time that a server's watch gets.
+const WatchLag = Default / watchShare
+
+// Terms are what the user decides about the wait, as Policy of package storageversion has it.
+type Terms struct {
+	Settle            time.Duration
+	SettleFromSight   bool
+	AcceptStaleLeases bool
+}
+
+// Time is the settle time.
+func (t Terms) Time() time.Duration {
+	switch {
+	case t.Settle < 0:
+		return 0
+	case t.Settle == 0:
+		return Default
+	}
+	return t.Settle
+}
+
+func (t Terms) watchLag() time.Duration { return t.Time() / watchShare }
+
+// changedBefore is an upper bound of when the storage version was last set: the
+// newest time at which an owner of a part of the spec wrote the CRD,
+// and a second, since these times are cut to it. Writers of metadata alone, as
+// our own checkpoint is, do not count.
+func changedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bool) {
+	var newest time.Time
+	for _, e := range specEntries(crd) {
+		if e.Time == nil {
+			return time.Time{}, false // it may be the newest
+		}
+		if e.Time.After(newest) {
+			newest = e.Time.Time
+		}
+	}
+	return newest.Add(time.Second), !newest.IsZero()
+}
+
+func specEntries(crd *apiextensionsv1.CustomResourceDefinition) []metav1.ManagedFieldsEntry {
+	var entries []metav1.ManagedFieldsEntry
+	for _, e := range crd.ManagedFields {
+		if e.Subresource == "" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// SpecManagers names the owners of parts of a CRD's spec.
+func SpecManagers(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	var managers []string
+	for _, e := range specEntries(crd) {
+		managers = append(managers, fmt.Sprintf("%s (%s)", e.Manager, e.Operation))
+	}
+	return managers
+}
+
+// stale means that a renewal is overdue, so this is not a server between two renewals.
+func (s Server) stale(now time.Time) bool { return now.Sub(s.Renewed) > staleAfter }
+
+// History is what one process has seen of the API servers' leases since one
+// change of a CRD.
+type History struct {
+	Spec    kube.Generation
+	first   time.Time            // our first look
+	last    time.Time            // our last one
+	adopted time.Time            // since when every server we wait for has adopted; zero: not yet
+	late    map[string]time.Time // servers seen with a stale lease, and when they were back; zero: not yet
+}
+
+// Settlement is the verdict on one look.
+type Settlement struct {
+	Settled bool
+	Until   time.Time
+	Waiting []Server // not adopted yet
+	Stale   []Server // the part of waiting whose renewal is overdue
+}
+
+// Look takes in one reading of the servers and says whether writing may begin.
+// A fresh renewal alone proves nothing about a server whose lease was stale: it renews
+// first and finishes its queued writes, at the old version, afterwards. From our
+// first sight of it the settle time therefore runs anew.
+func (s *History) Look(crd *apiextensionsv1.CustomResourceDefinition, servers []Server, now time.Time, t Terms) Settlement {
+	if s.first.IsZero() {
+		s.first, s.late = now, map[string]time.Time{}
+	}
+	if t.SettleFromSight && len(servers) > 0 && now.Sub(s.last) > staleAfter {
+		s.adopted = time.Time{} // a lease may have been stale meanwhile
+	}
+	s.last = now
+	// The definition was read before our first look, by a clock that is cut to
+	// the second: a later write at this generation changed no spec.
+	changed := s.first.Add(time.Second)
+	if newest, ok := changedBefore(crd); ok && newest.Before(changed) {
+		changed = newest
+	}
+	var v Settlement
+	for _, server := range servers {
+		switch {
+		case s.hasAdopted(server, changed, now, t):
+			if back, late := s.late[server.Name]; late && back.IsZero() {
+				s.late[server.Name], s.adopted = now, time.Time{}
+			}
+			continue
+		case server.stale(now) && t.AcceptStaleLeases:
+			continue
+		case server.stale(now):
+			s.late[server.Name] = time.Time{}
+			v.Stale = append(v.Stale, server)
+		}
+		v.Waiting = append(v.Waiting, server)
+	}
+	if len(v.Waiting) > 0 {
+		s.adopted = time.Time{}
+		v.Until = now.Add(Again)
+		return v
+	}
+	if s.adopted.IsZero() {
+		s.adopted = now
+	}
+	from := changed
+	if len(s.late) > 0 || t.SettleFromSight {
+		from = s.adopted
+	}
+	v.Until = from.Add(t.Time())
+	v.Settled = !now.Before(v.Until)
+	return v
+}
+
+// hasAdopted reports whether a server has adopted the change and still lives, or
+// lived until all that it had begun before was over: one that stops in between
+// keeps old requests and finishes them when it goes on.
+func (s *History) hasAdopted(server Server, changed, now time.Time, t Terms) bool {
+	if server.Renewed.Before(changed.Add(t.watchLag())) {
+		return false
+	}
+	if !server.stale(now) {
+		return true
+	}
+	from := changed
+	if back, late := s.late[server.Name]; late {
+		if back.IsZero() {
+			return false
+		}
+		from = back
+	}
+	return !server.Renewed.Before(from.Add(t.Time()))
+}

@@ -1,0 +1,251 @@
+package storageversion
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+var (
+	cleaned = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+
+	// v1 is removed, v2 is served, v3 is served and stored.
+	cleaner = fieldsCleaner{
+		group: "example.com", storage: "v3", served: []string{"v2", "v3"}, now: func() time.Time { return cleaned },
+	}
+)
+
+const (
+	applied = metav1.ManagedFieldsOperationApply
+	updated = metav1.ManagedFieldsOperationUpdate
+)
+
+// owner is an entry that owns a field of its manager's name.
+func owner(manager string, operation metav1.ManagedFieldsOperationType, apiVersion string, subresource ...string) metav1.ManagedFieldsEntry {
+	written := metav1.NewTime(cleaned.Add(-time.Hour))
+	e := metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: operation, APIVersion: apiVersion, Time: &written,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:` + manager + `":{}}}`),
+	}
+	if len(subresource) > 0 {
+		e.Subresource = subresource[0]
+	}
+	return e
+}
+
+// seed is the entry that takes the place of all others.
+func seed(manager string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
+	now := metav1.NewTime(cleaned)
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: operation, APIVersion: "example.com/v3", Time: &now,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:name":{}}}`),
+	}
+}
+
+func TestCleanManagedFields(t *testing.T) {
+	a1, b1, c1 := owner("a", applied, "example.com/v1"), owner("b", updated, "example.com/v1"), owner("c", updated, "example.com/v1", "status")
+	a2, b3, c2 := owner("a", applied, "example.com/v2"), owner("b", updated, "example.com/v3"), owner("c", updated, "example.com/v2", "status")
+	later := b3
+	later.FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{"f:later":{}}}`)
+	type entries = []metav1.ManagedFieldsEntry
+	cases := map[string]struct {
+		reason   string
+		in, want entries
+	}{
+		"no entries":                     {"an object that nobody tracks stays so: an empty list would mean a reset", entries{}, nil},
+		"nil":                            {"as above", nil, nil},
+		"nothing stale":                  {"every version that is served is good, not only the stored one", entries{a2, b3, c2}, nil},
+		"first":                          {"what stays keeps its order", entries{a1, b3, c2}, entries{b3, c2}},
+		"between":                        {"what stays keeps its order", entries{c2, b1, a2}, entries{c2, a2}},
+		"subresource":                    {"an entry of a subresource goes by its version, like any other", entries{a2, c1, b3}, entries{a2, b3}},
+		"only a subresource's stays":     {"it is an entry: nothing is to be seeded", entries{a1, b1, c2}, entries{c2}},
+		"duplicates that stay":           {"which of them counts is for the server to decide, by their order", entries{b3, a1, later}, entries{b3, later}},
+		"duplicates that go":             {"each of them is read by the server", entries{b1, b1, a2}, entries{a2}},
+		"an apply at two versions":       {"the same manager to the server, which takes the last: the readable one must be it", entries{a2, a1}, entries{a2}},
+		"all":                            {"the first that was removed names the seed", entries{b1, a1, c1}, entries{seed("b", updated)}},
+		"one apply":                      {"its manager's next apply takes the seed over", entries{a1}, entries{seed("a", applied)}},
+		"only a subresource's":           {"the seed owns the name, which is none of the subresource's", entries{c1, a1}, entries{seed("c", updated)}},
+		"another group":                  {"the server can't convert to it", entries{owner("a", applied, "example.org/v3"), b3}, entries{b3}},
+		"the core group":                 {"v3 alone is no version of this group", entries{owner("a", applied, "v3"), b3}, entries{b3}},
+		"a group that ends the same":     {"names are compared whole", entries{owner("a", applied, "sub.example.com/v3"), b3}, entries{b3}},
+		"a version that begins the same": {"names are compared whole", entries{owner("a", applied, "example.com/v3beta1"), b3}, entries{b3}},
+		"unparsable":                     {"nobody can read the entry", entries{owner("a", applied, "example.com/v3/x"), b3}, entries{b3}},
+		"no apiVersion":                  {"the server refuses the whole list for it", entries{owner("a", applied, ""), b3}, entries{b3}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := copyOf(tc.in)
+			got, changed := cleaner.clean(tc.in)
+			if diff := cmp.Diff(in, tc.in); diff != "" {
+				t.Errorf("clean altered its argument (-before +after):\n%s", diff)
+			}
+			if changed != (tc.want != nil) {
+				t.Fatalf("changed = %t: %s", changed, tc.reason)
+			}
+			if !changed {
+				tc.want = in
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func copyOf(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	copied := slices.Clone(entries)
+	for i := range copied {
+		copied[i] = *entries[i].DeepCopy()
+	}
+	return copied
+}
+
+// FuzzCleanManagedFields feeds entries as an API server would send them, and others.
+func FuzzCleanManagedFields(f *testing.F) {
+	for _, apiVersions := range [][]string{nil, {"example.com/v1"}, {"example.com/v1", "example.com/v2"}, {"v3", "///", ""}} {
+		var entries []metav1.ManagedFieldsEntry
+		for _, v := range apiVersions {
+			entries = append(entries, owner("a", updated, v))
+		}
+		data, err := json.Marshal(entries)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var entries []metav1.ManagedFieldsEntry
+		if json.Unmarshal(data, &entries) != nil {
+			t.Skip()
+		}
+		before := copyOf(entries)
+		once, changed := cleaner.clean(entries)
+		if diff := cmp.Diff(before, entries); diff != "" {
+			t.Errorf("clean altered its argument:\n%s", diff)
+		}
+		if changed != slices.ContainsFunc(entries, cleaner.stale) {
+			t.Errorf("changed = %t for %s", changed, data)
+		}
+		if slices.ContainsFunc(once, cleaner.stale) {
+			t.Errorf("a stale entry stays: %+v", once)
+		}
+		if (len(once) == 0) != (len(entries) == 0) {
+			t.Errorf("%d entries become %d: an empty list is a reset to the server", len(entries), len(once))
+		}
+		twice, changed := cleaner.clean(once)
+		if diff := cmp.Diff(once, twice); changed || diff != "" {
+			t.Errorf("cleaning again changes what is clean:\n%s", diff)
+		}
+	})
+}
+
+func TestSideTally(t *testing.T) {
+	conflict := errors.New("conflict")
+	failure := func(name string) godwit.Failure {
+		return godwit.Failure{Namespace: "ns", Name: name, Reason: ReasonFailed, Message: "conflict"}
+	}
+	cases := map[string]struct {
+		reason string
+		visits visits
+		during godwit.Counts
+		want   Tally
+	}{
+		"one visit": {
+			reason: "it counts at once",
+			visits: func(s *sideTally) { s.add(listed("a"), godwit.Migrated, nil) },
+			during: godwit.Counts{Migrated: 1},
+			want:   Tally{Counts: godwit.Counts{Migrated: 1}},
+		},
+		"visited again": {
+			reason: "an object counts once, as it was seen last",
+			visits: func(s *sideTally) {
+				s.expect(listed("a"), godwit.Deferred, conflict)
+				s.expect(listed("a"), godwit.Deferred, conflict)
+				s.add(listed("a"), godwit.Migrated, nil)
+			},
+			during: godwit.Counts{Migrated: 1},
+			want:   Tally{Counts: godwit.Counts{Migrated: 1}},
+		},
+		"never visited again": {
+			reason: "its attempts were used up: what is known of it counts in the end, not before",
+			visits: func(s *sideTally) {
+				s.expect(listed("a"), godwit.Migrated, nil)
+				s.expect(listed("a"), godwit.Deferred, conflict)
+			},
+			want: Tally{Counts: godwit.Counts{Deferred: 1}, Failures: []godwit.Failure{failure("a")}},
+		},
+		"several that do not come": {
+			reason: "they count in the order of their keys, whoever was seen first",
+			visits: func(s *sideTally) {
+				s.expect(listed("b"), godwit.Failed, conflict)
+				s.expect(listed("c"), godwit.Migrated, nil)
+				s.expect(listed("a"), godwit.Deferred, conflict)
+				s.add(listed("d"), godwit.Failed, conflict)
+			},
+			during: godwit.Counts{Failed: 1},
+			want: Tally{
+				Counts:   godwit.Counts{Migrated: 1, Deferred: 1, Failed: 2},
+				Failures: []godwit.Failure{failure("d"), failure("a"), failure("b")},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.visits.mustEndIn(t, tc.during, tc.want, tc.reason)
+		})
+	}
+}
+
+// visits are what a pass tells its tally.
+type visits func(*sideTally)
+
+func (v visits) mustEndIn(t *testing.T, during godwit.Counts, want Tally, reason string) {
+	t.Helper()
+	s := &sideTally{}
+	v(s)
+	if got := s.report().Counts; got != during {
+		t.Errorf("before the end: %+v, want %+v: %s", got, during, reason)
+	}
+	for _, name := range []string{"a", "b", "c", "d", "a", "b", "c", "d"} { // nothing may count twice
+		s.end(listed(name))
+	}
+	if diff := cmp.Diff(want, s.report()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", reason, diff)
+	}
+}
+
+// TestSideTallyBoundsItsSample: counts are exact, names are not for ever.
+func TestSideTallyBoundsItsSample(t *testing.T) {
+	s := &sideTally{}
+	for i := range walk.DefaultFailures {
+		s.add(listed(fmt.Sprintf("w-%04d", i)), godwit.Failed, errors.New("denied"))
+	}
+	full := s.report()
+	s.add(listed("one-more"), godwit.Failed, errors.New("denied"))
+	s.expect(listed("expected"), godwit.Deferred, errors.New("conflict"))
+	s.end(listed("expected"))
+	if len(s.expected) != 0 {
+		t.Errorf("%d objects are still expected: the memory grows with the objects that fail", len(s.expected))
+	}
+	if got := s.report(); !slices.Equal(got.Failures, full.Failures) || len(full.Failures) != walk.DefaultFailures {
+		t.Errorf("%d failures are named, and %d later, want the first %d", len(full.Failures), len(got.Failures), walk.DefaultFailures)
+	}
+	if want := (godwit.Counts{Failed: walk.DefaultFailures + 1, Deferred: 1}); s.report().Counts != want {
+		t.Errorf("counts are %+v, want %+v", s.report().Counts, want)
+	}
+}
+
+func listed(name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+}

@@ -1,0 +1,298 @@
+package storageversion
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
+)
+
+// Action is what a caller does after a pass.
+type Action string
+
+const (
+	// ActionDone means that nothing is left to do until the CRD changes.
+	ActionDone Action = "Done"
+	// ActionWait means that nothing may be written yet. Call Run again with the same
+	// plan: to look at the API servers takes two requests, a plan ten.
+	ActionWait Action = "Wait"
+	// ActionReplan means that the plan no longer fits the CRD.
+	ActionReplan Action = "Replan"
+	// ActionRetry means that another pass, with a new plan, may finish the work
+	// without a user's action.
+	ActionRetry Action = "Retry"
+	// ActionUnknown means that the API server did not list the objects, so that
+	// nothing is known about them. It never counts as done, and callers remember
+	// nothing that they did not see.
+	ActionUnknown Action = "Unknown"
+	// ActionStalled means that the work needs a user's action. Another pass finds out
+	// whether the user has acted.
+	ActionStalled Action = "Stalled"
+)
+
+// Reasons of a [Step].
+const (
+	// ReasonSucceeded means that every object is stored at the storage version, and
+	// that status.storedVersions says so.
+	ReasonSucceeded = "Succeeded"
+	// ReasonNotTrimmed means that nothing is left to do, and that the options leave
+	// old versions in status.storedVersions.
+	ReasonNotTrimmed = "NotTrimmed"
+	// ReasonSettling means that API servers may still write an old version.
+	ReasonSettling = "Settling"
+	// ReasonRetrying means that another pass follows, for a cause that ends by itself.
+	ReasonRetrying = "Retrying"
+	// ReasonBlocked means that blockers keep the migration from starting.
+	ReasonBlocked = "Blocked"
+	// ReasonObjectsUnlisted means that the API server does not list the objects, for a
+	// cause that may end by itself.
+	ReasonObjectsUnlisted = "ObjectsUnlisted"
+	// ReasonObjectsFailed means that the API server refuses to write some objects.
+	ReasonObjectsFailed = "ObjectsFailed"
+	// ReasonNotConverging means that other clients changed objects during each of
+	// the last passes.
+	ReasonNotConverging = "NotConverging"
+	// ReasonPartial means that every object is stored at the storage version, and
+	// that managedFields of some could not be cleaned.
+	ReasonPartial = "Partial"
+	// ReasonCRDNotFound means that there is no CRD of this name.
+	ReasonCRDNotFound = "CRDNotFound"
+	// ReasonFailed means that the pass could not be completed.
+	ReasonFailed = "Failed"
+)
+
+const (
+	// notConverging is the number of passes in a row that met writes by other
+	// clients after which a user should know.
+	notConverging = 5
+
+	// pollServers is for servers that are about to renew their leases, which they do
+	// every 10 s.
+	pollServers = 2 * time.Second
+	// minSettlePause keeps the last look of a settle time from coming too early,
+	// again and again: the API server's clock is read to the second.
+	minSettlePause = 100 * time.Millisecond
+
+	// waitForStart is for API servers to serve a new CRD.
+	waitForStart = time.Second
+	// waitForOthers lets other clients' writes come to rest, as ToolHive's migrator
+	// does, and another migrator end.
+	waitForOthers = 30 * time.Second
+
+	// A plan that no longer fits is made again at once. A CRD that changes without
+	// end, or whose deletion hangs for days, is looked at each maxReplanPause.
+	firstReplanPause = time.Second
+	maxReplanPause   = 30 * time.Second
+
+	// A failure that a user repairs is noticed within maxRetryPause.
+	firstRetryPause = 10 * time.Second
+	maxRetryPause   = 10 * time.Minute
+)
+
+// History is what the passes over one CRD leave to the next decision. The zero value
+// is the history of a caller that made no pass yet.
+type History struct {
+	// Conflicts is the number of passes in a row that met writes by other clients.
+	Conflicts int
+	// Unfinished is the number of passes in a row that left something behind.
+	Unfinished int
+}
+
+// Step is what follows a pass. A control loop and a command render it each in its
+// way; none of them decides anew.
+type Step struct {
+	Action Action
+	// After is the time until the action; zero means that only a change of the
+	// cluster calls for one.
+	After time.Duration
+	// Reason is one of the documented constants.
+	Reason string
+	// Message says what happened and why. It holds no time and no count, so that it
+	// changes only with its meaning.
+	Message string
+	// Blockers are in the way, each with its fix.
+	Blockers []godwit.Blocker
+	// Err is the failure, for callers that return errors. It is nil where the pass
+	// ended as passes are expected to: it is done or waits, the CRD changed, or
+	// other clients were at work.
+	Err error
+	// History is for the next call of [Next].
+	History History
+}
+
+// Stalled reports whether the work needs a user's action.
+func (s Step) Stalled() bool {
+	return s.Action == ActionStalled || s.Action == ActionUnknown && len(s.Blockers) > 0
+}
+
+// Next decides what follows a pass: the plan that was run, what Run returned for it,
+// or the error of the plan itself, and the history so far. A pass without a run, of a
+// plan that leaves nothing to do, has a zero report. Next is pure. A pass that ended
+// because the caller's context did is not to be decided on.
+func Next(plan Plan, report Report, err error, h History) Step {
+	if err != nil {
+		return afterError(err, h)
+	}
+	return afterPass(plan, report, h)
+}
+
+// afterError decides on a pass that did not reach its end.
+func afterError(err error, h History) Step {
+	var unsettled *NotSettledError
+	var blocked *BlockedError
+	var unlisted *UnlistedError
+	unfinished := History{Conflicts: h.Conflicts, Unfinished: h.Unfinished + 1}
+	switch {
+	case errors.As(err, &unsettled):
+		return afterSettling(unsettled, h)
+	case errors.As(err, &blocked):
+		s := afterBlocked(blocked, unfinished)
+		if errors.Is(err, ErrChanged) { // the CRD is being deleted since it was planned for
+			s.Err = nil
+		}
+		return s
+	case errors.As(err, &unlisted):
+		return afterUnlisted(unlisted, err, unfinished)
+	case errors.Is(err, ErrNotFound):
+		return Step{Action: ActionStalled, Reason: ReasonCRDNotFound, Message: err.Error(), History: unfinished}
+	case errors.Is(err, ErrChanged), errors.Is(err, ErrOutOfScope):
+		return Step{
+			Action: ActionReplan, After: unfinished.backOff(firstReplanPause, maxReplanPause),
+			Reason: ReasonRetrying, Message: err.Error(), History: unfinished,
+		}
+	}
+	return Step{
+		Action: ActionRetry, After: unfinished.backOff(firstRetryPause, maxRetryPause),
+		Reason: ReasonFailed, Message: err.Error(), Err: err, History: unfinished,
+	}
+}
+
+func afterSettling(e *NotSettledError, h History) Step {
+	s := Step{Action: ActionWait, Reason: ReasonSettling, History: History{Conflicts: h.Conflicts}}
+	switch {
+	case len(e.Stale) > 0:
+		s.After, s.Message = settle.Again, "API servers with a stale lease may still write the old version: "+names(e.Stale)
+		for _, server := range e.Stale {
+			s.Blockers = append(s.Blockers, godwit.Blocker{
+				Reason: ReasonServerLeaseStale, Message: fmt.Sprintf("API server %s has a stale lease", server),
+				Fix: replaceServer(server, "bring it back"),
+			})
+		}
+	case len(e.Servers) > 0:
+		s.After, s.Message = pollServers, "API servers have not shown yet that they use the storage version: "+names(e.Servers)
+	default:
+		s.After, s.Message = min(max(e.Wait, minSettlePause), settle.Again), "waiting for in-flight requests that may still write the old version"
+	}
+	return s
+}
+
+// names are sorted, so that a message stays the same from look to look.
+func names(servers []Server) string {
+	texts := make([]string, len(servers))
+	for i, s := range servers {
+		texts[i] = s.String()
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
+}
+
+// afterBlocked waits for another migrator, which ends by itself. Other blockers do
+// not.
+func afterBlocked(e *BlockedError, h History) Step {
+	s := Step{
+		Action: ActionStalled, After: h.backOff(firstRetryPause, maxRetryPause),
+		Reason: ReasonBlocked, Message: e.Error(), Blockers: e.Blockers, Err: e, History: h,
+	}
+	if !slices.ContainsFunc(e.Blockers, func(b godwit.Blocker) bool { return b.Reason != ReasonMigrationInProgress }) {
+		s.Action, s.After, s.Err = ActionRetry, waitForOthers, nil
+	}
+	return s
+}
+
+// afterUnlisted tells a list that proves objects unreadable, which blocks, from one
+// that says nothing about them.
+func afterUnlisted(e *UnlistedError, err error, h History) Step {
+	s := Step{
+		Action: ActionUnknown, After: h.backOff(firstRetryPause, maxRetryPause),
+		Reason: ReasonObjectsUnlisted, Message: e.Error(), Err: err, History: h,
+	}
+	switch {
+	case e.Starting:
+		s.After, s.Reason, s.Err = waitForStart, ReasonRetrying, nil
+		s.Message = fmt.Sprintf("the API server does not serve %s yet", e.CRD)
+	case e.Blocks():
+		s.Action, s.Reason, s.Blockers = ActionStalled, ReasonBlocked, []godwit.Blocker{e.Blocker()}
+	case !e.Transient():
+		s.Reason, s.Blockers = ReasonBlocked, []godwit.Blocker{e.Blocker()}
+	}
+	return s
+}
+
+// afterPass decides on a complete pass, the gravest first, as [Report.Err] does.
+func afterPass(plan Plan, report Report, h History) Step {
+	left := report.Err()
+	h.Unfinished++
+	if errors.Is(left, ErrConflicts) {
+		h.Conflicts++
+		return afterConflicts(h)
+	}
+	h.Conflicts = 0
+	s := Step{Action: ActionStalled, After: h.backOff(firstRetryPause, maxRetryPause), History: h}
+	switch {
+	case left == nil:
+		return finished(plan, report)
+	case report.Storage.Counts.Failed > 0:
+		s.Reason = ReasonObjectsFailed
+		s.Message = "the API server refuses to write some objects" + becauseOf(report.Storage.Failures) + "; the failures name them, and they are tried again"
+	default:
+		s.Reason = ReasonPartial
+		s.Message = fmt.Sprintf("every object is stored at the storage version %s, but some managedFields could not be cleaned%s",
+			plan.StorageVersion, becauseOf(report.ManagedFields.Failures))
+	}
+	s.Err = fmt.Errorf("migrate %s: %w", plan.Name, left)
+	return s
+}
+
+func afterConflicts(h History) Step {
+	s := Step{
+		Action: ActionRetry, After: waitForOthers, Reason: ReasonRetrying, History: h,
+		Message: "other clients changed objects during the pass; another pass follows",
+	}
+	if h.Conflicts >= notConverging {
+		s.Action, s.Reason = ActionStalled, ReasonNotConverging
+		s.Message = fmt.Sprintf("other clients kept changing objects for at least %d passes; the failures name the objects", notConverging)
+	}
+	return s
+}
+
+// becauseOf names the webhooks and policies that failures come from, sorted, so that
+// the message stays the same from pass to pass.
+func becauseOf(failures []godwit.Failure) string {
+	causes := causesOf(failures)
+	if len(causes) == 0 {
+		return ""
+	}
+	return " because of " + strings.Join(causes, ", ")
+}
+
+// finished names the version: the CRD may have another one when a user reads the message.
+func finished(plan Plan, report Report) Step {
+	s := Step{Action: ActionDone, Reason: ReasonSucceeded, Message: "every object is stored at the storage version " + plan.StorageVersion}
+	switch {
+	case slices.Contains(plan.SkipPhases, StorageVersionMigrationPhase):
+		s.Reason, s.Message = ReasonNotTrimmed, "managedFields are clean; the phase "+string(StorageVersionMigrationPhase)+
+			" is skipped, which leaves objects and status.storedVersions as they are"
+	case !report.Trimmed && !plan.Trimmed:
+		s.Reason, s.Message = ReasonNotTrimmed, s.Message+"; the trim is switched off, which leaves the old versions in status.storedVersions"
+	}
+	return s
+}
+
+// backOff doubles with each pass in a row that left something behind.
+func (h History) backOff(first, most time.Duration) time.Duration {
+	return min(first<<min(max(h.Unfinished-1, 0), 10), most)
+}

@@ -1,0 +1,58 @@
+package storageversion
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// RequiredPermissions lists the permissions without which [Migrator.Run] refuses to begin, beside
+// that to get the CustomResourceDefinition. A resource "*" stands for all resources of
+// its group.
+func RequiredPermissions(objects schema.GroupResource, o Options) []Grant {
+	needed := []Grant{{Verb: "list", Resource: objects}}
+	write := o.Write.orDefault()
+	written := objects
+	if sub := write.Subresource(); sub != "" {
+		written.Resource += "/" + sub
+	}
+	for _, verb := range write.verbs() {
+		needed = append(needed, Grant{Verb: verb, Resource: written})
+	}
+	crd := objects.String()
+	if objects.Resource == "*" {
+		crd = ""
+	}
+	if !o.NoTrim && !o.DryRun {
+		status := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions/status"}
+		needed = append(needed, Grant{Verb: "patch", Resource: status, Name: crd})
+	}
+	if o.annotates() && !o.DryRun {
+		needed = append(needed, Grant{Verb: "patch", Resource: kube.CRDs, Name: crd})
+	}
+	return needed
+}
+
+// annotates reports whether checkpoints are annotations of the CustomResourceDefinition.
+func (o Options) annotates() bool {
+	_, annotation := o.Journal.(*annotationJournal)
+	return annotation || o.Journal == nil
+}
+
+// cleanupGrant is the permission that the cleanup of managedFields needs, whatever the
+// write.
+func cleanupGrant(objects schema.GroupResource) Grant { return Grant{Verb: "patch", Resource: objects} }
+
+// OptionalPermissions lists the permissions without which [Migrator.Observe] knows less and
+// [Migrator.Run] may have to wait longer.
+func OptionalPermissions(objects schema.GroupResource, o Options) []Grant {
+	helpful := []Grant{leaseGrant}
+	for _, group := range storageMigrationGroups {
+		helpful = append(helpful, Grant{Verb: "list", Resource: schema.GroupResource{Group: group, Resource: "storageversionmigrations"}})
+	}
+	if !o.skips(CleanupManagedFieldsPhase) && !o.DryRun && !o.Write.orDefault().patchesObject() {
+		helpful = append(helpful, cleanupGrant(objects))
+	}
+	return helpful
+}

@@ -1,0 +1,297 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+const (
+	// namedObjects and namedPaths are what fits a line that a person reads.
+	namedObjects = 3
+	namedPaths   = 5
+)
+
+// reportFor decides what a result means for a run of the policy, and what to do about it.
+func reportFor(r *result, f storageversion.Facts, p storageversion.Policy, user string) *storageversion.PreflightReport {
+	a := advisor{result: r, crd: f.CRD, user: user, accepted: f.DenialsAccepted(p)}
+	report := &storageversion.PreflightReport{Denials: a.denials(), Summary: r.summary()}
+	for _, t := range r.problems() {
+		switch t.effect {
+		case changes:
+			report.Warnings = append(report.Warnings, a.mutation(t))
+		case inconclusive:
+			report.Warnings = append(report.Warnings, a.unknown(t))
+		}
+	}
+	report.Warnings = append(report.Warnings, a.leftOut(report.Summary)...)
+	return report
+}
+
+// advisor words what a result means.
+type advisor struct {
+	*result
+	crd  *apiextensionsv1.CustomResourceDefinition
+	user string
+	// accepted means that denials do not keep a run from starting.
+	accepted bool
+}
+
+func (a advisor) denials() []godwit.Blocker {
+	var list []godwit.Blocker
+	if o := outcomeOf(0, a.unlisted); a.unlisted != "" && o.effect == unreachable {
+		list = append(list, a.unavailable(problem{outcome: o}))
+	}
+	for _, t := range a.problems() {
+		switch t.effect {
+		case denies:
+			list = append(list, a.denial(t))
+		case unreachable:
+			list = append(list, a.unavailable(t))
+		case invalid:
+			list = append(list, godwit.Blocker{
+				Reason:  storageversion.ReasonObjectInvalid,
+				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
+				Fix:     godwit.Do("fix the object", godwit.Edit{Object: a.object(t.attempts[0])}).Or(a.leaveBehind()),
+			})
+		}
+	}
+	return list
+}
+
+func (a advisor) denial(t problem) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  storageversion.ReasonAdmissionDenied,
+		Message: fmt.Sprintf("%s denies the write %s of %s, on %s: %s", t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
+		Fix:     a.statusPatch(t).Or(a.exempt(t.by), a.leaveBehind()),
+	}
+}
+
+func (a advisor) unavailable(t problem) godwit.Blocker {
+	if t.by.Kind == apierror.Conversion {
+		return godwit.Blocker{
+			Reason:  storageversion.ReasonWebhookUnavailable,
+			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", a.crd.Name, t.by.Name, quote.Line(t.words)),
+			Fix: godwit.Do(bringUp, godwit.Show{
+				Object: kube.CRDObject(a.crd.Name), Output: "jsonpath={.spec.conversion.webhook.clientConfig}",
+			}),
+		}
+	}
+	where := allWebhooks
+	if c, ok := a.config(t.by); ok {
+		where = godwit.Show{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}, Output: "yaml"}
+	}
+	return godwit.Blocker{
+		Reason: storageversion.ReasonWebhookUnavailable,
+		Message: fmt.Sprintf("%s does not answer, without which the write %s of %s is refused, on %s: %s",
+			t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
+		Fix: godwit.Do(bringUp, where).Or(a.statusPatch(t), a.leaveBehind()),
+	}
+}
+
+func (a advisor) mutation(t problem) godwit.Warning {
+	by, origins := a.suspects()
+	var paths []string
+	more := 0
+	for _, one := range t.attempts {
+		more += one.more
+		for _, path := range one.changed {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	fix := a.statusPatch(t)
+	for _, origin := range origins {
+		fix = fix.Or(a.exempt(origin))
+	}
+	return godwit.Warning{
+		Reason: storageversion.ReasonAdmissionMutates,
+		Message: fmt.Sprintf("objects of %s are changed while they are written as they are: %s on %s; %s",
+			a.crd.Name, some(paths, namedPaths, more), a.where(t), by),
+		Fix: fix.Or(godwit.Do("if any update may do so, migrate: the run stores these changes")),
+	}
+}
+
+// suspects are webhooks and policies that may have changed an object. The API server does not name
+// the one: their rules that cover the write are known, and not what their selectors and
+// conditions leave out.
+func (a advisor) suspects() (text string, by []apierror.Origin) {
+	var mutating []admissionConfig
+	var names []string
+	for _, c := range a.configs {
+		if c.mutates() {
+			mutating, names = append(mutating, c), append(names, c.String())
+		}
+	}
+	switch {
+	case a.configsUnread != "":
+		return "the origin is unknown: " + quote.Line(a.configsUnread), nil
+	case len(mutating) == 0:
+		return "no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?", nil
+	case len(mutating) == 1:
+		return "by " + names[0], []apierror.Origin{mutating[0].origin()}
+	}
+	return "by one or more of " + some(names, namedObjects, 0), nil
+}
+
+func (c admissionConfig) String() string {
+	if c.name == c.object {
+		return fmt.Sprintf("%s %s", c.kind, c.name)
+	}
+	return fmt.Sprintf("webhook %s of %s %s", c.name, c.kind, c.object)
+}
+
+func (c admissionConfig) origin() apierror.Origin {
+	if strings.HasSuffix(c.kind, "Policy") {
+		return apierror.Origin{Kind: c.kind, Name: c.name}
+	}
+	return apierror.Origin{Kind: apierror.Webhook, Name: c.name}
+}
+
+func (a advisor) unknown(t problem) godwit.Warning {
+	message := fmt.Sprintf("what admission makes of the write %s of %s is not known on %s: ", a.write, a.crd.Name, a.where(t))
+	fix := godwit.Do("plan again", godwit.PlanMigration{CRD: a.crd.Name}).Or(a.tryAll())
+	if t.by.Name != "" {
+		message += t.by.String() + ": "
+		fix = godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it"))
+	}
+	return godwit.Warning{Reason: storageversion.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Fix: fix}
+}
+
+// leftOut reports how far the preflight came, unless another finding reports what stopped
+// it.
+func (a advisor) leftOut(s *storageversion.PreflightSummary) []godwit.Warning {
+	stopped := slices.ContainsFunc(a.problems(), func(t problem) bool { return t.effect == unreachable })
+	known := outcomeOf(0, a.unlisted).effect == unreachable
+	var why string
+	switch {
+	case a.unlisted != "" && known, stopped, a.unlisted == "" && s.NamespacesLeftOut == 0 && s.AllSeen:
+		return nil
+	case a.unlisted != "":
+		why = "no objects could be listed: " + quote.Line(a.unlisted)
+	case s.Tried == 0 && s.NamespacesLeftOut == 0:
+		why = "the first objects are done by an earlier run, and none that is still to be written was found"
+	case s.NamespacesLeftOut > 0 && s.AllSeen:
+		why = fmt.Sprintf("one object was tried in %d of %d namespaces", s.Tried, a.namespaces)
+	case s.NamespacesLeftOut > 0:
+		why = fmt.Sprintf("one object was tried in %d of at least %d namespaces", s.Tried, a.namespaces)
+	default:
+		why = fmt.Sprintf("one object was tried in %s, and there may be others", count(s.Tried, "namespace", "namespaces"))
+	}
+	if a.timedOut && a.unlisted == "" {
+		why += fmt.Sprintf("; its %v were over", timeLimit)
+	}
+	return []godwit.Warning{{
+		Reason:  storageversion.ReasonPreflightIncomplete,
+		Message: fmt.Sprintf("the preflight of %s is not complete: %s", a.crd.Name, why),
+		Fix:     a.tryAll(),
+	}}
+}
+
+func (a advisor) tryAll() godwit.Fix {
+	return godwit.Do("try every object", godwit.RunMigration{CRD: a.crd.Name, Write: a.chosenWrite(), DryRun: true})
+}
+
+// chosenWrite is empty for the default.
+func (a advisor) chosenWrite() string {
+	if a.write == storageversion.WritePatch {
+		return ""
+	}
+	return string(a.write)
+}
+
+// statusPatch offers the write of the status, if a dry run of it went through, or was not
+// tried because a permission is missing.
+func (a advisor) statusPatch(t problem) godwit.Fix {
+	if t.status == nil {
+		return nil
+	}
+	run := godwit.RunMigration{CRD: a.crd.Name, Write: string(storageversion.WriteStatusPatch)}
+	switch {
+	case t.status.effect == passes:
+		return godwit.Do("write the status alone, which was tried and passes", run)
+	case apierror.Parse(0, t.status.words).Class == apierror.Forbidden:
+		run.DryRun = true
+		return godwit.Do(fmt.Sprintf("with the permission to patch %s, see whether writing the status alone passes",
+			kube.ResourceArgument(kube.ResourceOf(a.crd).GroupResource())+"/status"), run)
+	}
+	return nil
+}
+
+// allWebhooks is where to find a webhook of which only the name is known.
+var allWebhooks = godwit.Show{Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide"}
+
+// bringUp is what to do about a webhook that does not answer.
+const bringUp = "bring the webhook up; where it is"
+
+// exempt is the narrowest exemption: the user who migrates, and no other.
+func (a advisor) exempt(by apierror.Origin) godwit.Fix {
+	var action godwit.Action
+	within, find := " of "+by.String(), ""
+	c, known := a.config(by)
+	switch {
+	case known:
+		action = godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}}
+	case by.Kind != apierror.Webhook:
+		action, within = godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}}, ""
+	default:
+		action, find = allWebhooks, "; find its configuration"
+	}
+	return godwit.Do(fmt.Sprintf("for the time of the run, exempt its user by an entry of matchConditions%s, {name: godwit, expression: 'request.userInfo.username != %s'}%s",
+		within, strings.ReplaceAll(strconv.Quote(cmp.Or(a.user, "USER")), "'", "''"), find), action)
+}
+
+// leaveBehind is not offered to a user who has chosen it.
+func (a advisor) leaveBehind() godwit.Fix {
+	if a.accepted {
+		return nil
+	}
+	return godwit.Do("migrate what is not refused, without the trim",
+		godwit.RunMigration{CRD: a.crd.Name, Write: a.chosenWrite(), AcceptDenials: true})
+}
+
+func (a advisor) object(o attempt) godwit.Object {
+	return godwit.Object{Resource: a.crd.Name, Namespace: o.namespace, Name: o.name}
+}
+
+// where names some of the objects that met a problem.
+func (a advisor) where(t problem) string {
+	keys := make([]string, len(t.attempts))
+	for i, one := range t.attempts {
+		keys[i] = one.key()
+	}
+	return fmt.Sprintf("%s (%d of %s tried)", some(keys, namedObjects, 0), len(t.attempts), count(len(a.attempts), "object", "objects"))
+}
+
+// some joins the first of a list and counts the others, and those that are not
+// even in the list.
+func some(list []string, most, more int) string {
+	if len(list) > most {
+		more += len(list) - most
+		list = list[:most]
+	}
+	text := strings.Join(list, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,67 @@
+package preflight
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+// FuzzReportFor checks what must hold of every report: what was refused is a denial, and each
+// finding names the CRD and says what to do.
+func FuzzReportFor(f *testing.F) {
+	for _, words := range []string{webhookSays, webhookDown, "spec.color: Required value", "policy 'p' denied request: ",
+		"ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", "conversion webhook for a, Kind=B failed: no", "", "%!d(x)"} {
+		f.Add(words, "", int32(500), uint8(1), uint8(30), true)
+		f.Add(words, "no answer", int32(0), uint8(0), uint8(0), false)
+		f.Add(words, "", int32(422), uint8(7), uint8(2), true)
+	}
+	f.Fuzz(func(t *testing.T, words, inconclusive string, code int32, changed, namespaces uint8, more bool) {
+		a := attempt{namespace: "prod", name: "a", code: code, refusal: words}
+		b := attempt{name: "b", inconclusive: inconclusive}
+		for i := range changed % 8 {
+			b.changed = append(b.changed, fmt.Sprintf("spec.f%d", i))
+		}
+		r := &result{
+			write: storageversion.Writes[int(changed)%len(storageversion.Writes)], attempts: []attempt{a, b}, statusAttempts: []attempt{a},
+			namespaces: int(namespaces), allSeen: more, timedOut: !more, unlisted: inconclusive, configs: []admissionConfig{painter},
+		}
+		facts := storageversion.Facts{CRD: kubetest.Widgets(kubetest.WithStatus)}
+		report := reportFor(r, facts, storageversion.Policy{AcceptDenials: more}, "jane")
+		if again := reportFor(r, facts, storageversion.Policy{AcceptDenials: more}, "jane"); !reflect.DeepEqual(report, again) {
+			t.Error("one result has two reports")
+		}
+		s := report.Summary
+		if s.Refused > 0 && len(report.Denials) == 0 || s.Changed+s.Inconclusive > 0 && len(report.Warnings) == 0 {
+			t.Errorf("a problem is not reported: %+v", report)
+		}
+		if s.Tried != s.Accepted+s.Changed+s.Refused+s.Inconclusive {
+			t.Errorf("%+v does not add up", s)
+		}
+		for _, d := range report.Denials {
+			checkFinding(t, d.Reason, d.Message, d.Fix, more)
+		}
+		for _, w := range report.Warnings {
+			checkFinding(t, w.Reason, w.Message, w.Fix, more)
+		}
+	})
+}
+
+func checkFinding(t *testing.T, reason, message string, fix godwit.Fix, accepted bool) {
+	t.Helper()
+	if reason == "" || !strings.Contains(message, "widgets.example.com") || strings.Contains(message, "\n") {
+		t.Errorf("%s: %q is not one line that names the CRD", reason, message)
+	}
+	inForce := func(a godwit.Action) bool { run, ok := a.(godwit.RunMigration); return ok && run.AcceptDenials }
+	if accepted && slices.ContainsFunc(fix.Actions(), inForce) {
+		t.Errorf("%s: the fix %q is in force already", reason, fix)
+	}
+	if fix.String() == "" && !accepted {
+		t.Errorf("%s: no fix", reason)
+	}
+}

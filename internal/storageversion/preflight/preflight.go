@@ -1,0 +1,117 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+// timeLimit keeps a plan an answer and not a job. Attempts that have not ended by then are
+// left out.
+const timeLimit = 20 * time.Second
+
+var errTimeOver = fmt.Errorf("the preflight ended after %v", timeLimit)
+
+// Run tries the policy's write on one object of each namespace. It is a
+// [storageversion.Preflight].
+func Run(ctx context.Context, t storageversion.PreflightTarget) (*storageversion.PreflightReport, error) {
+	r, err := observe(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	user := t.Facts.User
+	if user == "" && r.hasProblems() {
+		user = kube.UserName(ctx, t.Client)
+	}
+	return reportFor(r, t.Facts, t.Policy, user), nil
+}
+
+// observe reads what [reportFor] decides on.
+func observe(ctx context.Context, t storageversion.PreflightTarget) (*result, error) {
+	r := &result{write: t.Policy.Write}
+	limited, cancel := kube.WithLimit(ctx, timeLimit, errTimeOver)
+	defer cancel()
+	samples, err := sample(limited, t)
+	if err == nil {
+		r.namespaces, r.allSeen = samples.namespaces(t.Facts.CRD), samples.allSeen
+		r.attempts = tryAll(limited, t, r.write, samples.objects)
+		r.statusAttempts = tryStatus(limited, t, r)
+		if r.hasProblems() {
+			r.configs, r.configsUnread = admissionConfigs(limited, t.Client, kube.ResourceOf(t.Facts.CRD), r.write)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	r.timedOut = limited.Err() != nil
+	switch {
+	case err == nil:
+	case apierror.IsAnswer(err), r.timedOut:
+		r.unlisted = err.Error()
+	default:
+		return nil, err
+	}
+	return r, nil
+}
+
+// tryStatus tries the write that webhooks of the object itself are usually not asked about,
+// where one of them is in the way.
+func tryStatus(ctx context.Context, t storageversion.PreflightTarget, r *result) []attempt {
+	if !r.offersStatus(t.Facts.CRD) {
+		return nil
+	}
+	var objects []*metav1.PartialObjectMetadata
+	for _, p := range r.problems() {
+		if p.effect == denies || p.effect == unreachable || p.effect == changes {
+			first := p.attempts[0]
+			objects = append(objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.name}})
+		}
+	}
+	return tryAll(ctx, t, storageversion.WriteStatusPatch, objects)
+}
+
+// StatusPatchPasses reports whether a dry run of [storageversion.WriteStatusPatch] goes through
+// for every object that a run of p failed on. It is false where that is no other way: the
+// policy writes to /status already, or the storage version has none. An object that was
+// deleted since, or that the caller may not write, does not pass.
+func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p storageversion.Plan, failed []godwit.Failure) (bool, error) {
+	if len(failed) == 0 {
+		return false, nil
+	}
+	t, err := m.Target(ctx, p.Name)
+	if err != nil {
+		return false, err
+	}
+	if t.Policy.Write.Subresource() != "" || t.Facts.CRD.UID != p.UID || !kube.HasStatus(t.Facts.CRD) {
+		return false, nil
+	}
+	objects := make([]*metav1.PartialObjectMetadata, len(failed))
+	for i, f := range failed {
+		objects[i] = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.Name}}
+	}
+	limited, cancel := kube.WithLimit(ctx, timeLimit, errTimeOver)
+	defer cancel()
+	attempts := tryAll(limited, t, storageversion.WriteStatusPatch, objects)
+	passed := !slices.ContainsFunc(attempts, func(a attempt) bool { return a.outcome().effect != passes })
+	return passed && len(attempts) == len(objects), context.Cause(ctx)
+}
+
+// OptionalPermissions lists the permissions without which [Run] finds less, beside those that
+// a run needs.
+func OptionalPermissions() []storageversion.Grant {
+	grants := []storageversion.Grant{{Verb: "list", Resource: schema.GroupResource{Resource: "namespaces"}}}
+	for _, k := range configKinds {
+		grants = append(grants, storageversion.Grant{Verb: "list", Resource: schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: k.resource}})
+	}
+	return grants
+}

@@ -1,0 +1,147 @@
+package preflight
+
+import (
+	"context"
+	"strconv"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// sampledPages of metadata are read in search of namespaces: most resources have fewer
+	// objects than these hold, and then every namespace is known.
+	sampledPages = 4
+
+	// visitedNamespaces is how many namespaces are asked for their first object, at one
+	// small request each, where the pages ended within a big one.
+	visitedNamespaces = 50
+
+	// sampleAttempts is for a list that meets a loaded server.
+	sampleAttempts = 2
+
+	// sampledNamespaces is how many are tried; the rest is counted.
+	sampledNamespaces = 20
+)
+
+// samples are the first object of each of the first namespaces.
+type samples struct {
+	objects []*metav1.PartialObjectMetadata
+	// seen namespaces, and whether they have an object that is still to be written; more than
+	// there are objects where they are many.
+	seen    map[string]bool
+	allSeen bool
+}
+
+// sample looks for objects in two ways, each of them bounded: a resource with few objects is
+// read through, which finds every namespace; one whose first pages are full of few namespaces
+// is asked namespace by namespace, if these may be listed.
+func sample(ctx context.Context, t storageversion.PreflightTarget) (*samples, error) {
+	s := &samples{seen: map[string]bool{}}
+	if err := s.readPages(ctx, t); err != nil || s.allSeen || s.full() || kube.ClusterScoped(t.Facts.CRD) {
+		return s, err
+	}
+	return s, s.readNamespaces(ctx, t)
+}
+
+func (s *samples) readPages(ctx context.Context, t storageversion.PreflightTarget) error {
+	resource := kube.ResourceOf(t.Facts.CRD)
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
+		list, err := t.Client.Objects(ctx, resource, limit, token)
+		if err != nil {
+			return walk.Page[*metav1.PartialObjectMetadata]{}, "", apierror.RetryForbidden(err)
+		}
+		page := walk.Page[*metav1.PartialObjectMetadata]{ResourceVersion: list.ResourceVersion, Remaining: kube.Remaining(list)}
+		for i := range list.Items {
+			page.Items = append(page.Items, &list.Items[i])
+		}
+		return page, list.Continue, nil
+	}
+	pages := 0
+	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: t.PageObjects, Attempts: sampleAttempts}) {
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Items {
+			s.see(t.Facts, t.Policy, o)
+		}
+		s.allSeen = page.Remaining == 0 || kube.ClusterScoped(t.Facts.CRD) && s.seen[""]
+		if pages++; pages == sampledPages || s.allSeen {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *samples) readNamespaces(ctx context.Context, t storageversion.PreflightTarget) error {
+	list, err := namespaces(ctx, t.Client, walk.DefaultPageObjects)
+	if apierrors.IsForbidden(err) {
+		return nil // the pages have shown all that can be told
+	}
+	if err != nil {
+		return err
+	}
+	visited := 0
+	for i := range list.Items {
+		if _, known := s.seen[list.Items[i].Name]; known {
+			continue
+		}
+		if visited++; visited > visitedNamespaces || s.full() {
+			return nil
+		}
+		first, err := firstIn(ctx, t.Client, kube.ResourceOf(t.Facts.CRD), list.Items[i].Name)
+		if err != nil {
+			return err
+		}
+		for j := range first.Items {
+			s.see(t.Facts, t.Policy, &first.Items[j])
+		}
+	}
+	s.allSeen = list.Continue == ""
+	return nil
+}
+
+// see takes an object if it is the first of its namespace that a run would write: one that is
+// done says nothing about the run.
+func (s *samples) see(f storageversion.Facts, p storageversion.Policy, o *metav1.PartialObjectMetadata) {
+	if s.seen[o.Namespace] {
+		return
+	}
+	pending := !f.Done(p, o)
+	if s.seen[o.Namespace] = pending; pending && !s.full() {
+		s.objects = append(s.objects, o)
+	}
+}
+
+func (s *samples) full() bool { return len(s.objects) == sampledNamespaces }
+
+// namespaces counts those with objects to write.
+func (s *samples) namespaces(crd *apiextensionsv1.CustomResourceDefinition) int {
+	if kube.ClusterScoped(crd) {
+		return 0
+	}
+	n := 0
+	for _, pending := range s.seen {
+		if pending {
+			n++
+		}
+	}
+	return n
+}
+
+// firstIn lists one object of a namespace.
+func firstIn(ctx context.Context, c *kube.Client, r schema.GroupVersionResource, namespace string) (*metav1.PartialObjectMetadataList, error) {
+	return kube.MetadataList(ctx, c.Get().AbsPath("apis", r.Group, r.Version, "namespaces", namespace, r.Resource).Param("limit", "1"))
+}
+
+// namespaces lists the first ones.
+func namespaces(ctx context.Context, c *kube.Client, limit int64) (*metav1.PartialObjectMetadataList, error) {
+	return kube.MetadataList(ctx, c.Get().AbsPath("api", "v1", "namespaces").Param("limit", strconv.FormatInt(limit, 10)))
+}

@@ -1,0 +1,195 @@
+package storageversion
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/recent"
+)
+
+func TestNewer(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		a, b   string
+		want   bool
+		fails  bool
+	}{
+		"newer":             {reason: "written later", a: "101", b: "100", want: true},
+		"same":              {reason: "C itself was there before the first write", a: "100", b: "100"},
+		"older":             {reason: "written before", a: "99", b: "100"},
+		"more digits":       {reason: "numbers, not words", a: "1000", b: "999", want: true},
+		"fewer digits":      {reason: "numbers, not words", a: "999", b: "1000"},
+		"beyond 64 bits":    {reason: "no bound on the length", a: "99999999999999999999999", b: "99999999999999999999998", want: true},
+		"empty":             {reason: "no version is no evidence", a: "", b: "100", fails: true},
+		"zero":              {reason: "0 is never an object's", a: "0", b: "100", fails: true},
+		"an opaque version": {reason: "not an API server's", a: "abc", b: "100", fails: true},
+		"garbage in C":      {reason: "an annotation that somebody edited", a: "101", b: "1e3", fails: true},
+		"leading zero":      {reason: "not as the server writes it", a: "101", b: "0100", fails: true},
+		"negative":          {reason: "not as the server writes it", a: "101", b: "-1", fails: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := newer(tc.a, tc.b)
+			if (err != nil) != tc.fails {
+				t.Fatalf("error %v, want one: %t: %s", err, tc.fails, tc.reason)
+			}
+			if got != tc.want {
+				t.Errorf("newer(%q, %q) = %t, want %t: %s", tc.a, tc.b, got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+func TestDone(t *testing.T) {
+	object := func(namespace, name, rv string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: rv}}
+	}
+	const c = "100"
+	cases := map[string]struct {
+		reason string
+		c      string
+		cursor string
+		object *metav1.PartialObjectMetadata
+		want   bool
+		fails  bool
+	}{
+		"old":                        {"written before C", c, "", object("ns", "b", "50"), false, false},
+		"at C":                       {"C was read when it was already there", c, "", object("ns", "b", "100"), false, false},
+		"new":                        {"written after every server had adopted", c, "", object("ns", "b", "101"), true, false},
+		"before the cursor":          {"the run before did it", c, "ns/b", object("ns", "a", "50"), true, false},
+		"at the cursor":              {"the cursor is the last that was done", c, "ns/b", object("ns", "b", "50"), true, false},
+		"after the cursor":           {"not reached", c, "ns/b", object("ns", "c", "50"), false, false},
+		"longer than the cursor":     {"a prefix comes first", c, "ns/b", object("ns", "b-1", "50"), false, false},
+		"a namespace that looks on":  {"the store compares byte by byte: - sorts before /", c, "ns/b", object("ns-1", "z", "50"), true, false},
+		"a namespace that comes on":  {"digits sort after /", c, "ns/b", object("ns1", "a", "50"), false, false},
+		"new, after the cursor":      {"either evidence is enough", c, "ns/b", object("ns", "c", "101"), true, false},
+		"cluster-scoped":             {"the name alone is the key", c, "b", object("", "a", "50"), true, false},
+		"no C":                       {"a dry run asks about every object, wherever a run stopped", "", "ns/b", object("ns", "a", "50"), false, false},
+		"garbage in C":               {"an error, not a skip", "soon", "", object("ns", "a", "50"), false, true},
+		"an object without version":  {"an error, not a skip", c, "", object("ns", "a", ""), false, true},
+		"garbage beneath the cursor": {"the cursor needs no versions", c, "ns/b", object("ns", "a", ""), true, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := (&Migrator{}).newRewriter()
+			r.epoch.Store(&epoch{})
+			r.baseline.Store(&baseline{since: tc.c, cursor: tc.cursor})
+			got, err := r.done(tc.object)
+			if (err != nil) != tc.fails {
+				t.Fatalf("error %v, want one: %t: %s", err, tc.fails, tc.reason)
+			}
+			if got != tc.want {
+				t.Errorf("done = %t, want %t: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// The cursor that a run saves must not let the same run skip what it has not
+// reached: only the cursor of the run before counts.
+func TestDoneIgnoresTheCursorInTheMaking(t *testing.T) {
+	r := (&Migrator{}).newRewriter()
+	r.epoch.Store(&epoch{})
+	r.baseline.Store(&baseline{since: "100"})
+	e := evidence{published: &r.baseline}
+	e.moveCursor("ns/z")
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "50"}}
+	if done, err := r.done(o); done || err != nil {
+		t.Errorf("done = %t, %v; a list that started again would be skipped", done, err)
+	}
+}
+
+// What a resourceVersion proves is not asked of the memory, which would keep it.
+func TestProofGoesBeforeMemory(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := (&Migrator{options: Options{Recent: recent.New(clock)}}).newRewriter()
+	r.epoch.Store(&epoch{key: kube.Generation{UID: "crd", Generation: 1}})
+	r.baseline.Store(&baseline{since: "5"})
+	proven := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "proven", ResourceVersion: "7"}}
+	elided := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "elided", ResourceVersion: "3"}}
+	for _, o := range []*metav1.PartialObjectMetadata{proven, elided} {
+		r.recent.Add(recent.Of(r.epoch.Load().key, o))
+	}
+	clock.SetTime(clock.Now().Add(40 * time.Minute))
+	r.recent.Add(recent.Write{CRD: kube.Generation{UID: "crd", Generation: 1}, Object: "another"})
+	for name, o := range map[string]*metav1.PartialObjectMetadata{"proven": proven, "elided": elided} {
+		if done, err := r.done(o); !done || err != nil {
+			t.Errorf("%s: done is %v, %v", name, done, err)
+		}
+	}
+	clock.SetTime(clock.Now().Add(40 * time.Minute))
+	r.recent.Sweep()
+	if r.recent.Has(recent.Of(r.epoch.Load().key, proven)) || !r.recent.Has(recent.Of(r.epoch.Load().key, elided)) {
+		t.Errorf("%d writes are remembered, want that of the object that nothing else proves, and the other one no more", r.recent.Len())
+	}
+}
+
+// unreadable is how a list that meets unreadable objects ends.
+func unreadable(why string) error {
+	err := apierrors.NewInternalError(errors.New(why))
+	err.ErrStatus.Reason = metav1.StatusReasonStoreReadError
+	return err
+}
+
+func TestRetry(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   bool
+	}{
+		"conflict":             {"an empty patch has nothing to conflict with: the server gave up in its own loop", apierrors.NewConflict(widgets, "a", errors.New("modified")), true},
+		"still there":          {"a 404 for an object that is listed", errStillThere, true},
+		"still there, wrapped": {"by whoever adds words", fmt.Errorf("rewrite a: %w", errStillThere), true},
+		"throttled":            {"the server says later", apierrors.NewTooManyRequests("later", 1), true},
+		"webhook down":         {"a 500 may pass", apierrors.NewInternalError(errors.New("webhook")), true},
+		"forbidden":            {"asking again changes nothing", apierrors.NewForbidden(widgets, "a", errors.New("no")), false},
+		"invalid":              {"nor here", apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", widgets, "a", "", 0, false), false},
+		"unconverted":          {"its webhook may come back", unreadable("/registry/a: conversion webhook for example.com/v1, Kind=Widget failed: Post"), true},
+		"undecodable":          {"what is in etcd stays as it is", unreadable("/registry/a: invalid character"), false},
+		"bad versions":         {"nor here", fmt.Errorf("compare: %w", errors.New("not well formed")), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, got := retry(tc.err); got != tc.want {
+				t.Errorf("retried = %t, want %t: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// TestFailureReason: programs read the reason, so it is a documented constant whatever the
+// API server's words are.
+func TestFailureReason(t *testing.T) {
+	answer := func(code int32, reason metav1.StatusReason, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+	}
+	for want, err := range map[string]error{
+		ReasonAdmissionDenied:    answer(403, metav1.StatusReasonForbidden, `admission webhook "freeze.example.com" denied the request: frozen`),
+		ReasonWebhookUnavailable: answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: connection refused`),
+		ReasonForbidden:          answer(403, metav1.StatusReasonForbidden, `geese.example.com "a" is forbidden: User "alice" cannot patch resource "geese" in API group "example.com" in the namespace "shop"`),
+		ReasonNotServed:          fmt.Errorf("1 attempt: %w", errStillThere),
+		ReasonConflict:           answer(409, metav1.StatusReasonConflict, "the object has been modified"),
+		ReasonThrottled:          answer(429, metav1.StatusReasonTooManyRequests, "too many requests"),
+		ReasonTimeout:            answer(504, metav1.StatusReasonTimeout, "timeout"),
+		ReasonServerError:        answer(503, metav1.StatusReasonServiceUnavailable, "etcd has no leader"),
+		ReasonObjectInvalid:      answer(422, metav1.StatusReasonInvalid, "spec.size: Required value"),
+		ReasonObjectTooLarge:     errDropped,
+		ReasonManagedFieldsKept:  fmt.Errorf("cleanup: %w", errKept),
+		ReasonUnanswered:         &url.Error{Op: "Patch", URL: "https://127.0.0.1", Err: syscall.ECONNREFUSED},
+		ReasonFailed:             errors.New("no resourceVersion"),
+	} {
+		if got := failureReason(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package storageversion
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
+)
+
+// trim makes the storage version the only stored one. The API server accepts
+// any list there without a question, so the patch itself tests that this is
+// still the CRD the pass was about: a client that stored another version
+// meanwhile changed the generation or storedVersions.
+func (r *run) trim(ctx context.Context) error {
+	crd := r.epoch().crd
+	operations := []request.Operation{
+		{Op: "test", Path: "/metadata/uid", Value: crd.UID},
+		{Op: "test", Path: "/metadata/generation", Value: crd.Generation},
+		{Op: "test", Path: "/status/storedVersions", Value: crd.Status.StoredVersions},
+		{Op: "replace", Path: "/status/storedVersions", Value: []string{kube.StorageVersion(crd)}},
+	}
+	if i := kube.FailedMigration(crd); i >= 0 { // from now on it would be wrong
+		failed := fmt.Sprintf("/status/conditions/%d", i)
+		operations = append(operations,
+			request.Operation{Op: "test", Path: failed + "/type", Value: apiextensionsv1.StorageMigrating},
+			request.Operation{Op: "test", Path: failed + "/reason", Value: kube.MigrationFailed},
+			request.Operation{Op: "remove", Path: failed})
+	}
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		return err
+	}
+	err = request.Retry(ctx, func(ctx context.Context) error {
+		return r.client.PatchCRD(ctx, r.name, types.JSONPatchType, patch, "status")
+	})
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		err = r.whyRefused(ctx, err)
+	}
+	switch {
+	case errors.Is(err, ErrChanged):
+		return err
+	case err != nil:
+		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
+	}
+	r.trimmed = true
+	r.options.Recent.Forget(crd.UID)
+	return nil
+}
+
+// whyRefused tells the meanings of an answer apart: a test of the patch failed, or
+// admission refused the write, with whatever code it likes. The latter must not
+// pass for a change, or the next pass would meet it at once.
+func (r *run) whyRefused(ctx context.Context, refused error) error {
+	now := r.epoch().crd
+	crd, err := r.client.CRD(ctx, r.name)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return errors.Join(refused, fmt.Errorf("look at %s again: %w", r.name, err))
+	case err != nil || crd.UID != now.UID || crd.Generation != now.Generation:
+	case kube.Trimmed(crd): // an earlier attempt whose answer was lost had been carried out
+		return nil
+	case slices.Equal(crd.Status.StoredVersions, now.Status.StoredVersions):
+		return refused
+	}
+	return r.changedBeforeTrim(refused)
+}
+
+func (r *run) changedBeforeTrim(err error) error {
+	return fmt.Errorf("%w: %s is not trimmed: %w", ErrChanged, r.name, err)
+}

@@ -1,0 +1,316 @@
+package storageversion
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
+	"github.com/godwit-dev/godwit/internal/quote"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Reasons of an [UnlistedError], beside [ReasonForbidden], [ReasonNotEstablished],
+// [ReasonStorageVersionNotServed] and those of blockers.
+const (
+	// ReasonNotServed: the API server answers 404 for a version that the CRD serves.
+	ReasonNotServed = "NotServed"
+	// ReasonThrottled: the API server answers 429 to each attempt.
+	ReasonThrottled = "Throttled"
+	// ReasonServerError: the API server, or a proxy before it, answers with a 5xx
+	// error to each attempt.
+	ReasonServerError = "ServerError"
+	// ReasonTimeout: the API server does not list one object within 10 s.
+	ReasonTimeout = "Timeout"
+	// ReasonListRefused: the API server, or a proxy before it, refuses the list for
+	// another reason.
+	ReasonListRefused = "ListRefused"
+)
+
+const (
+	// readiness is where the API server says what is wrong with it.
+	readiness = "/readyz?verbose"
+	planAgain = "plan again"
+)
+
+// readPage is small enough for a slow conversion webhook to convert within
+// quicklist.Limit.
+const readPage = 100
+
+// UnlistedError says why the API server did not list the objects of a CRD. How many
+// objects there are, at which versions and with which managedFields, is unknown then.
+type UnlistedError struct {
+	// CRD is the name of the CustomResourceDefinition.
+	CRD string
+	// Reason is one of the documented constants.
+	Reason string
+	// Message names the object and the cause.
+	Message string
+	// Fix is what to do about it.
+	Fix godwit.Fix
+	// Starting means that the CRD is new, and that the API servers serve it within
+	// seconds: a control loop calls again, and reports nothing.
+	Starting bool
+	// Err is the API server's answer; nil when no request was sent.
+	Err error
+}
+
+func (e *UnlistedError) Error() string {
+	return fmt.Sprintf("list the objects of %s: %s: %s; %s", e.CRD, e.Reason, e.Message, e.Fix)
+}
+
+func (e *UnlistedError) Unwrap() error { return e.Err }
+
+// Blocks reports whether the answer proves that objects can't be read, so that no
+// migration can succeed before a user acts.
+func (e *UnlistedError) Blocks() bool {
+	return e.Reason == ReasonWebhookUnavailable || e.Reason == ReasonConversionFailed || e.Reason == ReasonUnreadableObjects
+}
+
+// Transient reports whether the cause may end without a user's action.
+func (e *UnlistedError) Transient() bool {
+	return slices.Contains([]string{ReasonNotEstablished, ReasonThrottled, ReasonServerError, ReasonTimeout}, e.Reason)
+}
+
+// Blocker is the same in the form of a blocker.
+func (e *UnlistedError) Blocker() godwit.Blocker {
+	return godwit.Blocker{Reason: e.Reason, Message: e.Message, Fix: e.Fix}
+}
+
+// unserved is why no list is even tried: nil where the API server serves the
+// objects at the storage version.
+func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
+	version := kube.StorageVersion(crd)
+	var b godwit.Blocker
+	switch {
+	case !kube.Established(crd):
+		b = notEstablished(crd)
+	case version == "":
+		b = noStorageVersion(crd)
+	case !kube.Serves(crd, version):
+		b = storageNotServed(crd)
+	default:
+		return nil
+	}
+	return &UnlistedError{CRD: crd.Name, Reason: b.Reason, Message: b.Message, Fix: b.Fix}
+}
+
+// Unlisted classifies the API server's answer to a list of the objects of a CRD. Without an
+// error it says why the objects can't be listed at the storage version by the CRD alone; nil
+// where they can.
+func Unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *UnlistedError {
+	if err == nil {
+		return unserved(crd)
+	}
+	return unlisted(crd, err)
+}
+
+// unlisted classifies the answer to a list at the storage version. It is the one
+// classification for plans, scans, checks and runs.
+func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *UnlistedError {
+	e := &UnlistedError{CRD: crd.Name, Err: err}
+	resource := kube.ResourceOf(crd)
+	path := fmt.Sprintf("/apis/%s/%s/%s?limit=1", resource.Group, resource.Version, resource.Resource)
+	again := godwit.PlanMigration{CRD: crd.Name}
+	answer := apierror.Of(err)
+	words := quote.Line(answer.Message)
+	set := func(b godwit.Blocker) { e.Reason, e.Message, e.Fix = b.Reason, b.Message, b.Fix }
+	if quicklist.TimedOut(err) {
+		answer.Class = apierror.Timeout
+	}
+	switch answer.Class {
+	case apierror.ConversionUnavailable, apierror.ConversionFailed:
+		set(unconvertible(crd, answer))
+	case apierror.UnreadableObject:
+		set(unreadableObjects(crd, answer))
+	case apierror.Forbidden:
+		set(forbidden(answer.User, Grant{Verb: "list", Resource: resource.GroupResource()})) // in all namespaces
+	case apierror.NotFound:
+		set(godwit.Blocker{
+			Reason:  ReasonNotServed,
+			Message: fmt.Sprintf("%s serves %s, but the API server answers 404 for it: %s", crd.Name, resource.Version, words),
+			Fix: godwit.Do("see whether another API server serves the group", godwit.Show{
+				Object: godwit.Object{Resource: "apiservice", Name: resource.Version + "." + resource.Group},
+			}).Then(planAgain, again),
+		})
+	case apierror.Throttled:
+		set(godwit.Blocker{
+			Reason:  ReasonThrottled,
+			Message: fmt.Sprintf("the API server answers 429 to each list of %s: %s", crd.Name, words),
+			Fix:     godwit.Do("wait until the API server has less load").Then(planAgain, again),
+		})
+	case apierror.Timeout:
+		set(tooLate(crd, words))
+	case apierror.ServerError:
+		set(godwit.Blocker{
+			Reason:  ReasonServerError,
+			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
+			Fix:     godwit.Do("see what is wrong with it", godwit.Request{Path: readiness}).Then(planAgain, again),
+		})
+	default:
+		set(godwit.Blocker{
+			Reason:  ReasonListRefused,
+			Message: fmt.Sprintf("the list of the objects of %s is refused: %s", crd.Name, words),
+			Fix:     godwit.Do("see which server refuses it", godwit.Request{Path: path, Verbose: true}).Then(planAgain, again),
+		})
+	}
+	return e
+}
+
+// tooLate names the conversion webhook, for which the API server waits 30 s.
+func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Blocker {
+	b := godwit.Blocker{
+		Reason:  ReasonTimeout,
+		Message: fmt.Sprintf("the API server did not list one object of %s within %v: %s", crd.Name, quicklist.Limit, words),
+		Fix:     godwit.Do("see whether the API server and etcd are overloaded", godwit.Request{Path: readiness}),
+	}
+	if webhook := conversionWebhook(crd); webhook != nil {
+		b.Message = fmt.Sprintf("the API server did not list one object of %s within %v, and may wait for the conversion webhook, %s: %s", crd.Name, quicklist.Limit, webhook, words)
+		b.Fix = webhook.bringUp(crd.Name)
+	}
+	b.Fix = b.Fix.Then(planAgain, godwit.PlanMigration{CRD: crd.Name})
+	return b
+}
+
+// unconvertible: a conversion is only needed for an object at another version than
+// the one that is listed, so the answer also refutes a trimmed list of versions.
+func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Blocker {
+	webhook := conversionWebhook(crd)
+	b := godwit.Blocker{
+		Reason:  ReasonWebhookUnavailable,
+		Message: fmt.Sprintf("the conversion webhook of %s, %s, does not answer, without which no object can be read: %s", crd.Name, webhook, quote.Line(a.Message)),
+		Fix:     webhook.bringUp(crd.Name),
+	}
+	if a.Class == apierror.ConversionFailed {
+		b.Reason = ReasonConversionFailed
+		b.Message = fmt.Sprintf("the conversion webhook of %s, %s, does not convert objects: %s", crd.Name, webhook, quote.Line(a.Message))
+		b.Fix = webhook.fix(crd.Name)
+	}
+	b.Message += distrust(crd, a.StoredVersion)
+	b.Fix = putBack(b.Fix, crd, a.StoredVersion)
+	return b
+}
+
+// unreadableObjects: the API server names the key of such an object, and what is
+// wrong with it.
+func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Blocker {
+	words := quote.Clip(strings.Join(strings.Fields(a.Message), " "), keyBytes)
+	b := godwit.Blocker{
+		Reason:  ReasonUnreadableObjects,
+		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
+		Fix:     godwit.Do("restore the object that the message names from a backup; etcd shows all objects", godwit.VerifyMigration{CRD: crd.Name}),
+	}
+	if v := a.StoredVersion; v != "" && !kube.HasVersion(crd, v) {
+		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, v, words, distrust(crd, v))
+		b.Fix = putBack(godwit.Do(fmt.Sprintf("bring version %s back with served: false", v), kube.AddVersions(crd.Name, v)), crd, v)
+	}
+	return b
+}
+
+// distrust says that status.storedVersions is wrong, where it is.
+func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) string {
+	if !kube.Trimmed(crd) || stored == "" {
+		return ""
+	}
+	return fmt.Sprintf("; status.storedVersions lists only %s, but at least one object is stored at %s", kube.StorageVersion(crd), stored)
+}
+
+// putBack is how a run learns about objects that status.storedVersions denies.
+func putBack(fix godwit.Fix, crd *apiextensionsv1.CustomResourceDefinition, stored string) godwit.Fix {
+	if !kube.Trimmed(crd) || stored == "" {
+		return fix
+	}
+	return fix.Then(fmt.Sprintf("put %s back and migrate", stored),
+		kube.SetStoredVersions(crd.Name, stored, kube.StorageVersion(crd)), godwit.RunMigration{CRD: crd.Name})
+}
+
+// converter is where a CRD's conversion webhook is configured to be.
+type converter apiextensionsv1.WebhookClientConfig
+
+// conversionWebhook is nil for a CRD without one.
+func conversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *converter {
+	return (*converter)(kube.ConversionWebhook(crd))
+}
+
+func (c *converter) String() string {
+	switch {
+	case c == nil:
+		return "which its spec does not name"
+	case c.Service != nil:
+		return fmt.Sprintf("service %s/%s", c.Service.Namespace, c.Service.Name)
+	case c.URL != nil:
+		return *c.URL
+	}
+	return "which its spec does not locate"
+}
+
+// bringUp is what to do about a webhook that does not answer.
+func (c *converter) bringUp(crd string) godwit.Fix {
+	where := godwit.Show{Object: kube.CRDObject(crd), Output: "jsonpath={.spec.conversion.webhook.clientConfig}"}
+	if c != nil && c.Service != nil {
+		where = c.endpoints()
+	}
+	return godwit.Do("bring the webhook up; where it is", where)
+}
+
+// endpoints are where the pods of the webhook's service are.
+func (c *converter) endpoints() godwit.Show {
+	return godwit.Show{
+		Object:   godwit.Object{Resource: "endpointslices", Namespace: c.Service.Namespace},
+		Selector: "kubernetes.io/service-name=" + c.Service.Name,
+	}
+}
+
+// fix is what to do about a webhook that answers, and does not convert.
+func (c *converter) fix(crd string) godwit.Fix {
+	fix := godwit.Do("fix the webhook")
+	if c != nil && c.Service != nil {
+		fix = godwit.Do("fix the webhook; where its pods are", c.endpoints())
+	}
+	return fix.Or(godwit.Do("fix its configuration in the CRD", godwit.Edit{Object: kube.CRDObject(crd)}))
+}
+
+// keyBytes leaves room for the longest key of etcd that names an object, and for what
+// is wrong with it.
+const keyBytes = 1000
+
+// listOne makes a few attempts to list one object.
+func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (list *metav1.PartialObjectMetadataList, err error) {
+	err = quicklist.Retry(ctx, func(ctx context.Context) error {
+		list, err = m.client.FirstObject(ctx, kube.ResourceOf(crd), quicklist.Limit)
+		return err
+	})
+	return list, err
+}
+
+// readsAll is an error where the API server can't read every object, although it
+// listed the first: its watch cache, which takes all of them, is not filled. The
+// objects themselves then tell why, or that they can be read by now.
+func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) error {
+	err := quicklist.Retry(ctx, func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) })
+	if !apierrors.IsTooManyRequests(err) && !quicklist.TimedOut(err) {
+		return nil // another answer says nothing about the cache
+	}
+	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
+		err = quicklist.Attempt(ctx, func(ctx context.Context) error {
+			page, next, err = Lister(m.client.Objects).page(ctx, r, limit, token)
+			return err
+		})
+		return page, next, err
+	}
+	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: readPage, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -2,12 +2,16 @@ package externalname_test
 
 import (
 	"encoding/json"
+	"errors"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	ldapv1 "github.com/godwit-dev/godwit/examples/provider-ldap/api/v1"
 )
 
 // object is a managed resource with the parameters F.
@@ -113,6 +117,9 @@ func newScheme() *runtime.Scheme {
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("Membership"), &membership{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("MembershipList"), &objectList[membershipParameters]{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
+	if err := errors.Join(ldapv1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme)); err != nil {
+		panic(err)
+	}
 	return scheme
 }
 

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	code := controlplane.Main(m, &shared,
 		func(ctx context.Context, cp *controlplane.ControlPlane) error {
-			return controlplane.InstallCRDs(ctx, cp.Config(), crd("Person", "persons"), crd("Membership", "memberships"))
+			list := append(providerCRDs(), crd("Person", "persons"), crd("Membership", "memberships"))
+			return controlplane.InstallCRDs(ctx, cp.Config(), list...)
 		},
 		func(ctx context.Context, _ *controlplane.ControlPlane) error { return startServer(ctx) },
 	)

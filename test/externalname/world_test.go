@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -57,11 +56,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Parallel()
-	scheme := newScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(shared.Config(), client.Options{Scheme: scheme})
+	c, err := client.New(shared.Config(), client.Options{Scheme: newScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,3 +47,12 @@ func rdn(dn string) string {
 	}
 	return parsed.RDNs[0].String()
 }
+
+// Name returns the value of the first part of a DN, such as jane of uid=jane,ou=people.
+func Name(dn string) string {
+	parsed, err := ldap.ParseDN(dn)
+	if err != nil || len(parsed.RDNs) == 0 {
+		return dn
+	}
+	return parsed.RDNs[0].Attributes[0].Value
+}

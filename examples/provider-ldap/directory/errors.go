@@ -22,17 +22,19 @@ func readError(dn string, err error) error {
 	return fmt.Errorf("%w: %w", crossplane.ErrParentNotFound, err)
 }
 
-// writeError says what the answer to a write means. After an error of the network, the server may have carried it out.
+// writeError says what the answer to a write means. Without an answer, the server may have carried it out: the client of LDAP
+// returns most errors of the network as texts, so that only a result code of the server is an answer.
 func writeError(err error) error {
+	var answer *ldap.Error
 	switch {
+	case !errors.As(err, &answer) || answer.ResultCode >= ldap.ErrorNetwork:
+		return fmt.Errorf("%w: %w", crossplane.ErrOutcomeUnknown, err)
 	case ldap.IsErrorAnyOf(err, ldap.LDAPResultEntryAlreadyExists, ldap.LDAPResultAttributeOrValueExists):
 		return fmt.Errorf("%w: %w", crossplane.ErrAlreadyExists, err)
-	case ldap.IsErrorWithCode(err, ldap.LDAPResultNoSuchObject):
+	case answer.ResultCode == ldap.LDAPResultNoSuchObject:
 		return fmt.Errorf("%w: %w", crossplane.ErrParentNotFound, err)
-	case ldap.IsErrorWithCode(err, ldap.LDAPResultNoSuchAttribute):
+	case answer.ResultCode == ldap.LDAPResultNoSuchAttribute:
 		return fmt.Errorf("%w: %w", crossplane.ErrNotFound, err)
-	case ldap.IsErrorWithCode(err, ldap.ErrorNetwork):
-		return fmt.Errorf("%w: %w", crossplane.ErrOutcomeUnknown, err)
 	}
 	return err
 }

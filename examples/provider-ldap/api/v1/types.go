@@ -57,11 +57,13 @@ type PersonSpec struct {
 	ForProvider PersonParameters `json:"forProvider"`
 }
 
-// PersonStatus is what the directory has.
+// PersonStatus is what the directory has. Where no entry was found, atProvider is left out (omitzero): empty values of required
+// fields would be refused, and with them every condition.
 type PersonStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 
-	AtProvider PersonParameters `json:"atProvider,omitempty"`
+	// +optional
+	AtProvider PersonParameters `json:"atProvider,omitzero"`
 }
 
 // Person is a person in the directory. Its external name is the entryUUID.
@@ -74,7 +76,7 @@ type Person struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   PersonSpec   `json:"spec"`
-	Status PersonStatus `json:"status,omitempty"`
+	Status PersonStatus `json:"status,omitzero"`
 }
 
 // GroupParameters are the fields of an entry of class groupOfNames.
@@ -100,7 +102,8 @@ type GroupSpec struct {
 type GroupStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 
-	AtProvider GroupParameters `json:"atProvider,omitempty"`
+	// +optional
+	AtProvider GroupParameters `json:"atProvider,omitzero"`
 }
 
 // Group is a group in the directory, without its members. Its external name is the entryUUID.
@@ -113,7 +116,7 @@ type Group struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   GroupSpec   `json:"spec"`
-	Status GroupStatus `json:"status,omitempty"`
+	Status GroupStatus `json:"status,omitzero"`
 }
 
 // MembershipParameters are a group and one of its members.
@@ -150,7 +153,8 @@ type MembershipSpec struct {
 type MembershipStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 
-	AtProvider MembershipObservation `json:"atProvider,omitempty"`
+	// +optional
+	AtProvider MembershipObservation `json:"atProvider,omitzero"`
 }
 
 // Membership is one member of a group. Its external name is GROUP/MEMBER: the entryUUID of the group and the DN of the
@@ -164,7 +168,7 @@ type Membership struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   MembershipSpec   `json:"spec"`
-	Status MembershipStatus `json:"status,omitempty"`
+	Status MembershipStatus `json:"status,omitzero"`
 }
 
 // ProviderConfigList is a list.

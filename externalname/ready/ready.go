@@ -1,0 +1,180 @@
+// Package ready decides which imported resources can be managed. An import begins with an object that only observes its external
+// resource. When its spec is as the resource is, a patch of the policies gives the provider full management, and nothing in the
+// external system changes.
+//
+// [Decide] is pure and knows no provider: it reads the conditions that externalname/crossplane sets. What it does not know is
+// never ready.
+package ready
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Patch gives the provider full management, as a JSON merge patch.
+const Patch = `{"spec":{"managementPolicies":["*"]}}`
+
+// Names of package externalname/crossplane, which this package can't import. A test there compares them.
+const (
+	// AnnotationBoundName is the name under which the external resource was last seen.
+	AnnotationBoundName = "godwit.dev/bound-external-name"
+	// TypeDrift is the condition that reports differences.
+	TypeDrift = "Drift"
+	// TypeUniqueName is the condition that reports several objects with one external name.
+	TypeUniqueName = "UniqueExternalName"
+)
+
+const (
+	annotationExternalName = "crossplane.io/external-name"
+	annotationPaused       = "crossplane.io/paused"
+)
+
+// Reason is why an object is ready or not.
+type Reason string
+
+// Reasons of a [Decision].
+const (
+	// NoDifference means that managing the resource changes nothing.
+	NoDifference Reason = "NoDifference"
+	// Differs means that the first update would change the resource.
+	Differs Reason = "Differs"
+	// NotCompared means that no provider has compared the spec as it is now with the resource.
+	NotCompared Reason = "NotCompared"
+	// NotSynced means that the last observation failed.
+	NotSynced Reason = "NotSynced"
+	// NotReady means that the external resource can't be used.
+	NotReady Reason = "NotReady"
+	// NoName means that the object has no external name under which the resource was seen.
+	NoName Reason = "NoName"
+	// SharedName means that another object has the same external name.
+	SharedName Reason = "SharedName"
+	// Paused means that no provider looks at the object.
+	Paused Reason = "Paused"
+	// Deleting means that the object is being deleted.
+	Deleting Reason = "Deleting"
+)
+
+// Decision is about one object that only observes.
+type Decision struct {
+	Kind      schema.GroupVersionKind `json:"-"`
+	Namespace string                  `json:"namespace,omitempty"`
+	Name      string                  `json:"name"`
+	// Ready means that managing the resource changes nothing.
+	Ready   bool   `json:"ready"`
+	Reason  Reason `json:"reason"`
+	Message string `json:"message"`
+	// Command patches the policies; empty unless Ready.
+	Command string `json:"command,omitempty"`
+}
+
+// ObservesOnly reports whether an object only observes its external resource.
+func ObservesOnly(o *unstructured.Unstructured) bool {
+	policies, _, err := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
+	return err == nil && slices.Equal(policies, []string{"Observe"})
+}
+
+// Decide decides about an object that only observes.
+func Decide(o *unstructured.Unstructured) Decision {
+	d := Decision{Kind: o.GroupVersionKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+	d.Reason, d.Message = decide(o)
+	if d.Ready = d.Reason == NoDifference; d.Ready {
+		d.Command = command(o)
+	}
+	return d
+}
+
+func decide(o *unstructured.Unstructured) (Reason, string) {
+	annotations := o.GetAnnotations()
+	synced, drift := conditionOf(o, "Synced"), conditionOf(o, TypeDrift)
+	switch {
+	case !o.GetDeletionTimestamp().IsZero():
+		return Deleting, "the object is being deleted"
+	case annotations[annotationPaused] == "true":
+		return Paused, "remove the annotation " + annotationPaused + ": no provider looks at a paused object"
+	case synced.Status == metav1.ConditionFalse:
+		return NotSynced, synced.Message
+	case annotations[annotationExternalName] == "" || annotations[AnnotationBoundName] == "":
+		return NoName, "the provider has not found an external resource under the external name"
+	case !strings.EqualFold(strings.TrimSpace(annotations[annotationExternalName]), annotations[AnnotationBoundName]):
+		return NotCompared, fmt.Sprintf("the external resource was last seen under the external name %q; write it so, or wait for the next observation", annotations[AnnotationBoundName])
+	case synced.Status != metav1.ConditionTrue || !synced.about(o) || !drift.about(o) || drift.Status == metav1.ConditionUnknown || drift.Status == "":
+		return NotCompared, "the provider has not compared the spec as it is now with the external resource; wait for its next observation"
+	case drift.Status == metav1.ConditionTrue:
+		return Differs, drift.Message
+	case conditionOf(o, TypeUniqueName).Status == metav1.ConditionFalse:
+		return SharedName, conditionOf(o, TypeUniqueName).Message
+	case conditionOf(o, "Ready").Status != metav1.ConditionTrue:
+		return NotReady, "the external resource can't be used: " + conditionOf(o, "Ready").Message
+	}
+	return NoDifference, "managing the external resource changes nothing"
+}
+
+// condition is one of status.conditions.
+type condition struct {
+	Status             metav1.ConditionStatus
+	Message            string
+	ObservedGeneration int64
+}
+
+// about reports whether a condition is about the spec as it is now. A condition without a generation does not say so.
+func (c condition) about(o *unstructured.Unstructured) bool {
+	return c.ObservedGeneration == o.GetGeneration()
+}
+
+func conditionOf(o *unstructured.Unstructured, kind string) condition {
+	list, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return condition{}
+	}
+	for _, item := range list {
+		fields, ok := item.(map[string]any)
+		if !ok || fields["type"] != kind {
+			continue
+		}
+		status, _ := fields["status"].(string)
+		message, _ := fields["message"].(string)
+		generation, _ := fields["observedGeneration"].(int64)
+		return condition{Status: metav1.ConditionStatus(status), Message: message, ObservedGeneration: generation}
+	}
+	return condition{}
+}
+
+func command(o *unstructured.Unstructured) string {
+	gvk := o.GroupVersionKind()
+	words := []string{"kubectl patch", strings.ToLower(gvk.Kind) + "." + gvk.Group, o.GetName()}
+	if namespace := o.GetNamespace(); namespace != "" {
+		words = append(words, "-n", namespace)
+	}
+	return strings.Join(append(words, "--type=merge", "-p", "'"+Patch+"'"), " ")
+}
+
+// pageObjects bounds memory per list call; 500 is kubectl's --chunk-size default.
+const pageObjects = 500
+
+// List decides about each object of a kind that only observes, in the order in which the API server lists. An empty namespace
+// means all.
+func List(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, namespace string, decided func(Decision)) error {
+	next := ""
+	for {
+		page := &unstructured.UnstructuredList{}
+		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := c.List(ctx, page, client.InNamespace(namespace), client.Limit(pageObjects), client.Continue(next)); err != nil {
+			return fmt.Errorf("list %s: %w", kind.Kind, err)
+		}
+		for i := range page.Items {
+			if ObservesOnly(&page.Items[i]) {
+				decided(Decide(&page.Items[i]))
+			}
+		}
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}

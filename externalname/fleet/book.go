@@ -1,0 +1,143 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/quote"
+)
+
+// Reasons of a managed resource whose name a book does not restore.
+const (
+	// ReasonNotPausedYet means that the managed resource is not paused: the provider would act on it
+	// before it has its name, and create a second external resource.
+	ReasonNotPausedYet = "NotPausedYet"
+	// ReasonNameDiffers means that the managed resource has another name than the book.
+	ReasonNameDiffers = "NameDiffers"
+)
+
+// bookVersion and bookKind are of every book.
+const (
+	bookVersion = "externalname.godwit.dev/v1alpha1"
+	bookKind    = "ExternalNameBook"
+)
+
+// Book has the external names of managed resources, of any kinds, for a cluster that has to be built
+// again without a backup of etcd.
+type Book struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	SavedAt    time.Time `json:"savedAt"`
+	Names      []Name    `json:"names"`
+}
+
+// Name is the external name of one managed resource.
+type Name struct {
+	// Resource is the one that kubectl takes, such as persons.example.org.
+	Resource     string `json:"resource"`
+	Namespace    string `json:"namespace,omitempty"`
+	Name         string `json:"name"`
+	ExternalName string `json:"externalName"`
+}
+
+// NewBook returns a book with names.
+func NewBook(savedAt time.Time, names []Name) Book {
+	return Book{APIVersion: bookVersion, Kind: bookKind, SavedAt: savedAt.UTC().Truncate(time.Second), Names: names}
+}
+
+// ReadBook reads a book that was written as JSON.
+func ReadBook(text []byte) (Book, error) {
+	var b Book
+	if err := json.Unmarshal(text, &b); err != nil {
+		return Book{}, fmt.Errorf("read the name book: %w", err)
+	}
+	if b.APIVersion != bookVersion || b.Kind != bookKind {
+		return Book{}, fmt.Errorf("read the name book: it is a %s of %s, want an %s of %s",
+			quote.Line(b.Kind), quote.Line(b.APIVersion), bookKind, bookVersion)
+	}
+	return b, nil
+}
+
+// Save returns the names of all managed resources in scope that have one.
+func (f *Fleet) Save(ctx context.Context) ([]Name, error) {
+	resource := f.kind.Resource.GroupResource().String()
+	var names []Name
+	err := f.scan(ctx, func(m managed) error {
+		if name := m.externalName(); name != nil && *name != "" && m.isManaged() {
+			names = append(names, Name{resource, m.GetNamespace(), m.GetName(), *name})
+		}
+		return nil
+	})
+	return names, err
+}
+
+// Restoring says how names of a book are written.
+type Restoring struct {
+	// Overwrite also replaces names that differ from the book.
+	Overwrite bool
+	// Unpause ends the pause of each managed resource that has its name, in the same patch.
+	Unpause bool
+	// DryRun only decides.
+	DryRun bool
+}
+
+// Restore writes the names of a book onto managed resources of the kind that are paused. It leaves
+// others alone. Names of other kinds are ignored.
+func (f *Fleet) Restore(ctx context.Context, names []Name, how Restoring) (Report, error) {
+	var tasks []*task
+	for _, n := range names {
+		if n.Resource != f.kind.Resource.GroupResource().String() || f.options.Scope.Namespace != "" && n.Namespace != f.options.Scope.Namespace {
+			continue
+		}
+		tasks = append(tasks, &task{Result: Result{Item: Item{Namespace: n.Namespace, Name: n.Name, Proposed: n.ExternalName}}})
+	}
+	err := f.each(ctx, tasks, func(ctx context.Context, t *task) (godwit.Outcome, error) { return f.restore(ctx, t, how) })
+	return reportOf(tasks), err
+}
+
+func (f *Fleet) restore(ctx context.Context, t *task, how Restoring) (godwit.Outcome, error) {
+	for {
+		m, err := f.read(ctx, t.Item)
+		if err != nil {
+			return f.failed(t, err)
+		}
+		s := f.situation(m, t.Item)
+		d, c := restored(s, how)
+		t.Current = s.nameText()
+		if d.move == moveEnd || how.DryRun {
+			t.end(d)
+			return outcomeOf(t.Phase), nil
+		}
+		switch err := f.patch(ctx, m, c); {
+		case apierror.Moved(err): // read again
+		case err != nil:
+			return f.failed(t, err)
+		default:
+			t.end(d)
+			return outcomeOf(t.Phase), nil
+		}
+	}
+}
+
+// restored decides what is written from a book. It is pure.
+func restored(s situation, how Restoring) (decision, changes) {
+	switch name := s.nameText(); {
+	case !s.exists:
+		return ends(moveEnd, PhaseGone, "", "the cluster has no such managed resource"), nil
+	case name == s.proposed && (!how.Unpause || !s.paused):
+		return ends(moveEnd, PhaseUnchanged, "", ""), nil
+	case !s.paused:
+		return ends(moveEnd, PhaseSkipped, ReasonNotPausedYet, "the managed resource is not paused, so that the provider may act on it under another name"), nil
+	case name != "" && name != s.proposed && !how.Overwrite:
+		return ends(moveEnd, PhaseSkipped, ReasonNameDiffers, "the managed resource has the external name %q, and the book has %q", quote.Clip(name, nameBytes), quote.Clip(s.proposed, nameBytes)), nil
+	}
+	c := changes{}.set(annotationName, s.proposed)
+	if how.Unpause {
+		c.remove(annotationPaused)
+	}
+	return ends(moveRename, PhaseRestored, "", ""), c
+}

@@ -1,0 +1,33 @@
+// Package fleet renames the managed resources of one kind: it writes another external name into the
+// annotation crossplane.io/external-name of each, and proves that the resource is still the same.
+//
+// An annotation does not change metadata.generation, so no observedGeneration says that a provider has
+// seen a new name. A renaming therefore has three writes, each at the resourceVersion that was read:
+//
+//  1. It pauses the managed resource and writes the journal. The provider answers with the condition
+//     Synced=False, ReconcilePaused.
+//  2. It writes the new name and ends the pause in one patch. The condition was ReconcilePaused at this
+//     patch, and the provider writes a status only at the resourceVersion that it has read. A
+//     ReconcileSuccess that follows is therefore about the new name.
+//  3. It compares the identity in status.atProvider with that from before, and records the proof. If the
+//     identity differs, or the provider has created a resource, it writes the old name again.
+//
+// The journal is an annotation of the managed resource itself ([AnnotationJournal]). It has the old name
+// byte for byte, and each step writes it together with what it records. A process that is killed between
+// two steps leaves a managed resource whose journal says what is left to do: the next [Fleet.Apply] does
+// it, or [Fleet.Rollback] restores the old name.
+//
+// Apply begins with a few canaries, continues with batches, and stops after a bad one. It writes only
+// managed resources that a plan has found fit ([PlanFor]). Names that a GitOps tool or a Composition
+// owns are skipped, and the plan has the patch for their source.
+//
+// The package does not ask an external system, and does not import crossplane-runtime. A provider that
+// embeds it passes a [Naming] made of its scheme ([FromScheme]); the command line passes an expression.
+//
+// # Reading order
+//
+// managed.go reads a managed resource, owner.go who owns its name. naming.go proposes names, plan.go
+// decides what to do with each managed resource. journal.go has the journal, step.go decides the next
+// step of a renaming, rename.go carries steps out, run.go has canaries and batches. rollback.go and
+// book.go restore names, store.go keeps a book in ConfigMaps. fleet.go has the requests.
+package fleet

@@ -1,0 +1,184 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Scope selects managed resources. The zero value selects all of the kind.
+type Scope struct {
+	Namespace string
+	Selector  labels.Selector
+}
+
+// Options tune a [Fleet]. The zero value works.
+type Options struct {
+	Scope Scope
+	// Limiter paces the requests; nil means one with walk's default limits.
+	Limiter *walk.Limiter
+	// Canaries are renamed before all others; 0 means 1.
+	Canaries int
+	// Batch bounds the managed resources that are paused at the same time; 0 means 50.
+	Batch int
+	// PauseTimeout is how long the provider may take to report a pause; 0 means 2 minutes.
+	PauseTimeout time.Duration
+	// ProofTimeout is how long the provider may take to report success under the new name; 0 means 5
+	// minutes. It retries errors with a delay of up to a minute.
+	ProofTimeout time.Duration
+	// Identity says which fields of status.atProvider must not change.
+	Identity Identity
+	// SourceManagers are further field managers that apply manifests from a source.
+	SourceManagers []string
+	// Attempts bounds the attempts at a request that the API server does not answer; 0 means walk's.
+	Attempts int
+	// Progress is called with each managed resource that has got a step further, one call at a time. Its
+	// phase is empty before the last step.
+	Progress func(Result)
+}
+
+// Defaults of [Options].
+const (
+	defaultCanaries     = 1
+	defaultBatch        = 50
+	defaultPauseTimeout = 2 * time.Minute
+	defaultProofTimeout = 5 * time.Minute
+)
+
+func (o Options) withDefaults() Options {
+	if o.Limiter == nil {
+		o.Limiter = walk.NewLimiter(walk.Limits{})
+	}
+	if o.Canaries == 0 {
+		o.Canaries = defaultCanaries
+	}
+	if o.Batch == 0 {
+		o.Batch = defaultBatch
+	}
+	if o.PauseTimeout == 0 {
+		o.PauseTimeout = defaultPauseTimeout
+	}
+	if o.ProofTimeout == 0 {
+		o.ProofTimeout = defaultProofTimeout
+	}
+	return o
+}
+
+// Fleet is the managed resources of one kind.
+type Fleet struct {
+	kind    Kind
+	client  *kube.Client
+	options Options
+	clock   clock.PassiveClock
+}
+
+// New returns the fleet of a kind. It sends no request.
+func New(cfg *rest.Config, kind Kind, o Options) (*Fleet, error) {
+	o = o.withDefaults()
+	client, err := kube.NewClient(cfg, o.Limiter, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
+	return &Fleet{kind: kind, client: client, options: o, clock: clock.RealClock{}}, nil
+}
+
+// Plan reads all managed resources in scope and decides what to do with each. It writes nothing.
+// Duplicates are found within the scope only.
+func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
+	var facts []Fact
+	err := f.scan(ctx, func(m managed) error {
+		p, err := naming(ctx, m.Unstructured)
+		if err != nil {
+			return err
+		}
+		facts = append(facts, factOf(m.Unstructured, p, f.options.Identity, f.options.SourceManagers))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return PlanFor(f.kind, facts), nil
+}
+
+// scan calls each with every managed resource in scope, page by page.
+func (f *Fleet) scan(ctx context.Context, each func(managed) error) error {
+	for page, err := range walk.List(ctx, f.fetch, walk.ListOptions{Attempts: f.options.Attempts}) {
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Items {
+			if err := each(managed{o}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) fetch(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
+	path := kube.CollectionPath(f.kind.Resource)
+	if f.options.Scope.Namespace != "" {
+		path = []string{"apis", f.kind.Resource.Group, f.kind.Resource.Version, "namespaces", f.options.Scope.Namespace, f.kind.Resource.Resource}
+	}
+	req := f.client.Get().AbsPath(path...).Param("limit", strconv.FormatInt(limit, 10)).SetHeader("Accept", runtime.ContentTypeJSON)
+	if token != "" {
+		req.Param("continue", token)
+	}
+	if f.options.Scope.Selector != nil {
+		req.Param("labelSelector", f.options.Scope.Selector.String())
+	}
+	var page walk.Page[*unstructured.Unstructured]
+	text, err := kube.Body(kube.Do(ctx, req))
+	if err != nil {
+		return page, "", fmt.Errorf("list %s: %w", f.kind.Resource.GroupResource(), err)
+	}
+	var list struct {
+		metav1.ListMeta `json:"metadata"`
+
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return page, "", fmt.Errorf("list %s: %w", f.kind.Resource.GroupResource(), err)
+	}
+	page.ResourceVersion, page.Remaining = list.ResourceVersion, kube.UnknownCount
+	for _, item := range list.Items {
+		o, err := kube.Decode(item)
+		if err != nil {
+			return page, "", err
+		}
+		page.Items = append(page.Items, o)
+	}
+	return page, list.Continue, nil
+}
+
+func (f *Fleet) get(ctx context.Context, o walk.Object) (*unstructured.Unstructured, error) {
+	text, err := kube.Body(kube.Do(ctx, f.client.Get().AbsPath(kube.ObjectPath(f.kind.Resource, o)...).SetHeader("Accept", runtime.ContentTypeJSON)))
+	if err != nil {
+		return nil, err
+	}
+	return kube.Decode(text)
+}
+
+// patch writes annotations at the resourceVersion that was read.
+func (f *Fleet) patch(ctx context.Context, m managed, c changes) error {
+	body, err := c.patch(m)
+	if err != nil {
+		return err
+	}
+	_, err = kube.Metadata(ctx, f.client.Patch(types.MergePatchType).AbsPath(kube.ObjectPath(f.kind.Resource, m)...).
+		Param("fieldManager", kube.FieldManager).Body(body))
+	return err
+}

@@ -1,0 +1,196 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Annotations of crossplane-runtime, which this package does not import.
+const (
+	annotationName            = "crossplane.io/external-name"
+	annotationPaused          = "crossplane.io/paused"
+	annotationCreatePending   = "crossplane.io/external-create-pending"
+	annotationCreateSucceeded = "crossplane.io/external-create-succeeded"
+	annotationCreateFailed    = "crossplane.io/external-create-failed"
+	// annotationToken is of a creation whose outcome is not known: see package crossplane.
+	annotationToken = "godwit.dev/creation-token" //nolint:gosec // It is the name of an annotation.
+	// annotationUpjet is on each managed resource that a provider of Upjet has reconciled.
+	annotationUpjet = "upjet.crossplane.io/provider-meta"
+	// labelComposite is on each resource that a Composition composes.
+	labelComposite = "crossplane.io/composite"
+)
+
+// Reasons of crossplane-runtime's condition Synced.
+const (
+	reconcilePaused  = "ReconcilePaused"
+	reconcileSuccess = "ReconcileSuccess"
+)
+
+// managed reads a managed resource.
+type managed struct{ *unstructured.Unstructured }
+
+// externalName is nil without the annotation, which differs from an empty one.
+func (m managed) externalName() *string {
+	if name, ok := m.GetAnnotations()[annotationName]; ok {
+		return &name
+	}
+	return nil
+}
+
+// paused reports whether the provider leaves the object alone, by crossplane-runtime's rule.
+func (m managed) paused() bool { return m.GetAnnotations()[annotationPaused] == "true" }
+
+// isManaged reports whether the object is a managed resource at all, and not a claim or a composite.
+func (m managed) isManaged() bool {
+	_, found, err := unstructured.NestedMap(m.Object, "spec", "forProvider")
+	return found && err == nil
+}
+
+// upjet reports whether a provider that Upjet generates manages the object.
+func (m managed) upjet() bool {
+	if _, ok := m.GetAnnotations()[annotationUpjet]; ok {
+		return true
+	}
+	for _, kind := range []string{"LastAsyncOperation", "AsyncOperation"} {
+		if m.condition(kind) != (condition{}) {
+			return true
+		}
+	}
+	return false
+}
+
+// condition is what the package reads of a condition.
+type condition struct{ status, reason, message string }
+
+func (m managed) condition(kind string) condition {
+	list, _, _ := unstructured.NestedSlice(m.Object, "status", "conditions")
+	for _, one := range list {
+		c, ok := one.(map[string]any)
+		if !ok || c["type"] != kind {
+			continue
+		}
+		status, _ := c["status"].(string)
+		reason, _ := c["reason"].(string)
+		message, _ := c["message"].(string)
+		return condition{status, reason, message}
+	}
+	return condition{}
+}
+
+func (m managed) synced() condition { return m.condition("Synced") }
+
+// creationUnknown reports whether a creation was begun whose outcome is not recorded, by the rules of
+// crossplane-runtime and of package crossplane.
+func (m managed) creationUnknown() bool {
+	annotations := m.GetAnnotations()
+	pending := parseTime(annotations[annotationCreatePending])
+	if pending.IsZero() {
+		return false
+	}
+	if annotations[annotationToken] != "" {
+		return true
+	}
+	return pending.After(parseTime(annotations[annotationCreateSucceeded])) && pending.After(parseTime(annotations[annotationCreateFailed]))
+}
+
+func parseTime(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// creations changes whenever the provider begins or ends a creation.
+func (m managed) creations() string {
+	a := m.GetAnnotations()
+	return strings.Join([]string{a[annotationCreatePending], a[annotationCreateSucceeded], a[annotationCreateFailed]}, ",")
+}
+
+// hidesAbsence reports whether crossplane-runtime v2.4.0 reports success for an external resource that
+// does not exist: under policies without Create that are more than Observe.
+func (m managed) hidesAbsence() bool {
+	policies, _, _ := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
+	if len(policies) == 0 || slices.Contains(policies, "*") || slices.Contains(policies, "Create") {
+		return false
+	}
+	return !slices.Equal(policies, []string{"Observe"})
+}
+
+// account is the provider's configuration: two managed resources with the same name in different
+// accounts name different external resources.
+func (m managed) account() string {
+	kind, _, _ := unstructured.NestedString(m.Object, "spec", "providerConfigRef", "kind")
+	name, _, _ := unstructured.NestedString(m.Object, "spec", "providerConfigRef", "name")
+	if kind == "ProviderConfig" {
+		return m.GetNamespace() + "/" + name
+	}
+	return kind + "/" + name
+}
+
+// DefaultVolatile are the fields of status.atProvider that change without a change of the identity. A
+// field is volatile whatever its case.
+var DefaultVolatile = []string{
+	"etag", "generation", "lastmodified", "lastmodifiedat", "lastmodifiedtime", "lastupdated", "lastupdatedat", "lastupdatetime",
+	"modifiedat", "phase", "resourceversion", "state", "status", "updatedat", "updatetime",
+}
+
+// Identity says which fields of status.atProvider identify the external resource.
+type Identity struct {
+	// Fields are top-level fields of status.atProvider. None means all fields that are not volatile.
+	Fields []string
+	// Volatile fields are ignored, beside [DefaultVolatile].
+	Volatile []string
+}
+
+// identityOf has a hash of each field of status.atProvider that identifies the external resource. It is
+// empty for an object that was not observed.
+func (i Identity) of(m managed) map[string]string {
+	observed, _, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
+	identity := map[string]string{}
+	for field, value := range observed {
+		if !i.has(field) {
+			continue
+		}
+		text, err := json.Marshal(value) // sorts the keys of maps
+		if err != nil {
+			continue
+		}
+		sum := sha256.Sum256(text)
+		identity[field] = hex.EncodeToString(sum[:hashBytes])
+	}
+	return identity
+}
+
+// hashBytes make an accidental match of two values one in 2⁶⁴.
+const hashBytes = 8
+
+func (i Identity) has(field string) bool {
+	if len(i.Fields) > 0 {
+		return slices.Contains(i.Fields, field)
+	}
+	return !slices.Contains(DefaultVolatile, strings.ToLower(field)) && !slices.Contains(i.Volatile, field)
+}
+
+// differing lists the fields in which two identities differ.
+func differing(before, after map[string]string) []string {
+	var fields []string
+	for field, hash := range before {
+		if after[field] != hash {
+			fields = append(fields, field)
+		}
+	}
+	for field := range after {
+		if _, known := before[field]; !known {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}

@@ -1,0 +1,348 @@
+package fleet
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/internal/quote"
+)
+
+// Class is the state of the name of a managed resource.
+type Class string
+
+const (
+	// Canonical means that the name is the proposed one.
+	Canonical Class = "Canonical"
+	// Legacy means that the name is written in another form, which Item.Form has.
+	Legacy Class = "Legacy"
+	// Empty means that there is no name.
+	Empty Class = "Empty"
+	// Invalid means that the name can't be read, or that no other one can be proposed.
+	Invalid Class = "Invalid"
+	// Duplicate means that another managed resource of the kind has the name, or would have it.
+	Duplicate Class = "Duplicate"
+	// CreateIncomplete means that the outcome of a creation is not known.
+	CreateIncomplete Class = "CreateIncomplete"
+	// Deleting means that the managed resource is being deleted.
+	Deleting Class = "Deleting"
+	// NotOurs means that the object is no managed resource, or that Upjet decides about its name.
+	NotOurs Class = "NotOurs"
+)
+
+// Action is what Apply does with a managed resource.
+type Action string
+
+const (
+	// None means that nothing is to be done.
+	None Action = "None"
+	// Rename means that Apply writes the proposed name.
+	Rename Action = "Rename"
+	// Resume means that an earlier Apply was interrupted: this one continues it.
+	Resume Action = "Resume"
+	// Skip means that Apply leaves the managed resource alone, and that the user has to act.
+	Skip Action = "Skip"
+)
+
+// Reasons of an [Item] whose action is None or Skip. An invalid name has the reason of its
+// [externalname.InvalidError].
+const (
+	// ReasonNotManaged means that the object is no managed resource: it has no spec.forProvider.
+	ReasonNotManaged = "NotManaged"
+	// ReasonUpjet means that a provider of Upjet manages the object, and decides about its name.
+	ReasonUpjet = "Upjet"
+	// ReasonTerminating means that the managed resource is being deleted.
+	ReasonTerminating = "Terminating"
+	// ReasonCreateIncomplete means that a creation was begun whose outcome is not recorded.
+	ReasonCreateIncomplete = "CreateIncomplete"
+	// ReasonNoName means that the managed resource has no name, and none is proposed.
+	ReasonNoName = "NoName"
+	// ReasonNoProposal means that the name is of a former form, and that no other one can be found out.
+	ReasonNoProposal = "NoProposal"
+	// ReasonDuplicate means that several managed resources have the name, or would have it.
+	ReasonDuplicate = "Duplicate"
+	// ReasonSourceOwned means that a GitOps tool or a Composition owns the name.
+	ReasonSourceOwned = "SourceOwned"
+	// ReasonPaused means that a user has paused the managed resource.
+	ReasonPaused = "Paused"
+	// ReasonNotObserved means that status.atProvider has no identity to compare.
+	ReasonNotObserved = "NotObserved"
+	// ReasonStaleStatus means that the provider has not written the status since the end of a pause.
+	ReasonStaleStatus = "StaleStatus"
+	// ReasonAbsenceHidden means that under these management policies crossplane-runtime reports success
+	// for an external resource that does not exist, so that nothing is proven.
+	ReasonAbsenceHidden = "AbsenceHidden"
+	// ReasonJournalUnreadable means that another client has changed the journal.
+	ReasonJournalUnreadable = "JournalUnreadable"
+)
+
+// Kind is the kind of the managed resources.
+type Kind struct {
+	Resource schema.GroupVersionResource
+	Kind     string
+}
+
+// Fact is what was read about one managed resource. [PlanFor] decides on nothing else.
+type Fact struct {
+	Namespace, Name string
+	UID             types.UID
+	// ExternalName is nil without the annotation.
+	ExternalName *string
+	Proposal     Proposal
+	Owner        Owner
+	// Account is the provider's configuration.
+	Account string
+
+	Managed, Upjet, Deleting, CreateIncomplete, Paused bool
+	// Observed means that status.atProvider has fields that identify the external resource.
+	Observed bool
+	// Stale means that the status says ReconcilePaused and the object is not paused.
+	Stale bool
+	// HidesAbsence means that the policies make success meaningless.
+	HidesAbsence bool
+	// RenamingTo is the new name of a renaming which has not ended, by the journal.
+	RenamingTo string
+	// JournalErr is set if the journal can't be read.
+	JournalErr error
+}
+
+// Item says what to do with one managed resource.
+type Item struct {
+	Namespace, Name string
+	UID             types.UID
+	Class           Class
+	// Form is how a Legacy name is written.
+	Form string
+	// Current and Proposed are the names; the latter is empty if none is proposed.
+	Current, Proposed string
+	// Owner is the field manager of the current name.
+	Owner  Owner
+	Action Action
+	// Reason and Message say why nothing is done.
+	Reason, Message string
+	Fix             godwit.Fix
+	// SourcePatch is the patch for the source of a name that a GitOps tool or a Composition owns: a
+	// manifest with the new name and no other field.
+	SourcePatch string
+}
+
+// GetNamespace makes an Item an object of package walk.
+func (i Item) GetNamespace() string { return i.Namespace }
+
+// GetName makes an Item an object of package walk.
+func (i Item) GetName() string { return i.Name }
+
+// factOf reads a managed resource.
+func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
+	m := managed{o}
+	j, err := readJournal(m)
+	return Fact{
+		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
+		Owner: ownerOf(o, sources), Account: m.account(),
+		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
+		Paused: m.paused(), Observed: len(identity.of(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
+		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err,
+	}
+}
+
+func (f Fact) current() string {
+	if f.ExternalName == nil {
+		return ""
+	}
+	return *f.ExternalName
+}
+
+// PlanFor decides what to do with each managed resource. It is pure. The items are in the order of
+// namespaces and names.
+func PlanFor(kind Kind, facts []Fact) []Item {
+	facts = slices.SortedFunc(slices.Values(facts), func(a, b Fact) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	users := usersOf(facts)
+	items := make([]Item, len(facts))
+	for i, f := range facts {
+		items[i] = plan(kind, f, users)
+	}
+	return items
+}
+
+// claim is a name in an account.
+type claim struct{ account, name string }
+
+// usersOf lists who has each name, or would have it.
+func usersOf(facts []Fact) map[claim][]string {
+	users := map[claim][]string{}
+	for _, f := range facts {
+		if !f.Managed {
+			continue
+		}
+		object := key(f.Namespace, f.Name)
+		for _, name := range []string{f.current(), f.Proposal.Name} {
+			c := claim{f.Account, name}
+			if name != "" && !slices.Contains(users[c], object) {
+				users[c] = append(users[c], object)
+			}
+		}
+	}
+	return users
+}
+
+func key(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func plan(kind Kind, f Fact, users map[claim][]string) Item {
+	i := Item{
+		Namespace: f.Namespace, Name: f.Name, UID: f.UID, Current: f.current(), Proposed: f.Proposal.Name, Owner: f.Owner,
+		Class: Canonical, Action: None,
+	}
+	classify(&i, f, users)
+	switch {
+	case !f.Managed:
+		i.Proposed = ""
+	case f.JournalErr != nil:
+		i.Action, i.Reason = Skip, ReasonJournalUnreadable
+		i.Message = fmt.Sprintf("the annotation %s can't be read: %s", AnnotationJournal, quote.Line(f.JournalErr.Error()))
+	case f.RenamingTo != "":
+		i.Action, i.Reason, i.Message, i.Proposed = Resume, "", "an earlier renaming was interrupted", f.RenamingTo
+	case i.Class == NotOurs:
+		i.Proposed = ""
+	case i.Action == None && i.Proposed != i.Current && i.Proposed != "" && (i.Class == Legacy || i.Class == Empty):
+		i.Action = Rename
+		unprovable(&i, f)
+	}
+	i.Fix = fixOf(kind, i)
+	if i.Reason == ReasonSourceOwned {
+		i.SourcePatch = sourcePatch(kind, i)
+	}
+	return i
+}
+
+// classify decides the class, and the reason of one that is not renamed.
+func classify(i *Item, f Fact, users map[claim][]string) {
+	var invalid *externalname.InvalidError
+	set := func(c Class, a Action, reason, format string, args ...any) {
+		i.Class, i.Action, i.Reason, i.Message = c, a, reason, fmt.Sprintf(format, args...)
+	}
+	switch {
+	case !f.Managed:
+		set(NotOurs, None, ReasonNotManaged, "the object has no spec.forProvider")
+	case f.Upjet:
+		set(NotOurs, None, ReasonUpjet, "a provider of Upjet decides about the name")
+	case f.Deleting:
+		set(Deleting, None, ReasonTerminating, "the managed resource is being deleted")
+	case f.CreateIncomplete:
+		set(CreateIncomplete, Skip, ReasonCreateIncomplete, "a creation was begun, and its outcome is not recorded")
+	case errors.As(f.Proposal.Err, &invalid):
+		set(Invalid, Skip, string(invalid.Reason), "%s", quote.Line(invalid.Error()))
+	case f.Proposal.Err != nil:
+		set(Invalid, Skip, ReasonNoProposal, "%s", quote.Line(f.Proposal.Err.Error()))
+	case len(users[claim{f.Account, i.Current}]) > 1:
+		others := users[claim{f.Account, i.Current}]
+		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q, or would have it", listed(others), quote.Clip(i.Current, nameBytes))
+	case len(users[claim{f.Account, i.Proposed}]) > 1:
+		others := users[claim{f.Account, i.Proposed}]
+		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q, or would have it", listed(others), quote.Clip(i.Proposed, nameBytes))
+	case i.Current == "" && i.Proposed == "":
+		set(Empty, None, ReasonNoName, "the managed resource has no external name, and none is proposed")
+	case i.Current == "":
+		i.Class = Empty
+	case i.Proposed == "":
+		set(Legacy, Skip, ReasonNoProposal, "the name does not contain the key, and no other name is proposed")
+		i.Form = f.Proposal.Form
+	case i.Current != i.Proposed:
+		i.Class, i.Form = Legacy, f.Proposal.Form
+	}
+}
+
+// nameBytes bounds what a message quotes of a name.
+const nameBytes = 64
+
+// listed names at most three objects.
+func listed(objects []string) string {
+	const most = 3
+	text := ""
+	for i, o := range objects[:min(len(objects), most)] {
+		if i > 0 {
+			text += ", "
+		}
+		text += o
+	}
+	if more := len(objects) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// unprovable skips what can't be renamed with a proof, or not for long.
+func unprovable(i *Item, f Fact) {
+	switch {
+	case f.Owner.Source && f.Owner.Composite != "":
+		i.Reason, i.Message = ReasonSourceOwned, fmt.Sprintf("the Composition of %s (field manager %s) writes the external name", f.Owner.Composite, f.Owner.Manager)
+	case f.Owner.Source:
+		i.Reason, i.Message = ReasonSourceOwned, f.Owner.Manager+" applies the external name from a source, and would restore the old one"
+	case f.Paused:
+		i.Reason, i.Message = ReasonPaused, "the managed resource is paused, so that the provider would not prove the name"
+	case !f.Observed:
+		i.Reason, i.Message = ReasonNotObserved, "status.atProvider has no identity that the renaming could compare"
+	case f.Stale:
+		i.Reason, i.Message = ReasonStaleStatus, "the provider has not reconciled the managed resource since it was paused"
+	case f.HidesAbsence:
+		i.Reason, i.Message = ReasonAbsenceHidden, "under its management policies crossplane-runtime reports success for an external resource that does not exist"
+	default:
+		return
+	}
+	i.Action = Skip
+}
+
+// fixOf is what a user can do about an item that is skipped.
+func fixOf(kind Kind, i Item) godwit.Fix {
+	object := godwit.Object{Resource: kind.Resource.GroupResource().String(), Namespace: i.Namespace, Name: i.Name}
+	switch i.Reason {
+	case ReasonPaused:
+		return godwit.Do("end the pause, and plan again", godwit.Patch{
+			Object: object, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + annotationPaused + `":null}}}`,
+		})
+	case ReasonSourceOwned:
+		return godwit.Do("change the name in the source: " + sourcePatch(kind, i))
+	case ReasonJournalUnreadable:
+		return godwit.Do("remove the journal, after you have checked the external name", godwit.Patch{
+			Object: object, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + AnnotationJournal + `":null}}}`,
+		})
+	case ReasonNotObserved, ReasonStaleStatus:
+		return godwit.Do("see why the provider does not observe it", godwit.Show{Object: object, Output: "yaml"})
+	}
+	return nil
+}
+
+// sourcePatch is a manifest with the new name and no other field: kustomize takes it as a patch.
+func sourcePatch(kind Kind, i Item) string {
+	type metadata struct {
+		Name        string            `json:"name"`
+		Namespace   string            `json:"namespace,omitempty"`
+		Annotations map[string]string `json:"annotations"`
+	}
+	text, err := json.Marshal(struct {
+		APIVersion string   `json:"apiVersion"`
+		Kind       string   `json:"kind"`
+		Metadata   metadata `json:"metadata"`
+	}{
+		kind.Resource.GroupVersion().String(), kind.Kind,
+		metadata{i.Name, i.Namespace, map[string]string{annotationName: i.Proposed}},
+	})
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

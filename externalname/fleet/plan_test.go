@@ -1,0 +1,100 @@
+package fleet
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/externalname"
+)
+
+var testKind = Kind{Resource: schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "persons"}, Kind: "Person"}
+
+// fact is a managed resource that can be renamed from a to b.
+func fact(change func(*Fact)) Fact {
+	name := "a"
+	f := Fact{Namespace: "ns", Name: "one", ExternalName: &name, Proposal: Proposal{Name: "b", Form: "Old"}, Managed: true, Observed: true}
+	if change != nil {
+		change(&f)
+	}
+	return f
+}
+
+func TestPlanFor(t *testing.T) {
+	for reason, test := range map[string]struct {
+		fact   Fact
+		class  Class
+		action Action
+		want   string
+	}{
+		"renamed":             {fact(nil), Legacy, Rename, ""},
+		"canonical":           {fact(func(f *Fact) { f.Proposal = Proposal{Name: "a"} }), Canonical, None, ""},
+		"canonical, paused":   {fact(func(f *Fact) { f.Proposal = Proposal{Name: "a"}; f.Paused = true }), Canonical, None, ""},
+		"no managed resource": {fact(func(f *Fact) { f.Managed = false }), NotOurs, None, ReasonNotManaged},
+		"upjet":               {fact(func(f *Fact) { f.Upjet = true }), NotOurs, None, ReasonUpjet},
+		"deleted":             {fact(func(f *Fact) { f.Deleting = true }), Deleting, None, ReasonTerminating},
+		"creating":            {fact(func(f *Fact) { f.CreateIncomplete = true }), CreateIncomplete, Skip, ReasonCreateIncomplete},
+		"invalid": {fact(func(f *Fact) {
+			f.Proposal = Proposal{Err: &externalname.InvalidError{Reason: externalname.ReasonNotGUID}}
+		}), Invalid, Skip, "NotGUID"},
+		"no key":                        {fact(func(f *Fact) { f.Proposal = Proposal{Err: ErrNoKey} }), Invalid, Skip, ReasonNoProposal},
+		"no proposal":                   {fact(func(f *Fact) { f.Proposal = Proposal{Form: "Hint"} }), Legacy, Skip, ReasonNoProposal},
+		"without name":                  {fact(func(f *Fact) { f.ExternalName, f.Proposal = nil, Proposal{} }), Empty, None, ReasonNoName},
+		"gets a name":                   {fact(func(f *Fact) { f.ExternalName = nil }), Empty, Rename, ""},
+		"GitOps":                        {fact(func(f *Fact) { f.Owner = Owner{Manager: "argocd-controller", Source: true} }), Legacy, Skip, ReasonSourceOwned},
+		"paused":                        {fact(func(f *Fact) { f.Paused = true }), Legacy, Skip, ReasonPaused},
+		"not observed":                  {fact(func(f *Fact) { f.Observed = false }), Legacy, Skip, ReasonNotObserved},
+		"stale":                         {fact(func(f *Fact) { f.Stale = true }), Legacy, Skip, ReasonStaleStatus},
+		"hides absence":                 {fact(func(f *Fact) { f.HidesAbsence = true }), Legacy, Skip, ReasonAbsenceHidden},
+		"journal":                       {fact(func(f *Fact) { f.JournalErr = errors.New("no") }), Legacy, Skip, ReasonJournalUnreadable},
+		"interrupted":                   {fact(func(f *Fact) { f.RenamingTo, f.Paused = "b", true }), Legacy, Resume, ""},
+		"interrupted, and then deleted": {fact(func(f *Fact) { f.RenamingTo, f.Deleting = "b", true }), Deleting, Resume, ""},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			i := PlanFor(testKind, []Fact{test.fact})[0]
+			if i.Class != test.class || i.Action != test.action || i.Reason != test.want {
+				t.Errorf("it is %s, %s, %q; want %s, %s, %q", i.Class, i.Action, i.Reason, test.class, test.action, test.want)
+			}
+			if i.Reason != "" && i.Message == "" {
+				t.Error("the reason has no message")
+			}
+		})
+	}
+}
+
+// Names are duplicates within an account: now, after the renaming, and when one takes another's.
+func TestDuplicates(t *testing.T) {
+	named := func(name, current, proposed, account string) Fact {
+		return fact(func(f *Fact) { f.Name, f.ExternalName, f.Proposal.Name, f.Account = name, &current, proposed, account })
+	}
+	for reason, test := range map[string]struct {
+		facts []Fact
+		want  map[string]Class
+	}{
+		"same name now":       {[]Fact{named("one", "a", "a", ""), named("two", "a", "a", "")}, map[string]Class{"one": Duplicate, "two": Duplicate}},
+		"same name then":      {[]Fact{named("one", "a", "c", ""), named("two", "b", "c", "")}, map[string]Class{"one": Duplicate, "two": Duplicate}},
+		"takes another's":     {[]Fact{named("one", "a", "b", ""), named("two", "b", "b", "")}, map[string]Class{"one": Duplicate, "two": Duplicate}},
+		"in another account":  {[]Fact{named("one", "a", "b", "x"), named("two", "b", "b", "y")}, map[string]Class{"one": Legacy, "two": Canonical}},
+		"different all along": {[]Fact{named("one", "a", "b", ""), named("two", "c", "d", "")}, map[string]Class{"one": Legacy, "two": Legacy}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			got := map[string]Class{}
+			for _, i := range PlanFor(testKind, test.facts) {
+				got[i.Name] = i.Class
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSourcePatch(t *testing.T) {
+	i := PlanFor(testKind, []Fact{fact(func(f *Fact) { f.Owner = Owner{Manager: "flux", Source: true} })})[0]
+	const want = `{"apiVersion":"example.org/v1","kind":"Person","metadata":{"name":"one","namespace":"ns","annotations":{"crossplane.io/external-name":"b"}}}`
+	if i.SourcePatch != want {
+		t.Errorf("patch is %s, want %s", i.SourcePatch, want)
+	}
+}

@@ -1,0 +1,88 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/quote"
+)
+
+// Rollback restores the old name of each managed resource in scope that has a journal, byte for byte, and
+// removes the journal. A pause of an interrupted renaming ends. A name that another client has changed
+// since the renaming stays. Rollback needs no provider: it also works while the provider is away.
+func (f *Fleet) Rollback(ctx context.Context) (Report, error) {
+	var tasks []*task
+	err := f.scan(ctx, func(m managed) error {
+		if _, has := m.GetAnnotations()[AnnotationJournal]; has {
+			tasks = append(tasks, taskOf(m))
+		}
+		return nil
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	err = f.each(ctx, tasks, f.rollBack)
+	return reportOf(tasks), err
+}
+
+func taskOf(m managed) *task {
+	i := Item{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
+	if name := m.externalName(); name != nil {
+		i.Current = *name
+	}
+	if j, err := readJournal(m); err == nil && j != nil && j.From != nil {
+		i.Proposed = *j.From
+	}
+	return &task{Result: Result{Item: i}, begun: true}
+}
+
+func reportOf(tasks []*task) Report {
+	r := Report{Results: make([]Result, len(tasks))}
+	for i, t := range tasks {
+		if !t.ended() {
+			t.end(ends(moveEnd, PhaseInterrupted, ReasonStopped, "the run stopped before this managed resource"))
+		}
+		r.Results[i] = t.Result
+	}
+	return r
+}
+
+func (f *Fleet) rollBack(ctx context.Context, t *task) (godwit.Outcome, error) {
+	for {
+		m, err := f.read(ctx, t.Item)
+		if err != nil {
+			return f.failed(t, err)
+		}
+		d, c := back(f.situation(m, t.Item))
+		if d.move == moveEnd {
+			t.end(d)
+			return outcomeOf(t.Phase), nil
+		}
+		switch err := f.patch(ctx, m, c); {
+		case apierror.Moved(err): // read again
+		case err != nil:
+			return f.failed(t, err)
+		default:
+			t.end(d)
+			return outcomeOf(t.Phase), nil
+		}
+	}
+}
+
+// back decides what a rollback writes. It is pure.
+func back(s situation) (decision, changes) {
+	switch {
+	case !s.exists:
+		return ends(moveEnd, PhaseGone, "", "the managed resource is deleted"), nil
+	case s.journalErr != nil:
+		return ends(moveEnd, PhaseFailed, ReasonJournalUnreadable, "the annotation %s can't be read: %s", AnnotationJournal, quote.Line(s.journalErr.Error())), nil
+	case s.journal == nil:
+		return ends(moveEnd, PhaseRolledBack, "", ""), nil // the answer to the write was lost
+	case s.journal.Phase == phasePausing:
+		return ends(moveAbandon, PhaseRolledBack, "", ""), changes{}.remove(annotationPaused).remove(AnnotationJournal)
+	case s.nameText() != s.journal.To:
+		return ends(moveEnd, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming", quote.Clip(s.nameText(), nameBytes)), nil
+	}
+	return ends(moveUndo, PhaseRolledBack, "", ""), changes{}.name(s.journal.From).remove(AnnotationJournal)
+}

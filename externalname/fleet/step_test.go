@@ -1,0 +1,96 @@
+package fleet
+
+import (
+	"testing"
+)
+
+func text(s string) *string { return &s }
+
+// at is a managed resource whose renaming from a to b has got to a phase.
+func at(p phase, change func(*situation)) situation {
+	s := situation{exists: true, name: text("a"), current: "a", proposed: "b", identity: map[string]string{"id": "1"}}
+	switch p {
+	case phasePausing:
+		s.journal, s.paused = &journal{Phase: p, From: text("a"), To: "b"}, true
+	case phaseRenaming:
+		s.journal, s.name = &journal{Phase: p, From: text("a"), To: "b", Identity: map[string]string{"id": "1"}}, text("b")
+		s.synced = condition{"False", reconcilePaused, ""}
+	case phaseRenamed:
+		s.journal, s.name = &journal{Phase: p, From: text("a"), To: "b"}, text("b")
+	}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func TestNext(t *testing.T) {
+	success := condition{"True", reconcileSuccess, ""}
+	for reason, test := range map[string]struct {
+		in     situation
+		move   move
+		phase  Phase
+		reason string
+	}{
+		"new":                       {at("", nil), movePause, "", ""},
+		"gone":                      {situation{}, moveEnd, PhaseGone, ""},
+		"deleted":                   {at("", func(s *situation) { s.deleting = true }), moveEnd, PhaseSkipped, ReasonTerminating},
+		"renamed by another":        {at("", func(s *situation) { s.name = text("x") }), moveEnd, PhaseSkipped, ReasonChanged},
+		"paused by another":         {at("", func(s *situation) { s.paused = true }), moveEnd, PhaseSkipped, ReasonPaused},
+		"bad journal":               {at("", func(s *situation) { s.journalErr = errJournal }), moveEnd, PhaseFailed, ReasonJournalUnreadable},
+		"pause not reported":        {at(phasePausing, nil), moveWait, "", ""},
+		"pause not reported, late":  {at(phasePausing, func(s *situation) { s.expired = true }), moveAbandon, PhaseDeferred, ReasonNotPaused},
+		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), moveRename, "", ""},
+		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), moveRename, "", ""},
+		"unpaused by another":       {at(phasePausing, func(s *situation) { s.paused = false }), moveAbandon, PhaseSkipped, ReasonChanged},
+		"renamed in the pause":      {at(phasePausing, func(s *situation) { s.name = text("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
+		"name removed in the pause": {at(phasePausing, func(s *situation) { s.name = nil }), moveAbandon, PhaseSkipped, ReasonChanged},
+		"deleted in the pause":      {at(phasePausing, func(s *situation) { s.deleting = true }), moveAbandon, PhaseSkipped, ReasonTerminating},
+		"no proof yet":              {at(phaseRenaming, nil), moveWait, "", ""},
+		"an error is no end":        {at(phaseRenaming, func(s *situation) { s.synced = condition{"False", "ReconcileError", "x"} }), moveWait, "", ""},
+		"no proof, late":            {at(phaseRenaming, func(s *situation) { s.expired = true }), moveUndo, PhaseUndone, ReasonNotReconciled},
+		"proof":                     {at(phaseRenaming, func(s *situation) { s.synced = success }), moveProve, PhaseRenamed, ""},
+		"proof, late":               {at(phaseRenaming, func(s *situation) { s.synced = success; s.expired = true }), moveProve, PhaseRenamed, ""},
+		"another resource": {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, map[string]string{"id": "2"} }),
+			moveUndo, PhaseUndone, ReasonIdentityChanged},
+		"a field is gone":   {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, nil }), moveUndo, PhaseUndone, ReasonIdentityChanged},
+		"created":           {at(phaseRenaming, func(s *situation) { s.synced, s.creations = success, "now" }), moveUndo, PhaseUndone, ReasonCreated},
+		"renamed again":     {at(phaseRenaming, func(s *situation) { s.name = text("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
+		"answer lost":       {at(phaseRenamed, nil), moveEnd, PhaseRenamed, ""},
+		"a second renaming": {at(phaseRenamed, func(s *situation) { s.current, s.proposed = "b", "c" }), movePause, "", ""},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			d := next(test.in)
+			if d.move != test.move || d.phase != test.phase || d.reason != test.reason {
+				t.Errorf("next is %s, %s, %q; want %s, %s, %q", d.move, d.phase, d.reason, test.move, test.phase, test.reason)
+			}
+			if d.reason != "" && d.message == "" {
+				t.Error("the reason has no message")
+			}
+		})
+	}
+}
+
+// The old name comes back byte for byte, which may be without annotation.
+func TestBack(t *testing.T) {
+	for reason, test := range map[string]struct {
+		in    situation
+		name  *string // in the patch
+		names bool    // the patch has the name
+	}{
+		"renamed":         {at(phaseRenamed, nil), text("a"), true},
+		"without name":    {at(phaseRenamed, func(s *situation) { s.journal.From = nil }), nil, true},
+		"renaming":        {at(phaseRenaming, nil), text("a"), true},
+		"pausing":         {at(phasePausing, nil), nil, false},
+		"another's name":  {at(phaseRenamed, func(s *situation) { s.name = text("x") }), nil, false},
+		"rolled back now": {at("", nil), nil, false},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			_, c := back(test.in)
+			name, names := c[annotationName]
+			if names != test.names || (name == nil) != (test.name == nil) || name != nil && *name != *test.name {
+				t.Errorf("the patch is %v", c)
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// labelBook is on each part of a book, with the name of the book.
+	labelBook = "godwit.dev/external-name-book"
+	// annotationParts says how many parts a book has.
+	annotationParts = "godwit.dev/external-name-book-parts"
+	// labelSaved is the time of a book. All its parts have it.
+	labelSaved = "godwit.dev/external-name-book-saved"
+	// partKey is the key of the names in a part.
+	partKey = "names.jsonl"
+	// savedForm sorts as the times do, and is a label value.
+	savedForm = "20060102t150405.000000000"
+	// partBytes leaves room for the metadata: etcd takes 1.5 MiB, a ConfigMap 1 MiB.
+	partBytes = 900 << 10
+)
+
+// ErrNoBook means that no complete book is stored under a name.
+var ErrNoBook = errors.New("no complete name book is stored")
+
+// Store keeps a name book in ConfigMaps, each below 1 MiB.
+type Store struct {
+	Namespace, Name string
+	client          *kube.Client
+}
+
+// NewStore returns the store of the book that has a name in a namespace. It sends no request.
+func NewStore(cfg *rest.Config, limiter *walk.Limiter, namespace, name string) (*Store, error) {
+	client, err := kube.NewClient(cfg, limiter, clock.RealClock{})
+	return &Store{Namespace: namespace, Name: name, client: client}, err
+}
+
+// Save stores a book, and deletes the books before it. A process that is killed in between leaves the
+// book before it, or both.
+func (s *Store) Save(ctx context.Context, b Book) error {
+	saved := time.Now().UTC().Format(savedForm)
+	parts, err := partsOf(b.Names)
+	if err != nil {
+		return err
+	}
+	for i, part := range parts {
+		cm := &corev1.ConfigMap{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprintf("%s-%s-%d", s.Name, saved, i), Namespace: s.Namespace,
+				Labels:      map[string]string{labelBook: s.Name, labelSaved: saved},
+				Annotations: map[string]string{annotationParts: strconv.Itoa(len(parts))},
+			},
+			Data: map[string]string{partKey: part},
+		}
+		if err := s.send(ctx, cm); err != nil {
+			return fmt.Errorf("store the name book: %w", err)
+		}
+	}
+	return s.deleteBefore(ctx, saved)
+}
+
+// partsOf writes one name per line. A book without names has one empty part.
+func partsOf(names []Name) ([]string, error) {
+	parts := []string{}
+	var part bytes.Buffer
+	for _, n := range names {
+		line, err := json.Marshal(n)
+		if err != nil {
+			return nil, fmt.Errorf("write the name of %s: %w", n.Name, err)
+		}
+		if part.Len()+len(line) >= partBytes && part.Len() > 0 {
+			parts = append(parts, part.String())
+			part.Reset()
+		}
+		part.Write(line)
+		part.WriteByte('\n')
+	}
+	return append(parts, part.String()), nil
+}
+
+// send creates a part. One that exists already was created by an attempt whose answer was lost.
+func (s *Store) send(ctx context.Context, cm *corev1.ConfigMap) error {
+	body, err := json.Marshal(cm)
+	if err != nil {
+		return err
+	}
+	return walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+		err := kube.Do(ctx, s.client.Post().AbsPath(s.path()...).SetHeader("Content-Type", runtime.ContentTypeJSON).
+			Param("fieldManager", kube.FieldManager).Body(body)).Error()
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+func (s *Store) path(name ...string) []string {
+	return append([]string{"api", "v1", "namespaces", s.Namespace, "configmaps"}, name...)
+}
+
+func (s *Store) list(ctx context.Context) ([]corev1.ConfigMap, error) {
+	var list corev1.ConfigMapList
+	err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+		text, err := kube.Body(kube.Do(ctx, s.client.Get().AbsPath(s.path()...).Param("labelSelector", labelBook+"="+s.Name).
+			SetHeader("Accept", runtime.ContentTypeJSON)))
+		if err != nil {
+			return err
+		}
+		list = corev1.ConfigMapList{}
+		return json.Unmarshal(text, &list)
+	})
+	return list.Items, err
+}
+
+func (s *Store) deleteBefore(ctx context.Context, saved string) error {
+	parts, err := s.list(ctx)
+	if err != nil {
+		return fmt.Errorf("list the name books before this one: %w", err)
+	}
+	for _, part := range parts {
+		if part.Labels[labelSaved] >= saved {
+			continue
+		}
+		err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+			err := kube.Do(ctx, s.client.Delete().AbsPath(s.path(part.Name)...)).Error()
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("delete the name book before this one: %w", err)
+		}
+	}
+	return nil
+}
+
+// Load returns the newest book all of whose parts exist, or ErrNoBook.
+func (s *Store) Load(ctx context.Context) (Book, error) {
+	parts, err := s.list(ctx)
+	if err != nil {
+		return Book{}, fmt.Errorf("read the name book: %w", err)
+	}
+	books := map[string][]corev1.ConfigMap{}
+	newest := ""
+	for _, part := range parts {
+		saved := part.Labels[labelSaved]
+		books[saved] = append(books[saved], part)
+		if part.Annotations[annotationParts] == strconv.Itoa(len(books[saved])) {
+			newest = max(newest, saved)
+		}
+	}
+	if newest == "" {
+		return Book{}, fmt.Errorf("%w under the name %s in namespace %s", ErrNoBook, s.Name, s.Namespace)
+	}
+	return readParts(newest, books[newest])
+}
+
+func readParts(saved string, parts []corev1.ConfigMap) (Book, error) {
+	at, err := time.Parse(savedForm, saved)
+	if err != nil {
+		return Book{}, fmt.Errorf("read the time of the name book: %w", err)
+	}
+	var names []Name
+	slices.SortFunc(parts, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
+	for _, part := range parts {
+		for line := range strings.Lines(part.Data[partKey]) {
+			var n Name
+			if err := json.Unmarshal([]byte(line), &n); err != nil {
+				return Book{}, fmt.Errorf("read configmap %s: %w", part.Name, err)
+			}
+			names = append(names, n)
+		}
+	}
+	return NewBook(at, names), nil
+}

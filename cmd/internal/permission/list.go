@@ -21,16 +21,24 @@ const (
 	RevisionRun      Command = "revision-run"
 	RevisionRollback Command = "revision-rollback"
 	RevisionFix      Command = "revision-fix"
+	// ExternalNamePlan is also for ready, and for save to a file.
+	ExternalNamePlan Command = "externalname-plan"
+	// ExternalNameApply is also for rollback, and for restore from a file.
+	ExternalNameApply Command = "externalname-apply"
 )
 
 // Commands lists them in the order of the help.
-var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix}
+var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix, ExternalNamePlan, ExternalNameApply}
 
 // OfCRDs reports whether the command is about CustomResourceDefinitions, and not about
 // revisions.
 func (c Command) OfCRDs() bool {
 	return slices.Contains([]Command{CRDPlan, CRDRun, CRDVerify, CRDCheck}, c)
 }
+
+// OfManagedResources reports whether a command is about managed resources, which the CRDs of
+// the scope name.
+func (c Command) OfManagedResources() bool { return c == ExternalNamePlan || c == ExternalNameApply }
 
 // Scope says what a command is about.
 type Scope struct {
@@ -43,7 +51,7 @@ type Scope struct {
 	Write storageversion.Write
 	// Family of the revisions.
 	Family revision.Description
-	// Namespace of the revisions; empty means all.
+	// Namespace of the revisions or of the managed resources; empty means all.
 	Namespace string
 }
 
@@ -64,6 +72,10 @@ func For(c Command, s Scope) []Permission {
 		return s.revisionRollback()
 	case RevisionFix:
 		return s.revisionFix()
+	case ExternalNamePlan:
+		return s.externalNamePlan()
+	case ExternalNameApply:
+		return s.externalNameApply()
 	}
 	return s.revisionPlan()
 }

@@ -31,6 +31,8 @@ const (
 	Marker Subject = "Marker"
 	// Name is the external name of a managed resource.
 	Name Subject = "ExternalName"
+	// ManagedResource is a managed resource whose external name is to change.
+	ManagedResource Subject = "ManagedResource"
 	// Command is a command line.
 	Command Subject = "Command"
 )
@@ -56,6 +58,7 @@ func Groups() []Group {
 		{Marker, "godwit lint markers", remedy.Markers, []string{"crdmigrator/markers"}},
 		{Name, "errors and conditions of managed resources, from providers that use externalname", remedy.ExternalNames,
 			[]string{"externalname", "externalname/crossplane"}},
+		{ManagedResource, "godwit externalname plan, apply, rollback and restore", remedy.ManagedResources, []string{"externalname/fleet"}},
 		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
 	}
 }

@@ -6,8 +6,8 @@
 // Each package that declares reasons has a table of [ReasonDoc]. Those of the libraries
 // are here, since a library prints no command; package reason collects all tables.
 //
-// Read doc.go, then the tables: crd.go, check.go, migration.go, marker.go, revision.go and
-// externalname.go. command.go names the objects in a remedy, and fix.go words a fix.
+// Read doc.go, then the tables: crd.go, check.go, migration.go, marker.go, revision.go,
+// externalname.go and fleet.go. command.go names the objects in a remedy, and fix.go words a fix.
 package remedy
 
 import "slices"

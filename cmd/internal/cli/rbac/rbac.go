@@ -49,7 +49,8 @@ func Command(a *cli.App) *cobra.Command {
 			"one command, and no other permissions.\n\n" +
 			"The commands of `" + a.Program + " crd` need CRDs. Name them, or use --selector or --all to read their\n" +
 			"names from the cluster. With --api-group, the roles also cover CRDs that you add to the API\n" +
-			"group later. The commands of `" + a.Program + " revision` need --namespace or --all-namespaces.\n\n" +
+			"group later. The commands of `" + a.Program + " revision` need --namespace or --all-namespaces. Those of\n" +
+			"`" + a.Program + " externalname` need CRDs, and take --namespace.\n\n" +
 			"--for=manager prints the roles of `" + a.Program + " manager` for the custom resources of some API\n" +
 			"groups. It is the default if you give no user and no group. With --all-groups, the manager can\n" +
 			"write every object of the cluster: give API groups instead where you can.\n\n" +
@@ -117,6 +118,8 @@ func (o *rbacOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 		return cli.Usagef("--all-groups is only for the manager: use --all for all CRDs")
 	case o.command.Value == "":
 		return cli.Usagef("no command is given: give --for, CRDs or --namespace")
+	case permission.Command(o.command.Value).OfManagedResources():
+		return o.parseManagedResources(a, c, args)
 	case !permission.Command(o.command.Value).OfCRDs():
 		return o.parseRevisions(a, c, ofCRDs)
 	case o.everywhere:
@@ -165,6 +168,24 @@ func (o *rbacOptions) parseRevisions(a *cli.App, c *cobra.Command, ofCRDs bool) 
 	case named && *a.Cluster.Namespace == "":
 		return cli.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
 	}
+	return nil
+}
+
+// parseManagedResources takes the CRDs of managed resources, in one namespace or in all.
+func (o *rbacOptions) parseManagedResources(a *cli.App, c *cobra.Command, args []string) error {
+	switch named := c.Flags().Changed("namespace"); {
+	case len(args) == 0:
+		return cli.Usagef("no CRD is given: give the CRDs of the managed resources")
+	case o.Selector != "" || o.All || len(o.apiGroups) > 0:
+		return cli.Usagef("--for=%s takes the names of CRDs", o.command.Value)
+	case named && o.everywhere:
+		return cli.Usagef("give one of --namespace and --all-namespaces")
+	case named && *a.Cluster.Namespace == "":
+		return cli.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
+	case !named:
+		o.everywhere = true
+	}
+	o.Names = args
 	return nil
 }
 

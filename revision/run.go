@@ -37,17 +37,29 @@ type Report struct {
 // maxFailures that a report names.
 const maxFailures = 20
 
-// revisionsAtOnce bounds the upgrades of the namespaces that Run takes side by side: while one
-// of them is scanned, others write. A namespace with more is taken alone, since it is in
-// memory as a whole, and its batches keep the API server busy.
-const revisionsAtOnce = 2 * batchSize
+// upgradesAtOnce bounds the upgrades that Run has under way in all namespaces, with the data of
+// their revisions: while one namespace is scanned, others write.
+const upgradesAtOnce = 2 * batchSize
+
+// sharedUpgrades is how many upgrades a namespace has at most that is taken beside others. A
+// larger one is in memory alone: its index takes several kilobytes of each object.
+const sharedUpgrades = 1000
+
+// weight is the part of upgradesAtOnce that a namespace takes. Of a namespace, one batch is under
+// way.
+func weight(upgrades int) int {
+	if upgrades > sharedUpgrades {
+		return upgradesAtOnce
+	}
+	return min(max(upgrades, 1), batchSize)
+}
 
 // Run upgrades what can be upgraded now, and reports what it found and did. Each, if given, is
 // called with every revision that was not at the target, one namespace after the other. An error
 // ends the run when the namespaces that it has begun are done.
 func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report, error) {
 	var r runner
-	turns := make(chan struct{}, revisionsAtOnce)
+	turns := make(chan struct{}, upgradesAtOnce)
 	var all sync.WaitGroup
 	for found, err := range u.snapshots(ctx, s) {
 		if err != nil {
@@ -55,7 +67,7 @@ func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report,
 			break
 		}
 		requests := found.requests()
-		weight := min(max(len(requests), 1), revisionsAtOnce)
+		weight := weight(len(requests))
 		for range weight {
 			turns <- struct{}{}
 		}

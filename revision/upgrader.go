@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -194,16 +195,25 @@ func (u *Upgrader) owner(ctx context.Context, namespace string, o reference.Owne
 // CRDs of all stored kinds, as the API server has them. Where none
 // is found, the software that the family belongs to is not installed.
 func (u *Upgrader) CRDs(ctx context.Context) (map[schema.GroupResource]CRD, error) {
-	all := map[schema.GroupResource]CRD{}
-	for _, r := range u.family.Describe().Resources {
-		err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
-			crd, err := u.client.CRD(ctx, r)
-			all[r] = crdOf(crd)
-			return err
+	resources := u.family.Describe().Resources
+	crds, errs := make([]CRD, len(resources)), make([]error, len(resources))
+	var reads sync.WaitGroup
+	for i, r := range resources {
+		reads.Go(func() {
+			errs[i] = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+				crd, err := u.client.CRD(ctx, r)
+				crds[i] = crdOf(crd)
+				return err
+			})
 		})
-		if err != nil {
-			return nil, forbidden(err)
+	}
+	reads.Wait()
+	all := map[schema.GroupResource]CRD{}
+	for i, r := range resources {
+		if errs[i] != nil {
+			return nil, forbidden(errs[i])
 		}
+		all[r] = crds[i]
 	}
 	return all, nil
 }

@@ -58,8 +58,12 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 	return c, c.greet(ctx, noConfig)
 }
 
+// plainClient is for the requests before and after a migration, which a command sends one after
+// another. The default of client-go is five per second: a user would wait seconds for the access
+// reviews of one command.
 func plainClient(config *rest.Config) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
+	config.QPS = -1
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return rest.UnversionedRESTClientFor(config)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -57,20 +58,29 @@ func (c *Connection) Lacks(user string, missing []permission.Permission) *Action
 // Denied returns the permissions that the user lacks. It asks the API server, which asks
 // all of its authorizers. A permission counts as denied only if the API server says so.
 func (c *Connection) Denied(ctx context.Context, needed []permission.Permission) []permission.Permission {
+	lacking := make([][]string, len(needed))
+	var reviews sync.WaitGroup
+	for i, p := range needed {
+		reviews.Go(func() { lacking[i] = c.deniedVerbs(ctx, p) })
+	}
+	reviews.Wait()
 	var all []permission.Permission
-	for _, p := range needed {
-		names := p.Names
-		if len(names) == 0 {
-			names = []string{""}
-		}
-		p.Verbs = slices.DeleteFunc(slices.Clone(p.Verbs), func(verb string) bool {
-			return !slices.ContainsFunc(names, func(name string) bool { return c.deniedOne(ctx, p, verb, name) })
-		})
-		if len(p.Verbs) > 0 {
+	for i, p := range needed {
+		if p.Verbs = lacking[i]; len(p.Verbs) > 0 {
 			all = append(all, p)
 		}
 	}
 	return all
+}
+
+func (c *Connection) deniedVerbs(ctx context.Context, p permission.Permission) []string {
+	names := p.Names
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return slices.DeleteFunc(slices.Clone(p.Verbs), func(verb string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return c.deniedOne(ctx, p, verb, name) })
+	})
 }
 
 func (c *Connection) deniedOne(ctx context.Context, p permission.Permission, verb, name string) bool {

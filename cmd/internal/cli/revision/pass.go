@@ -24,6 +24,7 @@ type pass struct {
 	inventory *revision.Inventory
 	err       error
 	texts     map[string]string // equal texts are kept once
+	times     map[time.Time]*time.Time
 }
 
 // row is the result of one revision.
@@ -36,9 +37,25 @@ type row struct {
 
 func (p *pass) newRow(r revision.Result) *row {
 	one := &row{printed: revisionreport.NewRun(r, p.flags), action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
-	one.printed.Namespace, one.printed.Message = p.text(one.printed.Namespace), p.text(one.printed.Message)
-	one.printed.Remedy = p.text(one.printed.Remedy)
+	one.printed.Namespace, one.printed.Owner.Kind = p.text(one.printed.Namespace), p.text(one.printed.Owner.Kind)
+	one.printed.Message, one.printed.Remedy = p.text(one.printed.Message), p.text(one.printed.Remedy)
+	one.printed.RetainedUntil = p.time(one.printed.RetainedUntil)
 	return one
+}
+
+// time keeps equal times once: those of a report are in whole seconds.
+func (p *pass) time(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	known := p.times[*t]
+	if known == nil {
+		if p.times == nil {
+			p.times = map[time.Time]*time.Time{}
+		}
+		known, p.times[*t] = t, t
+	}
+	return known
 }
 
 func (p *pass) text(s string) string {

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -20,18 +21,31 @@ type steps struct {
 	mu    sync.Mutex
 	what  string
 	total int64
-	// made have a new revision, done have ended this pass, failing met an error. The key is
-	// namespace and name, since a failed attempt is retried.
-	made, done, failing map[string]bool
+	// reached is how far each upgrade is, since attempts are repeated. A key is a hash: the names
+	// of the revisions of a cluster take megabytes, and an equal hash of two would only miscount
+	// one of them here.
+	reached             map[uint64]reached
+	seed                maphash.Seed
+	made, done, failing int64
 	drawn               *mpb.Progress
 	bar                 *mpb.Bar
 	stop                func()
 }
 
+// reached is a set of facts about one upgrade.
+type reached uint8
+
+const (
+	made    reached = 1 << iota // the new revision exists
+	done                        // it has ended this pass
+	failing                     // its last step met an error
+)
+
 // begin draws nothing if the total is 0.
 func (s *steps) begin(what string, total int) {
 	s.what, s.total = what, int64(total)
-	s.made, s.done, s.failing = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	s.reached, s.seed = map[uint64]reached{}, maphash.MakeSeed()
+	s.made, s.done, s.failing = 0, 0, 0
 	switch {
 	case total == 0:
 	case s.console.Terminal:
@@ -47,34 +61,56 @@ func (s *steps) begin(what string, total int) {
 func (s *steps) moved(r revision.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := r.Namespace + "/" + r.Name
-	delete(s.failing, key)
+	key := s.key(r)
+	before := s.reached[key]
+	now := before &^ failing
 	switch {
 	case r.Reason == revision.ReasonUnanswered:
-		s.failing[key] = true
+		now |= failing
 	case r.Phase == revision.Created && r.Reason == "":
-		s.made[key] = true
+		now |= made
 	default:
-		s.made[key], s.done[key] = true, true
+		now |= made | done
 		if r.Phase == revision.Failed {
-			s.failing[key] = true
+			now |= failing
 		}
 	}
-	s.total = max(s.total, int64(len(s.made)))
+	s.reached[key] = now
+	s.made += now.count(made) - before.count(made)
+	s.done += now.count(done) - before.count(done)
+	s.failing += now.count(failing) - before.count(failing)
+	s.total = max(s.total, s.made)
 	if s.bar != nil {
-		s.bar.SetCurrent(int64(len(s.made) + len(s.done)))
+		s.bar.SetCurrent(s.made + s.done)
 	}
+}
+
+func (s *steps) key(r revision.Result) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	_, _ = h.WriteString(r.Namespace)
+	_ = h.WriteByte('/')
+	_, _ = h.WriteString(r.Name)
+	return h.Sum64()
+}
+
+// count is 1 where a fact is true, otherwise 0.
+func (r reached) count(fact reached) int64 {
+	if r&fact == 0 {
+		return 0
+	}
+	return 1
 }
 
 func (s *steps) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := fmt.Sprintf("%s of %s upgrades", report.Number(int64(len(s.done))), report.Number(s.total))
-	if n := len(s.made) - len(s.done); n > 0 {
-		text += fmt.Sprintf(", %s made", report.Number(int64(n)))
+	text := fmt.Sprintf("%s of %s upgrades", report.Number(s.done), report.Number(s.total))
+	if n := s.made - s.done; n > 0 {
+		text += fmt.Sprintf(", %s made", report.Number(n))
 	}
-	if n := len(s.failing); n > 0 {
-		text += fmt.Sprintf(", %s failed", report.Number(int64(n)))
+	if s.failing > 0 {
+		text += fmt.Sprintf(", %s failed", report.Number(s.failing))
 	}
 	return text
 }

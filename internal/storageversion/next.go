@@ -70,9 +70,6 @@ const (
 	// clients after which a user should know.
 	notConverging = 5
 
-	// pollServers is for servers that are about to renew their leases, which they do
-	// every 10 s.
-	pollServers = 2 * time.Second
 	// minSettlePause keeps the last look of a settle time from coming too early,
 	// again and again: the API server's clock is read to the second.
 	minSettlePause = 100 * time.Millisecond
@@ -172,10 +169,10 @@ func afterError(err error, h History) Step {
 }
 
 func afterSettling(e *NotSettledError, h History) Step {
-	s := Step{Action: ActionWait, Reason: ReasonSettling, History: History{Conflicts: h.Conflicts}}
+	s := Step{Action: ActionWait, After: min(max(e.Wait, minSettlePause), settle.Again), Reason: ReasonSettling, History: History{Conflicts: h.Conflicts}}
 	switch {
 	case len(e.Stale) > 0:
-		s.After, s.Message = settle.Again, "API servers with a stale lease may still write the old version: "+names(e.Stale)
+		s.Message = "API servers with a stale lease may still write the old version: " + names(e.Stale)
 		for _, server := range e.Stale {
 			s.Blockers = append(s.Blockers, godwit.Blocker{
 				Reason: ReasonServerLeaseStale, Message: fmt.Sprintf("API server %s has a stale lease", server),
@@ -183,9 +180,9 @@ func afterSettling(e *NotSettledError, h History) Step {
 			})
 		}
 	case len(e.Servers) > 0:
-		s.After, s.Message = pollServers, "API servers have not shown yet that they use the storage version: "+names(e.Servers)
+		s.Message = "API servers have not shown yet that they use the storage version: " + names(e.Servers)
 	default:
-		s.After, s.Message = min(max(e.Wait, minSettlePause), settle.Again), "waiting for in-flight requests that may still write the old version"
+		s.Message = "waiting for in-flight requests that may still write the old version"
 	}
 	return s
 }

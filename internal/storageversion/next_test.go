@@ -65,8 +65,8 @@ func TestNext(t *testing.T) {
 		"the time is almost over":   {err: &NotSettledError{Wait: 400 * time.Millisecond}, want: Step{Action: ActionWait, After: 400 * time.Millisecond, Reason: ReasonSettling}},
 		"the time is over by clock": {err: &NotSettledError{Wait: -time.Second}, want: Step{Action: ActionWait, After: 100 * time.Millisecond, Reason: ReasonSettling}},
 		"servers are about to adopt": {
-			err:  fmt.Errorf("run: %w", &NotSettledError{Servers: []Server{two, one}, Wait: 5 * time.Second}),
-			want: Step{Action: ActionWait, After: 2 * time.Second, Reason: ReasonSettling}, says: "apiserver-1, apiserver-2",
+			err:  fmt.Errorf("run: %w", &NotSettledError{Servers: []Server{two, one}, Wait: 3 * time.Second}),
+			want: Step{Action: ActionWait, After: 3 * time.Second, Reason: ReasonSettling}, says: "apiserver-1, apiserver-2",
 		},
 		"a lease is stale": {
 			err: &NotSettledError{Servers: []Server{one, two}, Stale: []Server{two}, Wait: 5 * time.Second},

@@ -22,7 +22,8 @@ func (p Policy) terms() settle.Terms {
 // better every few seconds: a lease that becomes stale meanwhile is only noticed
 // by looking.
 type NotSettledError struct {
-	// Until is the API server's time before which nothing is written.
+	// Until is the API server's time before which nothing is written. Where Servers are waited
+	// for, it is when they renew their leases next.
 	Until time.Time
 	// Wait is how long that is from now, by the API server's clock.
 	Wait time.Duration

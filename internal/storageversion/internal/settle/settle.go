@@ -21,9 +21,17 @@ const (
 	// watchShare is the part of the settle time that belongs to the watch.
 	watchShare = 5
 
+	// renewEvery is the longest time between two renewals of an API server's identity
+	// lease: kube-apiserver renews it every 10 s, and adds up to 4 %.
+	renewEvery = 10400 * time.Millisecond
+
 	// staleAfter is one and a half of the 10 s at which API servers renew
 	// their identity leases.
 	staleAfter = 15 * time.Second
+
+	// overdue is the time between two readings of leases of which a renewal is late, but
+	// not yet stale.
+	overdue = 500 * time.Millisecond
 )
 
 // Again is short enough that no stale lease goes unnoticed between two readings.
@@ -101,9 +109,10 @@ type History struct {
 	late    map[string]time.Time // servers seen with a stale lease, and when they were back; zero: not yet
 }
 
-// Settlement is the verdict on one look.
+// Settlement is the decision on one look.
 type Settlement struct {
 	Settled bool
+	// Until is when writing may begin or, while servers are waited for, when to look again.
 	Until   time.Time
 	Waiting []Server // not adopted yet
 	Stale   []Server // the part of waiting whose renewal is overdue
@@ -145,7 +154,7 @@ func (s *History) Look(crd *apiextensionsv1.CustomResourceDefinition, servers []
 	}
 	if len(v.Waiting) > 0 {
 		s.adopted = time.Time{}
-		v.Until = now.Add(Again)
+		v.Until = v.nextRenewal(now)
 		return v
 	}
 	if s.adopted.IsZero() {
@@ -158,6 +167,21 @@ func (s *History) Look(crd *apiextensionsv1.CustomResourceDefinition, servers []
 	v.Until = from.Add(t.Time())
 	v.Settled = !now.Before(v.Until)
 	return v
+}
+
+// nextRenewal is when each of the servers that are waited for has renewed its lease once more,
+// and at most Again from now.
+func (v Settlement) nextRenewal(now time.Time) time.Time {
+	next := now.Add(overdue)
+	for _, server := range v.Waiting {
+		if renewal := server.Renewed.Add(renewEvery); renewal.After(next) {
+			next = renewal
+		}
+	}
+	if latest := now.Add(Again); len(v.Stale) > 0 || next.After(latest) {
+		return latest
+	}
+	return next
 }
 
 // hasAdopted reports whether a server has adopted the change and still lives, or

@@ -354,6 +354,30 @@ func verdict(v Settlement) string {
 	return "settles at " + v.Until.Sub(flip).String()
 }
 
+// TestNextRenewal: leases are read again when the next renewals are due, so that a run waits no
+// longer than the API servers need, and sends few requests meanwhile.
+func TestNextRenewal(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		look   string
+		want   time.Duration // from the look
+	}{
+		"renewed a moment ago":  {"a lease that becomes stale must not go unnoticed", "1s a+0.5s", Again},
+		"about to renew":        {"10 s and 4 % after the last renewal", "8s a-1s", 1400 * time.Millisecond},
+		"two servers":           {"the last of them decides", "8s a-1s b+0s", 2400 * time.Millisecond},
+		"late":                  {"it renews at any moment", "9.5s a-1s", overdue},
+		"a stale lease":         {"nothing tells when it is renewed", "19s a-1s", Again},
+		"stale, another is due": {"the stale one is waited for in any case", "8s a-2s b-9s", Again},
+	}
+	for name, tc := range cases {
+		var s History
+		look, _ := parseLook(t, tc.look+" =>")
+		if got := s.Look(kubetest.Widgets(), look.servers, look.now, Terms{}).Until.Sub(look.now); got != tc.want {
+			t.Errorf("%s: %s, want %s: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
 func TestChangedBefore(t *testing.T) {
 	status := specEntry("kube-apiserver", flip.Add(time.Hour))
 	status.Subresource = "status"

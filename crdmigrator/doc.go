@@ -12,6 +12,9 @@
 // Package releasecheck checks the next release of a CRD, package markers the Go types of an operator's API, and package
 // etcdverify proves the result in etcd.
 //
-// Reading order: reconciler.go is the table of contents; report.go is what it tells the user, setup.go registers it, scope.go
-// finds the CRDs, reader.go lists the objects, and migrator.go is what the operator configures. A file uses the files after it.
+// # Reading order
+//
+// scope.go finds the CRDs, and reader.go lists their objects. migrator.go is what the operator sets and what the reconciler
+// remembers. setup.go registers the reconciler, report.go writes its log and its events, and reconciler.go is its table of
+// contents. A file uses only files before it.
 package crdmigrator

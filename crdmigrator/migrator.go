@@ -1,6 +1,7 @@
 package crdmigrator
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/recent"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -48,7 +50,7 @@ const (
 
 // CheckpointAnnotation on a CRD has the checkpoint of a migration that is under way or was
 // interrupted. Without it, the migration starts again.
-const CheckpointAnnotation = storageversion.CheckpointAnnotation
+const CheckpointAnnotation = evidence.CheckpointAnnotation
 
 // CRDMigrator is a reconciler of CustomResourceDefinitions: of those whose kinds Config
 // names and of those that Selector selects. Set its fields, then call SetupWithManager, once.
@@ -134,4 +136,8 @@ func (r *CRDMigrator) forget(crd string) {
 	if r.scope.selected != nil {
 		r.scope.selected.migrator.Forget(crd)
 	}
+}
+
+func (r *CRDMigrator) skips(phase Phase) bool {
+	return slices.Contains(r.SkipCRDMigrationPhases, phase)
 }

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 )
 
 // listThrough lists with an embedder's reader, which is to read live.
-func listThrough(reader client.Reader, kinds meta.RESTMapper) storageversion.Lister {
+func listThrough(reader client.Reader, kinds meta.RESTMapper) listing.Lister {
 	return func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
 		kind, err := kinds.KindFor(r)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -86,7 +87,7 @@ func TestEventNamesTheVersionThatWasStored(t *testing.T) {
 		Client:   fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).WithObjects(crd).Build(),
 		Recorder: recorder, clock: clock.RealClock{}, memory: map[string]*memory{},
 	}
-	report := storageversion.Report{Trimmed: true, Checkpoint: storageversion.Checkpoint{StorageVersion: "v3"}}
+	report := storageversion.Report{Trimmed: true, Checkpoint: evidence.Checkpoint{StorageVersion: "v3"}}
 	if _, err := r.conclude(t.Context(), &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: report}); err != nil {
 		t.Fatal(err)
 	}

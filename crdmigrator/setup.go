@@ -101,10 +101,6 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 	return err
 }
 
-func (r *CRDMigrator) skips(phase Phase) bool {
-	return slices.Contains(r.SkipCRDMigrationPhases, phase)
-}
-
 // migrator adds to o what all profiles have in common.
 func (r *CRDMigrator) migrator(cfg *rest.Config, o storageversion.Options) (*storageversion.Migrator, error) {
 	o.Settle, o.AcceptStaleLeases, o.SettleFromSight = r.Settle, r.AcceptStaleLeases, true

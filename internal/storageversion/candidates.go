@@ -8,8 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -17,11 +17,11 @@ import (
 // may be behind it, even behind the change of the storage version.
 func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 	err = request.Retry(ctx, func(ctx context.Context) error {
-		page, _, err := Lister(r.client.Objects).page(ctx, r.epoch().gvr, 1, "")
+		page, _, err := listing.Lister(r.client.Objects).Page(ctx, r.epoch().gvr, 1, "")
 		resourceVersion = page.ResourceVersion
 		return err
 	})
-	if list := (*listError)(nil); errors.As(err, &list) && ctx.Err() == nil {
+	if list := (*listing.Error)(nil); errors.As(err, &list) && ctx.Err() == nil {
 		err = r.unlisted(list)
 	}
 	return resourceVersion, err
@@ -52,7 +52,7 @@ func (r *run) migrateCached(ctx context.Context) error {
 		remaining := len(candidates)
 		for items := range slices.Chunk(candidates, walk.DefaultPageObjects) {
 			remaining -= len(items)
-			if !yield(walk.Page[*metav1.PartialObjectMetadata]{Items: items, ResourceVersion: r.evidence.since(), Remaining: int64(remaining)}, nil) {
+			if !yield(walk.Page[*metav1.PartialObjectMetadata]{Items: items, ResourceVersion: r.evidence.Since(), Remaining: int64(remaining)}, nil) {
 				return
 			}
 		}
@@ -68,15 +68,4 @@ func (r *run) migrateCached(ctx context.Context) error {
 		return fmt.Errorf("migrate %s, as the cache has them: %w", r.name, err)
 	}
 	return nil
-}
-
-func (r *rewriter) visitCandidate(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
-	done, err := r.done(o)
-	switch {
-	case err != nil:
-		return godwit.Failed, err
-	case done, !r.options.skips(CleanupManagedFieldsPhase) && slices.ContainsFunc(o.ManagedFields, r.epoch.Load().cleaner.stale):
-		return godwit.Skipped, nil
-	}
-	return r.rewriteAlone(ctx, o)
 }

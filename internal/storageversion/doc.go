@@ -7,7 +7,7 @@
 //   - It settles. An API server that has not adopted the new storage version writes old versions again, so that a run writes
 //     nothing before every known server has ([NotSettledError] names the ones it waits for).
 //   - It rewrites: every object gets an empty merge patch at the storage version, which the API server elides when the stored
-//     bytes are already right. The resourceVersion of the first page goes into a [Checkpoint] before the first write; objects
+//     bytes are already right. The resourceVersion of the first page goes into a [evidence.Checkpoint] before the first write; objects
 //     with a newer one need no write any more.
 //   - Where managedFields of an object name a version that is not served any more, it removes these entries, in the same write
 //     where one is due anyway. This job has a tally of its own and never delays the trim.
@@ -22,11 +22,16 @@
 // The package refuses to write through any version but the storage version, to take a 404 for a deletion without a second
 // look, to trim after a pass that left an object at an old version, and to rely on a write from before the servers settled.
 //
-// Package internal/request sends its requests, internal/settle decides when the servers have settled, and recent remembers
-// writes.
+// Package internal/request sends its requests, internal/settle decides when the servers have settled, listing proves that a
+// list showed every object, managedfields finds the entries that go, evidence keeps what an interrupted run has proven, and
+// recent remembers writes.
 //
-// Read plan.go, settle.go, checkpoint.go, then run.go, which is the table of contents of a run: epoch.go and evidence.go are
-// what it knows, pages.go and coverage.go what it lists, rewrite.go, write.go and managedfields.go what its workers do,
-// candidates.go what an embedder's cache has, trim.go its end, and next.go what follows it. facts.go, unlisted.go and
-// preflight.go have the I/O of a plan.
+// # Reading order
+//
+// reason.go, policy.go and blocker.go have the words. unlisted.go classifies a list that failed. facts.go is what a plan decides
+// on, and plan.go decides. error.go has the errors and classifies the answers to writes, and report.go counts. migrator.go is
+// what a caller configures; permissions.go and observe.go are the I/O of a plan. epoch.go is what a run knows of its CRD,
+// rewrite.go and visit.go what its workers do, pass.go one pass over all objects, candidates.go a pass over those that a cache
+// has, and trim.go the end. run.go is the table of contents of a run, and next.go decides what follows it. A file uses only
+// files before it.
 package storageversion

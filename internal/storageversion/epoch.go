@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
+	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
 )
 
 // epoch is what a run knows of its CRD at one generation. It never changes: a run that
@@ -18,14 +20,14 @@ type epoch struct {
 	crd     *apiextensionsv1.CustomResourceDefinition
 	gvr     schema.GroupVersionResource
 	kind    string
-	cleaner *fieldsCleaner
+	cleaner *managedfields.Cleaner
 	key     kube.Generation
 }
 
 func (m *Migrator) epochOf(crd *apiextensionsv1.CustomResourceDefinition) *epoch {
 	return &epoch{
 		crd: crd, gvr: kube.ResourceOf(crd), kind: crd.Spec.Names.Kind,
-		cleaner: m.cleanerOf(crd), key: kube.GenerationOf(crd),
+		cleaner: managedfields.For(crd, m.client.Clock.Now), key: kube.GenerationOf(crd),
 	}
 }
 
@@ -42,8 +44,8 @@ func (e *epoch) stillThere(m *metav1.PartialObjectMetadata) error {
 
 // survives returns the checkpoint as it holds for the CRD at its next generation, or
 // [ErrChanged] where the new spec voids it or a write could not be sent any more.
-func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c Checkpoint, w Write) (Checkpoint, error) {
-	resumed, ok := c.resume(next)
+func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c evidence.Checkpoint, w Write) (evidence.Checkpoint, error) {
+	resumed, ok := c.Resume(next)
 	switch {
 	case !ok:
 		moved := fmt.Sprintf("its spec moved from generation %d to %d", e.key.Generation, next.Generation)

@@ -34,37 +34,6 @@ const (
 	ActionStalled Action = "Stalled"
 )
 
-// Reasons of a [Step].
-const (
-	// ReasonSucceeded means that every object is stored at the storage version, and
-	// that status.storedVersions says so.
-	ReasonSucceeded = "Succeeded"
-	// ReasonNotTrimmed means that nothing is left to do, and that the options leave
-	// old versions in status.storedVersions.
-	ReasonNotTrimmed = "NotTrimmed"
-	// ReasonSettling means that API servers may still write an old version.
-	ReasonSettling = "Settling"
-	// ReasonRetrying means that another pass follows, for a cause that ends by itself.
-	ReasonRetrying = "Retrying"
-	// ReasonBlocked means that blockers keep the migration from starting.
-	ReasonBlocked = "Blocked"
-	// ReasonObjectsUnlisted means that the API server does not list the objects, for a
-	// cause that may end by itself.
-	ReasonObjectsUnlisted = "ObjectsUnlisted"
-	// ReasonObjectsFailed means that the API server refuses to write some objects.
-	ReasonObjectsFailed = "ObjectsFailed"
-	// ReasonNotConverging means that other clients changed objects during each of
-	// the last passes.
-	ReasonNotConverging = "NotConverging"
-	// ReasonPartial means that every object is stored at the storage version, and
-	// that managedFields of some could not be cleaned.
-	ReasonPartial = "Partial"
-	// ReasonCRDNotFound means that there is no CRD of this name.
-	ReasonCRDNotFound = "CRDNotFound"
-	// ReasonFailed means that the pass could not be completed.
-	ReasonFailed = "Failed"
-)
-
 const (
 	// notConverging is the number of passes in a row that met writes by other
 	// clients after which a user should know.

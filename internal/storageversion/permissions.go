@@ -1,10 +1,13 @@
 package storageversion
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 // RequiredPermissions lists the permissions without which [Migrator.Run] refuses to begin, beside
@@ -36,7 +39,7 @@ func RequiredPermissions(objects schema.GroupResource, o Options) []Grant {
 
 // annotates reports whether checkpoints are annotations of the CustomResourceDefinition.
 func (o Options) annotates() bool {
-	_, annotation := o.Journal.(*annotationJournal)
+	_, annotation := o.Journal.(*evidence.AnnotationJournal)
 	return annotation || o.Journal == nil
 }
 
@@ -56,3 +59,13 @@ func OptionalPermissions(objects schema.GroupResource, o Options) []Grant {
 	}
 	return helpful
 }
+
+// leaseGrant is the right to see which API servers there are.
+var leaseGrant = Grant{
+	Verb: "list", Namespace: metav1.NamespaceSystem,
+	Resource: schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"},
+}
+
+// storageMigrationGroups serve a kind StorageVersionMigration: Kubernetes'
+// own, and kube-storage-version-migrator's.
+var storageMigrationGroups = []string{"storagemigration.k8s.io", "migration.k8s.io"}

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
@@ -31,118 +31,6 @@ const (
 	// nothing is known about them; Plan.Unlisted has the reason.
 	StateUnknown State = "Unknown"
 )
-
-// ManagedFields says whether managedFields of the objects name versions that
-// are no longer served.
-type ManagedFields string
-
-const (
-	// ManagedFieldsUnknown: telling takes reading every object.
-	ManagedFieldsUnknown ManagedFields = "Unknown"
-	// ManagedFieldsStale: some object names one; a run cleans it.
-	ManagedFieldsStale ManagedFields = "Stale"
-	// ManagedFieldsClean: no object names a version that is not served.
-	ManagedFieldsClean ManagedFields = "Clean"
-)
-
-// Reasons of blockers.
-const (
-	// ReasonNotEstablished: the API server does not serve the CRD.
-	ReasonNotEstablished = "NotEstablished"
-	// ReasonTerminating: the CRD is being deleted.
-	ReasonTerminating = "Terminating"
-	// ReasonNoStorageVersion: no version is marked as the storage version.
-	ReasonNoStorageVersion = "NoStorageVersion"
-	// ReasonStorageVersionNotServed: objects can't be written at the storage
-	// version, and writing them through another one can lose fields.
-	ReasonStorageVersionNotServed = "StorageVersionNotServed"
-	// ReasonStatusSubresourceMissing: the policy writes to /status, and the
-	// storage version has none.
-	ReasonStatusSubresourceMissing = "StatusSubresourceMissing"
-	// ReasonStoredVersionNotInSpec: objects may be stored at a version that
-	// the server no longer knows how to read.
-	ReasonStoredVersionNotInSpec = "StoredVersionNotInSpec"
-	// ReasonForbidden: a right is missing.
-	ReasonForbidden = "Forbidden"
-	// ReasonMigrationInProgress: another migrator is at work on the resource.
-	ReasonMigrationInProgress = "MigrationInProgress"
-	// ReasonCRDKeepsChanging: the CRD changed under several runs.
-	ReasonCRDKeepsChanging = "CRDKeepsChanging"
-	// ReasonServerLeaseStale: an API server has not shown a sign of life since
-	// the storage version changed and may still write the old one.
-	ReasonServerLeaseStale = "ServerLeaseStale"
-	// ReasonAdmissionDenied: a webhook or a policy refuses the policy's write of
-	// some object, as a preflight has shown.
-	ReasonAdmissionDenied = "AdmissionDenied"
-	// ReasonWebhookUnavailable: a webhook without which the API server writes or
-	// reads no object does not answer it.
-	ReasonWebhookUnavailable = "WebhookUnavailable"
-	// ReasonConversionFailed: the conversion webhook answers, and does not convert
-	// some object, so that the API server reads none.
-	ReasonConversionFailed = "ConversionFailed"
-	// ReasonUnreadableObjects: the API server can't read some object from etcd,
-	// because its bytes are damaged or its version is not in spec.versions.
-	ReasonUnreadableObjects = "UnreadableObjects"
-	// ReasonObjectInvalid: the API server itself refuses some object as it is.
-	ReasonObjectInvalid = "ObjectInvalid"
-)
-
-// Reasons of warnings, beside those of blockers that are accepted.
-const (
-	// ReasonStoredVersionsDoubtful means that status.storedVersions proves nothing, because
-	// a StorageVersionMigration that failed has trimmed it.
-	ReasonStoredVersionsDoubtful = "StoredVersionsDoubtful"
-	// ReasonAdmissionMutates: something in the API server changes objects that
-	// are written as they are, and a run would store the change.
-	ReasonAdmissionMutates = "AdmissionMutates"
-	// ReasonCleanupForbidden: the write goes to /status or is an update, and the
-	// right to patch objects is missing, which the cleanup of managedFields needs.
-	ReasonCleanupForbidden = "CleanupForbidden"
-	// ReasonPreflightIncomplete means that what admission makes of the write is not
-	// known for every namespace.
-	ReasonPreflightIncomplete = "PreflightIncomplete"
-)
-
-// Reasons of failures of objects, beside those of blockers and of an [UnlistedError].
-const (
-	// ReasonConflict means that other clients kept writing the object.
-	ReasonConflict = "Conflict"
-	// ReasonUnanswered means that the API server did not answer the write.
-	ReasonUnanswered = "Unanswered"
-	// ReasonObjectTooLarge means that the API server dropped the managedFields of an
-	// object that is too large with them.
-	ReasonObjectTooLarge = "ObjectTooLarge"
-	// ReasonManagedFieldsKept means that the API server answered a cleanup with the
-	// managedFields of before.
-	ReasonManagedFieldsKept = "ManagedFieldsKept"
-)
-
-// Policy is what the user decides. The zero value is the safe default.
-type Policy struct {
-	// Settle is how long after a change of the storage version the first write
-	// may be sent; 0 means DefaultSettle. A fifth of it is given to the servers'
-	// watches, the rest to requests under way. Negative means no time at all;
-	// each server must still have renewed its lease since the change, which
-	// takes up to 10 s.
-	Settle time.Duration
-	// SettleFromSight counts the settle time from the first sight of every
-	// server having adopted the change, instead of from the change itself. It
-	// also covers a server that came back a moment ago; for processes that run
-	// all the time.
-	SettleFromSight bool
-	// Write is how objects are written; empty means WritePatch.
-	Write Write
-	// SkipPhases are not run.
-	SkipPhases []Phase
-	// AcceptStaleLeases does not wait for API servers whose lease is stale.
-	AcceptStaleLeases bool
-	// AcceptDenials goes on although a preflight has shown that the API server
-	// refuses to write some object: a run leaves such objects at the old version,
-	// and then does not trim. A run that resumes goes on in any case.
-	AcceptDenials bool
-}
-
-func (p Policy) skips(phase Phase) bool { return slices.Contains(p.SkipPhases, phase) }
 
 // Plan is what is to be done about one CRD. It is a value, decided by
 // [PlanFor].
@@ -192,7 +80,7 @@ func PlanFor(f Facts, p Policy) Plan {
 		StoredVersions: slices.Clone(crd.Status.StoredVersions),
 		Objects:        f.Objects,
 		ManagedFields:  f.ManagedFields,
-		Resumes:        f.Checkpoint.holds(crd, p),
+		Resumes:        f.Checkpoint.Holds(crd, p.terms()),
 		Trimmed:        kube.Trimmed(crd) && kube.StorageVersion(crd) != "",
 		Unlisted:       f.Unlisted,
 		ServersUnread:  f.ServersUnread,
@@ -277,14 +165,6 @@ func checkServing(f Facts, _ Policy) []godwit.Blocker {
 	return nil
 }
 
-func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
-	return godwit.Blocker{
-		Reason:  ReasonNotEstablished,
-		Message: fmt.Sprintf("customresourcedefinition %s is not served: %s", crd.Name, whyNotEstablished(crd)),
-		Fix:     establish(crd),
-	}
-}
-
 func checkVersions(f Facts, p Policy) []godwit.Blocker {
 	crd := f.CRD
 	version := kube.StorageVersion(crd)
@@ -317,23 +197,6 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 	return blockers
 }
 
-func noStorageVersion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
-	return godwit.Blocker{
-		Reason:  ReasonNoStorageVersion,
-		Message: fmt.Sprintf("no version of %s is marked as the storage version", crd.Name),
-		Fix:     godwit.Do("set storage: true on one entry of spec.versions", godwit.Edit{Object: kube.CRDObject(crd.Name)}),
-	}
-}
-
-func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
-	version := kube.StorageVersion(crd)
-	return godwit.Blocker{
-		Reason:  ReasonStorageVersionNotServed,
-		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
-		Fix:     godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version)),
-	}
-}
-
 // checkObjectsRead: what the API server can't read it can't write again either. The
 // other reasons of a list that failed have a check of their own, or may end.
 func checkObjectsRead(f Facts, _ Policy) []godwit.Blocker {
@@ -351,15 +214,6 @@ func checkRights(f Facts, _ Policy) []godwit.Blocker {
 		blockers = append(blockers, forbidden(f.User, g))
 	}
 	return blockers
-}
-
-// forbidden names the permission that is missing.
-func forbidden(user string, g Grant) godwit.Blocker {
-	return godwit.Blocker{
-		Reason:  ReasonForbidden,
-		Message: fmt.Sprintf("%s may not %s", orElse(user, "the current user"), g),
-		Fix:     g.Fix(user),
-	}
 }
 
 // checkPreflight: what the API server refused of one object it will refuse of
@@ -381,14 +235,14 @@ func checkOthers(f Facts, _ Policy) []godwit.Blocker {
 }
 
 func checkChanges(f Facts, _ Policy) []godwit.Blocker {
-	recent := f.Checkpoint.restartsSince(f.Now.Add(-restartWindow))
-	if f.Checkpoint.CRDUID != f.CRD.UID || recent < maxRestarts { // another CRD's are not this one's
+	recent := f.Checkpoint.RecentRestarts(f.Now)
+	if f.Checkpoint.CRDUID != f.CRD.UID || recent < evidence.MaxRestarts { // another CRD's are not this one's
 		return nil
 	}
 	fix := godwit.Do("let these managers agree on one spec; the migration resumes within an hour of the last of these changes")
-	if _, ok := f.CRD.Annotations[CheckpointAnnotation]; ok { // another journal is not a user's to edit
+	if _, ok := f.CRD.Annotations[evidence.CheckpointAnnotation]; ok { // another journal is not a user's to edit
 		fix = godwit.Do("let these managers agree on one spec").
-			Then("remove the record of the changes", kube.RemoveAnnotation(f.CRD.Name, CheckpointAnnotation))
+			Then("remove the record of the changes", kube.RemoveAnnotation(f.CRD.Name, evidence.CheckpointAnnotation))
 	}
 	return blocker(ReasonCRDKeepsChanging,
 		fmt.Sprintf("%s changed under %d runs within an hour; its spec is written by %s",
@@ -397,7 +251,7 @@ func checkChanges(f Facts, _ Policy) []godwit.Blocker {
 }
 
 func checkServers(f Facts, p Policy) []godwit.Blocker {
-	if f.Checkpoint.holds(f.CRD, p) {
+	if f.Checkpoint.Holds(f.CRD, p.terms()) {
 		return nil
 	}
 	var blockers []godwit.Blocker
@@ -410,23 +264,6 @@ func checkServers(f Facts, p Policy) []godwit.Blocker {
 		})
 	}
 	return blockers
-}
-
-// replaceServer is what to do about an API server with a stale lease.
-func replaceServer(s Server, bringBack string) godwit.Fix {
-	lease := godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: s.Name}
-	return godwit.Do(bringBack).Or(godwit.Do("if it is gone for good, delete its lease", godwit.Delete{Object: lease}))
-}
-
-func blocker(reason, message string, fix godwit.Fix) []godwit.Blocker {
-	return []godwit.Blocker{{Reason: reason, Message: message, Fix: fix}}
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // warnings are what a user should know and what does not keep a run from

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 // FuzzPlanFor checks what must hold of every plan, for CRDs that no API
@@ -143,7 +144,7 @@ func (d *dice) facts() Facts {
 			Grant{Verb: "patch", Resource: crds, Name: f.CRD.Name}, Grant{Verb: "patch", Resource: crdsStatus, Name: f.CRD.Name})
 	})
 	f.Migrations = several(d, 2, func(d *dice) string { return pick(d, "storageversionmigrations.g/a", "storageversionmigrations.h/b") })
-	f.Checkpoint = Checkpoint{
+	f.Checkpoint = evidence.Checkpoint{
 		CRDUID: types.UID(pick(d, "", "u1", "u2")), Generation: int64(d.roll(9)), StorageVersion: d.version(),
 		ResourceVersion: pick(d, "", "100", "garbage"), Cursor: pick(d, "", "ns/a"),
 		Settled: metav1.Duration{Duration: pick(d, 0, DefaultSettle)}, AcceptedStaleLeases: d.roll(2) == 1,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 // flip is when the storage version of the CRDs below was set, as their
@@ -223,14 +224,14 @@ func TestPlanForState(t *testing.T) {
 		},
 		"stale lease, evidence at hand": {
 			reason: "the checkpoint was made after all servers had adopted",
-			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: evidence.Checkpoint{
 				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
 			}},
 			state: Ready,
 		},
 		"stale lease, weaker evidence": {
 			reason: "the checkpoint was made after a shorter settle time than this run asks for",
-			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: evidence.Checkpoint{
 				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: time.Second},
 			}},
 			state:   Blocked,
@@ -238,7 +239,7 @@ func TestPlanForState(t *testing.T) {
 		},
 		"stale lease, evidence void": {
 			reason: "the checkpoint is another CRD's",
-			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: Checkpoint{
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: evidence.Checkpoint{
 				CRDUID: "u0", Generation: 7, StorageVersion: "v2", ResourceVersion: "100",
 			}},
 			state:   Blocked,
@@ -287,8 +288,8 @@ func TestPlanForState(t *testing.T) {
 	}
 }
 
-func restartedAt(now time.Time, ago ...time.Duration) Checkpoint {
-	c := Checkpoint{CRDUID: "u1", Generation: 7, StorageVersion: "v2"}
+func restartedAt(now time.Time, ago ...time.Duration) evidence.Checkpoint {
+	c := evidence.Checkpoint{CRDUID: "u1", Generation: 7, StorageVersion: "v2"}
 	for _, d := range ago {
 		c.Restarts = append(c.Restarts, metav1.NewTime(now.Add(-d)))
 	}
@@ -327,7 +328,7 @@ func TestPlanForDescribesTheCRD(t *testing.T) {
 		},
 		"resumes": {
 			reason: "a checkpoint that holds is announced",
-			facts: Facts{CRD: widgetCRD(), Now: later, Checkpoint: Checkpoint{
+			facts: Facts{CRD: widgetCRD(), Now: later, Checkpoint: evidence.Checkpoint{
 				CRDUID: "u1", Generation: 6, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
 			}},
 			want: with(func(p *Plan) { p.Resumes = true }),
@@ -399,7 +400,7 @@ func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
 		},
 		"fought over": {
 			reason:  "the managers that fight are named",
-			facts:   Facts{CRD: annotated(widgetCRD(), CheckpointAnnotation), Now: later, Checkpoint: restartedAt(later, 3*time.Minute, 2*time.Minute, time.Minute)},
+			facts:   Facts{CRD: annotated(widgetCRD(), evidence.CheckpointAnnotation), Now: later, Checkpoint: restartedAt(later, 3*time.Minute, 2*time.Minute, time.Minute)},
 			message: []string{"widgets.example.com", "kubectl (Update)"},
 			remedy:  []string{"Patch{Object:{Resource:crd Namespace: Name:widgets.example.com}", `"godwit.dev/migration-checkpoint":null`},
 		},
@@ -486,4 +487,29 @@ func TestWithoutTheRewriteNothingBlocks(t *testing.T) {
 func annotated(crd *apiextensionsv1.CustomResourceDefinition, key string) *apiextensionsv1.CustomResourceDefinition {
 	crd.Annotations = map[string]string{key: "{}"}
 	return crd
+}
+
+// Three runs that end because the CRD changed block the fourth plan, and
+// an hour of peace lifts the block.
+func TestRestartsBlockAfterThree(t *testing.T) {
+	var c evidence.Checkpoint
+	crd := widgetCRD()
+	now := later
+	for restart := range 4 {
+		c = c.Begin(crd, now)
+		plan := PlanFor(Facts{CRD: crd, Now: now, Checkpoint: c}, Policy{})
+		want := Ready
+		if restart == evidence.MaxRestarts {
+			want = Blocked
+		}
+		if plan.State != want {
+			t.Fatalf("after %d restarts the plan is %s, want %s", restart, plan.State, want)
+		}
+		crd.Generation += 2
+		now = now.Add(5 * time.Minute)
+	}
+	now = now.Add(time.Hour)
+	if plan := PlanFor(Facts{CRD: crd, Now: now, Checkpoint: c}, Policy{}); plan.State != Ready {
+		t.Errorf("an hour later the plan is %s: %v", plan.State, plan.Blockers)
+	}
 }

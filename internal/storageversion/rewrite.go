@@ -2,20 +2,17 @@ package storageversion
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"slices"
 	"sync/atomic"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
+	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
 	"github.com/godwit-dev/godwit/internal/storageversion/recent"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -27,7 +24,7 @@ type rewriter struct {
 	options  Options
 	recent   *recent.Writes
 	epoch    atomic.Pointer[epoch]
-	baseline atomic.Pointer[baseline]
+	baseline atomic.Pointer[evidence.Baseline]
 	tally    sideTally
 	// cleanupRefused is set by the first worker that lacks the permission.
 	cleanupRefused atomic.Pointer[error]
@@ -35,7 +32,7 @@ type rewriter struct {
 
 func (m *Migrator) newRewriter() *rewriter {
 	r := &rewriter{client: m.client, options: m.options, recent: m.options.Recent}
-	r.baseline.Store(&baseline{})
+	r.baseline.Store(&evidence.Baseline{})
 	return r
 }
 
@@ -43,7 +40,7 @@ func (m *Migrator) newRewriter() *rewriter {
 // recent writes is asked last: it keeps what it is asked for.
 func (r *rewriter) done(o *metav1.PartialObjectMetadata) (bool, error) {
 	p := r.baseline.Load()
-	if done, err := p.done(o); done || err != nil || p.since == "" {
+	if done, err := p.Done(o); done || err != nil || p.Since == "" {
 		return done, err
 	}
 	return r.recent.Has(recent.Of(r.epoch.Load().key, o)), nil
@@ -71,7 +68,7 @@ func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata)
 	if after.ResourceVersion == o.ResourceVersion {
 		return godwit.Unchanged, nil, nil
 	}
-	lost = dropped(o, after)
+	lost = managedfields.Dropped(o, after)
 	o.ResourceVersion, o.ManagedFields = after.ResourceVersion, after.ManagedFields // for another visit
 	return godwit.Migrated, lost, nil
 }
@@ -80,9 +77,6 @@ func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata)
 func deletionCompleted(after *metav1.PartialObjectMetadata) bool {
 	return after.DeletionTimestamp != nil && len(after.Finalizers) == 0
 }
-
-// errStillThere asks for another attempt.
-var errStillThere = errors.New("the write answered 404, but the object is listed")
 
 // confirmGone looks at the collection, because a 404 may also mean that the
 // version is no longer served, and then nothing at all was migrated.
@@ -97,85 +91,41 @@ func (r *rewriter) confirmGone(ctx context.Context, o *metav1.PartialObjectMetad
 	return godwit.Gone, nil
 }
 
-// retry is apierror.Transient and the two answers that only mean "again" for a write
-// that changes nothing.
-func retry(err error) (time.Duration, bool) {
-	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
-		return 0, true
+// write sends the write that the policy names and returns the object after it.
+func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	w, e := r.options.Write.orDefault(), r.epoch.Load()
+	if w == WriteUpdate {
+		return r.client.UpdateObject(ctx, e.gvr, o, r.options.DryRun)
 	}
-	return apierror.Transient(err)
+	p, err := w.patch(e.gvr.GroupVersion().WithKind(e.kind), o)
+	if err != nil {
+		return nil, err
+	}
+	p.DryRun = r.options.DryRun
+	return r.client.PatchObject(ctx, e.gvr, o, p)
 }
 
-// causesOf names the webhooks and policies that failures come from, each once and
-// sorted, as far as the API server's words tell.
-func causesOf(failures []godwit.Failure) []string {
-	var names []string
-	for _, f := range failures {
-		if by := apierror.Parse(0, f.Message).Origin; by.Name != "" {
-			names = append(names, by.String())
-		}
+// conflict decides what a 409 means. To an empty patch, which carries no
+// resourceVersion, it means "again". To an update it means that this pass leaves
+// the object alone, as its users expect. To an apply it means that another client
+// wrote the object, and that settles it if the live object proves so; what a
+// listed resourceVersion says proves nothing.
+func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, err error) (godwit.Outcome, error) {
+	switch r.options.Write.orDefault() {
+	case WritePatch, WriteStatusPatch:
+		return godwit.Failed, err // retried
+	case WriteUpdate:
+		return godwit.Deferred, err
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// cause names what a write fails for where that is not the API server: others of
-// its objects may never meet it.
-func cause(err error) string {
-	if err == nil {
-		return ""
-	}
-	if by := apierror.Of(err).Origin; by.Name != "" {
-		return by.String()
-	}
-	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
-		return "writes by other clients"
-	}
-	return walk.CauseOf(err)
-}
-
-// failureReason is the reason of the failure of one object.
-func failureReason(err error) string {
-	switch answer := apierror.Of(err); answer.Class {
-	case apierror.Denied, apierror.NoDryRun:
-		return ReasonAdmissionDenied
-	case apierror.WebhookUnavailable, apierror.ConversionUnavailable:
-		return ReasonWebhookUnavailable
-	case apierror.ConversionFailed:
-		return ReasonConversionFailed
-	case apierror.UnreadableObject:
-		return ReasonUnreadableObjects
-	case apierror.Forbidden:
-		return ReasonForbidden
-	case apierror.NotFound:
-		return ReasonNotServed
-	case apierror.Conflict:
-		return ReasonConflict
-	case apierror.Throttled:
-		return ReasonThrottled
-	case apierror.Timeout:
-		return ReasonTimeout
-	case apierror.ServerError:
-		return ReasonServerError
-	case apierror.Refused:
-		return ReasonObjectInvalid
-	case apierror.Unknown:
-		return ownReason(err)
-	}
-	return ReasonFailed
-}
-
-// ownReason is the reason of a failure that is no answer of the API server.
-func ownReason(err error) string {
+	live, findErr := r.client.Find(ctx, r.epoch.Load().gvr, o)
 	switch {
-	case errors.Is(err, errStillThere):
-		return ReasonNotServed
-	case errors.Is(err, errDropped):
-		return ReasonObjectTooLarge
-	case errors.Is(err, errKept):
-		return ReasonManagedFieldsKept
-	case errors.As(err, new(net.Error)), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return ReasonUnanswered
+	case findErr != nil:
+		return godwit.Failed, fmt.Errorf("look at %s after a conflict: %w", walk.Key(o), apierror.RetryForbidden(findErr))
+	case live == nil:
+		return godwit.Gone, nil
 	}
-	return ReasonFailed
+	if fresh, err := evidence.Newer(live.ResourceVersion, r.baseline.Load().Since); err != nil || fresh {
+		return godwit.Skipped, err
+	}
+	return godwit.Deferred, err
 }

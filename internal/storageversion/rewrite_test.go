@@ -14,41 +14,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
+	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
 	"github.com/godwit-dev/godwit/internal/storageversion/recent"
 )
-
-func TestNewer(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		a, b   string
-		want   bool
-		fails  bool
-	}{
-		"newer":             {reason: "written later", a: "101", b: "100", want: true},
-		"same":              {reason: "C itself was there before the first write", a: "100", b: "100"},
-		"older":             {reason: "written before", a: "99", b: "100"},
-		"more digits":       {reason: "numbers, not words", a: "1000", b: "999", want: true},
-		"fewer digits":      {reason: "numbers, not words", a: "999", b: "1000"},
-		"beyond 64 bits":    {reason: "no bound on the length", a: "99999999999999999999999", b: "99999999999999999999998", want: true},
-		"empty":             {reason: "no version is no evidence", a: "", b: "100", fails: true},
-		"zero":              {reason: "0 is never an object's", a: "0", b: "100", fails: true},
-		"an opaque version": {reason: "not an API server's", a: "abc", b: "100", fails: true},
-		"garbage in C":      {reason: "an annotation that somebody edited", a: "101", b: "1e3", fails: true},
-		"leading zero":      {reason: "not as the server writes it", a: "101", b: "0100", fails: true},
-		"negative":          {reason: "not as the server writes it", a: "101", b: "-1", fails: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := newer(tc.a, tc.b)
-			if (err != nil) != tc.fails {
-				t.Fatalf("error %v, want one: %t: %s", err, tc.fails, tc.reason)
-			}
-			if got != tc.want {
-				t.Errorf("newer(%q, %q) = %t, want %t: %s", tc.a, tc.b, got, tc.want, tc.reason)
-			}
-		})
-	}
-}
 
 func TestDone(t *testing.T) {
 	object := func(namespace, name, rv string) *metav1.PartialObjectMetadata {
@@ -83,7 +53,7 @@ func TestDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := (&Migrator{}).newRewriter()
 			r.epoch.Store(&epoch{})
-			r.baseline.Store(&baseline{since: tc.c, cursor: tc.cursor})
+			r.baseline.Store(&evidence.Baseline{Since: tc.c, Cursor: tc.cursor})
 			got, err := r.done(tc.object)
 			if (err != nil) != tc.fails {
 				t.Fatalf("error %v, want one: %t: %s", err, tc.fails, tc.reason)
@@ -100,9 +70,9 @@ func TestDone(t *testing.T) {
 func TestDoneIgnoresTheCursorInTheMaking(t *testing.T) {
 	r := (&Migrator{}).newRewriter()
 	r.epoch.Store(&epoch{})
-	r.baseline.Store(&baseline{since: "100"})
-	e := evidence{published: &r.baseline}
-	e.moveCursor("ns/z")
+	r.baseline.Store(&evidence.Baseline{Since: "100"})
+	e := evidence.NewRun("widgets.example.com", nil, time.Now, &r.baseline)
+	e.MoveCursor("ns/z")
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "50"}}
 	if done, err := r.done(o); done || err != nil {
 		t.Errorf("done = %t, %v; a list that started again would be skipped", done, err)
@@ -114,7 +84,7 @@ func TestProofGoesBeforeMemory(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	r := (&Migrator{options: Options{Recent: recent.New(clock)}}).newRewriter()
 	r.epoch.Store(&epoch{key: kube.Generation{UID: "crd", Generation: 1}})
-	r.baseline.Store(&baseline{since: "5"})
+	r.baseline.Store(&evidence.Baseline{Since: "5"})
 	proven := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "proven", ResourceVersion: "7"}}
 	elided := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "elided", ResourceVersion: "3"}}
 	for _, o := range []*metav1.PartialObjectMetadata{proven, elided} {
@@ -156,6 +126,7 @@ func TestRetry(t *testing.T) {
 		"invalid":              {"nor here", apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", widgets, "a", "", 0, false), false},
 		"unconverted":          {"its webhook may come back", unreadable("/registry/a: conversion webhook for example.com/v1, Kind=Widget failed: Post"), true},
 		"undecodable":          {"what is in etcd stays as it is", unreadable("/registry/a: invalid character"), false},
+		"incomplete list":      {"the reader that made it makes the next one", &listing.IncompleteError{Reader: true}, false},
 		"bad versions":         {"nor here", fmt.Errorf("compare: %w", errors.New("not well formed")), false},
 	}
 	for name, tc := range cases {
@@ -183,8 +154,8 @@ func TestFailureReason(t *testing.T) {
 		ReasonTimeout:            answer(504, metav1.StatusReasonTimeout, "timeout"),
 		ReasonServerError:        answer(503, metav1.StatusReasonServiceUnavailable, "etcd has no leader"),
 		ReasonObjectInvalid:      answer(422, metav1.StatusReasonInvalid, "spec.size: Required value"),
-		ReasonObjectTooLarge:     errDropped,
-		ReasonManagedFieldsKept:  fmt.Errorf("cleanup: %w", errKept),
+		ReasonObjectTooLarge:     managedfields.ErrDropped,
+		ReasonManagedFieldsKept:  fmt.Errorf("cleanup: %w", managedfields.ErrKept),
 		ReasonUnanswered:         &url.Error{Op: "Patch", URL: "https://127.0.0.1", Err: syscall.ECONNREFUSED},
 		ReasonFailed:             errors.New("no resourceVersion"),
 	} {

@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // Run carries a plan out: settle, rewrite, trim. It returns a true report in
@@ -45,37 +39,6 @@ func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Repo
 	return r.report(), err
 }
 
-// run is one call of Run. Its fields belong to the goroutine of the caller, which also
-// feeds the pages. It shares the rewriter and the progress with the workers.
-type run struct {
-	*Migrator
-	name     string
-	evidence evidence
-	source   source
-	rewriter *rewriter
-	progress *progress
-
-	cached  walk.Report // of the candidates
-	storage walk.Report
-	trimmed bool
-}
-
-func (m *Migrator) newRun(crd string, progress func(Report)) *run {
-	w := m.newRewriter()
-	return &run{
-		Migrator: m, name: crd, rewriter: w, progress: newProgress(progress),
-		evidence: evidence{crd: crd, journal: m.options.Journal, now: m.client.Clock.Now, published: &w.baseline},
-		source:   source{list: m.list(), borrowed: m.options.List != nil},
-	}
-}
-
-func (r *run) report() Report {
-	return Report{
-		Storage: r.storage, Candidates: r.cached, ManagedFields: r.rewriter.tally.report(),
-		Requests: r.progress.requests.Load(), Trimmed: r.trimmed, Checkpoint: r.evidence.checkpoint,
-	}
-}
-
 // run is the table of contents.
 func (r *run) run(ctx context.Context, p Plan) error {
 	if err := request.Retry(ctx, func(ctx context.Context) error { return r.begin(ctx, p) }); err != nil {
@@ -85,40 +48,33 @@ func (r *run) run(ctx context.Context, p Plan) error {
 		return r.pass(ctx, nil)
 	}
 	if kube.Trimmed(r.epoch().crd) || r.options.skips(StorageVersionMigrationPhase) {
-		r.evidence.setStored()
+		r.evidence.SetStored()
 		return r.cleanFields(ctx)
 	}
 	if err := r.settle(ctx); err != nil {
 		return err
 	}
 	if err := r.passes(ctx); err != nil {
-		r.evidence.saveLast(ctx, err)
+		r.saveLast(ctx, err)
 		return err
 	}
 	if !r.storage.Counts.Settled() || r.options.NoTrim {
-		return r.evidence.save(ctx)
+		return r.evidence.Save(ctx)
 	}
 	if err := r.recheckBeforeTrim(ctx); err != nil {
-		r.evidence.saveLast(ctx, err)
+		r.saveLast(ctx, err)
 		return err
 	}
 	// First the checkpoint goes, then the old versions: what is left of a trimmed
 	// CRD must not be evidence for a later run, after a restore for example.
-	if err := r.evidence.remove(ctx); err != nil {
+	if err := r.evidence.Remove(ctx); err != nil {
 		return err
 	}
 	if err := r.trim(ctx); err != nil {
-		r.evidence.saveLast(ctx, err)
+		r.saveLast(ctx, err)
 		return err
 	}
 	return nil
-}
-
-// epoch is the CRD as the run last read it.
-func (r *run) epoch() *epoch { return r.rewriter.epoch.Load() }
-
-func (r *run) setCRD(crd *apiextensionsv1.CustomResourceDefinition) {
-	r.rewriter.epoch.Store(r.epochOf(crd))
 }
 
 // begin reads the CRD anew and refuses a plan that was made for another one.
@@ -134,7 +90,7 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 		return fmt.Errorf("%w: %s is not what was planned for", ErrChanged, r.name)
 	}
 	r.setCRD(crd)
-	return r.evidence.load(ctx, crd, r.options.Policy)
+	return r.evidence.Load(ctx, crd, r.options.terms())
 }
 
 // cleanFields is a run without a rewrite: the objects are visited for their
@@ -152,12 +108,12 @@ func (r *run) cleanFields(ctx context.Context) error {
 	if !kube.Trimmed(r.epoch().crd) {
 		return nil
 	}
-	return r.evidence.remove(ctx)
+	return r.evidence.Remove(ctx)
 }
 
 // settle returns at once where evidence says that the servers had settled.
 func (r *run) settle(ctx context.Context) error {
-	if r.evidence.since() != "" {
+	if r.evidence.Since() != "" {
 		return nil
 	}
 	return request.Retry(ctx, func(ctx context.Context) error { return r.settled(ctx, r.epoch().crd) })
@@ -181,6 +137,14 @@ func (r *run) passes(ctx context.Context) error {
 	return err
 }
 
+// saveLast saves what the run has proven, unless the run is not wanted any more: the user
+// who removed the label wants no further write to the CRD.
+func (r *run) saveLast(ctx context.Context, why error) {
+	if !errors.Is(why, ErrOutOfScope) {
+		r.evidence.SaveLast(ctx)
+	}
+}
+
 // recheckBeforeTrim asks once more whether the migration is wanted: the pass may have
 // taken long since the last page.
 func (r *run) recheckBeforeTrim(ctx context.Context) error {
@@ -188,67 +152,4 @@ func (r *run) recheckBeforeTrim(ctx context.Context) error {
 		return nil
 	}
 	return request.Retry(ctx, r.recheck)
-}
-
-// recheck looks whether the CRD is still the one that the evidence is about.
-func (r *run) recheck(ctx context.Context) error {
-	now := r.epoch()
-	m, err := r.client.CRDMetadata(ctx, r.name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: %s was deleted", ErrChanged, r.name)
-	case err != nil:
-		return fmt.Errorf("look at %s again: %w", r.name, err)
-	}
-	if err := now.stillThere(m); err != nil {
-		return err
-	}
-	if r.options.BeforePage != nil {
-		if err := r.options.BeforePage(ctx, m); err != nil {
-			return err
-		}
-	}
-	if m.Generation == now.key.Generation {
-		return nil
-	}
-	crd, err := r.client.CRD(ctx, r.name)
-	if err != nil {
-		return notFound(r.name, err)
-	}
-	resumed, err := now.survives(crd, r.evidence.checkpoint, r.options.Write)
-	if err != nil {
-		return err
-	}
-	r.setCRD(crd)
-	r.evidence.checkpoint = resumed
-	return nil
-}
-
-// progress tells the caller of Run how far the pass is, one call at a time.
-type progress struct {
-	requests atomic.Int64
-	listener func(Report)
-	mu       sync.Mutex
-	now      Report // of the pass under way
-}
-
-func newProgress(listener func(Report)) *progress { return &progress{listener: listener} }
-
-// begin starts the report of another pass. Nothing has happened yet, so that the caller
-// is not told.
-func (p *progress) begin() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now.Storage.Remaining = -1
-}
-
-func (p *progress) tell(update func(*Report)) {
-	if p.listener == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	update(&p.now)
-	p.now.Requests = p.requests.Load()
-	p.listener(p.now)
 }

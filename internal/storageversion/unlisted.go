@@ -1,39 +1,19 @@
 package storageversion
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/internal/quote"
-	"github.com/godwit-dev/godwit/walk"
-)
-
-// Reasons of an [UnlistedError], beside [ReasonForbidden], [ReasonNotEstablished],
-// [ReasonStorageVersionNotServed] and those of blockers.
-const (
-	// ReasonNotServed: the API server answers 404 for a version that the CRD serves.
-	ReasonNotServed = "NotServed"
-	// ReasonThrottled: the API server answers 429 to each attempt.
-	ReasonThrottled = "Throttled"
-	// ReasonServerError: the API server, or a proxy before it, answers with a 5xx
-	// error to each attempt.
-	ReasonServerError = "ServerError"
-	// ReasonTimeout: the API server does not list one object within 10 s.
-	ReasonTimeout = "Timeout"
-	// ReasonListRefused: the API server, or a proxy before it, refuses the list for
-	// another reason.
-	ReasonListRefused = "ListRefused"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
 const (
@@ -41,10 +21,6 @@ const (
 	readiness = "/readyz?verbose"
 	planAgain = "plan again"
 )
-
-// readPage is small enough for a slow conversion webhook to convert within
-// quicklist.Limit.
-const readPage = 100
 
 // UnlistedError says why the API server did not list the objects of a CRD. How many
 // objects there are, at which versions and with which managedFields, is unknown then.
@@ -283,34 +259,22 @@ func (c *converter) fix(crd string) godwit.Fix {
 // is wrong with it.
 const keyBytes = 1000
 
-// listOne makes a few attempts to list one object.
-func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (list *metav1.PartialObjectMetadataList, err error) {
-	err = quicklist.Retry(ctx, func(ctx context.Context) error {
-		list, err = m.client.FirstObject(ctx, kube.ResourceOf(crd), quicklist.Limit)
-		return err
-	})
-	return list, err
-}
+// servedWithin is how long after the condition Established an API server may still
+// answer 404: it learns of the CRD by a watch, for which the settle time has the
+// same 15 s.
+const servedWithin = settle.WatchLag
 
-// readsAll is an error where the API server can't read every object, although it
-// listed the first: its watch cache, which takes all of them, is not filled. The
-// objects themselves then tell why, or that they can be read by now.
-func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) error {
-	err := quicklist.Retry(ctx, func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) })
-	if !apierrors.IsTooManyRequests(err) && !quicklist.TimedOut(err) {
-		return nil // another answer says nothing about the cache
-	}
-	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
-		err = quicklist.Attempt(ctx, func(ctx context.Context) error {
-			page, next, err = Lister(m.client.Objects).page(ctx, r, limit, token)
-			return err
+// starting reports a list that failed because the CRD is new: every API server
+// serves it within seconds, without a user's action. Names that another CRD has are
+// no such case.
+func (e *UnlistedError) starting(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) bool {
+	switch e.Reason {
+	case ReasonNotEstablished:
+		return namesRefused(crd) == nil && crd.DeletionTimestamp == nil
+	case ReasonNotServed:
+		return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+			return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) < servedWithin
 		})
-		return page, next, err
 	}
-	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: readPage, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return false
 }

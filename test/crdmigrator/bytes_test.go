@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -123,10 +124,10 @@ func (w *widgets) mustFill(reason string, bytes int64, limits walk.Limits) {
 
 // mustHaveSaved checks that the last checkpoint of a run did not wait for the byte
 // budget.
-func (w *widgets) mustHaveSaved(last storageversion.Checkpoint) {
+func (w *widgets) mustHaveSaved(last evidence.Checkpoint) {
 	w.t.Helper()
-	var saved storageversion.Checkpoint
-	if err := json.Unmarshal([]byte(w.crd().Annotations[storageversion.CheckpointAnnotation]), &saved); err != nil {
+	var saved evidence.Checkpoint
+	if err := json.Unmarshal([]byte(w.crd().Annotations[evidence.CheckpointAnnotation]), &saved); err != nil {
 		w.t.Fatal(err)
 	}
 	if saved.Cursor == "" || saved.Cursor != last.Cursor {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -71,14 +72,14 @@ func TestCRDCreatedAgainMidRun(t *testing.T) {
 	w.flip()
 	old := w.crd()
 	run := w.pauseAfter(t.Context(), m, 30)
-	checkpoint := w.crd().Annotations[storageversion.CheckpointAnnotation]
+	checkpoint := w.crd().Annotations[evidence.CheckpointAnnotation]
 	if checkpoint == "" {
 		t.Fatal("the run under way has no checkpoint")
 	}
 
 	w.removeCRD()
 	again := w.newCRD()
-	metav1.SetMetaDataAnnotation(&again.ObjectMeta, storageversion.CheckpointAnnotation, checkpoint)
+	metav1.SetMetaDataAnnotation(&again.ObjectMeta, evidence.CheckpointAnnotation, checkpoint)
 	if err := controlplane.InstallCRDs(t.Context(), w.config, again); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -172,9 +173,9 @@ func TestCRDWithTwoWritersIsBlocked(t *testing.T) {
 func (w *widgets) annotate(checkpoint *string) {
 	w.t.Helper()
 	w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
-		delete(crd.Annotations, storageversion.CheckpointAnnotation)
+		delete(crd.Annotations, evidence.CheckpointAnnotation)
 		if checkpoint != nil {
-			metav1.SetMetaDataAnnotation(&crd.ObjectMeta, storageversion.CheckpointAnnotation, *checkpoint)
+			metav1.SetMetaDataAnnotation(&crd.ObjectMeta, evidence.CheckpointAnnotation, *checkpoint)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/program"
 )
@@ -52,7 +52,7 @@ func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-exited
-		if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; !ok {
+		if _, ok := w.crd().Annotations[evidence.CheckpointAnnotation]; !ok {
 			t.Fatalf("no checkpoint after kill %d, although objects were written", kill)
 		}
 		w.mustHaveStoredVersions("after a kill", "v1,v2")

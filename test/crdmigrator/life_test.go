@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 // TestLifecycleOfAVersion follows a version from being the only one to its removal.
@@ -48,7 +49,7 @@ func TestLifecycleOfAVersion(t *testing.T) {
 	}
 	w.mustBeStored("after the run", map[string]int{"v2": 100})
 	w.mustHaveStoredVersions("after the run", "v2")
-	if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; ok {
+	if _, ok := w.crd().Annotations[evidence.CheckpointAnnotation]; ok {
 		t.Error("the checkpoint outlived the migration")
 	}
 

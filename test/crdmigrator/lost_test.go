@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 // unlucky are the writes whose answers are lost: of every fifth object, and all
@@ -86,7 +87,7 @@ func TestLostAnswersAreNoFailures(t *testing.T) {
 				if n.Load() != 4+2 {
 					t.Errorf("%d answers were lost, want those of 4 objects, of the checkpoint and of the trim", n.Load())
 				}
-				if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; ok {
+				if _, ok := w.crd().Annotations[evidence.CheckpointAnnotation]; ok {
 					t.Error("the checkpoint outlived the migration")
 				}
 			})

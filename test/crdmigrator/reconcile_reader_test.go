@@ -19,6 +19,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 )
 
 // live makes a reader without a cache.
@@ -89,14 +90,14 @@ func TestIncompleteReaderDoesNotTrim(t *testing.T) {
 			}})
 			for range 2 { // the second pass has the writes of the first
 				_, err := c.mustFail()
-				if !errors.As(err, new(*storageversion.IncompleteListError)) {
-					t.Errorf("%s: the error is %v, want %s", test.reason, err, storageversion.ReasonIncompleteList)
+				if !errors.As(err, new(*listing.IncompleteError)) {
+					t.Errorf("%s: the error is %v, want %s", test.reason, err, listing.ReasonIncompleteList)
 				}
 			}
 			w.mustLeave(test.reason, outcome{Stored: test.stored, StoredVersions: "v1,v2"})
 			warnings := said.warnings()
-			if len(warnings) != 2 || !strings.Contains(warnings[0].note, storageversion.ReasonIncompleteList) || !strings.Contains(warnings[0].note, "mgr.GetAPIReader()") {
-				t.Errorf("%s: events %+v, want two that name %s and the remedy", test.reason, warnings, storageversion.ReasonIncompleteList)
+			if len(warnings) != 2 || !strings.Contains(warnings[0].note, listing.ReasonIncompleteList) || !strings.Contains(warnings[0].note, "mgr.GetAPIReader()") {
+				t.Errorf("%s: events %+v, want two that name %s and the remedy", test.reason, warnings, listing.ReasonIncompleteList)
 			}
 
 			// A run with a complete reader resumes, and no key that the incomplete
@@ -150,8 +151,8 @@ func TestContinuedListOfAReaderThatDropsObjects(t *testing.T) {
 	c := w.embed(embedding{operator: func(o *operator) {
 		o.migrator.APIReader, o.migrator.PageSize = &dropping{Client: o.live()}, 2
 	}})
-	if _, err := c.mustFail(); !errors.As(err, new(*storageversion.IncompleteListError)) {
-		t.Errorf("the error is %v, want %s", err, storageversion.ReasonIncompleteList)
+	if _, err := c.mustFail(); !errors.As(err, new(*listing.IncompleteError)) {
+		t.Errorf("the error is %v, want %s", err, listing.ReasonIncompleteList)
 	}
 	w.mustHaveStoredVersions("after a pass that missed objects", "v1,v2")
 }
@@ -195,8 +196,8 @@ func TestCacheAsReaderDoesNotTrim(t *testing.T) {
 			})
 			c.start()
 			await(t, "a warning", func() bool { return len(said.warnings()) > 0 })
-			if note := said.warnings()[0].note; !strings.Contains(note, storageversion.ReasonIncompleteList) {
-				t.Errorf("the event is %q, want %s", note, storageversion.ReasonIncompleteList)
+			if note := said.warnings()[0].note; !strings.Contains(note, listing.ReasonIncompleteList) {
+				t.Errorf("the event is %q, want %s", note, listing.ReasonIncompleteList)
 			}
 			w.mustLeave("with a cache as the reader", outcome{Stored: map[string]int{"v1": 10}, StoredVersions: "v1,v2"})
 		})
@@ -209,8 +210,8 @@ func TestIncompleteReaderDoesNotMark(t *testing.T) {
 	t.Parallel()
 	w := inTwoNamespaces(t)
 	c := w.embed(embedding{operator: func(o *operator) { o.migrator.APIReader = ofDefault(o) }})
-	if _, err := c.mustFail(); !errors.As(err, new(*storageversion.IncompleteListError)) {
-		t.Errorf("the error is %v, want %s", err, storageversion.ReasonIncompleteList)
+	if _, err := c.mustFail(); !errors.As(err, new(*listing.IncompleteError)) {
+		t.Errorf("the error is %v, want %s", err, listing.ReasonIncompleteList)
 	}
 	w.mustLeave("where storedVersions is clean", outcome{Stored: map[string]int{"v1": 10}, StoredVersions: "v1"})
 }
@@ -243,8 +244,8 @@ func TestCountsThatCannotBeCompared(t *testing.T) {
 		w := inTwoNamespaces(t)
 		w.flip()
 		c := w.embed(embedding{wire: compacted, operator: func(o *operator) { o.migrator.APIReader = ofDefault(o) }})
-		if _, err := c.mustFail(); !errors.As(err, new(*storageversion.IncompleteListError)) {
-			t.Errorf("the error is %v, want %s", err, storageversion.ReasonIncompleteList)
+		if _, err := c.mustFail(); !errors.As(err, new(*listing.IncompleteError)) {
+			t.Errorf("the error is %v, want %s", err, listing.ReasonIncompleteList)
 		}
 		w.mustLeave("after a pass that missed objects", outcome{Stored: map[string]int{"v2": 10}, StoredVersions: "v1,v2"})
 	})
@@ -310,9 +311,9 @@ func TestLostPageDoesNotTrim(t *testing.T) {
 	}))
 	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, PageObjects: 3})
 	report, err := w.migrate(t.Context(), m, nil)
-	var incomplete *storageversion.IncompleteListError
+	var incomplete *listing.IncompleteError
 	if !errors.As(err, &incomplete) || incomplete.Listed != 3 || incomplete.Counted != 7 {
-		t.Errorf("run: %v, want %s with 3 of 7 objects", err, storageversion.ReasonIncompleteList)
+		t.Errorf("run: %v, want %s with 3 of 7 objects", err, listing.ReasonIncompleteList)
 	}
 	if want := (godwit.Counts{Migrated: 3}); report.Storage.Counts != want || report.Trimmed {
 		t.Errorf("report: %+v, want %+v and no trim", report, want)

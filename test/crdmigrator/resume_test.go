@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 // interruptedObjects is enough for several pages before and after the interruption.
@@ -87,7 +88,7 @@ func TestCheckpointLostCostsRequestsOnly(t *testing.T) {
 			}
 			w.mustBeMigrated(report, interruptedObjects)
 			w.mustHaveBeenWritten("after both runs", interruptedObjects, 2)
-			if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; ok {
+			if _, ok := w.crd().Annotations[evidence.CheckpointAnnotation]; ok {
 				t.Error("the checkpoint outlived the migration")
 			}
 		})
@@ -175,8 +176,8 @@ func (w *widgets) setStoredVersions(versions ...string) {
 func TestRestoredEtcdVoidsTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	w, left := interrupted(t)
-	var checkpoint storageversion.Checkpoint
-	if err := json.Unmarshal([]byte(w.crd().Annotations[storageversion.CheckpointAnnotation]), &checkpoint); err != nil {
+	var checkpoint evidence.Checkpoint
+	if err := json.Unmarshal([]byte(w.crd().Annotations[evidence.CheckpointAnnotation]), &checkpoint); err != nil {
 		t.Fatal(err)
 	}
 	checkpoint.ResourceVersion, checkpoint.Cursor = "9000000000", "default/w-0100"

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -42,7 +43,7 @@ func TestTwoMigratorsAtOnce(t *testing.T) {
 		w.mustBeMigrated(report, objects)
 	}
 	w.mustBeWrittenOnce()
-	if _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; ok {
+	if _, ok := w.crd().Annotations[evidence.CheckpointAnnotation]; ok {
 		t.Error("a checkpoint outlived both migrations")
 	}
 }
@@ -208,7 +209,7 @@ func TestAnnotationsRemovedAllTheTime(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*apiextensionsv1.CustomResourceDefinition){
 		"the checkpoint": func(crd *apiextensionsv1.CustomResourceDefinition) {
-			delete(crd.Annotations, storageversion.CheckpointAnnotation)
+			delete(crd.Annotations, evidence.CheckpointAnnotation)
 		},
 		"all annotations": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = nil },
 	}
@@ -219,7 +220,7 @@ func TestAnnotationsRemovedAllTheTime(t *testing.T) {
 			w.fill("v1", 120)
 			w.flip()
 			w.keepEditing(20*time.Millisecond, func(crd *apiextensionsv1.CustomResourceDefinition, _ int) { strip(crd) })
-			stripped := func() bool { _, ok := w.crd().Annotations[storageversion.CheckpointAnnotation]; return !ok }
+			stripped := func() bool { _, ok := w.crd().Annotations[evidence.CheckpointAnnotation]; return !ok }
 
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -50,7 +50,7 @@ type Group struct {
 // Groups are all groups, in the order in which they are shown.
 func Groups() []Group {
 	return []Group{
-		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"internal/storageversion"}},
+		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"internal/storageversion", "internal/storageversion/listing"}},
 		{Release, "godwit crd check", remedy.Checks, []string{"internal/storageversion", "crdmigrator/releasecheck"}},
 		{Migration, "conditions and events of a CRDMigration", withSigns(remedy.Migrations), []string{"api/v1alpha1", "internal/storageversion"}},
 		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", remedy.Revisions, []string{"revision"}},

@@ -1,6 +1,9 @@
 package remedy
 
-import "github.com/godwit-dev/godwit/internal/storageversion"
+import (
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
+)
 
 // CRDs are the reasons of blockers and warnings of a plan, and of objects that the API
 // server does not list.
@@ -86,7 +89,7 @@ var CRDs = []ReasonDoc{
 	{Reason: storageversion.ReasonListRefused, UserAction: true,
 		Meaning: "The API server, or a proxy before it, refuses the list for another reason.",
 		Remedy:  "See which server refuses the list: `kubectl get --raw` with `-v=8`."},
-	{Reason: storageversion.ReasonIncompleteList, UserAction: true,
+	{Reason: listing.ReasonIncompleteList, UserAction: true,
 		Meaning: "The reader of an embedded migrator does not show every object: it is bound to one namespace, filters, or reads a cache. status.storedVersions is not trimmed.",
 		Remedy:  "Give the migrator an APIReader that reads all namespaces live, as `mgr.GetAPIReader()` does."},
 	{Reason: storageversion.ReasonNotConverging, UserAction: true,

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 func refused(code int32, words string) attempt {
@@ -357,7 +358,7 @@ func TestPlanForWarnings(t *testing.T) {
 // interrupted run has left, and the same command must resume it.
 func TestDenialsDoNotStopARunHalfWay(t *testing.T) {
 	f := met(refused(403, webhookSays))
-	f.facts.Checkpoint = storageversion.Checkpoint{
+	f.facts.Checkpoint = evidence.Checkpoint{
 		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: storageversion.DefaultSettle},
 	}
 	plan := f.plan(storageversion.Policy{})
@@ -418,7 +419,7 @@ func TestRulesThatCoverAWrite(t *testing.T) {
 // TestSamplesAreWhatARunWouldWrite: the first object of a namespace that is not
 // done, of as many namespaces as are tried; the others are counted.
 func TestSamplesAreWhatARunWouldWrite(t *testing.T) {
-	f := storageversion.Facts{CRD: kubetest.Widgets(), Checkpoint: storageversion.Checkpoint{
+	f := storageversion.Facts{CRD: kubetest.Widgets(), Checkpoint: evidence.Checkpoint{
 		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: storageversion.DefaultSettle},
 	}}
 	s := &samples{seen: map[string]bool{}}

@@ -22,6 +22,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 type verifyOptions struct {
@@ -194,8 +195,8 @@ func (o *verifyOptions) repair(f finding, byVersion map[string]int64) string {
 		}
 		actions = append(actions, kube.SetStoredVersions(f.name, stored...))
 	}
-	if _, ok := f.facts.CRD.Annotations[storageversion.CheckpointAnnotation]; ok {
-		actions = append(actions, kube.RemoveAnnotation(f.name, storageversion.CheckpointAnnotation))
+	if _, ok := f.facts.CRD.Annotations[evidence.CheckpointAnnotation]; ok {
+		actions = append(actions, kube.RemoveAnnotation(f.name, evidence.CheckpointAnnotation))
 	}
 	return o.Remedies().Commands(append(actions, godwit.RunMigration{CRD: f.name})...)
 }

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 // journal keeps the checkpoint in the status: a GitOps tool could remove an annotation of the
@@ -19,21 +19,21 @@ type journal struct {
 }
 
 // Load reads live: a cache may be older than the checkpoint of the last run.
-func (j journal) Load(ctx context.Context, _ *apiextensionsv1.CustomResourceDefinition) (storageversion.Checkpoint, error) {
+func (j journal) Load(ctx context.Context, _ *apiextensionsv1.CustomResourceDefinition) (evidence.Checkpoint, error) {
 	m := &v1alpha1.CRDMigration{}
 	if err := j.reader.Get(ctx, client.ObjectKey{Name: j.migration.name}, m); err != nil {
-		return storageversion.Checkpoint{}, client.IgnoreNotFound(err)
+		return evidence.Checkpoint{}, client.IgnoreNotFound(err)
 	}
 	if m.Status.Checkpoint == nil {
-		return storageversion.Checkpoint{}, nil
+		return evidence.Checkpoint{}, nil
 	}
-	return storageversion.Checkpoint(*m.Status.Checkpoint), nil
+	return evidence.Checkpoint(*m.Status.Checkpoint), nil
 }
 
 // Save leaves a new cursor to the next write of progress: a cursor that is lost costs
 // requests. All else in a checkpoint is evidence, which is saved before the first write that
 // relies on it.
-func (j journal) Save(ctx context.Context, _ string, c storageversion.Checkpoint) error {
+func (j journal) Save(ctx context.Context, _ string, c evidence.Checkpoint) error {
 	if onlyCursorDiffers(j.migration.status.Known().Status.Checkpoint, c) {
 		j.migration.status.Note(func(m *v1alpha1.CRDMigration) { m.Status.Checkpoint = new(v1alpha1.Checkpoint(c)) })
 		return nil
@@ -49,11 +49,11 @@ func (j journal) Save(ctx context.Context, _ string, c storageversion.Checkpoint
 
 // onlyCursorDiffers ignores restarts, too: the API server cuts their times to the second, and
 // a new one comes with a new resourceVersion.
-func onlyCursorDiffers(saved *v1alpha1.Checkpoint, c storageversion.Checkpoint) bool {
+func onlyCursorDiffers(saved *v1alpha1.Checkpoint, c evidence.Checkpoint) bool {
 	if saved == nil {
 		return false
 	}
-	known := storageversion.Checkpoint(*saved)
+	known := evidence.Checkpoint(*saved)
 	known.Cursor, known.Restarts = c.Cursor, c.Restarts
 	return equality.Semantic.DeepEqual(known, c)
 }

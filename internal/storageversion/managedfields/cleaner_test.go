@@ -1,25 +1,20 @@
-package storageversion
+package managedfields
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 var (
 	cleaned = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 
 	// v1 is removed, v2 is served, v3 is served and stored.
-	cleaner = fieldsCleaner{
+	cleaner = &Cleaner{
 		group: "example.com", storage: "v3", served: []string{"v2", "v3"}, now: func() time.Time { return cleaned },
 	}
 )
@@ -85,7 +80,7 @@ func TestCleanManagedFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := copyOf(tc.in)
-			got, changed := cleaner.clean(tc.in)
+			got, changed := cleaner.Clean(tc.in)
 			if diff := cmp.Diff(in, tc.in); diff != "" {
 				t.Errorf("clean altered its argument (-before +after):\n%s", diff)
 			}
@@ -129,123 +124,22 @@ func FuzzCleanManagedFields(f *testing.F) {
 			t.Skip()
 		}
 		before := copyOf(entries)
-		once, changed := cleaner.clean(entries)
+		once, changed := cleaner.Clean(entries)
 		if diff := cmp.Diff(before, entries); diff != "" {
 			t.Errorf("clean altered its argument:\n%s", diff)
 		}
-		if changed != slices.ContainsFunc(entries, cleaner.stale) {
+		if changed != slices.ContainsFunc(entries, cleaner.isStale) {
 			t.Errorf("changed = %t for %s", changed, data)
 		}
-		if slices.ContainsFunc(once, cleaner.stale) {
+		if slices.ContainsFunc(once, cleaner.isStale) {
 			t.Errorf("a stale entry stays: %+v", once)
 		}
 		if (len(once) == 0) != (len(entries) == 0) {
 			t.Errorf("%d entries become %d: an empty list is a reset to the server", len(entries), len(once))
 		}
-		twice, changed := cleaner.clean(once)
+		twice, changed := cleaner.Clean(once)
 		if diff := cmp.Diff(once, twice); changed || diff != "" {
 			t.Errorf("cleaning again changes what is clean:\n%s", diff)
 		}
 	})
-}
-
-func TestSideTally(t *testing.T) {
-	conflict := errors.New("conflict")
-	failure := func(name string) godwit.Failure {
-		return godwit.Failure{Namespace: "ns", Name: name, Reason: ReasonFailed, Message: "conflict"}
-	}
-	cases := map[string]struct {
-		reason string
-		visits visits
-		during godwit.Counts
-		want   Tally
-	}{
-		"one visit": {
-			reason: "it counts at once",
-			visits: func(s *sideTally) { s.add(listed("a"), godwit.Migrated, nil) },
-			during: godwit.Counts{Migrated: 1},
-			want:   Tally{Counts: godwit.Counts{Migrated: 1}},
-		},
-		"visited again": {
-			reason: "an object counts once, as it was seen last",
-			visits: func(s *sideTally) {
-				s.expect(listed("a"), godwit.Deferred, conflict)
-				s.expect(listed("a"), godwit.Deferred, conflict)
-				s.add(listed("a"), godwit.Migrated, nil)
-			},
-			during: godwit.Counts{Migrated: 1},
-			want:   Tally{Counts: godwit.Counts{Migrated: 1}},
-		},
-		"never visited again": {
-			reason: "its attempts were used up: what is known of it counts in the end, not before",
-			visits: func(s *sideTally) {
-				s.expect(listed("a"), godwit.Migrated, nil)
-				s.expect(listed("a"), godwit.Deferred, conflict)
-			},
-			want: Tally{Counts: godwit.Counts{Deferred: 1}, Failures: []godwit.Failure{failure("a")}},
-		},
-		"several that do not come": {
-			reason: "they count in the order of their keys, whoever was seen first",
-			visits: func(s *sideTally) {
-				s.expect(listed("b"), godwit.Failed, conflict)
-				s.expect(listed("c"), godwit.Migrated, nil)
-				s.expect(listed("a"), godwit.Deferred, conflict)
-				s.add(listed("d"), godwit.Failed, conflict)
-			},
-			during: godwit.Counts{Failed: 1},
-			want: Tally{
-				Counts:   godwit.Counts{Migrated: 1, Deferred: 1, Failed: 2},
-				Failures: []godwit.Failure{failure("d"), failure("a"), failure("b")},
-			},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tc.visits.mustEndIn(t, tc.during, tc.want, tc.reason)
-		})
-	}
-}
-
-// visits are what a pass tells its tally.
-type visits func(*sideTally)
-
-func (v visits) mustEndIn(t *testing.T, during godwit.Counts, want Tally, reason string) {
-	t.Helper()
-	s := &sideTally{}
-	v(s)
-	if got := s.report().Counts; got != during {
-		t.Errorf("before the end: %+v, want %+v: %s", got, during, reason)
-	}
-	for _, name := range []string{"a", "b", "c", "d", "a", "b", "c", "d"} { // nothing may count twice
-		s.end(listed(name))
-	}
-	if diff := cmp.Diff(want, s.report()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", reason, diff)
-	}
-}
-
-// TestSideTallyBoundsItsSample: counts are exact, names are not for ever.
-func TestSideTallyBoundsItsSample(t *testing.T) {
-	s := &sideTally{}
-	for i := range walk.DefaultFailures {
-		s.add(listed(fmt.Sprintf("w-%04d", i)), godwit.Failed, errors.New("denied"))
-	}
-	full := s.report()
-	s.add(listed("one-more"), godwit.Failed, errors.New("denied"))
-	s.expect(listed("expected"), godwit.Deferred, errors.New("conflict"))
-	s.end(listed("expected"))
-	if len(s.expected) != 0 {
-		t.Errorf("%d objects are still expected: the memory grows with the objects that fail", len(s.expected))
-	}
-	if got := s.report(); !slices.Equal(got.Failures, full.Failures) || len(full.Failures) != walk.DefaultFailures {
-		t.Errorf("%d failures are named, and %d later, want the first %d", len(full.Failures), len(got.Failures), walk.DefaultFailures)
-	}
-	if want := (godwit.Counts{Failed: walk.DefaultFailures + 1, Deferred: 1}); s.report().Counts != want {
-		t.Errorf("counts are %+v, want %+v", s.report().Counts, want)
-	}
-}
-
-func listed(name string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 }

@@ -1,21 +1,34 @@
 package storageversion
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
-	"github.com/godwit-dev/godwit/walk"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
+
+// Phase is one of the two things that are done to objects which outlive a
+// version.
+type Phase string
+
+const (
+	// StorageVersionMigrationPhase writes objects again at the storage version
+	// and trims status.storedVersions.
+	StorageVersionMigrationPhase Phase = "StorageVersionMigration"
+	// CleanupManagedFieldsPhase removes entries of managedFields that name a
+	// version which is not served any more.
+	CleanupManagedFieldsPhase Phase = "CleanupManagedFields"
+)
+
+// Phases are all there are, in their order.
+var Phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 
 // Write is how an object is written again. Each of them makes the API server
 // encode the object anew; they differ in what they cost and what they may meet.
@@ -85,20 +98,6 @@ func (w Write) patchesObject() bool {
 	return w.Subresource() == "" && slices.Equal(w.verbs(), []string{"patch"})
 }
 
-// write sends the write that the policy names and returns the object after it.
-func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
-	w, e := r.options.Write.orDefault(), r.epoch.Load()
-	if w == WriteUpdate {
-		return r.client.UpdateObject(ctx, e.gvr, o, r.options.DryRun)
-	}
-	p, err := w.patch(e.gvr.GroupVersion().WithKind(e.kind), o)
-	if err != nil {
-		return nil, err
-	}
-	p.DryRun = r.options.DryRun
-	return r.client.PatchObject(ctx, e.gvr, o, p)
-}
-
 // patch is what a write that is one sends for an object.
 func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (request.Patch, error) {
 	if w != WriteApply && w != WriteStatusApply {
@@ -114,27 +113,38 @@ func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (request.Pat
 	return request.Patch{Kind: types.ApplyPatchType, Body: body, Subresource: w.Subresource(), Manager: applyManager}, err
 }
 
-// conflict decides what a 409 means. To an empty patch, which carries no
-// resourceVersion, it means "again". To an update it means that this pass leaves
-// the object alone, as its users expect. To an apply it means that another client
-// wrote the object, and that settles it if the live object proves so; what a
-// listed resourceVersion says proves nothing.
-func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, err error) (godwit.Outcome, error) {
-	switch r.options.Write.orDefault() {
-	case WritePatch, WriteStatusPatch:
-		return godwit.Failed, err // retried
-	case WriteUpdate:
-		return godwit.Deferred, err
-	}
-	live, findErr := r.client.Find(ctx, r.epoch.Load().gvr, o)
-	switch {
-	case findErr != nil:
-		return godwit.Failed, fmt.Errorf("look at %s after a conflict: %w", walk.Key(o), apierror.RetryForbidden(findErr))
-	case live == nil:
-		return godwit.Gone, nil
-	}
-	if fresh, err := newer(live.ResourceVersion, r.baseline.Load().since); err != nil || fresh {
-		return godwit.Skipped, err
-	}
-	return godwit.Deferred, err
+// Policy is what the user decides. The zero value is the safe default.
+type Policy struct {
+	// Settle is how long after a change of the storage version the first write
+	// may be sent; 0 means DefaultSettle. A fifth of it is given to the servers'
+	// watches, the rest to requests under way. Negative means no time at all;
+	// each server must still have renewed its lease since the change, which
+	// takes up to 10 s.
+	Settle time.Duration
+	// SettleFromSight counts the settle time from the first sight of every
+	// server having adopted the change, instead of from the change itself. It
+	// also covers a server that came back a moment ago; for processes that run
+	// all the time.
+	SettleFromSight bool
+	// Write is how objects are written; empty means WritePatch.
+	Write Write
+	// SkipPhases are not run.
+	SkipPhases []Phase
+	// AcceptStaleLeases does not wait for API servers whose lease is stale.
+	AcceptStaleLeases bool
+	// AcceptDenials goes on although a preflight has shown that the API server
+	// refuses to write some object: a run leaves such objects at the old version,
+	// and then does not trim. A run that resumes goes on in any case.
+	AcceptDenials bool
+}
+
+func (p Policy) skips(phase Phase) bool { return slices.Contains(p.SkipPhases, phase) }
+
+// DefaultSettle is 15 s, for a server's watch to bring the change, and 60 s, the API
+// server's request timeout, for what was begun before it.
+const DefaultSettle = settle.Default
+
+// terms is what the policy says about the wait.
+func (p Policy) terms() settle.Terms {
+	return settle.Terms{Settle: p.Settle, SettleFromSight: p.SettleFromSight, AcceptStaleLeases: p.AcceptStaleLeases}
 }

@@ -1,4 +1,4 @@
-package storageversion
+package evidence
 
 import (
 	"encoding/json"
@@ -8,7 +8,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
+
+var (
+	flip = kubetest.Flip
+
+	// later is a moment by which everything about flip has settled.
+	later = flip.Add(time.Hour)
+)
+
+// restartedAt is the checkpoint of a CRD that changed under runs so long ago.
+func restartedAt(now time.Time, ago ...time.Duration) Checkpoint {
+	c := Checkpoint{CRDUID: "u1", Generation: 7, StorageVersion: "v2"}
+	for _, d := range ago {
+		c.Restarts = append(c.Restarts, metav1.NewTime(now.Add(-d)))
+	}
+	return c
+}
 
 // The CRD of these tests has UID u1 and generation 7 and stores v2.
 func TestCheckpointResume(t *testing.T) {
@@ -17,7 +36,7 @@ func TestCheckpointResume(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		checkpoint Checkpoint
-		edit       edit
+		edit       kubetest.Edit
 		want       bool
 	}{
 		"same CRD": {reason: "nothing changed", checkpoint: saved, want: true},
@@ -59,7 +78,7 @@ func TestCheckpointResume(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			crd := widgetCRD()
+			crd := kubetest.Widgets()
 			if tc.edit != nil {
 				tc.edit(crd)
 			}
@@ -69,7 +88,7 @@ func TestCheckpointResume(t *testing.T) {
 				want.Generation = crd.Generation
 			}
 			before := tc.checkpoint
-			got, ok := tc.checkpoint.resume(crd)
+			got, ok := tc.checkpoint.Resume(crd)
 			if ok != tc.want {
 				t.Errorf("resumes = %t, want %t: %s", ok, tc.want, tc.reason)
 			}
@@ -77,7 +96,7 @@ func TestCheckpointResume(t *testing.T) {
 				t.Errorf("%s\nresumed (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(before, tc.checkpoint); diff != "" {
-				t.Errorf("resume changed what it was given:\n%s", diff)
+				t.Errorf("Resume changed what it was given:\n%s", diff)
 			}
 		})
 	}
@@ -87,11 +106,11 @@ func TestCheckpointResume(t *testing.T) {
 // that slept through two changes does not.
 func TestCheckpointResumeStepByStep(t *testing.T) {
 	at := func(generation int64) *apiextensionsv1.CustomResourceDefinition {
-		return widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Generation = generation })
+		return kubetest.Widgets(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Generation = generation })
 	}
 	c := Checkpoint{CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100"}
 	for generation := int64(8); generation < 12; generation++ {
-		next, ok := c.resume(at(generation))
+		next, ok := c.Resume(at(generation))
 		if !ok {
 			t.Fatalf("generation %d: the evidence was lost at a single change", generation)
 		}
@@ -100,7 +119,7 @@ func TestCheckpointResumeStepByStep(t *testing.T) {
 		}
 		c = next
 	}
-	if _, ok := c.resume(at(13)); ok {
+	if _, ok := c.Resume(at(13)); ok {
 		t.Error("resumed over two changes")
 	}
 }
@@ -142,35 +161,10 @@ func TestCheckpointBegin(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := Checkpoint{CRDUID: "u1", Generation: 7, StorageVersion: "v2", Restarts: restartedAt(now, tc.restarts...).Restarts}
-			if diff := cmp.Diff(want, tc.checkpoint.begin(widgetCRD(), now)); diff != "" {
+			if diff := cmp.Diff(want, tc.checkpoint.Begin(kubetest.Widgets(), now)); diff != "" {
 				t.Errorf("%s\ncheckpoint (-want +got):\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-// Three runs that end because the CRD changed block the fourth plan, and
-// an hour of peace lifts the block.
-func TestRestartsBlockAfterThree(t *testing.T) {
-	var c Checkpoint
-	crd := widgetCRD()
-	now := later
-	for restart := range 4 {
-		c = c.begin(crd, now)
-		plan := PlanFor(Facts{CRD: crd, Now: now, Checkpoint: c}, Policy{})
-		want := Ready
-		if restart == maxRestarts {
-			want = Blocked
-		}
-		if plan.State != want {
-			t.Fatalf("after %d restarts the plan is %s, want %s", restart, plan.State, want)
-		}
-		crd.Generation += 2
-		now = now.Add(5 * time.Minute)
-	}
-	now = now.Add(restartWindow)
-	if plan := PlanFor(Facts{CRD: crd, Now: now, Checkpoint: c}, Policy{}); plan.State != Ready {
-		t.Errorf("an hour later the plan is %s: %v", plan.State, plan.Blockers)
 	}
 }
 
@@ -205,8 +199,8 @@ func TestAnnotationJournalLoad(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			crd := widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = tc.annotations })
-			got, err := (&annotationJournal{}).Load(t.Context(), crd)
+			crd := kubetest.Widgets(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = tc.annotations })
+			got, err := (&AnnotationJournal{}).Load(t.Context(), crd)
 			if err != nil {
 				t.Fatalf("%s\nload: %v; a checkpoint that can't be understood is none", tc.reason, err)
 			}
@@ -223,19 +217,19 @@ func FuzzAnnotationJournalLoad(f *testing.F) {
 	f.Add(`{"crdUID":"u1","generation":9223372036854775807,"storageVersion":"v2","resourceVersion":"-1"}`)
 	f.Add("\x00")
 	f.Fuzz(func(t *testing.T, text string) {
-		crd := widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd := kubetest.Widgets(func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Annotations = map[string]string{CheckpointAnnotation: text}
 		})
-		c, err := (&annotationJournal{}).Load(t.Context(), crd)
+		c, err := (&AnnotationJournal{}).Load(t.Context(), crd)
 		if err != nil {
 			t.Fatalf("load %q: %v", text, err)
 		}
-		if resumed, ok := c.resume(crd); ok {
+		if resumed, ok := c.Resume(crd); ok {
 			if resumed.CRDUID != crd.UID || resumed.StorageVersion != "v2" || resumed.Generation != 7 || resumed.ResourceVersion == "" {
 				t.Errorf("%q resumes as %+v", text, resumed)
 			}
 		}
-		if begun := c.begin(crd, later); begun.ResourceVersion != "" || begun.Cursor != "" || begun.CRDUID != crd.UID {
+		if begun := c.Begin(crd, later); begun.ResourceVersion != "" || begun.Cursor != "" || begun.CRDUID != crd.UID {
 			t.Errorf("%q begins as %+v", text, begun)
 		}
 	})
@@ -251,19 +245,52 @@ func TestCheckpointHoldsOnlyForWhatWasAskedOfIt(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		checkpoint Checkpoint
-		policy     Policy
+		terms      settle.Terms
 		want       bool
 	}{
-		"the same":           {"default and default", made(DefaultSettle, false), Policy{}, true},
-		"stricter than now":  {"more was waited than is asked", made(DefaultSettle, false), Policy{Settle: time.Second}, true},
-		"laxer than now":     {"a demo's settle time is no evidence for a default run", made(2*time.Second, false), Policy{}, false},
-		"no time, no demand": {"negative means none", made(0, false), Policy{Settle: -1}, true},
-		"accepted before":    {"a server with a stale lease may have put objects back since", made(DefaultSettle, true), Policy{}, false},
-		"accepted again":     {"the user accepts it again", made(DefaultSettle, true), Policy{AcceptStaleLeases: true}, true},
+		"the same":           {"default and default", made(settle.Default, false), settle.Terms{}, true},
+		"stricter than now":  {"more was waited than is asked", made(settle.Default, false), settle.Terms{Settle: time.Second}, true},
+		"laxer than now":     {"a demo's settle time is no evidence for a default run", made(2*time.Second, false), settle.Terms{}, false},
+		"no time, no demand": {"negative means none", made(0, false), settle.Terms{Settle: -1}, true},
+		"accepted before":    {"a server with a stale lease may have put objects back since", made(settle.Default, true), settle.Terms{}, false},
+		"accepted again":     {"the user accepts it again", made(settle.Default, true), settle.Terms{AcceptStaleLeases: true}, true},
 	}
 	for name, tc := range cases {
-		if got := tc.checkpoint.holds(widgetCRD(), tc.policy); got != tc.want {
+		if got := tc.checkpoint.Holds(kubetest.Widgets(), tc.terms); got != tc.want {
 			t.Errorf("%s: holds = %t, want %t: %s", name, got, tc.want, tc.reason)
 		}
+	}
+}
+
+func TestNewer(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		a, b   string
+		want   bool
+		fails  bool
+	}{
+		"newer":             {reason: "written later", a: "101", b: "100", want: true},
+		"same":              {reason: "C itself was there before the first write", a: "100", b: "100"},
+		"older":             {reason: "written before", a: "99", b: "100"},
+		"more digits":       {reason: "numbers, not words", a: "1000", b: "999", want: true},
+		"fewer digits":      {reason: "numbers, not words", a: "999", b: "1000"},
+		"beyond 64 bits":    {reason: "no bound on the length", a: "99999999999999999999999", b: "99999999999999999999998", want: true},
+		"empty":             {reason: "no version is no evidence", a: "", b: "100", fails: true},
+		"zero":              {reason: "0 is never an object's", a: "0", b: "100", fails: true},
+		"an opaque version": {reason: "not an API server's", a: "abc", b: "100", fails: true},
+		"garbage in C":      {reason: "an annotation that somebody edited", a: "101", b: "1e3", fails: true},
+		"leading zero":      {reason: "not as the server writes it", a: "101", b: "0100", fails: true},
+		"negative":          {reason: "not as the server writes it", a: "101", b: "-1", fails: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Newer(tc.a, tc.b)
+			if (err != nil) != tc.fails {
+				t.Fatalf("error %v, want one: %t: %s", err, tc.fails, tc.reason)
+			}
+			if got != tc.want {
+				t.Errorf("Newer(%q, %q) = %t, want %t: %s", tc.a, tc.b, got, tc.want, tc.reason)
+			}
+		})
 	}
 }

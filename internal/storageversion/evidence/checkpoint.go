@@ -1,4 +1,4 @@
-package storageversion
+package evidence
 
 import (
 	"context"
@@ -9,9 +9,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -20,9 +22,8 @@ const (
 	// of a run that is under way or was interrupted. The trim removes it.
 	CheckpointAnnotation = "godwit.dev/migration-checkpoint"
 
-	// maxRestarts within restartWindow tell that a CRD is being fought
-	// over.
-	maxRestarts   = 3
+	// MaxRestarts within restartWindow tell that several clients keep changing a CRD.
+	MaxRestarts   = 3
 	restartWindow = time.Hour
 )
 
@@ -56,14 +57,15 @@ type Journal interface {
 	Save(ctx context.Context, crd string, c Checkpoint) error
 }
 
-func (c Checkpoint) isZero() bool { return c.CRDUID == "" }
+// IsZero reports whether there is no checkpoint.
+func (c Checkpoint) IsZero() bool { return c.CRDUID == "" }
 
-// resume returns the checkpoint as it holds for the CRD as it is now.
+// Resume returns the checkpoint as it holds for the CRD as it is now.
 //
 // One change of the CRD is survived, when the version stored before, as
 // the checkpoint remembers it, and after it is the same: no other spec can have
 // been in force in between. Two changes may hide a flip there and back.
-func (c Checkpoint) resume(crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, bool) {
+func (c Checkpoint) Resume(crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, bool) {
 	sameSpec := crd.Generation == c.Generation || crd.Generation == c.Generation+1
 	if c.ResourceVersion == "" || c.CRDUID != crd.UID || c.StorageVersion != kube.StorageVersion(crd) || !sameSpec {
 		return Checkpoint{}, false
@@ -72,28 +74,28 @@ func (c Checkpoint) resume(crd *apiextensionsv1.CustomResourceDefinition) (Check
 	return c, true
 }
 
-// holds reports whether a run under the policy may go on from the checkpoint.
-func (c Checkpoint) holds(crd *apiextensionsv1.CustomResourceDefinition, p Policy) bool {
-	_, ok := c.resume(crd)
-	return ok && c.Settled.Duration >= p.terms().Time() && (p.AcceptStaleLeases || !c.AcceptedStaleLeases)
+// Holds reports whether a run under the policy may go on from the checkpoint.
+func (c Checkpoint) Holds(crd *apiextensionsv1.CustomResourceDefinition, terms settle.Terms) bool {
+	_, ok := c.Resume(crd)
+	return ok && c.Settled.Duration >= terms.Time() && (terms.AcceptStaleLeases || !c.AcceptedStaleLeases)
 }
 
-// done reports whether a run that resumes from the checkpoint would not write the
+// Done reports whether a run that resumes from the checkpoint would not write the
 // object. An object whose resourceVersion can't be compared is not done.
-func (c Checkpoint) done(crd *apiextensionsv1.CustomResourceDefinition, p Policy, o *metav1.PartialObjectMetadata) bool {
-	if !c.holds(crd, p) {
+func (c Checkpoint) Done(crd *apiextensionsv1.CustomResourceDefinition, terms settle.Terms, o *metav1.PartialObjectMetadata) bool {
+	if !c.Holds(crd, terms) {
 		return false
 	}
 	if c.Cursor != "" && walk.Key(o) <= c.Cursor {
 		return true
 	}
-	done, err := newer(o.ResourceVersion, c.ResourceVersion)
+	done, err := Newer(o.ResourceVersion, c.ResourceVersion)
 	return done && err == nil
 }
 
-// begin is the checkpoint of a run that starts from nothing: what is left of
+// Begin is the checkpoint of a run that starts from nothing: what is left of
 // the one before are the times of restarts on the same CRD.
-func (c Checkpoint) begin(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) Checkpoint {
+func (c Checkpoint) Begin(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) Checkpoint {
 	next := Checkpoint{CRDUID: crd.UID, Generation: crd.Generation, StorageVersion: kube.StorageVersion(crd)}
 	if c.CRDUID != crd.UID {
 		return next
@@ -109,23 +111,25 @@ func (c Checkpoint) begin(crd *apiextensionsv1.CustomResourceDefinition, now tim
 	return next
 }
 
-func (c Checkpoint) restartsSince(t time.Time) int {
+// RecentRestarts counts the runs that began again, because the CRD changed, within the last hour.
+func (c Checkpoint) RecentRestarts(now time.Time) int {
 	n := 0
 	for _, r := range c.Restarts {
-		if r.After(t) {
+		if r.After(now.Add(-restartWindow)) {
 			n++
 		}
 	}
 	return n
 }
 
-// annotationJournal is the default: the checkpoint is an annotation on the
+// AnnotationJournal is the default: the checkpoint is an annotation on the
 // CRD that it speaks of, so it needs no object and no grant of its own.
-type annotationJournal struct {
-	client *request.Client
+type AnnotationJournal struct {
+	Client *request.Client
 }
 
-func (annotationJournal) Load(_ context.Context, crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, error) {
+// Load implements [Journal].
+func (AnnotationJournal) Load(_ context.Context, crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, error) {
 	var c Checkpoint
 	text, ok := crd.Annotations[CheckpointAnnotation]
 	if !ok {
@@ -137,9 +141,10 @@ func (annotationJournal) Load(_ context.Context, crd *apiextensionsv1.CustomReso
 	return c, nil
 }
 
-func (j annotationJournal) Save(ctx context.Context, crd string, c Checkpoint) error {
+// Save implements [Journal].
+func (j AnnotationJournal) Save(ctx context.Context, crd string, c Checkpoint) error {
 	var value *string
-	if !c.isZero() {
+	if !c.IsZero() {
 		text, err := json.Marshal(c)
 		if err != nil {
 			return err
@@ -148,15 +153,24 @@ func (j annotationJournal) Save(ctx context.Context, crd string, c Checkpoint) e
 		value = &s
 	}
 	metadata := map[string]any{"annotations": map[string]any{CheckpointAnnotation: value}}
-	if !c.isZero() {
+	if !c.IsZero() {
 		metadata["uid"] = c.CRDUID // a CRD that was created again gets a conflict, not a stranger's checkpoint
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return err
 	}
-	if err := j.client.PatchCRD(ctx, crd, types.MergePatchType, patch); err != nil {
+	if err := j.Client.PatchCRD(ctx, crd, types.MergePatchType, patch); err != nil {
 		return fmt.Errorf("save the checkpoint in annotation %s: %w", CheckpointAnnotation, err)
 	}
 	return nil
+}
+
+// Newer compares two resourceVersions of one resource.
+func Newer(a, b string) (bool, error) {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return false, fmt.Errorf("compare resourceVersions %q and %q: %w", a, b, err)
+	}
+	return order > 0, nil
 }

@@ -1,0 +1,96 @@
+package storageversion
+
+import (
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
+)
+
+// Grant is the permission for one verb on one resource.
+type Grant = kube.Grant
+
+// Server is an API server as its identity lease shows it.
+type Server = settle.Server
+
+func blocker(reason, message string, fix godwit.Fix) []godwit.Blocker {
+	return []godwit.Blocker{{Reason: reason, Message: message, Fix: fix}}
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// forbidden names the permission that is missing.
+func forbidden(user string, g Grant) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  ReasonForbidden,
+		Message: fmt.Sprintf("%s may not %s", orElse(user, "the current user"), g),
+		Fix:     g.Fix(user),
+	}
+}
+
+func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  ReasonNotEstablished,
+		Message: fmt.Sprintf("customresourcedefinition %s is not served: %s", crd.Name, whyNotEstablished(crd)),
+		Fix:     establish(crd),
+	}
+}
+
+func noStorageVersion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  ReasonNoStorageVersion,
+		Message: fmt.Sprintf("no version of %s is marked as the storage version", crd.Name),
+		Fix:     godwit.Do("set storage: true on one entry of spec.versions", godwit.Edit{Object: kube.CRDObject(crd.Name)}),
+	}
+}
+
+func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
+	version := kube.StorageVersion(crd)
+	return godwit.Blocker{
+		Reason:  ReasonStorageVersionNotServed,
+		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
+		Fix:     godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version)),
+	}
+}
+
+func whyNotEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if c := namesRefused(crd); c != nil {
+		return c.Message
+	}
+	return "condition Established is not True"
+}
+
+// namesRefused is nil unless another CRD of the group has a name of this one.
+func namesRefused(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionCondition {
+	for i, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
+			return &crd.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// establish is what to do about a CRD that is not served.
+func establish(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
+	if namesRefused(crd) == nil {
+		return godwit.Do("wait", godwit.WaitFor{Object: kube.CRDObject(crd.Name), Condition: string(apiextensionsv1.Established)})
+	}
+	return godwit.Do(fmt.Sprintf("see which CRD of group %s has the name", crd.Spec.Group), godwit.Show{
+		Object: kube.CRDObject(""), Output: "custom-columns=CRD:.metadata.name,NAMES:.status.acceptedNames",
+	}).Then("delete that one, or choose other names", godwit.Edit{Object: kube.CRDObject(crd.Name)})
+}
+
+// replaceServer is what to do about an API server with a stale lease.
+func replaceServer(s Server, bringBack string) godwit.Fix {
+	lease := godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: s.Name}
+	return godwit.Do(bringBack).Or(godwit.Do("if it is gone for good, delete its lease", godwit.Delete{Object: lease}))
+}

@@ -1,0 +1,82 @@
+// Package managedfields removes entries of managedFields that name a version which a CRD does not serve: the API server fails
+// every apply for which it has to read such an entry. The package decides; package storageversion writes.
+package managedfields
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// seedFields is the least that an entry can own. Without any entry the
+// server takes the next apply for the first one, and makes up an owner of
+// everything that is there.
+const seedFields = `{"f:metadata":{"f:name":{}}}`
+
+// Cleaner removes entries from managedFields of the objects of one CRD.
+type Cleaner struct {
+	group   string
+	storage string // version of a seeding entry
+	served  []string
+	now     func() time.Time
+}
+
+// For returns the cleaner for objects of a CRD. Entries that it makes have the time of now.
+func For(crd *apiextensionsv1.CustomResourceDefinition, now func() time.Time) *Cleaner {
+	return &Cleaner{group: crd.Spec.Group, storage: kube.StorageVersion(crd), served: kube.ServedVersions(crd), now: now}
+}
+
+// Clean returns the entries that stay, and whether that is a change. It does
+// not alter its argument. When no entry is left, a seeding entry in the name of
+// the first that was removed takes their place.
+func (c *Cleaner) Clean(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
+	first := slices.IndexFunc(entries, c.isStale)
+	if first < 0 {
+		return entries, false
+	}
+	kept := slices.DeleteFunc(slices.Clone(entries), c.isStale)
+	if len(kept) == 0 {
+		now := metav1.NewTime(c.now())
+		kept = []metav1.ManagedFieldsEntry{{
+			Manager:    entries[first].Manager,
+			Operation:  entries[first].Operation,
+			APIVersion: schema.GroupVersion{Group: c.group, Version: c.storage}.String(),
+			Time:       &now,
+			FieldsType: "FieldsV1",
+			FieldsV1:   metav1.NewFieldsV1(seedFields),
+		}}
+	}
+	return kept, true
+}
+
+// Stale reports whether managedFields have an entry that has to go.
+func (c *Cleaner) Stale(entries []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(entries, c.isStale)
+}
+
+func (c *Cleaner) isStale(e metav1.ManagedFieldsEntry) bool {
+	gv, err := schema.ParseGroupVersion(e.APIVersion)
+	return err != nil || gv.Group != c.group || !slices.Contains(c.served, gv.Version)
+}
+
+// Dropped reports an object whose managedFields the server has thrown away:
+// it does so, silently, when a request is too large for etcd with them.
+func Dropped(before, after *metav1.PartialObjectMetadata) error {
+	if len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0 {
+		return ErrDropped
+	}
+	return nil
+}
+
+// ErrDropped reports a write that cost an object all its managedFields.
+var ErrDropped = errors.New("the API server dropped all managedFields, since the object is too large with them; every applier has to apply again to own its fields")
+
+// ErrKept reports a cleanup that the server accepted and did not carry out, as it
+// does with entries that it can't read.
+var ErrKept = errors.New("the API server kept managedFields of versions that are not served")

@@ -1,0 +1,334 @@
+package storageversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
+	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Plan observes one CRD and decides what is to be done about it.
+func (m *Migrator) Plan(ctx context.Context, crd string) (Plan, error) {
+	f, err := m.Observe(ctx, crd)
+	if err != nil {
+		return Plan{}, err
+	}
+	return PlanFor(f, m.options.Policy), nil
+}
+
+// Names lists the CRDs that match a label selector, all of them for an
+// empty one.
+func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error) {
+	names, err := m.client.CRDNames(ctx, selector)
+	if err != nil {
+		return nil, fmt.Errorf("list customresourcedefinitions: %w", err)
+	}
+	return names, nil
+}
+
+// Observe reads the facts about one CRD, with about ten small requests;
+// with four where its storedVersions show that there is nothing to do, and with
+// some for each namespace with a [Preflight]. It changes nothing.
+func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
+	var f Facts
+	var err error
+	if f.CRD, err = m.client.CRD(ctx, crd); err != nil {
+		return f, notFound(crd, err)
+	}
+	if f.Checkpoint, err = m.options.Journal.Load(ctx, f.CRD); err != nil {
+		return f, fmt.Errorf("load the checkpoint of %s: %w", crd, err)
+	}
+	if err := m.readObjectsOf(ctx, &f); err != nil {
+		return f, err
+	}
+	f.Now = m.client.Clock.Now()
+	if kube.Trimmed(f.CRD) || m.options.skips(StorageVersionMigrationPhase) {
+		if f.ManagedFields == ManagedFieldsStale {
+			err = m.askForCleanup(ctx, &f)
+		}
+		return f, err
+	}
+	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
+		return f, err
+	}
+	m.look(f) // a server whose lease is stale now gets the whole settle time, should it be back when Run looks
+	if f.Migrations, err = m.migrations(ctx, f.CRD); err != nil {
+		return f, err
+	}
+	if f.Denied, err = m.denied(ctx, f.CRD); err != nil {
+		return f, err
+	}
+	if !m.options.Write.orDefault().patchesObject() {
+		if err := m.askForCleanup(ctx, &f); err != nil {
+			return f, err
+		}
+	}
+	if len(f.Denied) > 0 {
+		f.User = kube.UserName(ctx, m.client)
+	}
+	return f, m.preflight(ctx, &f)
+}
+
+// readObjectsOf counts the objects and, if asked for, scans them. A list that the
+// API server does not answer, or answers with an error, is a fact like any other.
+func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
+	defer func() {
+		if f.Unlisted != nil {
+			f.Unlisted.Starting = f.Unlisted.starting(f.CRD, m.client.Clock.Now())
+		}
+	}()
+	if f.Unlisted = unserved(f.CRD); f.Unlisted != nil || f.CRD.DeletionTimestamp != nil {
+		return nil
+	}
+	var err error
+	f.Objects, err = m.count(ctx, f.CRD)
+	switch {
+	case err != nil:
+	case m.options.Scan:
+		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
+	case !kube.Trimmed(f.CRD) && m.options.Preflight == nil: // the run that follows lists them all
+	case f.Objects == nil || *f.Objects > 1:
+		err = m.readsAll(ctx, kube.ResourceOf(f.CRD))
+	}
+	var answered apierrors.APIStatus
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &answered), errors.Is(err, quicklist.ErrOver):
+		f.Unlisted = unlisted(f.CRD, err)
+		return nil
+	}
+	return fmt.Errorf("list the objects of %s: %w", f.CRD.Name, err)
+}
+
+// count asks for one object and for how many follow.
+func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*int64, error) {
+	list, err := m.listOne(ctx, crd)
+	if err != nil {
+		return nil, err
+	}
+	after := kube.Remaining(list)
+	if after == kube.UnknownCount {
+		return nil, nil //nolint:nilnil // the server does not say how many there are
+	}
+	return new(int64(len(list.Items)) + after), nil
+}
+
+func (m *Migrator) servers(ctx context.Context) (servers []Server, unread string, err error) {
+	leases, err := m.client.IdentityLeases(ctx)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil, err.Error(), nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("list the API servers' identity leases: %w", err)
+	}
+	return settle.ServersOf(leases, m.client.Clock.Now()), "", nil
+}
+
+// settled looks at the servers and remembers what it saw of this change.
+func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	servers, _, err := m.servers(ctx)
+	if err != nil {
+		return err
+	}
+	now := m.client.Clock.Now()
+	v := m.look(Facts{CRD: crd, Servers: servers, Now: now})
+	if v.Settled {
+		return nil
+	}
+	return &NotSettledError{Until: v.Until, Wait: v.Until.Sub(now), Servers: v.Waiting, Stale: v.Stale}
+}
+
+func (m *Migrator) look(f Facts) settle.Settlement {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	history, spec := m.leases[f.CRD.Name], kube.GenerationOf(f.CRD)
+	if history == nil || history.Spec != spec {
+		history = &settle.History{Spec: spec}
+		m.leases[f.CRD.Name] = history
+	}
+	return history.Look(f.CRD, f.Servers, f.Now, m.options.terms())
+}
+
+func (m *Migrator) migrations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]string, error) {
+	var names []string
+	for _, group := range storageMigrationGroups {
+		migrations, err := m.client.StorageVersionMigrations(ctx, group)
+		if apierrors.IsForbidden(err) {
+			continue // two migrators at once cost requests, never safety
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list storageversionmigrations.%s: %w", group, err)
+		}
+		for _, s := range migrations {
+			of := s.Spec.Resource
+			if of.Group == crd.Spec.Group && of.Resource == crd.Spec.Names.Plural && !s.Ended() {
+				names = append(names, fmt.Sprintf("storageversionmigrations.%s/%s", group, s.Metadata.Name))
+			}
+		}
+	}
+	return names, nil
+}
+
+// denied asks, right by right, what Run is going to need.
+func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]Grant, error) {
+	var denied []Grant
+	for _, g := range RequiredPermissions(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}, m.options) {
+		ok, err := kube.Allowed(ctx, m.client, g)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			denied = append(denied, g)
+		}
+	}
+	return denied, nil
+}
+
+// askForCleanup asks for the right that a cleanup needs, where no write needs it.
+func (m *Migrator) askForCleanup(ctx context.Context, f *Facts) error {
+	if m.options.DryRun || m.options.skips(CleanupManagedFieldsPhase) {
+		return nil
+	}
+	g := cleanupGrant(schema.GroupResource{Group: f.CRD.Spec.Group, Resource: f.CRD.Spec.Names.Plural})
+	if ok, err := kube.Allowed(ctx, m.client, g); ok || err != nil {
+		return err
+	}
+	f.CleanupDenied, f.User = &g, kube.UserName(ctx, m.client)
+	return nil
+}
+
+// listOne makes a few attempts to list one object.
+func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (list *metav1.PartialObjectMetadataList, err error) {
+	err = quicklist.Retry(ctx, func(ctx context.Context) error {
+		list, err = m.client.FirstObject(ctx, kube.ResourceOf(crd), quicklist.Limit)
+		return err
+	})
+	return list, err
+}
+
+// readPage is small enough for a slow conversion webhook to convert within
+// quicklist.Limit.
+const readPage = 100
+
+// readsAll is an error where the API server can't read every object, although it
+// listed the first: its watch cache, which takes all of them, is not filled. The
+// objects themselves then tell why, or that they can be read by now.
+func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) error {
+	err := quicklist.Retry(ctx, func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) })
+	if !apierrors.IsTooManyRequests(err) && !quicklist.TimedOut(err) {
+		return nil // another answer says nothing about the cache
+	}
+	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
+		err = quicklist.Attempt(ctx, func(ctx context.Context) error {
+			page, next, err = listing.Lister(m.client.Objects).Page(ctx, r, limit, token)
+			return err
+		})
+		return page, next, err
+	}
+	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: readPage, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanManagedFields reads objects until one has stale managedFields.
+func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ManagedFields, error) {
+	cleaner := managedfields.For(crd, m.client.Clock.Now)
+	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: quicklist.Attempts, Retry: quicklist.Transient}
+	for page, err := range m.list().Objects(ctx, kube.ResourceOf(crd), pages) {
+		if err != nil {
+			return ManagedFieldsUnknown, err
+		}
+		for _, o := range page.Items {
+			if cleaner.Stale(o.ManagedFields) {
+				return ManagedFieldsStale, nil
+			}
+		}
+	}
+	return ManagedFieldsClean, nil
+}
+
+// preflight tries the write, unless another blocker says that it can't be sent at all.
+func (m *Migrator) preflight(ctx context.Context, f *Facts) error {
+	if m.options.Preflight == nil || !m.canTry(*f) {
+		return nil
+	}
+	var err error
+	if f.Preflight, err = m.options.Preflight(ctx, m.target(*f)); err != nil {
+		return fmt.Errorf("preflight the write %s of %s: %w", m.options.Write.orDefault(), f.CRD.Name, err)
+	}
+	return nil
+}
+
+// canTry reports whether the write can be sent. A dry run needs the permissions of the write
+// itself.
+func (m *Migrator) canTry(f Facts) bool {
+	resource := kube.ResourceOf(f.CRD)
+	switch {
+	case f.Unlisted != nil, f.CRD.DeletionTimestamp != nil:
+		return false
+	case !kube.Established(f.CRD), !kube.Serves(f.CRD, resource.Version), f.lacks(resource.GroupResource()):
+		return false
+	}
+	return m.options.Write.orDefault().Subresource() == "" || kube.HasStatus(f.CRD)
+}
+
+// Target is what a [Preflight] needs to try writes of the objects of one CRD.
+func (m *Migrator) Target(ctx context.Context, crd string) (PreflightTarget, error) {
+	c, err := m.client.CRD(ctx, crd)
+	if err != nil {
+		return PreflightTarget{}, notFound(crd, err)
+	}
+	return m.target(Facts{CRD: c}), nil
+}
+
+func (m *Migrator) target(f Facts) PreflightTarget {
+	t := PreflightTarget{Facts: f, Policy: m.options.Policy, Client: m.client.Client, PageObjects: m.options.PageObjects}
+	t.Policy.Write = t.Policy.Write.orDefault()
+	t.DryRun = func(ctx context.Context, w Write, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		r := kube.ResourceOf(f.CRD)
+		if w == WriteUpdate {
+			body, err := o.MarshalJSON()
+			if err != nil {
+				return nil, err
+			}
+			return dryRun(ctx, m.client.PutRequest(r, o, body))
+		}
+		p, err := w.patch(r.GroupVersion().WithKind(f.CRD.Spec.Names.Kind), o)
+		if err != nil {
+			return nil, err
+		}
+		return dryRun(ctx, m.client.PatchRequest(r, o, p))
+	}
+	return t
+}
+
+// dryRun sends a write that is not carried out.
+func dryRun(ctx context.Context, req *rest.Request) (*unstructured.Unstructured, error) {
+	text, err := kube.Body(kube.Do(ctx, req.SetHeader("Accept", runtime.ContentTypeJSON).
+		Param("fieldValidation", metav1.FieldValidationIgnore).
+		Param("dryRun", metav1.DryRunAll)))
+	if err != nil {
+		return nil, err
+	}
+	return kube.Decode(text)
+}

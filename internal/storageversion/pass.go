@@ -1,0 +1,251 @@
+package storageversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/quote"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// run is one call of Run. Its fields belong to the goroutine of the caller, which also
+// feeds the pages. It shares the rewriter and the progress with the workers.
+type run struct {
+	*Migrator
+	name     string
+	evidence evidence.Run
+	source   source
+	rewriter *rewriter
+	progress *progress
+
+	cached  walk.Report // of the candidates
+	storage walk.Report
+	trimmed bool
+}
+
+func (m *Migrator) newRun(crd string, progress func(Report)) *run {
+	w := m.newRewriter()
+	return &run{
+		Migrator: m, name: crd, rewriter: w, progress: newProgress(progress),
+		evidence: evidence.NewRun(crd, m.options.Journal, m.client.Clock.Now, &w.baseline),
+		source:   source{list: m.list(), borrowed: m.options.List != nil},
+	}
+}
+
+func (r *run) report() Report {
+	return Report{
+		Storage: r.storage, Candidates: r.cached, ManagedFields: r.rewriter.tally.report(),
+		Requests: r.progress.requests.Load(), Trimmed: r.trimmed, Checkpoint: r.evidence.Checkpoint(),
+	}
+}
+
+// epoch is the CRD as the run last read it.
+func (r *run) epoch() *epoch { return r.rewriter.epoch.Load() }
+
+func (r *run) setCRD(crd *apiextensionsv1.CustomResourceDefinition) {
+	r.rewriter.epoch.Store(r.epochOf(crd))
+}
+
+// pass visits every object once.
+func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Report) error) error {
+	var err error
+	r.progress.begin()
+	pages := walk.ListOptions{PageObjects: r.options.PageObjects, Attempts: r.options.Attempts, Retry: r.retry}
+	r.storage, err = walk.Run(ctx, r.source.list.Objects(ctx, r.epoch().gvr, pages), r.rewriter.visit, walk.Options{
+		Limiter:  r.options.Limiter,
+		Attempts: r.options.Attempts,
+		Retry:    r.retry,
+		Cause:    cause,
+		Reason:   failureReason,
+		OnPage:   beforePage,
+		OnEnd:    r.rewriter.tally.end,
+		OnObject: func(w walk.Report) {
+			r.progress.tell(func(now *Report) {
+				now.Storage, now.Candidates, now.ManagedFields, now.Waiting = w, r.cached, r.rewriter.tally.report(), ""
+			})
+		},
+	})
+	r.moveCursor(r.storage.Cursor)
+	var list *listing.Error
+	switch {
+	case errors.As(err, &list) && ctx.Err() == nil:
+		return fmt.Errorf("migrate %s: %w", r.name, r.unlisted(list))
+	case err != nil:
+		return fmt.Errorf("migrate %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// retry is the package's, and tells what is waited for.
+func (r *run) retry(err error) (time.Duration, bool) {
+	wait, again := retry(err)
+	if again {
+		r.progress.tell(func(now *Report) { now.Waiting = quote.Line(apierror.Message(err)) })
+	}
+	return wait, again
+}
+
+// unlisted classifies the answer to a list.
+func (r *run) unlisted(err error) *UnlistedError {
+	crd := r.epoch().crd
+	e := unlisted(crd, err)
+	e.Starting = e.starting(crd, r.client.Clock.Now())
+	return e
+}
+
+// beforePage makes sure that what was true when the run began still is, and
+// that the checkpoint is saved before the first write.
+func (r *run) beforePage(ctx context.Context, w walk.Report) error {
+	if err := r.cover(ctx, w); err != nil {
+		return err
+	}
+	if err := r.ensureCheckpoint(ctx, w.ResourceVersion); err != nil || r.evidence.IsStored() {
+		return err
+	}
+	r.moveCursor(w.Cursor)
+	return r.evidence.SaveNowAndThen(ctx)
+}
+
+// cover takes in a page, before anything on it is written.
+func (r *run) cover(ctx context.Context, w walk.Report) error {
+	if since := r.evidence.Since(); r.source.borrowed && since != "" {
+		if stale, err := evidence.Newer(since, w.ResourceVersion); err != nil || stale {
+			return errors.Join(err, &listing.IncompleteError{Resource: r.epoch().gvr.GroupResource(), Reader: true})
+		}
+	}
+	c := &r.source.coverage
+	if c.ResourceVersion != "" {
+		c.Continued = c.Continued || w.ResourceVersion != c.ResourceVersion
+		return nil
+	}
+	c.ResourceVersion, c.Promised, c.Counted = w.ResourceVersion, w.Remaining, w.Remaining
+	if !r.source.borrowed {
+		return nil // the list is the API server's own
+	}
+	err := request.Retry(ctx, func(ctx context.Context) (err error) {
+		c.Counted, err = r.client.CountAt(ctx, r.epoch().gvr, w.ResourceVersion)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("count %s: %w", r.epoch().gvr.GroupResource(), err)
+	}
+	if c.Begun() == listing.Refuted {
+		return r.incomplete(c.Promised, r.source.borrowed)
+	}
+	return nil
+}
+
+func (r *run) incomplete(listed int64, reader bool) error {
+	return &listing.IncompleteError{Resource: r.epoch().gvr.GroupResource(), Listed: listed, Counted: r.source.coverage.Counted, Live: true, Reader: reader}
+}
+
+// ensureCheckpoint makes sure that the evidence holds for what was listed at a
+// resourceVersion, which becomes the evidence where there is none yet.
+func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
+	if err := request.Retry(ctx, r.recheck); err != nil || r.evidence.IsStored() {
+		return err
+	}
+	since := r.evidence.Since()
+	if since == "" {
+		return r.evidence.Begin(ctx, listed, r.options.terms())
+	}
+	older, err := evidence.Newer(since, listed)
+	if err == nil && !older {
+		return nil
+	}
+	r.evidence.Void()
+	r.options.Recent.Forget(r.epoch().key.UID)
+	return errors.Join(err, fmt.Errorf("%w: %s was listed at resourceVersion %s, which is older than the checkpoint: was etcd restored?",
+		ErrChanged, r.epoch().gvr.GroupResource(), listed))
+}
+
+// moveCursor moves the checkpoint's cursor forward. Only the API server's own list shows
+// every object before it: a list of an embedder's reader moves no cursor, and a run that
+// resumes skips what it has rewritten by resourceVersion.
+func (r *run) moveCursor(key string) {
+	if !r.source.borrowed {
+		r.evidence.MoveCursor(key)
+	}
+}
+
+// passOverAll visits every object that the API server has. Where the numbers of
+// an embedder's reader can't be compared, a second pass goes by a list of our own:
+// what it finds at an old version, the reader has missed.
+func (r *run) passOverAll(ctx context.Context) error {
+	if err := r.pass(ctx, r.beforePage); err != nil {
+		return err
+	}
+	first := r.storage
+	listed := first.Counts.Total()
+	switch proof := r.source.coverage.Ended(listed); {
+	case proof == listing.Refuted:
+		r.evidence.DropCursor()
+		return r.incomplete(listed, r.source.borrowed)
+	case proof == listing.Proven, !r.source.borrowed, !first.Counts.Settled():
+		return nil
+	}
+	r.source = source{list: r.client.Objects}
+	r.evidence.ListAnew()
+	if err := r.pass(ctx, r.beforePage); err != nil {
+		return err
+	}
+	second := r.storage.Counts
+	switch {
+	case second.Migrated > 0:
+		r.source.coverage.Counted = second.Total()
+		return r.incomplete(listed, true)
+	case second.Settled():
+		r.storage = first
+	}
+	return nil
+}
+
+// recheck looks whether the CRD is still the one that the evidence is about.
+func (r *run) recheck(ctx context.Context) error {
+	now := r.epoch()
+	m, err := r.client.CRDMetadata(ctx, r.name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %s was deleted", ErrChanged, r.name)
+	case err != nil:
+		return fmt.Errorf("look at %s again: %w", r.name, err)
+	}
+	if err := now.stillThere(m); err != nil {
+		return err
+	}
+	if r.options.BeforePage != nil {
+		if err := r.options.BeforePage(ctx, m); err != nil {
+			return err
+		}
+	}
+	if m.Generation == now.key.Generation {
+		return nil
+	}
+	crd, err := r.client.CRD(ctx, r.name)
+	if err != nil {
+		return notFound(r.name, err)
+	}
+	resumed, err := now.survives(crd, r.evidence.Checkpoint(), r.options.Write)
+	if err != nil {
+		return err
+	}
+	r.setCRD(crd)
+	r.evidence.Resume(resumed)
+	return nil
+}
+
+// source is where a pass has its pages from, and what they prove.
+type source struct {
+	list     listing.Lister
+	borrowed bool // list is an embedder's reader
+	coverage listing.Coverage
+}

@@ -1,0 +1,169 @@
+package storageversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
+	"github.com/godwit-dev/godwit/internal/storageversion/recent"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// cleanupConflicts bounds how often one object's cleanup is tried because
+// another client wrote the object meanwhile; an object that is that busy is
+// left for another run.
+const cleanupConflicts = 3
+
+// visit is the action on one object. Two jobs may be due; where both are, the
+// cleanup is a write through the storage version and does both.
+func (r *rewriter) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+	done, err := r.done(o)
+	if err != nil {
+		return godwit.Failed, err
+	}
+	cleaner := r.epoch.Load().cleaner
+	if _, stale := cleaner.Clean(o.ManagedFields); !stale || r.options.DryRun || r.options.skips(CleanupManagedFieldsPhase) {
+		if done {
+			return godwit.Skipped, nil
+		}
+		return r.rewriteAlone(ctx, o)
+	}
+	seen, cleaned, why := r.cleanup(ctx, cleaner, o)
+	outcome, lost, err := r.settleStorage(ctx, seen, cleaned, done)
+	switch {
+	case lost != nil:
+		cleaned, why = godwit.Failed, lost
+	case cleaned == godwit.Migrated && why != nil:
+		cleaned = godwit.Failed // the object was written, but more was lost than was to go
+	}
+	_, again := retry(err)
+	if _, transient := walk.Transient(why); err == nil && cleaned == godwit.Deferred && transient { // an object of conflicts is left to another run
+		again, err = true, &walk.UnfinishedError{Cause: why}
+	}
+	if again {
+		r.tally.expect(o, cleaned, why) // the object is visited again, unless its attempts are used up
+	} else {
+		r.tally.add(o, cleaned, why)
+	}
+	return outcome, err
+}
+
+// rewriteAlone is for objects without a cleanup. One that costs them their
+// managedFields counts as a cleanup that failed.
+func (r *rewriter) rewriteAlone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+	outcome, lost, err := r.rewrite(ctx, o)
+	if lost != nil {
+		r.tally.add(o, godwit.Failed, lost)
+	}
+	return outcome, err
+}
+
+func (r *rewriter) visitCandidate(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
+	done, err := r.done(o)
+	switch {
+	case err != nil:
+		return godwit.Failed, err
+	case done, !r.options.skips(CleanupManagedFieldsPhase) && r.epoch.Load().cleaner.Stale(o.ManagedFields):
+		return godwit.Skipped, nil
+	}
+	return r.rewriteAlone(ctx, o)
+}
+
+// settleStorage says what a cleanup means for the rewrite, and does what is
+// left of it. A cleanup that failed must not keep the object at the old version.
+func (r *rewriter) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetadata, cleaned godwit.Outcome, done bool) (outcome godwit.Outcome, lost, err error) {
+	switch {
+	case cleaned == godwit.Gone:
+		return godwit.Gone, nil, nil
+	case done:
+		return godwit.Skipped, nil, nil
+	case cleaned == godwit.Migrated:
+		r.recent.Add(recent.Of(r.epoch.Load().key, seen))
+		return godwit.Migrated, nil, nil
+	}
+	fresh, err := evidence.Newer(seen.ResourceVersion, r.baseline.Load().Since)
+	switch {
+	case err != nil:
+		return godwit.Failed, nil, err
+	case fresh:
+		return godwit.Skipped, nil, nil // another client wrote it meanwhile
+	}
+	return r.rewrite(ctx, seen)
+}
+
+// cleanup removes the stale entries of one object. It returns the object as it
+// was last seen, and what became of the cleanup: Deferred after conflicts or
+// a fault that time may cure, with the reason.
+func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, godwit.Outcome, error) {
+	if refused := r.cleanupRefused.Load(); refused != nil {
+		return o, godwit.Failed, r.notCleaned(*refused)
+	}
+	for attempt := 1; ; attempt++ {
+		entries, stale := cleaner.Clean(o.ManagedFields)
+		if !stale {
+			return o, godwit.Unchanged, nil // another client cleaned it
+		}
+		after, err := r.client.SetManagedFields(ctx, r.epoch.Load().gvr, o, entries)
+		err = apierror.RetryForbidden(err)
+		switch {
+		case err == nil && deletionCompleted(after):
+			return after, godwit.Gone, nil
+		case err == nil && cleaner.Stale(after.ManagedFields):
+			return after, godwit.Failed, managedfields.ErrKept
+		case err == nil:
+			return after, godwit.Migrated, managedfields.Dropped(o, after)
+		case apierrors.IsNotFound(err):
+			outcome, err := r.confirmGone(ctx, o)
+			return o, outcome, err
+		case apierror.IsForbidden(err) && (r.baseline.Load().Stored || !r.options.Write.orDefault().patchesObject()):
+			return o, godwit.Failed, r.notCleaned(r.cleanNoMore(ctx))
+		case !apierrors.IsConflict(err):
+			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)
+		case attempt == cleanupConflicts:
+			return o, godwit.Deferred, fmt.Errorf("clean managedFields, %d conflicts: %w", attempt, err)
+		}
+		current, err := r.client.Find(ctx, r.epoch.Load().gvr, o)
+		switch {
+		case err != nil:
+			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields, look again after a conflict: %w", err)
+		case current == nil:
+			return o, godwit.Gone, nil
+		}
+		o = current
+	}
+}
+
+// cleanNoMore spares the rest of the run a permission that is missing for good: every
+// object would wait for it as for a server that starts.
+func (r *rewriter) cleanNoMore(ctx context.Context) error {
+	b := forbidden(kube.UserName(ctx, r.client), cleanupGrant(r.epoch.Load().gvr.GroupResource()))
+	refused := fmt.Errorf("clean managedFields: %s; %s", b.Message, b.Fix)
+	r.cleanupRefused.Store(&refused)
+	return refused
+}
+
+// notCleaned is the reason that the report gives for an object. A run that has only
+// managedFields to clean is blocked as a whole, and says so once.
+func (r *rewriter) notCleaned(refused error) error {
+	if r.baseline.Load().Stored {
+		return nil
+	}
+	return refused
+}
+
+// giveUp tells a cleanup that another run may bring to its end from one that
+// the server refuses.
+func (r *rewriter) giveUp(ctx context.Context, err error) godwit.Outcome {
+	if _, transient := retry(err); transient || ctx.Err() != nil || errors.Is(err, walk.ErrStopped) {
+		return godwit.Deferred
+	}
+	return godwit.Failed
+}

@@ -1,0 +1,210 @@
+package order
+
+import (
+	"cmp"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	module     = "github.com/godwit-dev/godwit"
+	repository = "../.." // from here
+
+	// A package with more files than manyFiles has a reading order in its doc.go.
+	manyFiles = 5
+)
+
+// ordered are the packages that hold their reading order, as folders of the repository.
+var ordered = []string{
+	"crdmigrator", "internal/storageversion",
+}
+
+func TestFilesUseEachOtherInReadingOrder(t *testing.T) {
+	exports := exportData(t)
+	for _, folder := range ordered {
+		t.Run(folder, func(t *testing.T) {
+			p, err := load(folder, exports)
+			if err != nil {
+				t.Fatal(err)
+			}
+			order, err := readingOrder(p.doc)
+			if err != nil {
+				t.Fatalf("%s/doc.go: %v", folder, err)
+			}
+			for _, file := range p.files() {
+				if !slices.Contains(order.files, file) {
+					t.Errorf("%s/doc.go does not name %s in its reading order", folder, file)
+				}
+			}
+			for _, u := range p.uses {
+				if order.isAgainst(u) {
+					t.Errorf("%s uses %s of %s, against the reading order of doc.go", u.from, u.name, u.to)
+				}
+			}
+		})
+	}
+}
+
+// order is the reading order of a package.
+type order struct {
+	files []string
+	// downwards means that a file uses the files after it.
+	downwards bool
+}
+
+var fileName = regexp.MustCompile(`\b[a-z0-9_]+\.go\b`)
+
+// readingOrder finds the files in the part of a package's documentation that begins with "Reading order".
+func readingOrder(doc string) (order, error) {
+	var o order
+	_, text, ok := strings.Cut(strings.Join(strings.Fields(doc), " "), "Reading order")
+	if !ok {
+		return o, errors.New(`no "Reading order"`)
+	}
+	before, after := strings.Contains(text, "uses only files before it"), strings.Contains(text, "uses only files after it")
+	if before == after {
+		return o, errors.New(`say "A file uses only files before it" or "after it"`)
+	}
+	o.downwards = after
+	for _, name := range fileName.FindAllString(text, -1) {
+		if !slices.Contains(o.files, name) && name != "doc.go" {
+			o.files = append(o.files, name)
+		}
+	}
+	return o, nil
+}
+
+func (o order) isAgainst(u use) bool {
+	from, to := slices.Index(o.files, u.from), slices.Index(o.files, u.to)
+	if from < 0 || to < 0 {
+		return false
+	}
+	return (to > from) != o.downwards
+}
+
+// use says that one file uses what another file of the same package declares.
+type use struct{ from, to, name string }
+
+// source is a package that is type-checked.
+type source struct {
+	doc  string
+	uses []use // sorted, each once
+	all  []string
+}
+
+func (s source) files() []string { return s.all }
+
+// load parses and type-checks the package in a folder, and finds what its files use of each other: constants, variables,
+// types, functions and methods. A field belongs to its type.
+func load(folder string, exports map[string]string) (source, error) {
+	var s source
+	set := token.NewFileSet()
+	names, err := filepath.Glob(filepath.Join(repository, folder, "*.go"))
+	if err != nil {
+		return s, err
+	}
+	var files []*ast.File
+	for _, name := range names {
+		base := filepath.Base(name)
+		if strings.HasSuffix(base, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return s, err
+		}
+		files = append(files, file)
+		switch {
+		case base == "doc.go":
+			s.doc = file.Doc.Text()
+		case !strings.HasPrefix(base, "zz_generated"):
+			s.all = append(s.all, base)
+		}
+	}
+	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	checked := types.Config{Importer: importer.ForCompiler(set, "gc", open)}
+	p, err := checked.Check(module+"/"+folder, set, files, info)
+	if err != nil {
+		return s, err
+	}
+	found := map[use]bool{}
+	for name, object := range info.Uses {
+		if object.Pkg() != p || object.Parent() != p.Scope() && !isMethod(object) {
+			continue
+		}
+		from, to := filepath.Base(set.Position(name.Pos()).Filename), filepath.Base(set.Position(object.Pos()).Filename)
+		if from != to {
+			found[use{from, to, object.Name()}] = true
+		}
+	}
+	s.uses = slices.SortedFunc(maps.Keys(found), func(a, b use) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.name, b.name))
+	})
+	return s, nil
+}
+
+func isMethod(o types.Object) bool {
+	f, ok := o.(*types.Func)
+	return ok && f.Signature().Recv() != nil
+}
+
+// exportData compiles the packages and all that they import, and finds the files of their declarations by import path.
+func exportData(t *testing.T) map[string]string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}")
+	for _, folder := range ordered {
+		list.Args = append(list.Args, module+"/"+folder)
+	}
+	list.Dir = repository
+	list.Stderr = t.Output()
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", list, err)
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if path, file, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			files[path] = file
+		}
+	}
+	return files
+}
+
+func TestReadingOrder(t *testing.T) {
+	for name, test := range map[string]struct {
+		doc     string
+		uses    use
+		against bool
+		wrong   bool
+	}{
+		"upwards":               {doc: "Reading order: a.go, then b.go. A file uses only files before it.", uses: use{"b.go", "a.go", "x"}},
+		"against upwards":       {doc: "Reading order: a.go, then b.go. A file uses only files before it.", uses: use{"a.go", "b.go", "x"}, against: true},
+		"downwards":             {doc: "# Reading order\n\na.go and\nb.go. A file uses only\nfiles after it.", uses: use{"a.go", "b.go", "x"}},
+		"against downwards":     {doc: "# Reading order\n\na.go and b.go. A file uses only files after it.", uses: use{"b.go", "a.go", "x"}, against: true},
+		"named before the list": {doc: "b.go is important. Reading order: a.go, b.go. A file uses only files before it.", uses: use{"b.go", "a.go", "x"}},
+		"no order":              {doc: "Read a.go.", wrong: true},
+		"no direction":          {doc: "Reading order: a.go, b.go.", wrong: true},
+	} {
+		got, err := readingOrder(test.doc)
+		if (err != nil) != test.wrong {
+			t.Errorf("%s: %v, want an error: %v", name, err, test.wrong)
+		}
+		if err == nil && got.isAgainst(test.uses) != test.against {
+			t.Errorf("%s: %v by %v: want against it: %v", name, test.uses, got, test.against)
+		}
+	}
+}

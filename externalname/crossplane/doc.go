@@ -64,9 +64,17 @@
 // often drops the status. Every write is a patch of single annotations at the resourceVersion
 // that was read: a stale cache ends in a conflict, and another client's annotations stay.
 //
+// # Metrics
+//
+// godwit_external_operations_total counts the calls of an author's functions by kind, operation
+// and outcome. godwit_external_drift_objects are the objects of a kind that differ.
+// godwit_external_name_legacy_total counts observations of former names by kind and form. They are
+// in the registry of controller-runtime, which the manager of the provider serves.
+//
 // # Reading order
 //
-// errors.go and external.go are what an author uses, with resource.go. decide.go decides.
+// errors.go and external.go are what an author uses, with resource.go and describe.go. decide.go
+// decides. metrics.go counts.
 // journal.go writes annotations, drift.go and claims.go conditions. observe.go, write.go and
 // explain.go are one pass over an object. wrap.go has the rules for clients that exist,
 // mirror.go a check for the author's tests.

@@ -95,7 +95,7 @@ func (a *announcer) announce(mg resource.Managed, inStatus, message string) {
 }
 
 // forget makes the next message a new one.
-func (a *announcer) forget(mg resource.Managed) {
+func (a *announcer) forget(mg metav1.Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.last, mg.GetUID())

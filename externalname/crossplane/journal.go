@@ -170,8 +170,9 @@ var ownKeys = []string{
 }
 
 // writeOwn persists the own annotations as they are in memory. It does not know the name from
-// before the creation, so the name in memory wins: a name that is lost is a resource that is
-// lost.
+// before the creation, so the name in memory wins over one that another client has written: a
+// name that is lost is a resource that is lost. After a creation that failed, the other client's
+// name wins.
 func (j journal) writeOwn(ctx context.Context, o client.Object) error {
 	c := changes{}
 	for _, key := range ownKeys {
@@ -179,11 +180,16 @@ func (j journal) writeOwn(ctx context.Context, o client.Object) error {
 			c.set(key, value)
 		}
 	}
+	failed := meta.GetExternalCreateFailed(o).After(meta.GetExternalCreateSucceeded(o))
 	return insist(ctx,
 		func(ctx context.Context) error { return j.patch(ctx, o, map[string]any{"annotations": c}) },
 		func(ctx context.Context) error {
-			defer c.apply(o)
-			return j.reread(ctx, o, meta.GetExternalName(o), changes{})
+			err := j.reread(ctx, o, meta.GetExternalName(o), changes{})
+			if err == nil && failed && meta.GetExternalName(o) != "" {
+				delete(c, meta.AnnotationKeyExternalName)
+			}
+			c.apply(o)
+			return err
 		})
 }
 
@@ -214,6 +220,8 @@ func (j journal) reread(ctx context.Context, mg client.Object, nameBefore string
 type finalizer struct {
 	journal journal
 	name    string
+	// removed is called with an object that the provider has nothing to do with any more.
+	removed func(metav1.Object)
 }
 
 func (f finalizer) AddFinalizer(ctx context.Context, o resource.Object) error {
@@ -233,7 +241,11 @@ func (f finalizer) RemoveFinalizer(ctx context.Context, o resource.Object) error
 			left = append(left, name)
 		}
 	}
-	return client.IgnoreNotFound(f.write(ctx, o, left))
+	if err := client.IgnoreNotFound(f.write(ctx, o, left)); err != nil {
+		return err
+	}
+	f.removed(o)
+	return nil
 }
 
 func (f finalizer) write(ctx context.Context, o resource.Object, finalizers []string) error {

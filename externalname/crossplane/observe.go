@@ -27,6 +27,7 @@ type reconciliation[M resource.Managed, K, X any] struct {
 	recorder event.Recorder
 	claims   *claims
 	drift    *announcer
+	meter    *meter
 	external External[M, K, X]
 
 	// What Observe has found, for the call after it.
@@ -96,6 +97,9 @@ func (r *reconciliation[M, K, X]) facts(mg M) facts {
 		_, f.specInvalid = r.Names.Codec.Format(r.KeyFromSpec(copyOf(mg)))
 	}
 	reading, err := r.Names.Read(meta.GetExternalName(mg), mg.GetName())
+	if reading.Class == externalname.Legacy {
+		r.meter.legacy(reading.Form)
+	}
 	switch {
 	case err != nil:
 		f.invalid = err
@@ -266,6 +270,7 @@ func (r *reconciliation[M, K, X]) await(ctx context.Context, mg M, operation str
 // absent prepares a creation: the token is written together with create-pending, before the
 // creation begins.
 func (r *reconciliation[M, K, X]) absent(mg M, f facts) managed.ExternalObservation {
+	r.meter.drift(mg, false)
 	if f.name != "" && f.bound == "" && !f.deleting {
 		r.recorder.Event(mg, event.Warning(reasonNameNeverFound, fmt.Errorf(
 			"no external resource %q was found, now or before: check the external name if you meant to import one", f.name)))
@@ -304,6 +309,7 @@ func (r *reconciliation[M, K, X]) present(ctx context.Context, mg M, name string
 
 	text := diffText(r.external.Diff(copyOf(mg), r.observed))
 	reportDrift(mg, r.drift, text)
+	r.meter.drift(mg, text != "")
 	observation := managed.ExternalObservation{
 		ResourceExists:   true,
 		ResourceUpToDate: text == "" || r.lifecycle.State == Creating || r.lifecycle.State == Deleting,

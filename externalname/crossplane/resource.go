@@ -12,6 +12,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,27 +80,6 @@ type Exception struct {
 	Reason string       `json:"reason"`
 }
 
-// Description is what the reference of a provider says about the external names of a kind.
-type Description struct {
-	Kind schema.GroupVersionKind `json:"kind"`
-	// Pattern is that of a name, such as <group>/<member>.
-	Pattern string             `json:"pattern"`
-	Shape   externalname.Shape `json:"shape"`
-	// Legacy are the former forms that are still read.
-	Legacy     []string    `json:"legacy,omitempty"`
-	Exceptions []Exception `json:"exceptions,omitempty"`
-}
-
-// Describe returns what users and developers of the kind should know about its external names.
-func (r Resource[M, K, X]) Describe() Description {
-	shape := r.Names.Codec.Describe()
-	d := Description{Kind: r.Kind, Pattern: shape.String(), Shape: shape, Exceptions: r.Exceptions}
-	for _, form := range r.Names.Legacy {
-		d.Legacy = append(d.Legacy, form.Name)
-	}
-	return d
-}
-
 // DefaultInitializers are those of crossplane-runtime without the one that writes the name of
 // the managed resource as its external name: that name identifies nothing in the external
 // system, and hides whether the user has set one. crossplane-runtime has no others.
@@ -117,11 +97,12 @@ func (r Resource[M, K, X]) Options(m manager.Manager, recorder event.Recorder) (
 	connect := &connector[M, K, X]{
 		resource: r.withDefaults(), journal: j, recorder: recorder,
 		claims: newClaims(m.GetClient(), recorder), drift: newAnnouncer(recorder, reasonDiffers),
+		meter: newMeter(r.Kind.GroupKind().String(), r.legacyForms()),
 	}
 	return []managed.ReconcilerOption{
 		managed.WithTypedExternalConnector[M](connect),
 		managed.WithInitializers(append(DefaultInitializers(m.GetClient()), r.Initializers...)...),
-		managed.WithFinalizer(finalizer{journal: j, name: managed.FinalizerName}),
+		managed.WithFinalizer(finalizer{journal: j, name: managed.FinalizerName, removed: connect.forget}),
 		// Create records its outcome itself, with what it knows about the name before.
 		managed.WithCriticalAnnotationUpdater(managed.CriticalAnnotationUpdateFn(func(context.Context, client.Object) error { return nil })),
 		// The runtime refuses to reconcile after an interrupted creation, before it
@@ -229,6 +210,13 @@ type connector[M resource.Managed, K, X any] struct {
 	recorder event.Recorder
 	claims   *claims
 	drift    *announcer
+	meter    *meter
+}
+
+// forget drops what is remembered of an object that is gone.
+func (c *connector[M, K, X]) forget(o metav1.Object) {
+	c.drift.forget(o)
+	c.meter.drift(o, false)
 }
 
 func (c *connector[M, K, X]) Connect(ctx context.Context, mg M) (managed.TypedExternalClient[M], error) {
@@ -242,7 +230,10 @@ func (c *connector[M, K, X]) Connect(ctx context.Context, mg M) (managed.TypedEx
 	if e.Find == nil && c.resource.KeyFromSpec == nil && c.resource.looksUp() {
 		return nil, fmt.Errorf("configure %s: External.Find is missing, to look up objects whose name is missing or a hint", c.resource.Kind.Kind)
 	}
-	return &reconciliation[M, K, X]{Resource: c.resource, journal: c.journal, recorder: c.recorder, claims: c.claims, drift: c.drift, external: e}, nil
+	return &reconciliation[M, K, X]{
+		Resource: c.resource, journal: c.journal, recorder: c.recorder, claims: c.claims, drift: c.drift, meter: c.meter,
+		external: metered(e, c.meter),
+	}, nil
 }
 
 // copyOf keeps what a function of the author does with an object away from the object.

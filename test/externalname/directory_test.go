@@ -83,13 +83,13 @@ func memberID(e entry) string { return e.Parent + "/" + strings.ToLower(e.Name) 
 func (m *memory) Read(_ context.Context, id string) (entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if group, _, member := strings.Cut(id, "/"); member {
+		if _, ok := m.entries[group]; !ok {
+			return entry{}, fmt.Errorf("group %s: %w", group, crossplane.ErrParentNotFound)
+		}
+	}
 	e, ok := m.entries[id]
 	if !ok {
-		if group, _, member := strings.Cut(id, "/"); member {
-			if _, ok := m.entries[group]; !ok {
-				return entry{}, fmt.Errorf("group %s: %w", group, crossplane.ErrParentNotFound)
-			}
-		}
 		return entry{}, fmt.Errorf("entry %s: %w", id, crossplane.ErrNotFound)
 	}
 	return e, nil
@@ -140,6 +140,20 @@ func (m *memory) Search(_ context.Context, filter entry) ([]entry, error) {
 }
 
 func matches(filter, value string) bool { return filter == "" || strings.EqualFold(filter, value) }
+
+// setSlow makes deletions slow, or finishes them.
+func (m *memory) setSlow(slow bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.slow = slow; slow {
+		return
+	}
+	for id, e := range m.entries {
+		if e.State == crossplane.Deleting {
+			delete(m.entries, id)
+		}
+	}
+}
 
 // all returns a copy of the entries.
 func (m *memory) all() []entry {

@@ -112,15 +112,17 @@ type (
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
+	_ = addToScheme(scheme)
+	return scheme
+}
+
+func addToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("Person"), &person{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("PersonList"), &objectList[personParameters]{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("Membership"), &membership{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("MembershipList"), &objectList[membershipParameters]{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
-	if err := errors.Join(ldapv1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme)); err != nil {
-		panic(err)
-	}
-	return scheme
+	return errors.Join(ldapv1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))
 }
 
 func crd(kind, plural string) *apiextensionsv1.CustomResourceDefinition {

@@ -166,19 +166,24 @@ func (w *world) manage(o options, reconcilerOptions func(manager.Manager) ([]man
 		if err != nil {
 			return err
 		}
-		list = append(list, managed.WithPollInterval(pollEvery), managed.WithCreationGracePeriod(time.Millisecond))
-		kindObject, err := m.GetScheme().New(gvk)
-		if err != nil {
-			return err
-		}
-		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, 500*time.Millisecond)
-		return ctrl.NewControllerManagedBy(m).
-			Named(managed.ControllerName(gvk.Kind)).
-			WithOptions(controller.Options{RateLimiter: limiter}).
-			WithEventFilter(resource.DesiredStateChanged()).
-			For(kindObject.(client.Object)).
-			Complete(managed.NewReconciler(m, resource.ManagedKind(gvk), append(list, o.further...)...))
+		return addController(m, gvk, append(list, o.further...)...)
 	})
+}
+
+// addController adds a managed reconciler that polls often and retries soon.
+func addController(m manager.Manager, gvk schema.GroupVersionKind, list ...managed.ReconcilerOption) error {
+	quick := []managed.ReconcilerOption{managed.WithPollInterval(pollEvery), managed.WithCreationGracePeriod(time.Millisecond)}
+	kindObject, err := m.GetScheme().New(gvk)
+	if err != nil {
+		return err
+	}
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, 500*time.Millisecond)
+	return ctrl.NewControllerManagedBy(m).
+		Named(managed.ControllerName(gvk.Kind)).
+		WithOptions(controller.Options{RateLimiter: limiter}).
+		WithEventFilter(resource.DesiredStateChanged()).
+		For(kindObject.(client.Object)).
+		Complete(managed.NewReconciler(m, resource.ManagedKind(gvk), append(quick, list...)...))
 }
 
 // start starts a manager until the test ends.

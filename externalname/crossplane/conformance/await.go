@@ -1,0 +1,273 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// pause is between two looks at the API server.
+const pause = 30 * time.Millisecond
+
+// quietPolls is how many observations a check waits for before it believes that nothing
+// happens.
+const quietPolls = 5
+
+// condition is one of status.conditions.
+type condition struct{ status, reason, message string }
+
+func conditionOf(o *unstructured.Unstructured, kind string) condition {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, item := range list {
+		fields, ok := item.(map[string]any)
+		if !ok || fields["type"] != kind {
+			continue
+		}
+		text := func(key string) string { s, _ := fields[key].(string); return s }
+		return condition{status: text("status"), reason: text("reason"), message: text("message")}
+	}
+	return condition{}
+}
+
+func synced(o *unstructured.Unstructured) bool { return conditionOf(o, "Synced").status == "True" }
+
+func refused(o *unstructured.Unstructured) bool { return conditionOf(o, "Synced").status == "False" }
+
+// describe says what a user sees of an object.
+func describe(o *unstructured.Unstructured) string {
+	c := conditionOf(o, "Synced")
+	return fmt.Sprintf("external name %q, Synced %s %s %s", clip(meta.GetExternalName(o)), c.status, c.reason, c.message)
+}
+
+func clip(text string) string {
+	if len(text) > 80 {
+		return text[:80] + "…"
+	}
+	return text
+}
+
+// poll calls done until it returns true, and returns the last error after the patience.
+func poll(ctx context.Context, patience time.Duration, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last error
+	for {
+		ok, err := done()
+		var final *finalError
+		switch {
+		case errors.As(err, &final):
+			return final.err
+		case ok && err == nil:
+			return nil
+		case err != nil && ctx.Err() == nil:
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			if last == nil {
+				last = fmt.Errorf("it did not happen within %s", patience)
+			}
+			return last
+		case <-time.After(pause):
+		}
+	}
+}
+
+// finalError ends a poll at once.
+type finalError struct{ err error }
+
+func (e *finalError) Error() string { return e.err.Error() }
+
+func (e *environment) get(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(o.GroupVersionKind())
+	return live, e.client.Get(ctx, client.ObjectKeyFromObject(o), live)
+}
+
+// await waits until the object fits.
+func (e *environment) await(ctx context.Context, o *unstructured.Unstructured, what string, fits func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
+	var live *unstructured.Unstructured
+	err := poll(ctx, e.harness.Patience, func() (bool, error) {
+		var err error
+		if live, err = e.get(ctx, o); err != nil {
+			return false, err
+		}
+		if fits(live) {
+			return true, nil
+		}
+		return false, fmt.Errorf("expected: %s; is: %s", what, describe(live))
+	})
+	return live, err
+}
+
+// awaitBound waits until the object is Synced with a name that identifies an external resource.
+func (e *environment) awaitBound(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, string, error) {
+	return e.awaitBoundWithin(ctx, e.harness.Patience, o)
+}
+
+func (e *environment) awaitBoundWithin(ctx context.Context, patience time.Duration, o *unstructured.Unstructured) (*unstructured.Unstructured, string, error) {
+	var live *unstructured.Unstructured
+	err := poll(ctx, patience, func() (bool, error) {
+		var err error
+		if live, err = e.get(ctx, o); err != nil {
+			return false, err
+		}
+		bound, err := e.bound(ctx, live)
+		if err == nil && !bound {
+			err = fmt.Errorf("expected: Synced with the name of an external resource; is: %s", describe(live))
+		}
+		return bound, err
+	})
+	if err != nil {
+		return live, "", err
+	}
+	return live, e.kind.nameOf(live), nil
+}
+
+func (e *environment) bound(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+	name := e.kind.nameOf(o)
+	if !synced(o) || name == "" {
+		return false, nil
+	}
+	return e.exists(ctx, name)
+}
+
+// awaitGone waits until the object is deleted.
+func (e *environment) awaitGone(ctx context.Context, o *unstructured.Unstructured) error {
+	return poll(ctx, e.harness.Patience, func() (bool, error) {
+		live, err := e.get(ctx, o)
+		if kerrors.IsNotFound(err) {
+			return true, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("the object is not deleted: %s, finalizers %v", describe(live), live.GetFinalizers())
+		}
+		return false, err
+	})
+}
+
+// awaitRefused waits until the object is not Synced.
+func (e *environment) awaitRefused(ctx context.Context, o *unstructured.Unstructured, why string) (*unstructured.Unstructured, error) {
+	return e.await(ctx, o, "not Synced, because "+why, refused)
+}
+
+// quiet waits for several observations, and returns the first error of holds.
+func (e *environment) quiet(ctx context.Context, holds func() error) error {
+	end := time.Now().Add(quietPolls * e.harness.Poll)
+	for {
+		if err := holds(); err != nil {
+			return err
+		}
+		if time.Now().After(end) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// awaitCalls waits until the provider has called that many times.
+func (e *environment) awaitCalls(ctx context.Context, op Operation, n int) error {
+	return poll(ctx, e.harness.Patience, func() (bool, error) {
+		if seen := e.calls.count(op); seen < n {
+			return false, fmt.Errorf("the provider has called %s %d times, expected %d", op, seen, n)
+		}
+		return true, nil
+	})
+}
+
+func named(o *unstructured.Unstructured, name string) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	meta.SetExternalName(o, name)
+	return o
+}
+
+func withPolicies(o *unstructured.Unstructured, policies ...string) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	list := make([]any, len(policies))
+	for i, p := range policies {
+		list[i] = p
+	}
+	_ = unstructured.SetNestedSlice(o.Object, list, "spec", "managementPolicies") // A manifest has a spec.
+	return o
+}
+
+// history records every state of an object that the API server reports.
+type history struct {
+	mu     sync.Mutex
+	states []*unstructured.Unstructured
+	stop   func()
+}
+
+// record records from now on, until the history is ended.
+func (e *environment) record(ctx context.Context, o *unstructured.Unstructured) (*history, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(o.GroupVersionKind().GroupVersion().WithKind(o.GetKind() + "List"))
+	options := []client.ListOption{&client.ListOptions{Raw: &metav1.ListOptions{FieldSelector: "metadata.name=" + o.GetName()}}}
+	if e.namespaced {
+		options = append(options, client.InNamespace(e.namespace))
+	}
+	watch, err := e.client.Watch(ctx, list, options...)
+	if err != nil {
+		return nil, prepare(fmt.Errorf("watch %s: %w", o.GetName(), err))
+	}
+	h := &history{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for change := range watch.ResultChan() {
+			if state, ok := change.Object.(*unstructured.Unstructured); ok {
+				h.mu.Lock()
+				h.states = append(h.states, state)
+				h.mu.Unlock()
+			}
+		}
+	}()
+	h.stop = func() { watch.Stop(); <-done }
+	return h, nil
+}
+
+// end ends the recording and returns the states.
+func (h *history) end() []*unstructured.Unstructured {
+	h.stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.states)
+}
+
+// events counts what was recorded about an object with a text.
+func (e *environment) events(ctx context.Context, o *unstructured.Unstructured, text string) (int, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("v1")
+	list.SetKind("EventList")
+	if err := e.client.List(ctx, list); err != nil {
+		return 0, prepare(fmt.Errorf("list events: %w", err))
+	}
+	sum := 0
+	for _, item := range list.Items {
+		uid, _, _ := unstructured.NestedString(item.Object, "involvedObject", "uid")
+		message, _, _ := unstructured.NestedString(item.Object, "message")
+		if uid != string(o.GetUID()) || !strings.Contains(message, text) {
+			continue
+		}
+		count, found, _ := unstructured.NestedInt64(item.Object, "count")
+		if !found || count == 0 {
+			count = 1
+		}
+		sum += int(count)
+	}
+	return sum, nil
+}

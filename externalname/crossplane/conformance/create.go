@@ -1,0 +1,234 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// createBound starts the provider, and creates an object that it creates the external resource
+// of.
+func (e *environment) createBound(ctx context.Context) (*unstructured.Unstructured, string, error) {
+	o := e.manifest()
+	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
+		return nil, "", err
+	}
+	live, name, err := e.awaitBound(ctx, o)
+	return live, name, prepare(err)
+}
+
+// createSetsName: an object without a name, and no external resource that fits.
+func createSetsName(ctx context.Context, e *environment) (string, error) {
+	o := e.manifest()
+	if err := e.start(ctx); err != nil {
+		return "", err
+	}
+	seen, err := e.record(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	if err := e.create(ctx, o); err != nil {
+		seen.end()
+		return "", err
+	}
+	_, name, err := e.awaitBound(ctx, o)
+	states := seen.end()
+	if err != nil {
+		return "", err
+	}
+	for _, state := range states {
+		if got := meta.GetExternalName(state); e.kind.IgnoresNames == "" && got != "" && got != name {
+			return "", fmt.Errorf("the external name was %q before it was %q", got, name)
+		}
+	}
+	if n := e.calls.count(Create); n > 1 {
+		return "", fmt.Errorf("the provider has called Create %d times", n)
+	}
+	return "", e.checkCreated(ctx, 1)
+}
+
+// attemptsAtMost is far more than a backoff allows within attemptsWindow, and far less than a
+// loop without backoff makes.
+const (
+	attemptsAtMost = 40
+	attemptsWindow = 2 * time.Second
+)
+
+// createRefused: the external system refuses the creation for a while.
+func createRefused(ctx context.Context, e *environment) (string, error) {
+	e.calls.always(Create, Fault{Answer: Refused})
+	o := e.manifest()
+	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
+		return "", err
+	}
+	live, err := e.awaitRefused(ctx, o, "the external system refuses the creation")
+	if err != nil {
+		return "", err
+	}
+	before, end := e.calls.count(Create), time.Now().Add(attemptsWindow)
+	for time.Now().Before(end) {
+		if live, err = e.get(ctx, o); err != nil {
+			return "", err
+		}
+		if name := meta.GetExternalName(live); name != "" && e.kind.IgnoresNames == "" {
+			return "", fmt.Errorf("the external name is %q after a creation that failed", name)
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+	if n := e.calls.count(Create) - before; n > attemptsAtMost {
+		return "", fmt.Errorf("%d attempts in %s: the provider does not back off", n, attemptsWindow)
+	}
+	e.calls.intercept(nil)
+	if _, _, err := e.awaitBound(ctx, o); err != nil {
+		return "", fmt.Errorf("after the external system accepts the creation: %w", err)
+	}
+	return "", e.checkCreated(ctx, 1)
+}
+
+// alreadyExists: the external system refuses a second resource; then the user sets the name.
+func alreadyExists(ctx context.Context, e *environment) (string, error) {
+	o := e.manifest()
+	existing, err := e.system.Add(ctx, o)
+	if err != nil {
+		return "", prepare(err)
+	}
+	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
+		return "", err
+	}
+	if _, err := e.awaitRefused(ctx, o, "an external resource that is not named exists"); err != nil {
+		return "", err
+	}
+	err = e.quiet(ctx, func() error {
+		live, err := e.get(ctx, o)
+		if err == nil && meta.GetExternalName(live) != "" {
+			err = fmt.Errorf("the creation failed, and the external name was set: %s", describe(live))
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := e.annotate(ctx, o, meta.AnnotationKeyExternalName, existing); err != nil {
+		return "", err
+	}
+	if _, _, err := e.awaitBound(ctx, o); err != nil {
+		return "", fmt.Errorf("after the user has set the name: %w", err)
+	}
+	return "", e.checkCreated(ctx, 1)
+}
+
+// What becomes of a call whose outcome the provider could not know.
+const (
+	recovered = "recovered"
+	held      = "held until the user decides"
+)
+
+// outcome reports how a creation ended whose outcome the provider could not know: the object is
+// bound, or it is refused until the user decides.
+func (e *environment) outcome(ctx context.Context, o *unstructured.Unstructured) (string, error) {
+	if _, _, err := e.awaitBoundWithin(ctx, e.harness.Recovery, o); err == nil {
+		return recovered, nil
+	}
+	live, err := e.get(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	if refused(live) || live.GetAnnotations()[meta.AnnotationKeyExternalCreatePending] != "" {
+		return held, nil
+	}
+	return "", fmt.Errorf("neither recovered nor refused: %s", describe(live))
+}
+
+// lostAnswer: the external resource was created, and the answer is lost.
+func lostAnswer(ctx context.Context, e *environment) (string, error) {
+	e.calls.once(Create, Fault{Answer: Lost})
+	o := e.manifest()
+	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
+		return "", err
+	}
+	if err := e.awaitCalls(ctx, Create, 1); err != nil {
+		return "", err
+	}
+	note, err := e.outcome(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	return note, e.checkCreated(ctx, 1)
+}
+
+// foreignResource: while the request is lost, another client creates what fits the spec.
+func foreignResource(ctx context.Context, e *environment) (string, error) {
+	o := e.manifest()
+	foreign := make(chan string, 1)
+	failed := make(chan error, 1)
+	e.calls.once(Create, Fault{Answer: Dropped, Before: func() {
+		name, err := e.system.Add(context.WithoutCancel(ctx), o)
+		if err != nil {
+			failed <- err
+			return
+		}
+		foreign <- name
+	}})
+	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
+		return "", err
+	}
+	var name string
+	select {
+	case name = <-foreign:
+	case err := <-failed:
+		return "", prepare(err)
+	case <-time.After(e.harness.Patience):
+		return "", errors.New("the provider has not called Create")
+	}
+	end := time.Now().Add(e.harness.Recovery)
+	for time.Now().Before(end) {
+		live, err := e.get(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		if meta.GetExternalName(live) == name {
+			return "", fmt.Errorf("external resource %q, which another client created at the same time, was adopted: %s", name, describe(live))
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+	kept, err := e.exists(ctx, name)
+	if err == nil && !kept {
+		err = fmt.Errorf("external resource %q, which another client created at the same time, was deleted", name)
+	}
+	return "", errors.Join(err, e.calls.checkNone(Update, Delete))
+}
+
+// stalePending: a backup was made during a creation, and an external resource fits the spec.
+func stalePending(ctx context.Context, e *environment) (string, error) {
+	o := e.manifest()
+	foreign, err := e.system.Add(ctx, o)
+	if err != nil {
+		return "", prepare(err)
+	}
+	meta.AddAnnotations(o, map[string]string{meta.AnnotationKeyExternalCreatePending: "2026-01-02T03:04:05Z"})
+	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
+		return "", err
+	}
+	if _, err := e.awaitRefused(ctx, o, "the outcome of its creation is unknown"); err != nil {
+		return "", err
+	}
+	return "", e.quiet(ctx, func() error {
+		live, err := e.get(ctx, o)
+		if err == nil && meta.GetExternalName(live) == foreign {
+			err = fmt.Errorf("external resource %q was adopted without a proof: %s", foreign, describe(live))
+		}
+		return errors.Join(err, e.calls.checkNone(Update, Delete))
+	})
+}

@@ -1,0 +1,27 @@
+// Package conformance proves that a provider follows the contract of external names, on a real
+// API server and with the provider's own external system or a stand-in for it. It takes any
+// provider that reconciles managed resources: a setup of package crossplane, a reconciler that
+// was written by hand, a bare managed.ExternalClient, or a program that runs as a process.
+//
+//	func TestContract(t *testing.T) {
+//		conformance.Run(t, kind, harness)
+//	}
+//
+// A [Kind] says what the objects of one kind look like. A [Harness] opens an external system
+// ([System]) and says how the provider starts ([Provider]). Every check has a namespace, an external
+// system and a provider of its own, and leaves nothing behind.
+//
+// The result of a check is Passed, Failed with the evidence, DoesNotApply with the cause, or
+// NotLookedAt with what is missing. A check is never Passed because it was not looked at. [Run]
+// prints the table of all checks. docs/reference/external-names.md describes them.
+//
+// [RunExport] proves the same of a tool that writes manifests for external resources that exist.
+//
+// # Reading order
+//
+// kind.go and harness.go are what an author writes, report.go is what comes out. run.go runs the
+// checks that catalog.go lists; need.go says when one applies. environment.go and await.go are
+// what a check works with; provider.go, manager.go and process.go start providers. The checks
+// are in names.go, create.go, observe.go, update.go, delete.go and crash.go. proxy.go stands
+// between a provider and an external system with an HTTP API. export.go is RunExport.
+package conformance

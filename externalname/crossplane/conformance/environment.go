@@ -1,0 +1,273 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// environment is what one check works with: a namespace, an external system, and a provider
+// that the check starts.
+type environment struct {
+	kind     Kind
+	harness  Harness
+	system   System
+	provider Provider
+	calls    *calls
+
+	client     client.WithWatch
+	namespace  string
+	namespaced bool
+	// before are the external resources that exist without the check.
+	before []string
+
+	mu      sync.Mutex
+	running running
+	// output returns the last lines of a provider that runs as a process.
+	output func() string
+	// made are the objects that the check has created.
+	made []*unstructured.Unstructured
+}
+
+func newEnvironment(ctx context.Context, k Kind, h Harness) (*environment, error) {
+	config := rest.CopyConfig(h.Config)
+	config.QPS = -1
+	c, err := client.NewWithWatch(config, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"}}
+	if err := c.Create(ctx, namespace); err != nil {
+		return nil, fmt.Errorf("create a namespace: %w", err)
+	}
+	e := &environment{kind: k, harness: h, calls: &calls{counts: map[Operation]int{}}, client: c, namespace: namespace.Name}
+	if e.namespaced, err = c.IsObjectNamespaced(k.Manifest("scope")); err != nil {
+		return nil, fmt.Errorf("find the scope of the kind: %w", err)
+	}
+	if e.system, e.provider, err = h.Open(ctx, e.namespace); err != nil {
+		return nil, fmt.Errorf("open the external system: %w", err)
+	}
+	if e.system.OnCall != nil {
+		e.system.OnCall(e.calls.decide)
+	}
+	if e.system.List != nil {
+		if e.before, err = e.system.List(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("list the external resources: %w", err), e.close(ctx))
+		}
+	}
+	return e, nil
+}
+
+// cleanupTimeout bounds what a check does when it has ended.
+const cleanupTimeout = 30 * time.Second
+
+// close stops the provider, and removes what the check has left in the API server and in the
+// external system.
+func (e *environment) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	e.calls.intercept(nil)
+	e.stop()
+	var all []error
+	for _, o := range e.made {
+		all = append(all, e.release(ctx, o))
+	}
+	if e.system.List != nil && e.system.Remove != nil {
+		left, err := e.created(ctx)
+		all = append(all, err)
+		for _, name := range left {
+			all = append(all, e.system.Remove(ctx, name))
+		}
+	}
+	if e.system.Close != nil {
+		all = append(all, e.system.Close(ctx))
+	}
+	all = append(all, e.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}))
+	return errors.Join(all...)
+}
+
+// release deletes an object, and leaves its external resource as it is.
+func (e *environment) release(ctx context.Context, o *unstructured.Unstructured) error {
+	o = o.DeepCopy()
+	if err := e.client.Delete(ctx, o); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(e.patch(ctx, o, `{"metadata":{"finalizers":null}}`))
+}
+
+// manifest returns an object that no other check has.
+func (e *environment) manifest() *unstructured.Unstructured {
+	id := "c" + strings.ToLower(rand.Text()[:10])
+	o := e.kind.Manifest(id).DeepCopy()
+	if o.GetName() == "" {
+		o.SetName(id)
+	}
+	if e.namespaced {
+		o.SetNamespace(e.namespace)
+	}
+	return o
+}
+
+func (e *environment) create(ctx context.Context, o *unstructured.Unstructured) error {
+	e.made = append(e.made, o)
+	if err := e.client.Create(ctx, o); err != nil {
+		return prepare(fmt.Errorf("create %s: %w", o.GetName(), err))
+	}
+	return nil
+}
+
+func (e *environment) patch(ctx context.Context, o *unstructured.Unstructured, body string) error {
+	return e.client.Patch(ctx, o.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)))
+}
+
+func (e *environment) delete(ctx context.Context, o *unstructured.Unstructured) error {
+	return e.client.Delete(ctx, o.DeepCopy())
+}
+
+// annotate sets an annotation, or removes it if the value is empty.
+func (e *environment) annotate(ctx context.Context, o *unstructured.Unstructured, key, value string) error {
+	text := "null"
+	if value != "" {
+		text = fmt.Sprintf("%q", value)
+	}
+	return e.patch(ctx, o, fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, text))
+}
+
+// created lists the external resources that exist since the check began.
+func (e *environment) created(ctx context.Context) ([]string, error) {
+	now, err := e.system.List(ctx)
+	if err != nil {
+		return nil, prepare(fmt.Errorf("list the external resources: %w", err))
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(name string) bool { return slices.Contains(e.before, name) }), nil
+}
+
+// checkCreated compares how many external resources exist since the check began.
+func (e *environment) checkCreated(ctx context.Context, want int) error {
+	names, err := e.created(ctx)
+	if err == nil && len(names) != want {
+		err = fmt.Errorf("%d external resources exist, and %d should: %s", len(names), want, strings.Join(names, ", "))
+	}
+	return err
+}
+
+func (e *environment) exists(ctx context.Context, name string) (bool, error) {
+	names, err := e.system.List(ctx)
+	if err != nil {
+		return false, prepare(fmt.Errorf("list the external resources: %w", err))
+	}
+	return slices.Contains(names, name), nil
+}
+
+// calls counts the calls of the provider, and lets a check interfere.
+type calls struct {
+	mu     sync.Mutex
+	counts map[Operation]int
+	hook   func(Operation) Fault
+}
+
+func (c *calls) decide(op Operation) Fault {
+	c.mu.Lock()
+	c.counts[op]++
+	hook := c.hook
+	c.mu.Unlock()
+	if hook == nil {
+		return Fault{}
+	}
+	return hook(op)
+}
+
+func (c *calls) intercept(hook func(Operation) Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hook = hook
+}
+
+// once lets a fault happen to the first call of an operation.
+func (c *calls) once(op Operation, fault Fault) {
+	done := false
+	var mu sync.Mutex
+	c.intercept(func(this Operation) Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if this != op || done {
+			return Fault{}
+		}
+		done = true
+		return fault
+	})
+}
+
+// always lets a fault happen to every call of an operation.
+func (c *calls) always(op Operation, fault Fault) {
+	c.intercept(func(this Operation) Fault {
+		if this == op {
+			return fault
+		}
+		return Fault{}
+	})
+}
+
+// count counts the calls of some operations, or of all.
+func (c *calls) count(ops ...Operation) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sum := 0
+	for op, n := range c.counts {
+		if len(ops) == 0 || slices.Contains(ops, op) {
+			sum += n
+		}
+	}
+	return sum
+}
+
+func (c *calls) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprint(c.counts)
+}
+
+// checkNone reports calls that should not have been.
+func (c *calls) checkNone(ops ...Operation) error {
+	if n := c.count(ops...); n > 0 {
+		return fmt.Errorf("the provider has called the external system: %s", c)
+	}
+	return nil
+}
+
+// installCRDs creates the CRDs that do not exist, and waits until they are served.
+func installCRDs(ctx context.Context, h Harness) error {
+	c, err := client.New(h.Config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("connect to the API server: %w", err)
+	}
+	for _, crd := range h.CRDs {
+		if err := c.Create(ctx, crd.DeepCopy()); err != nil && !kerrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create CRD %s: %w", crd.GetName(), err)
+		}
+		err := poll(ctx, h.Patience, func() (bool, error) {
+			live := crd.DeepCopy()
+			if err := c.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
+				return false, err
+			}
+			return conditionOf(live, "Established").status == "True", nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait until CRD %s is established: %w", crd.GetName(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Export is a tool that writes manifests for external resources that exist. The external
+// system should have resources that the tool warns about, and some with similar names.
+type Export struct {
+	// Run runs the tool once.
+	Run func(ctx context.Context, stdout, stderr io.Writer) error
+	// Names returns the external names of the resources that should be exported.
+	Names func(ctx context.Context) ([]string, error)
+	// Config is that of an API server with the CRDs, which a strict dry run asks whether it
+	// accepts the manifests. Without it, that check is NotLookedAt.
+	Config *rest.Config
+	// Namespace is where the dry run creates objects that have a namespaced kind and no
+	// namespace. Empty means default.
+	Namespace string
+}
+
+// Names of the checks of [RunExport].
+const (
+	ExportWritesYAML        CheckName = "ExportWritesYAML"
+	ExportNamesResources    CheckName = "ExportNamesResources"
+	ExportedNamesAreUnique  CheckName = "ExportedNamesAreUnique"
+	ExportOnlyObserves      CheckName = "ExportOnlyObserves"
+	ExportIsStable          CheckName = "ExportIsStable"
+	ExportPassesStrictCheck CheckName = "ExportPassesStrictCheck"
+)
+
+// exportCheck is one rule for the output of a tool.
+type exportCheck struct {
+	name  CheckName
+	rule  string
+	prove func(ctx context.Context, e Export, out exported) error
+}
+
+// exported is what the tool has written.
+type exported struct {
+	text    string
+	objects []*unstructured.Unstructured
+	// unreadable is why the text is no list of manifests.
+	unreadable error
+}
+
+var exportCatalog = []exportCheck{
+	{ExportWritesYAML, "The standard output has manifests and nothing else.", func(_ context.Context, _ Export, out exported) error { return out.unreadable }},
+	{ExportNamesResources, "Each external resource has one manifest, with its external name.", exportNamesResources},
+	{ExportedNamesAreUnique, "The names of the objects are unique, and valid for Kubernetes.", exportedNamesAreUnique},
+	{ExportOnlyObserves, "Exported objects have the policy Observe.", exportOnlyObserves},
+	{ExportIsStable, "A second run writes the same bytes.", exportIsStable},
+	{ExportPassesStrictCheck, "The API server accepts each manifest in a strict dry run.", exportPassesStrictCheck},
+}
+
+// ExportRules lists the checks of [RunExport], for documentation.
+func ExportRules() []Rule {
+	list := make([]Rule, len(exportCatalog))
+	for i, c := range exportCatalog {
+		list[i] = Rule{Check: c.name, Rule: c.rule}
+	}
+	return list
+}
+
+// RunExport proves the output of a tool, logs the table, and reports an error to the test for
+// each check that failed.
+func RunExport(t *testing.T, e Export) Report {
+	t.Helper()
+	report, err := ProveExport(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logReport(t, report)
+	return report
+}
+
+// ProveExport runs the checks of an export outside a test. It returns an error if the tool
+// fails.
+func ProveExport(ctx context.Context, e Export) (Report, error) {
+	out, err := e.run(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	var report Report
+	for _, c := range exportCatalog {
+		result := Result{Check: c.name, Rule: c.rule, State: Passed}
+		switch {
+		case c.name == ExportPassesStrictCheck && e.Config == nil:
+			result.State, result.Detail = NotLookedAt, "Export.Config is not set"
+		default:
+			if err := c.prove(ctx, e, out); err != nil {
+				result.State, result.Detail = Failed, err.Error()
+			}
+		}
+		report.Results = append(report.Results, result)
+	}
+	return report, nil
+}
+
+func (e Export) run(ctx context.Context) (exported, error) {
+	var stdout, stderr bytes.Buffer
+	if err := e.Run(ctx, &stdout, &stderr); err != nil {
+		return exported{}, fmt.Errorf("export: %w\n%s", err, stderr.String())
+	}
+	out := exported{text: stdout.String()}
+	out.objects, out.unreadable = ReadObjects(strings.NewReader(out.text))
+	return out, nil
+}
+
+// ReadObjects reads the objects of a YAML file with one or more documents. A document that is
+// no object of Kubernetes is an error; the objects that were read are returned as well.
+func ReadObjects(r io.Reader) ([]*unstructured.Unstructured, error) {
+	documents := utilyaml.NewYAMLOrJSONDecoder(r, 4096)
+	var objects []*unstructured.Unstructured
+	var all []error
+	for i := 1; ; i++ {
+		var fields map[string]any
+		err := documents.Decode(&fields)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, errors.Join(all...)
+		case err != nil:
+			return objects, errors.Join(append(all, fmt.Errorf("document %d: %w", i, err))...)
+		case len(fields) == 0:
+			continue
+		}
+		o := &unstructured.Unstructured{Object: fields}
+		if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
+			all = append(all, fmt.Errorf("document %d is no object of Kubernetes: %v", i, fields))
+			continue
+		}
+		for key := range fields {
+			if !slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, key) && o.GetObjectKind().GroupVersionKind().Group != "" {
+				all = append(all, fmt.Errorf("document %d has the field %q, which is no part of a managed resource", i, key))
+			}
+		}
+		objects = append(objects, o)
+	}
+}
+
+func exportNamesResources(ctx context.Context, e Export, out exported) error {
+	want, err := e.Names(ctx)
+	if err != nil {
+		return fmt.Errorf("list the external resources: %w", err)
+	}
+	var got []string
+	var all []error
+	for _, o := range out.objects {
+		name := meta.GetExternalName(o)
+		if name == "" {
+			all = append(all, fmt.Errorf("%s %s has no external name", o.GetKind(), o.GetName()))
+			continue
+		}
+		got = append(got, name)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		all = append(all, fmt.Errorf("exported: %v; expected: %v", got, want))
+	}
+	return errors.Join(all...)
+}
+
+func exportedNamesAreUnique(_ context.Context, _ Export, out exported) error {
+	seen := map[string]bool{}
+	var all []error
+	for _, o := range out.objects {
+		key := strings.Join([]string{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}, "/")
+		if seen[key] {
+			all = append(all, fmt.Errorf("two objects are %s: applying both loses one", key))
+		}
+		seen[key] = true
+		if wrong := validation.IsDNS1123Subdomain(o.GetName()); len(wrong) > 0 {
+			all = append(all, fmt.Errorf("%s %q: %s", o.GetKind(), o.GetName(), strings.Join(wrong, "; ")))
+		}
+	}
+	return errors.Join(all...)
+}
+
+func exportOnlyObserves(_ context.Context, _ Export, out exported) error {
+	var all []error
+	for _, o := range out.objects {
+		policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
+		if !slices.Equal(policies, []string{"Observe"}) {
+			all = append(all, fmt.Errorf("%s %s has the policies %v", o.GetKind(), o.GetName(), policies))
+		}
+	}
+	return errors.Join(all...)
+}
+
+func exportIsStable(ctx context.Context, e Export, out exported) error {
+	again, err := e.run(ctx)
+	if err == nil && again.text != out.text {
+		err = errors.New("a second run has written something else")
+	}
+	return err
+}
+
+func exportPassesStrictCheck(ctx context.Context, e Export, out exported) error {
+	c, err := client.New(e.Config, client.Options{})
+	if err != nil {
+		return err
+	}
+	var all []error
+	for _, o := range out.objects {
+		o = o.DeepCopy()
+		if o.GetNamespace() == "" {
+			namespaced, err := c.IsObjectNamespaced(o)
+			if err != nil {
+				return err
+			}
+			if namespaced {
+				o.SetNamespace(cmp.Or(e.Namespace, "default"))
+			}
+		}
+		if err := c.Create(ctx, o, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
+			all = append(all, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err))
+		}
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,310 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// importOnly adds an external resource that differs from the spec of an object, and has the
+// provider observe it.
+func (e *environment) importOnly(ctx context.Context) (*unstructured.Unstructured, string, error) {
+	o := e.manifest()
+	name, err := e.system.Add(ctx, o)
+	if err == nil {
+		err = e.system.Change(ctx, name)
+	}
+	if err != nil {
+		return nil, "", prepare(err)
+	}
+	o = withPolicies(e.identified(o, name), "Observe")
+	return o, name, errors.Join(e.start(ctx), e.create(ctx, o))
+}
+
+// observeOnlyWritesNothing: the spec differs, and the policies only allow to observe.
+func observeOnlyWritesNothing(ctx context.Context, e *environment) (string, error) {
+	o, name, err := e.importOnly(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, err := e.await(ctx, o, "reconciled", func(o *unstructured.Unstructured) bool { return synced(o) || refused(o) }); err != nil {
+		return "", err
+	}
+	return "", e.quiet(ctx, func() error {
+		found, err := e.exists(ctx, name)
+		if err == nil && !found {
+			err = fmt.Errorf("external resource %q was only to be observed, and is gone", name)
+		}
+		live, getErr := e.get(ctx, o)
+		if getErr == nil && refused(live) {
+			getErr = fmt.Errorf("expected: Synced; is: %s", describe(live))
+		}
+		return errors.Join(err, getErr, e.calls.checkNone(Create, Update, Delete))
+	})
+}
+
+// diffIsReported: the same, and the differences are to be seen.
+func diffIsReported(ctx context.Context, e *environment) (string, error) {
+	o, _, err := e.importOnly(ctx)
+	if err != nil {
+		return "", err
+	}
+	drift := e.kind.driftCondition()
+	live, err := e.await(ctx, o, "condition "+drift+" is True", func(o *unstructured.Unstructured) bool {
+		return conditionOf(o, drift).status == "True"
+	})
+	if err != nil {
+		return "", err
+	}
+	message := conditionOf(live, drift).message
+	if message == "" {
+		return "", fmt.Errorf("condition %s does not say what differs", drift)
+	}
+	if err := e.quiet(ctx, func() error { return nil }); err != nil {
+		return "", err
+	}
+	n := 0
+	err = poll(ctx, e.harness.Patience, func() (bool, error) {
+		if n, err = e.events(ctx, live, message); err == nil && n == 0 {
+			err = fmt.Errorf("no event has the differences: %s", message)
+		}
+		return n > 0, err
+	})
+	if err == nil && n > 1 {
+		err = fmt.Errorf("%d events for one difference", n)
+	}
+	return "", err
+}
+
+// missingUnderPolicies: an object whose external resource does not exist, under policies that
+// do not allow to create it.
+func missingUnderPolicies(ctx context.Context, e *environment) (string, error) {
+	if err := e.start(ctx); err != nil {
+		return "", err
+	}
+	var objects []*unstructured.Unstructured
+	for _, policies := range [][]string{{"Observe"}, {"Observe", "LateInitialize"}, {"Observe", "Update"}} {
+		o := withPolicies(e.identified(e.manifest(), e.kind.Unknown), policies...)
+		if err := e.create(ctx, o); err != nil {
+			return "", err
+		}
+		objects = append(objects, o)
+	}
+	var all []error
+	for _, o := range objects {
+		live, err := e.await(ctx, o, "reconciled", func(o *unstructured.Unstructured) bool { return synced(o) || refused(o) })
+		if err == nil && synced(live) {
+			err = errors.New("Synced, although the external resource does not exist")
+		}
+		if err != nil {
+			policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
+			all = append(all, fmt.Errorf("policies %v: %w", policies, err))
+		}
+	}
+	all = append(all, e.quiet(ctx, func() error { return e.calls.checkNone(Create, Update, Delete) }))
+	return "", errors.Join(all...)
+}
+
+// missingIsDrift: another client deletes the external resource.
+func missingIsDrift(ctx context.Context, e *environment) (string, error) {
+	o, name, err := e.createBound(ctx)
+	if err != nil {
+		return "", err
+	}
+	creates := e.calls.count(Create)
+	if err := e.system.Remove(ctx, name); err != nil {
+		return "", prepare(err)
+	}
+	err = poll(ctx, e.harness.Patience, func() (bool, error) {
+		names, err := e.created(ctx)
+		if err == nil && len(names) == 0 {
+			err = errors.New("the external resource was deleted by another client, and is not created again")
+		}
+		return len(names) > 0, err
+	})
+	if err != nil {
+		return "", err
+	}
+	if _, _, err := e.awaitBound(ctx, o); err != nil {
+		return "", err
+	}
+	if e.system.OnCall != nil && e.calls.count(Create) != creates+1 {
+		return "", fmt.Errorf("the provider has called Create %d times for one drift", e.calls.count(Create)-creates)
+	}
+	return "", e.checkCreated(ctx, 1)
+}
+
+// statusSurvives: no state of an object that was imported is Synced and has lost its status.
+func statusSurvives(ctx context.Context, e *environment) (string, error) {
+	if err := e.start(ctx); err != nil {
+		return "", err
+	}
+	names := []func(o *unstructured.Unstructured, name string) string{func(_ *unstructured.Unstructured, name string) string { return name }}
+	if e.kind.LookupName != nil {
+		names = append(names, func(o *unstructured.Unstructured, _ string) string { return e.kind.LookupName(o) })
+	}
+	note := ""
+	for i, nameOf := range names {
+		o := e.manifest()
+		name, err := e.system.Add(ctx, o)
+		if err != nil {
+			return "", prepare(err)
+		}
+		o = e.identified(o, nameOf(o, name))
+		if err := e.statusOf(ctx, o); err != nil {
+			return "", fmt.Errorf("external name %q: %w", meta.GetExternalName(o), err)
+		}
+		note = fmt.Sprintf("%d imports", i+1)
+	}
+	return note, nil
+}
+
+func (e *environment) statusOf(ctx context.Context, o *unstructured.Unstructured) error {
+	seen, err := e.record(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := e.create(ctx, o); err != nil {
+		seen.end()
+		return err
+	}
+	live, name, err := e.awaitBound(ctx, o)
+	if err == nil {
+		err = e.system.Change(ctx, name) // The update that follows is another write of the object.
+	}
+	if err == nil {
+		err = e.quiet(ctx, func() error { return nil })
+	}
+	states := seen.end()
+	if err != nil {
+		return err
+	}
+	for _, state := range states {
+		if synced(state) && !hasStatus(state) {
+			return fmt.Errorf("resourceVersion %s is Synced without status.atProvider: it was never written, or a write of the whole object has reset it", state.GetResourceVersion())
+		}
+	}
+	if len(states) == 0 {
+		return prepare(fmt.Errorf("the API server has reported no state of %s", live.GetName()))
+	}
+	return nil
+}
+
+func hasStatus(o *unstructured.Unstructured) bool {
+	atProvider, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "atProvider")
+	return hasValue(atProvider)
+}
+
+// hasValue reports whether something is set. Go writes the zero value of a struct with all its
+// required fields.
+func hasValue(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, field := range value {
+			if hasValue(field) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return slices.ContainsFunc(value, hasValue)
+	case string:
+		return value != ""
+	case bool:
+		return value
+	case int64:
+		return value != 0
+	case float64:
+		return value != 0
+	}
+	return value != nil
+}
+
+// specIsNotWritten: neither creation nor observation changes the spec.
+func specIsNotWritten(ctx context.Context, e *environment) (string, error) {
+	if err := e.start(ctx); err != nil {
+		return "", err
+	}
+	o := e.manifest()
+	if err := e.create(ctx, o); err != nil {
+		return "", err
+	}
+	before := o.DeepCopy() // with the defaults of the API server
+	if _, _, err := e.awaitBound(ctx, o); err != nil {
+		return "", prepare(err)
+	}
+	return "", e.quiet(ctx, func() error {
+		live, err := e.get(ctx, o)
+		if err != nil {
+			return err
+		}
+		if !equality.Semantic.DeepEqual(before.Object["spec"], live.Object["spec"]) {
+			return fmt.Errorf("the provider has changed the spec from %v to %v", before.Object["spec"], live.Object["spec"])
+		}
+		if before.GetGeneration() != live.GetGeneration() {
+			return fmt.Errorf("the generation is %d, and was %d", live.GetGeneration(), before.GetGeneration())
+		}
+		return nil
+	})
+}
+
+// conflictIsReported: the external system answers each call with its conflict for a while.
+func conflictIsReported(ctx context.Context, e *environment) (string, error) {
+	o, _, err := e.createBound(ctx)
+	if err != nil {
+		return "", err
+	}
+	ops := []Operation{Read}
+	if e.kind.Change != "" {
+		ops = append(ops, Update)
+	}
+	for _, op := range append(ops, Delete) {
+		e.calls.always(op, Fault{Answer: Conflict})
+		switch op {
+		case Update:
+			err = e.patch(ctx, o, e.kind.Change)
+		case Delete:
+			err = e.delete(ctx, o)
+		}
+		if err != nil {
+			return "", prepare(err)
+		}
+		if err := e.awaitReported(ctx, o, op); err != nil {
+			return "", err
+		}
+		e.calls.intercept(nil)
+		if op == Delete {
+			return fmt.Sprint(append(ops, Delete)), e.awaitGone(ctx, o)
+		}
+		if _, _, err := e.awaitBound(ctx, o); err != nil {
+			return "", fmt.Errorf("after the conflict of %s: %w", op, err)
+		}
+	}
+	return "", nil
+}
+
+// conflicts are more than a provider needs to report one.
+const conflicts = 5
+
+// awaitReported waits until the object reports the conflict, or the provider has ignored it
+// several times.
+func (e *environment) awaitReported(ctx context.Context, o *unstructured.Unstructured, op Operation) error {
+	before := e.calls.count(op)
+	return poll(ctx, e.harness.Patience, func() (bool, error) {
+		n := e.calls.count(op) - before
+		live, err := e.get(ctx, o)
+		if err != nil || refused(live) {
+			return err == nil, err
+		}
+		err = fmt.Errorf("the external system has answered %s with a conflict %d times, and the object is: %s", op, n, describe(live))
+		if n >= conflicts {
+			err = &finalError{err: err}
+		}
+		return false, err
+	})
+}

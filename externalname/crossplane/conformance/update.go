@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// renamed waits until the object has another name than before, which identifies the resource.
+func (e *environment) renamed(ctx context.Context, patience time.Duration, o *unstructured.Unstructured, before string) error {
+	creates := e.calls.count(Create)
+	return poll(ctx, patience, func() (bool, error) {
+		if n := e.calls.count(Create) - creates; n > 0 {
+			return false, &finalError{err: errors.New("the provider has called Create after an update of the key: the name that the update gave is lost")}
+		}
+		live, err := e.get(ctx, o)
+		if err != nil {
+			return false, err
+		}
+		bound, err := e.bound(ctx, live)
+		if err == nil && (!bound || meta.GetExternalName(live) == before) {
+			err = fmt.Errorf("expected: another name than %q, which identifies the external resource; is: %s", before, describe(live))
+		}
+		return err == nil, err
+	})
+}
+
+// updateKeepsTheKey: an update changes a part of the key.
+func updateKeepsTheKey(ctx context.Context, e *environment) (string, error) {
+	o, before, err := e.createBound(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := e.patch(ctx, o, e.kind.Rename); err != nil {
+		return "", prepare(err)
+	}
+	if err := e.renamed(ctx, e.harness.Patience, o, before); err != nil {
+		return "", err
+	}
+	return "", e.quiet(ctx, func() error { return e.checkCreated(ctx, 1) })
+}
+
+// updateIsApplied: a change of the spec reaches the external resource, and the name stays.
+func updateIsApplied(ctx context.Context, e *environment) (string, error) {
+	o, before, err := e.createBound(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := e.patch(ctx, o, e.kind.Change); err != nil {
+		return "", prepare(err)
+	}
+	if err := e.awaitCalls(ctx, Update, 1); err != nil {
+		return "", err
+	}
+	err = e.quiet(ctx, func() error {
+		live, err := e.get(ctx, o)
+		if err == nil && e.kind.nameOf(live) != before {
+			err = fmt.Errorf("the external name was %q: %s", before, describe(live))
+		}
+		return errors.Join(err, e.checkCreated(ctx, 1))
+	})
+	if err != nil {
+		return "", err
+	}
+	_, _, err = e.awaitBound(ctx, o)
+	return "", err
+}
+
+// editedName: a user edits the name while the external resource exists.
+func editedName(ctx context.Context, e *environment) (string, error) {
+	o, name, err := e.createBound(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := e.annotate(ctx, o, meta.AnnotationKeyExternalName, e.kind.Unknown); err != nil {
+		return "", prepare(err)
+	}
+	_, err = e.awaitRefused(ctx, o, "its external name was edited, and the resource with the old name exists")
+	err = errors.Join(err, e.quiet(ctx, func() error { return e.checkCreated(ctx, 1) }))
+	if err != nil {
+		return "", err
+	}
+	if err := e.annotate(ctx, o, meta.AnnotationKeyExternalName, name); err != nil {
+		return "", prepare(err)
+	}
+	if _, _, err := e.awaitBound(ctx, o); err != nil {
+		return "", fmt.Errorf("after the name is restored: %w", err)
+	}
+	return "", e.checkCreated(ctx, 1)
+}
+
+// restored: a backup without status is applied to a cluster that has lost the object.
+func restored(ctx context.Context, e *environment) (string, error) {
+	o, name, err := e.createBound(ctx)
+	if err != nil {
+		return "", err
+	}
+	e.stop()
+	if err := errors.Join(e.release(ctx, o), e.awaitGone(ctx, o)); err != nil {
+		return "", prepare(err)
+	}
+	backup := o.DeepCopy()
+	unstructured.RemoveNestedField(backup.Object, "status")
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "finalizers"} {
+		unstructured.RemoveNestedField(backup.Object, "metadata", field)
+	}
+	if err := errors.Join(e.create(ctx, backup), e.start(ctx)); err != nil {
+		return "", err
+	}
+	live, now, err := e.awaitBound(ctx, backup)
+	if err == nil && now != name {
+		err = fmt.Errorf("the external name was %q: %s", name, describe(live))
+	}
+	return "", errors.Join(err, e.checkCreated(ctx, 1))
+}

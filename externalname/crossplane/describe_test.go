@@ -1,0 +1,63 @@
+package crossplane
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/externalname"
+)
+
+type pair struct{ Group, Member string }
+
+// The tables are generated from the codecs, exceptions included.
+func TestWriteMarkdown(t *testing.T) {
+	people := Resource[*fake.Managed, string, string]{
+		Kind: schema.GroupVersionKind{Group: "names.example.org", Version: "v1", Kind: "Person"},
+		Names: externalname.Scheme[string]{
+			Codec:  externalname.GUID(),
+			Legacy: []externalname.Form[string]{externalname.LegacyObjectName[string]()},
+		},
+		Connect: func(context.Context, *fake.Managed) (External[*fake.Managed, string, string], error) {
+			return External[*fake.Managed, string, string]{}, nil
+		},
+	}
+	members := Resource[*fake.Managed, pair, string]{
+		Kind: schema.GroupVersionKind{Group: "names.example.org", Version: "v1", Kind: "Membership"},
+		Names: externalname.Scheme[pair]{Codec: externalname.Compound(
+			externalname.Field("group", func(k *pair) *string { return &k.Group }, externalname.IsGUID()),
+			externalname.Field("member", func(k *pair) *string { return &k.Member }, externalname.Optional(), externalname.Mutable(),
+				externalname.Enum("owner|admin", "reader")),
+		)},
+		Exceptions: []Exception{{Rule: RuleNameFromCreate, Reason: "The member is known later."}},
+	}
+	var b strings.Builder
+	if err := WriteMarkdown(&b, people.Describe(), members.Describe()); err != nil {
+		t.Fatal(err)
+	}
+	want := `| kind | external name | former names that are read | exceptions |
+|---|---|---|---|
+| Person.names.example.org | ` + "`<guid>`" + ` | ObjectName | none |
+| Membership.names.example.org | ` + "`<group>/[<member>]`" + ` | none | NameFromCreate: The member is known later. |
+
+The external name of Person is ` + "`<guid>`" + `, at most 512 bytes:
+
+| segment | text | may be empty | may change | letter case |
+|---|---|---|---|---|
+| guid | a GUID such as 0b4b3a1c-6a5d-4f0e-8d2c-9d8f2f8d1a11 | no | no | has no meaning: names have lower case |
+
+The external name of Membership is ` + "`<group>/[<member>]`" + `, at most 512 bytes:
+
+| segment | text | may be empty | may change | letter case |
+|---|---|---|---|---|
+| group | a GUID such as 0b4b3a1c-6a5d-4f0e-8d2c-9d8f2f8d1a11 | no | no | has no meaning: names have lower case |
+| member | one of owner\|admin, reader | yes | yes | has a meaning |
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

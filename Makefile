@@ -113,6 +113,10 @@ test-times: ## Run make test, and print a table of the time that each package to
 soak: controlplane ## Test outages of two minutes. make test has each outage with half a minute.
 	@GODWIT_SOAK=1 $(RACE) $(SERVERS) -v -run '^Test(APIServer|Etcd)Away$$' ./cmd/internal/operator
 
+.PHONY: conformance
+conformance: controlplane ## Prove two providers that run as processes: examples/provider-ldap, and provider-kubernetes v0.17.1, which is compiled first.
+	@GODWIT_CONFORMANCE=1 go test $(SERVERS) -v -run '^TestProcess' ./test/externalname
+
 .PHONY: lint
 lint: ## Lint every module of the workspace; LINT_FLAGS=--fix fixes what it can.
 	@echo "lint: golangci-lint on every module of the workspace (compiled first, if it is not yet)"

@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/externalname"
@@ -247,6 +248,16 @@ func ConflictsAreReported() Rule {
 func AnnotationUpdater(m manager.Manager) managed.CriticalAnnotationUpdater {
 	j := journal{client: m.GetClient(), live: m.GetAPIReader()}
 	return managed.CriticalAnnotationUpdateFn(j.writeOwn)
+}
+
+// Finalizer returns the finalizer for clients that [Wrap] returns. crossplane-runtime's own writes
+// the whole object, and takes over the old status from the answer, after Observe has set the new
+// one. This one patches the finalizers.
+func Finalizer(m manager.Manager) resource.Finalizer {
+	return finalizer{
+		journal: journal{client: m.GetClient(), live: m.GetAPIReader()}, name: managed.FinalizerName,
+		removed: func(metav1.Object) {},
+	}
 }
 
 // takeStatus takes over the status of the copy that was observed.

@@ -29,10 +29,10 @@ func manifest(kind, id string, parameters any) *unstructured.Unstructured {
 	return o
 }
 
-// personKind has names that the directory makes.
-func personKind() conformance.Kind {
+// checkedPerson has names that the directory makes.
+func checkedPerson() conformance.Kind {
 	return conformance.Kind{
-		Manifest: func(id string) *unstructured.Unstructured {
+		Manifest: func(_, id string) *unstructured.Unstructured {
 			return manifest("Person", id, map[string]any{"name": id, "mail": id + "@example.org"})
 		},
 		Shape:      externalname.GUID().Describe(),
@@ -43,10 +43,10 @@ func personKind() conformance.Kind {
 	}
 }
 
-// membershipKind has names that consist of what the spec says.
-func membershipKind() conformance.Kind {
+// checkedMembership has names that consist of what the spec says.
+func checkedMembership() conformance.Kind {
 	return conformance.Kind{
-		Manifest: func(id string) *unstructured.Unstructured {
+		Manifest: func(_, id string) *unstructured.Unstructured {
 			return manifest("Membership", id, map[string]any{"group": admins, "member": "cn=" + id})
 		},
 		Shape:   memberNames.Describe(),
@@ -189,7 +189,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("Person", func(t *testing.T) {
 		t.Parallel()
-		report := conformance.Run(t, personKind(), harnessFor("Person", func(w *wire) conformance.Provider {
+		report := conformance.Run(t, checkedPerson(), harnessFor("Person", func(w *wire) conformance.Provider {
 			return conformance.Provider{AddToScheme: addToScheme, Setup: func(m manager.Manager) error { return setUp(m, recovering(w), "Person") }}
 		}))
 		checkUndecided(t, report, map[conformance.CheckName]conformance.State{
@@ -201,7 +201,7 @@ func TestConformance(t *testing.T) {
 	})
 	t.Run("Membership", func(t *testing.T) {
 		t.Parallel()
-		report := conformance.Run(t, membershipKind(), harnessFor("Membership", func(w *wire) conformance.Provider {
+		report := conformance.Run(t, checkedMembership(), harnessFor("Membership", func(w *wire) conformance.Provider {
 			kind := memberships(w)
 			kind.RecoveryDelay = soon
 			return conformance.Provider{AddToScheme: addToScheme, Setup: func(m manager.Manager) error { return setUp(m, kind, "Membership") }}

@@ -215,7 +215,10 @@ func bareProvider(kind string, connect func(m manager.Manager) managed.ExternalC
 		AddToScheme: addToScheme,
 		Kind:        groupVersion.WithKind(kind),
 		Options: func(m manager.Manager) []managed.ReconcilerOption {
-			return []managed.ReconcilerOption{managed.WithCriticalAnnotationUpdater(crossplane.AnnotationUpdater(m))}
+			return []managed.ReconcilerOption{
+				managed.WithCriticalAnnotationUpdater(crossplane.AnnotationUpdater(m)),
+				managed.WithFinalizer(crossplane.Finalizer(m)),
+			}
 		},
 		Client: func(m manager.Manager) (managed.ExternalConnector, error) {
 			c := connect(m)

@@ -80,14 +80,19 @@ const class = "inetOrgPerson"
 // newBase makes an entry with the name, and returns how a client reaches what is below it.
 func newBase(t *testing.T, name string) ldap.Config {
 	t.Helper()
-	config := ldap.Config{URL: server.URL(), BaseDN: slapd.Suffix, BindDN: slapd.UserDN, Password: slapd.Password}
-	c := ldap.New(config)
-	config.BaseDN = ldap.Join("ou", name, slapd.Suffix)
-	_, err := c.Add(t.Context(), ldap.Entry{DN: config.BaseDN, Attributes: map[string][]string{"objectClass": {"organizationalUnit"}, "ou": {name}}}, rand.Text())
-	if err := errors.Join(err, c.Close(t.Context())); err != nil {
+	config, err := makeBase(t.Context(), name)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return config
+}
+
+func makeBase(ctx context.Context, name string) (ldap.Config, error) {
+	config := ldap.Config{URL: server.URL(), BaseDN: slapd.Suffix, BindDN: slapd.UserDN, Password: slapd.Password}
+	c := ldap.New(config)
+	config.BaseDN = ldap.Join("ou", name, slapd.Suffix)
+	_, err := c.Add(ctx, ldap.Entry{DN: config.BaseDN, Attributes: map[string][]string{"objectClass": {"organizationalUnit"}, "ou": {name}}}, rand.Text())
+	return config, errors.Join(err, c.Close(ctx))
 }
 
 func (l ldapStore) client(ctx context.Context) (*ldap.Client, func()) {

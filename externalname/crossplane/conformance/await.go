@@ -19,9 +19,14 @@ import (
 // pause is between two looks at the API server.
 const pause = 30 * time.Millisecond
 
-// quietPolls is how many observations a check waits for before it believes that nothing
-// happens.
-const quietPolls = 5
+// A check believes that nothing happens after quietPolls poll intervals in which the provider
+// has looked at least quietReads times, and in any case after patientPolls: a provider that
+// refuses an object does not look, and a busy machine is late.
+const (
+	quietPolls   = 5
+	quietReads   = 3
+	patientPolls = 20
+)
 
 // condition is one of status.conditions.
 type condition struct{ status, reason, message string }
@@ -163,12 +168,14 @@ func (e *environment) awaitRefused(ctx context.Context, o *unstructured.Unstruct
 
 // quiet waits for several observations, and returns the first error of holds.
 func (e *environment) quiet(ctx context.Context, holds func() error) error {
-	end := time.Now().Add(quietPolls * e.harness.Poll)
+	began, reads := time.Now(), e.calls.count(Read, Search)
 	for {
 		if err := holds(); err != nil {
 			return err
 		}
-		if time.Now().After(end) {
+		waited := time.Since(began)
+		looked := e.system.OnCall == nil || e.calls.count(Read, Search) >= reads+quietReads
+		if waited > patientPolls*e.harness.Poll || looked && waited > quietPolls*e.harness.Poll {
 			return nil
 		}
 		select {

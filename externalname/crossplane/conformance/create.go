@@ -137,14 +137,26 @@ func (e *environment) outcome(ctx context.Context, o *unstructured.Unstructured)
 	if _, _, err := e.awaitBoundWithin(ctx, e.harness.Recovery, o); err == nil {
 		return recovered, nil
 	}
-	live, err := e.get(ctx, o)
-	if err != nil {
-		return "", err
-	}
-	if refused(live) || live.GetAnnotations()[meta.AnnotationKeyExternalCreatePending] != "" {
-		return held, nil
-	}
-	return "", fmt.Errorf("neither recovered nor refused: %s", describe(live))
+	note := ""
+	err := poll(ctx, e.harness.Patience, func() (bool, error) {
+		live, err := e.get(ctx, o)
+		if err != nil {
+			return false, err
+		}
+		bound, err := e.bound(ctx, live)
+		switch {
+		case err != nil:
+			return false, err
+		case bound:
+			note = recovered
+		case refused(live):
+			note = held
+		default:
+			return false, fmt.Errorf("neither recovered nor refused: %s", describe(live))
+		}
+		return true, nil
+	})
+	return note, err
 }
 
 // lostAnswer: the external resource was created, and the answer is lost.

@@ -54,11 +54,11 @@ func newEnvironment(ctx context.Context, k Kind, h Harness) (*environment, error
 		return nil, fmt.Errorf("create a namespace: %w", err)
 	}
 	e := &environment{kind: k, harness: h, calls: &calls{counts: map[Operation]int{}}, client: c, namespace: namespace.Name}
-	if e.namespaced, err = c.IsObjectNamespaced(k.Manifest("scope")); err != nil {
-		return nil, fmt.Errorf("find the scope of the kind: %w", err)
-	}
 	if e.system, e.provider, err = h.Open(ctx, e.namespace); err != nil {
 		return nil, fmt.Errorf("open the external system: %w", err)
+	}
+	if e.namespaced, err = c.IsObjectNamespaced(k.Manifest(e.namespace, "scope")); err != nil {
+		return nil, errors.Join(fmt.Errorf("find the scope of the kind: %w", err), e.close(ctx))
 	}
 	if e.system.OnCall != nil {
 		e.system.OnCall(e.calls.decide)
@@ -111,7 +111,7 @@ func (e *environment) release(ctx context.Context, o *unstructured.Unstructured)
 // manifest returns an object that no other check has.
 func (e *environment) manifest() *unstructured.Unstructured {
 	id := "c" + strings.ToLower(rand.Text()[:10])
-	o := e.kind.Manifest(id).DeepCopy()
+	o := e.kind.Manifest(e.namespace, id).DeepCopy()
 	if o.GetName() == "" {
 		o.SetName(id)
 	}

@@ -13,8 +13,9 @@ import (
 type Kind struct {
 	// Manifest returns a managed resource as a user writes it, without an external name and
 	// with full management. No external resource fits it yet: id, which is a DNS label, is
-	// part of what identifies the external resource.
-	Manifest func(id string) *unstructured.Unstructured
+	// part of what identifies the external resource. The namespace is that of the check; the
+	// object itself gets it if its kind has one.
+	Manifest func(namespace, id string) *unstructured.Unstructured
 	// Shape is that of the external names, as codecs describe it. Malformed names are derived
 	// from it.
 	Shape externalname.Shape

@@ -54,9 +54,16 @@ func diffIsReported(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if _, err := e.await(ctx, o, "Synced", synced); err != nil {
+		return "", err
+	}
 	drift := e.kind.driftCondition()
-	live, err := e.await(ctx, o, "condition "+drift+" is True", func(o *unstructured.Unstructured) bool {
-		return conditionOf(o, drift).status == "True"
+	var live *unstructured.Unstructured
+	err = poll(ctx, min(e.harness.Patience, patientPolls*e.harness.Poll), func() (bool, error) {
+		if live, err = e.get(ctx, o); err == nil && conditionOf(live, drift).status != "True" {
+			err = fmt.Errorf("the external resource differs, and condition %s is not True", drift)
+		}
+		return err == nil, err
 	})
 	if err != nil {
 		return "", err

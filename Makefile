@@ -22,7 +22,8 @@ LINT_FLAGS ?=
 # Programs are static. Only tests under the race detector use cgo, which needs a C compiler: where there is none, go env
 # reports CGO_ENABLED=0, and tests run without the race detector. A make within make gets RACE as an argument, because it
 # inherits CGO_ENABLED=0.
-RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),CGO_ENABLED=1 go test -race,go test)
+# A process under the race detector sleeps a second when it exits, unless GORACE says otherwise.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race,go test)
 export CGO_ENABLED := 0
 
 # Packages whose goroutines share data. The race detector takes several times the CPU time, so that only they use it:

@@ -98,13 +98,17 @@ func (w *widgets) awaitAllowed(config *rest.Config, r permission) {
 // awaitLimit allows for a busy machine: conditions take seconds on an idle one.
 const awaitLimit = 2 * time.Minute
 
-// await polls until the condition is true.
+// await polls until the condition is true: less often the longer it takes, because a
+// condition costs requests, and the other tests need the processor.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(awaitLimit); !holds(); time.Sleep(20 * time.Millisecond) {
+	pause, deadline := 20*time.Millisecond, time.Now().Add(awaitLimit)
+	for !holds() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited %v for %s", awaitLimit, what)
 		}
+		time.Sleep(pause)
+		pause = min(pause*3/2, 300*time.Millisecond)
 	}
 }
 

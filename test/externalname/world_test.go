@@ -39,8 +39,8 @@ import (
 const (
 	// pollEvery is how often a resource is observed in these tests.
 	pollEvery = 200 * time.Millisecond
-	// patience is for a busy machine.
-	patience = time.Minute
+	// awaitLimit is for a busy machine.
+	awaitLimit = time.Minute
 )
 
 // world is a namespace, a directory, and what a provider has recorded.
@@ -280,7 +280,7 @@ func (w *world) delete(o client.Object) {
 // await waits until check returns an empty string, which otherwise says what is missing.
 func (w *world) await(what string, check func() string) {
 	w.t.Helper()
-	deadline := time.Now().Add(patience)
+	pause, deadline := 20*time.Millisecond, time.Now().Add(awaitLimit)
 	for {
 		missing := check()
 		if missing == "" {
@@ -289,7 +289,8 @@ func (w *world) await(what string, check func() string) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%s: %s\nevents: %+v\nentries: %+v", what, missing, w.events.list, w.store.all())
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
+		pause = min(pause*3/2, 200*time.Millisecond)
 	}
 }
 

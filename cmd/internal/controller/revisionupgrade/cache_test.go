@@ -87,8 +87,8 @@ func TestCacheKeepsAKilobytePerUpgrade(t *testing.T) {
 		runtime.KeepAlive(store)
 		return each
 	}
-	whole := measure(1000, ctrlcache.TransformStripManagedFields())
-	reduced := measure(10_000, NewCacheTransform())
+	whole := measure(300, ctrlcache.TransformStripManagedFields())
+	reduced := measure(3000, NewCacheTransform())
 	t.Logf("%d bytes each, of whole ones %d", reduced, whole)
 	if reduced > limit {
 		t.Errorf("the cache keeps %d bytes of each upgrade, want at most %d", reduced, limit)

@@ -4,7 +4,7 @@
 // blocker; where something new is not said anywhere, it fails.
 //
 // Read main.go, then one file for each page: kind.go, command.go, configuration.go,
-// metric.go, event.go, surface.go. source.go reads comments, table.go writes Markdown.
+// metric.go, event.go, and surface.go with stringconstant.go. source.go reads comments, table.go writes Markdown.
 package main
 
 import (

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -93,7 +94,7 @@ func surfaceOf(dir string) (exported, error) {
 			continue
 		}
 		for _, declaration := range parsed.Decls {
-			p.add(set, declaration)
+			p.add(set, declaration, func(e ast.Expr) (string, bool) { return stringValue(dir, parsed, e) })
 		}
 	}
 	slices.Sort(p.lines)
@@ -101,7 +102,7 @@ func surfaceOf(dir string) (exported, error) {
 }
 
 // add lists a declaration from which ast.FileExports has removed what is not exported.
-func (p *exported) add(set *token.FileSet, declaration ast.Decl) {
+func (p *exported) add(set *token.FileSet, declaration ast.Decl, text func(ast.Expr) (string, bool)) {
 	switch d := declaration.(type) {
 	case *ast.FuncDecl:
 		if d.Recv == nil || isExportedType(d.Recv.List[0].Type) {
@@ -119,20 +120,23 @@ func (p *exported) add(set *token.FileSet, declaration ast.Decl) {
 				}
 				before = s.Type
 				for _, name := range s.Names {
-					p.addValue(set, d.Tok.String()+" "+name.Name, s)
+					p.addValue(set, d.Tok.String()+" "+name.Name, s, text)
 				}
 			}
 		}
 	}
 }
 
-func (p *exported) addValue(set *token.FileSet, line string, s *ast.ValueSpec) {
+// addValue lists a variable or a constant, with its value where that is a literal or a string.
+func (p *exported) addValue(set *token.FileSet, line string, s *ast.ValueSpec, text func(ast.Expr) (string, bool)) {
 	if s.Type != nil {
 		line += " " + source(set, s.Type)
 	}
 	if len(s.Values) == 1 {
 		if literal, ok := s.Values[0].(*ast.BasicLit); ok {
 			line += " = " + literal.Value
+		} else if value, ok := text(s.Values[0]); ok && strings.HasPrefix(line, "const ") {
+			line += " = " + strconv.Quote(value)
 		}
 	}
 	p.lines = append(p.lines, line)

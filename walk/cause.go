@@ -13,6 +13,11 @@ const (
 	// it retries one object per causeTime, to notice when the cause is gone.
 	causeTime = time.Minute
 
+	// maxExhausted is how many objects may use up their attempts. When they do so in
+	// a row for faults of the API server itself, the walk ends. When they do so for
+	// one other cause, the walk stops retrying for that cause.
+	maxExhausted = 32
+
 	// maxCauses bounds the memory; further causes share one entry.
 	maxCauses = 64
 )

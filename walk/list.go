@@ -2,7 +2,6 @@ package walk
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -165,19 +164,6 @@ func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, err
 		}
 	}
 }
-
-// exhaustedError is the last error of a page whose attempts are used up. It
-// is not transient: a Retry around the list would multiply the attempts.
-type exhaustedError struct {
-	attempts int
-	err      error
-}
-
-func (e *exhaustedError) Error() string {
-	return fmt.Sprintf("list a page, %d attempts: %v", e.attempts, e.err)
-}
-
-func (e *exhaustedError) Unwrap() error { return e.err }
 
 // expired recognizes a 410. The server's error for an expired token carries a token
 // that continues from the same key at the newest resourceVersion. Where the error

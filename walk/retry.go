@@ -143,3 +143,16 @@ func Retry(ctx context.Context, attempts int, f func(context.Context) error) err
 		}
 	}
 }
+
+// exhaustedError is the last error of a page whose attempts are used up. It
+// is not transient: a Retry around the list would multiply the attempts.
+type exhaustedError struct {
+	attempts int
+	err      error
+}
+
+func (e *exhaustedError) Error() string {
+	return fmt.Sprintf("list a page, %d attempts: %v", e.attempts, e.err)
+}
+
+func (e *exhaustedError) Unwrap() error { return e.err }

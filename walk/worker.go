@@ -10,16 +10,9 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-const (
-	// maxParked bounds the objects that wait for their next attempt. While more
-	// wait, no other object is begun; the workers make the attempts that are due.
-	maxParked = 256
-
-	// maxExhausted is how many objects may use up their attempts. When they do so in
-	// a row for faults of the API server itself, the walk ends. When they do so for
-	// one other cause, the walk stops retrying for that cause.
-	maxExhausted = 32
-)
+// maxParked bounds the objects that wait for their next attempt. While more
+// wait, no other object is begun; the workers make the attempts that are due.
+const maxParked = 256
 
 // runner is one walk under way.
 type runner[T Object] struct {

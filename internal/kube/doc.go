@@ -5,6 +5,8 @@
 // It never retries, and does not decide what an answer means: package apierror and the caller
 // do.
 //
-// Read client.go, transport.go, clock.go and access.go, which send requests, then grant.go,
-// crd.go and event.go, which are pure.
+// # Reading order
+//
+// crd.go, crdpatch.go, grant.go and event.go are pure. limit.go, transport.go and clock.go are what requests pass, client.go
+// sends them, and access.go reviews permissions. A file uses only files before it.
 package kube

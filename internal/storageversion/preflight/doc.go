@@ -5,8 +5,9 @@
 // It changes nothing, and it calls every webhook that a run would call. A warning names the
 // namespaces that its limits, which are constants, left out.
 //
-// Read preflight.go, which runs it; sample.go, which chooses the objects; attempt.go, which
-// tries one, with defaults.go and changes.go to compare it; admissionconfig.go, which reads
-// the configuration of webhooks and policies; result.go, which says what an answer means; and
-// advice.go, which says what to do. Each file uses only files after it, and result.go.
+// # Reading order
+//
+// result.go says what an answer means. sample.go selects the objects. defaults.go and changes.go compare an object with the
+// answer, and attempt.go tries one. admissionconfig.go reads the configuration of webhooks and policies, advice.go says
+// what to do, and preflight.go runs them. A file uses only files before it.
 package preflight

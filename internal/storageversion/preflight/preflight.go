@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,10 +14,6 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
-
-// timeLimit keeps a plan an answer and not a job. Attempts that have not ended by then are
-// left out.
-const timeLimit = 20 * time.Second
 
 var errTimeOver = fmt.Errorf("the preflight ended after %v", timeLimit)
 

@@ -3,6 +3,7 @@ package preflight
 import (
 	"slices"
 	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -10,6 +11,10 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
+
+// timeLimit keeps a plan an answer and not a job. Attempts that have not ended by then are
+// left out.
+const timeLimit = 20 * time.Second
 
 // result is what became of the policy's write as a dry run. It has what the API server said;
 // [reportFor] decides what that means.

@@ -183,9 +183,6 @@ type MigrationProgress struct {
 	// WaitingFor is the migration that moves one of the clusters.
 	// +optional
 	WaitingFor string `json:"waitingFor,omitempty"`
-	// Request is the value of the annotation migration-request that was last acted on.
-	// +optional
-	Request string `json:"request,omitempty"`
 	// Deleting means that the object is being deleted.
 	// +optional
 	Deleting bool `json:"deleting,omitempty"`

@@ -168,23 +168,6 @@ func restorable(s *snapshot, u *upgrade, name string) string {
 	return name
 }
 
-// lookedUp is what to do about a name that no object refers to and that no revision has, and
-// that a restore looks up: it is made of the snapshot's revision if that is at the target.
-// If it is not, its own upgrade makes what a restore looks up then.
-func (s *snapshot) lookedUp(name string, references []reference.Reference) (Item, bool) {
-	for _, ref := range references {
-		of := s.itemOf(ref.ImpliedBy)
-		if of == nil || of.Action != UpToDate && of.Action != Relabel {
-			continue
-		}
-		return Item{
-			Namespace: s.Namespace, Name: name, Action: Upgrade, Reason: ReasonNeededForRestore, Target: of.Target, References: referenceStatuses(references, ""),
-			Message: fmt.Sprintf("%s %s names %s, so that a restore looks this one up, and it is gone: it is made again", ref.Referrer.Kind, ref.Referrer.Name, of.Name),
-		}, true
-	}
-	return Item{}, false
-}
-
 // makeLookedUp makes such a revision.
 func (c counterparts) makeLookedUp(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
 	for _, ref := range references {

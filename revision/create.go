@@ -2,12 +2,12 @@ package revision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/godwit-dev/godwit/revision/internal/absence"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -246,8 +246,6 @@ func clearReplacement(ctx context.Context, c *cluster.Client, u *upgrade) error 
 	return err
 }
 
-var errDeletedMeanwhile = errors.New("it existed a moment ago, and is gone")
-
 // adopt takes an existing revision for the one to create if it is the same: created before an
 // interruption, or by the family's own software. It returns nil if it is not.
 func (c *create) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
@@ -286,4 +284,57 @@ func pointers(m map[string]string) map[string]*string {
 		all[k] = &v
 	}
 	return all
+}
+
+// withoutSource handles an upgrade whose source is gone: another client deleted it, or this is
+// another pass over an upgrade that has ended.
+func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) error {
+	replacements, all := s.lineage.Replacements(u.GetName()), s.Of(u.GetName())
+	references := reference.Explicit(all)
+	switch {
+	case len(references) == 0 && len(all) > 0 && len(replacements) == 0:
+		return c.counterparts.makeLookedUp(ctx, s, u, all)
+	case len(replacements) == 1:
+		replacement, err := c.client.Revision(ctx, u.GetNamespace(), replacements[0].Name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case replacement != nil && len(references) > 0 && s.OwnerGone(replacement):
+			u.setStatus(Failed, ReasonOwnerGone, "it is gone, and "+replacement.Name+", which has replaced it, has a controller that is gone, too")
+			return nil
+		case replacement != nil:
+			u.setReplacement(replacement)
+			return c.created(ctx, s, u)
+		}
+	case len(references) == 0 && u.request.UID == "": // no pass has ever seen it
+		u.setStatus(Failed, ReasonSourceGone, fmt.Sprintf("there is no controllerrevision %s/%s, and no object refers to one: see kubectl get controllerrevisions -n %s",
+			u.GetNamespace(), u.GetName(), u.GetNamespace()))
+		return nil
+	case len(references) == 0:
+		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object refers to it")
+		return nil
+	}
+	return c.absent(ctx, s, u, references)
+}
+
+// absent asks again which objects refer to a revision that is gone: its owner may be gone as
+// well.
+func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
+	a, err := absence.Of(ctx, c.client, s.types, s.Index, u.GetName())
+	if err != nil {
+		return err
+	}
+	i, more := missing(u.GetNamespace(), u.GetName(), references, nil).confirmed(a)
+	switch {
+	case !more:
+		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object refers to it")
+	case i.Reason == ReasonTerminating:
+		u.setStatus(Skipped, i.Reason, i.Message)
+	case i.Action == Deferred:
+		u.setStatus(Pending, i.Reason, i.Message)
+	default:
+		u.setStatus(Failed, i.Reason, i.Message)
+	}
+	return nil
 }

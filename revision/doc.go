@@ -35,13 +35,13 @@
 //
 // # Reading order
 //
-// Each file uses those before it. Package reference has the words for who refers to what,
-// internal/lineage reads which revision replaces which, internal/cluster sends the requests,
-// internal/refindex scans the referrers, and internal/absence reads again what a scan did not
-// find. family.go and lineage.go have the nouns; plan.go decides, with expected.go, target.go and
-// fix.go.
-// snapshot.go is a scan with its decisions. upgrade.go is one upgrade and its steps;
-// counterpart.go is what a restore looks up. Then come the stages: create.go with missing.go,
-// rollback.go, repoint.go, release.go with delete.go, and pass.go, which takes a batch through
-// them. upgrader.go, run.go and inventory.go are what callers use.
+// Package reference has the words for what refers to a revision, internal/lineage reads which revision replaces which,
+// internal/cluster sends the requests, internal/refindex scans the referrers, and internal/absence reads again what a scan did
+// not find.
+//
+// family.go, item.go and lineage.go have the nouns, and plan.go decides. upgrade.go is one upgrade and its steps, upgrader.go
+// what a caller configures, and snapshot.go a scan with its decisions. counterpart.go is what a restore looks up, and worker.go
+// takes a step of several upgrades. Then come the stages: create.go, rollback.go, repoint.go, retain.go with delete.go, and
+// release.go, which is made of these two. pass.go takes a batch through them. inventory.go, fix.go and run.go are what callers
+// use. A file uses only files before it.
 package revision

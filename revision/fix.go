@@ -1,84 +1,101 @@
 package revision
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/reference"
+	"github.com/godwit-dev/godwit/walk"
 )
 
-// Fix are the facts that a remedy names. What is not needed is empty.
-type Fix struct {
-	// Owners refer to the revision. One of them should be its controller.
-	Owners []reference.Owner
-	// Labels are missing. Each needs a value that only a user knows.
-	Labels []string
-	// Targets are served, and objects at older versions can be converted to them.
-	Targets []string
+// Correction is what a user knows about a revision that is Blocked, and the revision does not
+// say.
+type Correction struct {
+	// Owner becomes the controller, in place of another one. Its kind is one of
+	// [Description.Owners]. The zero value leaves the controller as it is.
+	Owner reference.Owner
+	// Labels are set. Other labels stay as they are.
+	Labels map[string]string
 }
 
-// owners are the referrers of a revision that may be its controller.
-func (f facts) owners() []reference.Owner {
-	var all []reference.Owner
-	for _, r := range f.references {
-		one := reference.Owner{Kind: r.Referrer.Kind, Name: r.Referrer.Name}
-		if owns(f.family.Describe().Owners, r.Referrer) && !slices.Contains(all, one) {
-			all = append(all, one)
+// Fix corrects a revision of the family, and reports whether it wrote anything. A patch by
+// another client would be refused where the data of the revision is not compact JSON; see
+// package cluster. A revision or an owner that does not exist is a NotFound error of the API.
+func (u *Upgrader) Fix(ctx context.Context, revision types.NamespacedName, c Correction) (written bool, err error) {
+	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
+		for attempt := 1; ; attempt++ {
+			written, err = u.fixOnce(ctx, revision, c)
+			if !apierrors.IsConflict(err) || attempt == prepareAttempts {
+				return err
+			}
 		}
-	}
-	return all
+	})
+	return written, forbidden(err)
 }
 
-// maxNamed bounds how many referrers a message names.
-const maxNamed = 5
-
-// named says which objects refer to a revision.
-func named(references []reference.Reference) string {
-	var all []string
-	for _, r := range references {
-		if one := r.Referrer.Kind + " " + r.Referrer.Name; !slices.Contains(all, one) {
-			all = append(all, one)
+func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Correction) (bool, error) {
+	r, err := u.client.Revision(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return false, err
+	}
+	if r == nil {
+		return false, apierrors.NewNotFound(cluster.Revisions.GroupResource(), key.Name)
+	}
+	if _, err := u.family.Decode(r, reference.ExpectedType{}); errors.Is(err, ErrNotInFamily) {
+		return false, fmt.Errorf("controllerrevision %s: %w", key, err)
+	}
+	corrected := r.DeepCopy()
+	for label, value := range c.Labels {
+		metav1.SetMetaDataLabel(&corrected.ObjectMeta, label, value)
+	}
+	if c.Owner != (reference.Owner{}) {
+		owner, err := u.owner(ctx, key.Namespace, c.Owner)
+		if err != nil {
+			return false, err
 		}
+		corrected.OwnerReferences = slices.DeleteFunc(corrected.OwnerReferences, func(o metav1.OwnerReference) bool {
+			return o.UID == owner.UID || o.Controller != nil && *o.Controller
+		})
+		corrected.OwnerReferences = append(corrected.OwnerReferences, *owner)
 	}
-	if len(all) == 0 {
-		return "no reference to it was found"
+	if equality.Semantic.DeepEqual(r.ObjectMeta, corrected.ObjectMeta) {
+		return false, nil
 	}
-	more := ""
-	if n := len(all) - maxNamed; n > 0 {
-		all, more = all[:maxNamed], fmt.Sprintf(" and %d more", n)
+	if _, err := u.client.Update(ctx, corrected); err != nil {
+		return false, fmt.Errorf("write controllerrevision %s: %w", key, err)
 	}
-	return "referred to by " + strings.Join(all, ", ") + more
+	return true, nil
 }
 
-// unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
-func (j decision) unowned(f facts) decision {
-	j.Fix.Owners = f.owners()
-	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
-}
-
-// unconvertible says why an object can't be converted.
-func (j decision) unconvertible(f facts, s StoredObject, err error) decision {
-	var missing *MissingLabelsError
-	var none *ConversionError
-	known := f.family.Describe()
-	switch {
-	case errors.Is(err, ErrNoOwner):
-		return j.unowned(f)
-	case errors.As(err, &missing):
-		j.Fix.Labels = missing.Labels
-		return j.with(Blocked, ReasonLabelsMissing, missing.Error())
-	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.policy.Target == ""):
-		return j.with(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the CRD stores %s, and this release converts %s to %s",
-			s.Version, f.crds[s.Resource].StorageVersion, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
-	case errors.As(err, &none):
-		j.Fix.Targets = f.crds[s.Resource].Reachable(known.Targets)
+// owner reads an object that is to be a controller.
+func (u *Upgrader) owner(ctx context.Context, namespace string, o reference.Owner) (*metav1.OwnerReference, error) {
+	known := u.family.Describe().Owners
+	at := slices.IndexFunc(known, func(one OwnerType) bool { return one.Kind == o.Kind })
+	if at < 0 {
+		return nil, fmt.Errorf("objects of kind %s own no revisions of the family %s", o.Kind, u.family.Describe().Name)
 	}
-	return j.with(Blocked, ReasonUnconvertible, err.Error())
-}
-
-// older are the versions that there are conversions from.
-func older(d Description) []string {
-	return slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
+	resource := known[at].groupResource()
+	version, err := u.client.Discovery().Served(ctx, resource, known[at].Versions)
+	if err != nil {
+		return nil, err
+	}
+	if version == "" {
+		return nil, apierrors.NewNotFound(resource, o.Name)
+	}
+	live, err := u.client.Get(ctx, resource.WithVersion(version), namespace, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		return nil, apierrors.NewNotFound(resource, o.Name)
+	}
+	return metav1.NewControllerRef(live, live.GroupVersionKind()), nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -176,4 +177,22 @@ func (b *inventoryBuilder) end() Inventory {
 		}
 	}
 	return inventory
+}
+
+// Plan yields what is to be done about every revision in scope, namespace by
+// namespace. Nothing is written.
+func (u *Upgrader) Plan(ctx context.Context, s Scope) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for n, err := range u.snapshots(ctx, s) {
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			for _, i := range n.items {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -2,13 +2,10 @@ package revision
 
 import (
 	"context"
-	"errors"
 	"slices"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // stage takes upgrades one step further: those whose next step is its own, and no others.
@@ -98,77 +95,4 @@ func apply(ctx context.Context, stages []stage, s *snapshot, batch []*upgrade) e
 		}
 	}
 	return nil
-}
-
-// worker takes a step of several upgrades at once.
-type worker struct {
-	limiter  *walk.Limiter
-	progress func(Result)
-}
-
-// each takes a step of each upgrade. An upgrade whose step fails stays where it is, and says
-// why. One that was told to stop has nothing to say.
-func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context.Context, *upgrade) error) error {
-	return visit(ctx, w.limiter, upgrades, func(ctx context.Context, u *upgrade) error {
-		if u.phaseBefore != "" {
-			u.result.Phase = u.phaseBefore
-		}
-		u.phaseBefore = u.result.Phase
-		err := step(ctx, u)
-		switch {
-		case errors.Is(err, walk.ErrStopped):
-			return err
-		case terminatingNamespace(err):
-			u.result.Action = Deferred
-			u.setStatus(u.result.Phase, ReasonTerminating, "namespace "+u.GetNamespace()+" is being deleted: nothing can be created in it")
-			err = nil
-		case conflict(err), errors.Is(err, errDeletedMeanwhile):
-			u.setStatus(u.result.Phase, ReasonChanged, err.Error())
-			err = nil
-		case err != nil:
-			u.setError(err)
-		}
-		if err == nil {
-			u.phaseBefore = ""
-		}
-		if w.progress != nil {
-			w.progress(u.result)
-		}
-		return err
-	})
-}
-
-// prepareAttempts bounds how often an upgrade is prepared within a pass. A revision that two
-// upgrades write, as a rollback of a VirtualMachine and of its snapshot do, costs one of them
-// an attempt.
-const prepareAttempts = 4
-
-// prepare takes the first step of each upgrade. It begins again where another client was
-// faster.
-func (w worker) prepare(ctx context.Context, upgrades []*upgrade, step func(context.Context, *upgrade) error) error {
-	return w.each(ctx, upgrades, func(ctx context.Context, u *upgrade) error {
-		for attempt := 1; ; attempt++ {
-			u.next, u.result.Phase = stepDone, Analyzing
-			err := step(ctx, u)
-			changed := conflict(err) || err == nil && u.result.Reason == ReasonChanged
-			if !changed || attempt == prepareAttempts {
-				return err
-			}
-		}
-	})
-}
-
-// visit visits objects, several at once.
-func visit[T walk.Object](ctx context.Context, limiter *walk.Limiter, objects []T, act func(context.Context, T) error) error {
-	if len(objects) == 0 {
-		return nil
-	}
-	page := func(yield func(walk.Page[T], error) bool) { yield(walk.Page[T]{Items: objects}, nil) }
-	_, err := walk.Run(ctx, page, func(ctx context.Context, o T) (godwit.Outcome, error) {
-		if err := act(ctx, o); err != nil {
-			return godwit.Failed, err
-		}
-		return godwit.Migrated, nil
-	}, walk.Options{Limiter: limiter})
-	return err
 }

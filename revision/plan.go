@@ -3,214 +3,18 @@ package revision
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
-
-// Action is what is to be done about one revision.
-type Action string
-
-const (
-	// UpToDate means that data and labels are at the target version.
-	UpToDate Action = "UpToDate"
-	// Relabel means that the data is at the target version, and the labels are not.
-	Relabel Action = "Relabel"
-	// Upgrade means that a revision at the target version is to replace it, or has replaced it
-	// and this one is retained.
-	Upgrade Action = "Upgrade"
-	// Deferred means that the upgrade waits for a referrer or for another client.
-	Deferred Action = "Deferred"
-	// Blocked means that user action is required.
-	Blocked Action = "Blocked"
-	// Unreferenced means that no object refers to it.
-	Unreferenced Action = "Unreferenced"
-	// Unmanaged: it is none of the family.
-	Unmanaged Action = "Unmanaged"
-)
-
-// Reasons of items.
-const (
-	// ReasonRunning means that a running object uses the revision, and that the policy is to wait.
-	ReasonRunning = "Running"
-	// ReasonReferrerNotReady means that a referrer must not be written yet, such as a snapshot that is being taken.
-	ReasonReferrerNotReady = "ReferrerNotReady"
-	// ReasonConflictingTypes means that references expect different kinds of object in it.
-	ReasonConflictingTypes = "ConflictingTypes"
-	// ReasonUndecodable: the data can't be read.
-	ReasonUndecodable = "Undecodable"
-	// ReasonUnknownVersion means that the data is at a version which this release does not
-	// convert.
-	ReasonUnknownVersion = "UnknownVersion"
-	// ReasonLabelsMissing means that nothing says of which object the data is a copy.
-	ReasonLabelsMissing = "LabelsMissing"
-	// ReasonUnexpectedOwner means that the controller is of a kind that owns no revisions of the family.
-	ReasonUnexpectedOwner = "UnexpectedOwner"
-	// ReasonUnconvertible: the data can be read, but not carried to the target.
-	ReasonUnconvertible = "Unconvertible"
-	// ReasonLossy: the target version does not know some of its fields.
-	ReasonLossy = "Lossy"
-	// ReasonTargetNotServed means that no data can be converted to the target version, or
-	// that the API server does not serve it.
-	ReasonTargetNotServed = "TargetNotServed"
-	// ReasonCRDNotFound means that the CRD of the stored object is not installed.
-	ReasonCRDNotFound = "CRDNotFound"
-	// ReasonRetained means that another revision has replaced it, and that it is kept for the retention.
-	ReasonRetained = "Retained"
-	// ReasonTerminating: it is being deleted.
-	ReasonTerminating = "Terminating"
-	// ReasonSourceGone: references name it, and there is no such revision.
-	ReasonSourceGone = "SourceGone"
-	// ReasonUnconfirmed means that a scan did not find a revision that references name, and did
-	// not read again whether it is missing: the scan is incomplete.
-	ReasonUnconfirmed = "Unconfirmed"
-	// ReasonReplacementGone means that the revision which replaced it is gone.
-	ReasonReplacementGone = "ReplacementGone"
-	// ReasonReplaced: another revision has its name now.
-	ReasonReplaced = "Replaced"
-	// ReasonNameTaken means that a revision of the replacement's name holds something else.
-	ReasonNameTaken = "NameTaken"
-	// ReasonChanged means that another client wrote an object in between.
-	ReasonChanged = "Changed"
-	// ReasonDangling: a reference names a revision that is gone, and could not be
-	// repointed.
-	ReasonDangling = "DanglingReference"
-	// ReasonReferenced means that an object refers to the source.
-	ReasonReferenced = "Referenced"
-	// ReasonRefused means that the API server refuses a write, and would refuse it again:
-	// an admission policy or a webhook denies it, or a permission is missing.
-	ReasonRefused = "Refused"
-	// ReasonUnanswered: the API server could not be asked.
-	ReasonUnanswered = "Unanswered"
-	// ReasonForbidden means that a permission to read is missing, so that references may be unknown.
-	ReasonForbidden = "Forbidden"
-	// ReasonKept: the policy is to keep sources.
-	ReasonKept = "Kept"
-	// ReasonIrreversible: the source is gone, so that nothing can be rolled back.
-	ReasonIrreversible = "Irreversible"
-	// ReasonRolledBack: references were repointed to the revision by a rollback, and no
-	// trigger upgrades it again.
-	ReasonRolledBack = "RolledBack"
-	// ReasonRateLimited means that the retention of the revision is over, and that its deletion
-	// had no turn while a scan was young enough to delete by.
-	ReasonRateLimited = "RateLimited"
-	// ReasonRollbackPending means that a rollback to the revision was asked for, and that
-	// references still name the new revision. No trigger upgrades it again.
-	ReasonRollbackPending = "RollbackPending"
-	// ReasonNoController means that it has no controller, so that its replacement would have none.
-	ReasonNoController = "NoController"
-	// ReasonOwnerGone means that its controller is deleted: both revisions will be garbage-collected.
-	ReasonOwnerGone = "OwnerGone"
-	// ReasonNotInFamily: it holds nothing of the family.
-	ReasonNotInFamily = "NotInFamily"
-	// ReasonNeededForRestore: a restore looks the revision up by a name that it computes.
-	ReasonNeededForRestore = "NeededForRestore"
-	// ReasonRestoreConflict: a restore would look up a revision that can't be made, since
-	// another one has its name or no API server takes the name.
-	ReasonRestoreConflict = "RestoreConflict"
-)
-
-// OnRunning says what happens to a revision that a running object uses.
-type OnRunning string
-
-const (
-	// Defer leaves it as it is until no running object uses it.
-	Defer OnRunning = "Defer"
-	// Hold upgrades it, and keeps the source until no running object uses it.
-	Hold OnRunning = "Hold"
-)
-
-// MinRetention is the least time that a source is kept after the last reference to
-// it is gone: what a controller's stale cache may still want.
-const MinRetention = 10 * time.Minute
-
-// DefaultRetention is how long a source is kept unless a policy says otherwise.
-const DefaultRetention = time.Hour
-
-// Policy is what people decide about upgrades. The zero value works.
-type Policy struct {
-	// Target is a version; empty means the storage version of the CRD.
-	Target string
-	// OnRunning defaults to [Defer].
-	OnRunning OnRunning
-	// AllowLosses continues where the target version does not have some fields. They
-	// are carried through, but nothing reads them there.
-	AllowLosses bool
-	// Retain keeps sources for good.
-	Retain bool
-	// Retention is how long sources are kept otherwise; 0 means DefaultRetention, and
-	// less than MinRetention means that.
-	Retention time.Duration
-}
-
-func (p Policy) retention() time.Duration {
-	if p.Retention == 0 {
-		return DefaultRetention
-	}
-	return max(p.Retention, MinRetention)
-}
-
-// CRD is what the API server says about the CRD of a stored object.
-type CRD struct {
-	Found          bool
-	StorageVersion string
-	ServedVersions []string
-	// StoredVersions are status.storedVersions.
-	StoredVersions []string
-}
-
-// ReferenceStatus is a reference, as reports print it.
-type ReferenceStatus struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Path      string `json:"path"`
-	// State is New where the field names what it is to name: a revision at the target
-	// version. Old where it does not yet, Fixed where it can't be written, Implied where
-	// it names another revision, for which a restore looks up this one.
-	State string `json:"state"`
-}
-
-// States of references.
-const (
-	ReferenceOld     = "Old"
-	ReferenceNew     = "New"
-	ReferenceFixed   = "Fixed"
-	ReferenceImplied = "Implied"
-)
-
-// Item is what is to be done about one revision, and why.
-type Item struct {
-	Namespace  string            `json:"namespace"`
-	Name       string            `json:"name"`
-	UID        types.UID         `json:"uid"`
-	Owner      reference.Owner   `json:"owner"`
-	Version    string            `json:"version,omitempty"`
-	Form       string            `json:"form,omitempty"`
-	Target     string            `json:"target,omitempty"`
-	Action     Action            `json:"action"`
-	References []ReferenceStatus `json:"references,omitempty"`
-	Losses     []string          `json:"losses,omitempty"`
-	Reason     string            `json:"reason,omitempty"`
-	Message    string            `json:"message,omitempty"`
-	// Replacement is the name of the revision that replaces it, once there is
-	// one.
-	Replacement string `json:"replacement,omitempty"`
-	// Until is when a source that is retained may go; zero where it is not, or where
-	// nothing says since when no object refers to it.
-	Until time.Time `json:"until,omitzero"`
-	// Fix says of a revision that is Blocked what a user needs to know to fix it.
-	Fix Fix `json:"-"`
-	// RolledBack is when a rollback to it was asked for; zero if none was.
-	RolledBack time.Time `json:"rolledBack,omitzero"`
-}
 
 // facts are all that decide about one revision.
 type facts struct {
@@ -325,13 +129,6 @@ func (j decision) retained(f facts) decision {
 	return j
 }
 
-// markSuperseded is the item of a source that no object refers to, since it was replaced.
-func (i Item) markSuperseded(replacement string) Item {
-	i.Action, i.Reason, i.Replacement = Upgrade, ReasonRetained, replacement
-	i.Message = "no object refers to it any more; " + replacement + " has replaced it"
-	return i
-}
-
 // allow says whether an upgrade may begin now.
 func (j decision) allow(f facts) decision {
 	j.Losses, j.newController = j.converted.Losses, controllerFor(f.revision, f.references, f.family.Describe().Owners)
@@ -370,4 +167,89 @@ func (i Item) rollbackPending(left []reference.Reference) Item {
 	i.Action, i.Reason = Upgrade, ReasonRollbackPending
 	i.Message = "a rollback to it was asked for at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + describe(left)
 	return i
+}
+
+// aim finds the target version.
+func (j decision) aim(d CRD, s StoredObject, f facts) decision {
+	if !d.Found {
+		return j.with(Blocked, ReasonCRDNotFound, fmt.Sprintf("there is no customresourcedefinition %s to read a target version from", s.Resource))
+	}
+	known := f.family.Describe()
+	j.Target = d.target(f.policy.Target, s.Version, known)
+	if slices.Contains(d.ServedVersions, j.Target) {
+		return j
+	}
+	j.Fix.Targets = d.Reachable(known.Targets)
+	helps := "no version that data can be converted to"
+	if len(j.Fix.Targets) > 0 {
+		helps = strings.Join(j.Fix.Targets, ", ") + ", to which data can be converted"
+	}
+	return j.with(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s does not serve %s; it serves %s", s.Resource, j.Target, helps))
+}
+
+// owners are the referrers of a revision that may be its controller.
+func (f facts) owners() []reference.Owner {
+	var all []reference.Owner
+	for _, r := range f.references {
+		one := reference.Owner{Kind: r.Referrer.Kind, Name: r.Referrer.Name}
+		if owns(f.family.Describe().Owners, r.Referrer) && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
+func (j decision) unowned(f facts) decision {
+	j.Fix.Owners = f.owners()
+	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
+}
+
+// unconvertible says why an object can't be converted.
+func (j decision) unconvertible(f facts, s StoredObject, err error) decision {
+	var missing *MissingLabelsError
+	var none *ConversionError
+	known := f.family.Describe()
+	switch {
+	case errors.Is(err, ErrNoOwner):
+		return j.unowned(f)
+	case errors.As(err, &missing):
+		j.Fix.Labels = missing.Labels
+		return j.with(Blocked, ReasonLabelsMissing, missing.Error())
+	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.policy.Target == ""):
+		return j.with(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the CRD stores %s, and this release converts %s to %s",
+			s.Version, f.crds[s.Resource].StorageVersion, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
+	case errors.As(err, &none):
+		j.Fix.Targets = f.crds[s.Resource].Reachable(known.Targets)
+	}
+	return j.with(Blocked, ReasonUnconvertible, err.Error())
+}
+
+// older are the versions that there are conversions from.
+func older(d Description) []string {
+	return slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
+}
+
+// controllerFor is the object to own the replacement of a revision without a controller, as
+// backups restore them: the one object that refers to it, whose name its name begins with, and
+// whose kind owns revisions.
+func controllerFor(r *appsv1.ControllerRevision, references []reference.Reference, owners []OwnerType) *reference.Referrer {
+	if metav1.GetControllerOfNoCopy(r) != nil {
+		return nil
+	}
+	var found *reference.Referrer
+	for _, ref := range references {
+		if !ref.Writable() || ref.Referrer == found || !strings.HasPrefix(r.Name, ref.Referrer.Name+"-") || !owns(owners, ref.Referrer) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = ref.Referrer
+	}
+	return found
+}
+
+func owns(owners []OwnerType, h *reference.Referrer) bool {
+	return slices.ContainsFunc(owners, func(o OwnerType) bool { return o.Kind == h.Kind && o.Group == h.Resource.Group })
 }

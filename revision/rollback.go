@@ -115,20 +115,3 @@ func (b *rollback) annotate(ctx context.Context, u *upgrade, replacement string)
 	}
 	return err
 }
-
-func rolledBackMessage(at time.Time) string {
-	return "it was rolled back at " + at.UTC().Format(time.RFC3339)
-}
-
-// changedMessage is for a revision that another client wrote since it was read.
-const changedMessage = "the revision changed meanwhile"
-
-// setChanged leaves a revision that another client wrote to the next attempt. Other errors
-// are returned.
-func (u *upgrade) setChanged(err error) error {
-	if !conflict(err) {
-		return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.GetName(), err)
-	}
-	u.setStatus(u.result.Phase, ReasonChanged, changedMessage)
-	return nil
-}

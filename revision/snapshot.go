@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -175,8 +176,6 @@ func (sc *scanner) missing() []Item {
 	return gone
 }
 
-func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
-
 // rolledBackItem is an item of a source that has the annotation of a rollback. Where
 // references to the replacement are left, the rollback waits for an object that runs, or was
 // interrupted.
@@ -189,4 +188,80 @@ func (sc *scanner) rolledBackItem(i Item) Item {
 		return i.rollbackPending(left)
 	}
 	return i
+}
+
+// confirmed corrects an item that says that a revision is missing, by live reads. False means
+// that nothing is left to say.
+func (i Item) confirmed(a absence.Absence) (Item, bool) {
+	switch {
+	case a.Found:
+		i.Action, i.Reason, i.Message = Deferred, ReasonChanged, "it was made while the others were read: run again"
+	case a.Named:
+	case a.Unread != "":
+		i.Action, i.Reason = Deferred, ReasonUnconfirmed
+		i.Message = "it was not found, and it is not known whether an object still refers to it: " + a.Unread
+	case a.Terminating != "":
+		i.Action, i.Reason, i.Message = Deferred, ReasonTerminating, "it is gone, and "+a.Terminating+" is being deleted"
+	default:
+		return i, false
+	}
+	return i, true
+}
+
+// missing is a revision that is referred to and does not exist.
+func missing(namespace, name string, references []reference.Reference, replacements []lineage.Replacement) Item {
+	i := Item{Namespace: namespace, Name: name, References: referenceStatuses(references, "")}
+	if len(replacements) == 1 {
+		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+replacements[0].Name+" has replaced it"
+		return i
+	}
+	i.Action, i.Reason = Blocked, ReasonSourceGone
+	i.Message = "it is gone, and nothing says what it held: restore it from a backup, or change the references to it"
+	return i
+}
+
+// confirmMissing reads each revision again that is missing, so that no user is told to restore
+// what is going anyway.
+func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error {
+	isMissing := func(i Item) bool { return i.Action == Blocked && i.Reason == ReasonSourceGone }
+	var names []string
+	for _, i := range s.items {
+		if isMissing(i) {
+			names = append(names, i.Name)
+		}
+	}
+	absences, err := r.Read(ctx, s.Index, names)
+	if err != nil {
+		return err
+	}
+	kept := s.items[:0]
+	for _, i := range s.items {
+		stays := true
+		if isMissing(i) {
+			i, stays = i.confirmed(absences[0])
+			absences = absences[1:]
+		}
+		if stays {
+			kept = append(kept, i)
+		}
+	}
+	s.items = kept
+	return nil
+}
+
+// lookedUp is what to do about a name that no object refers to and that no revision has, and
+// that a restore looks up: it is made of the snapshot's revision if that is at the target.
+// If it is not, its own upgrade makes what a restore looks up then.
+func (s *snapshot) lookedUp(name string, references []reference.Reference) (Item, bool) {
+	for _, ref := range references {
+		of := s.itemOf(ref.ImpliedBy)
+		if of == nil || of.Action != UpToDate && of.Action != Relabel {
+			continue
+		}
+		return Item{
+			Namespace: s.Namespace, Name: name, Action: Upgrade, Reason: ReasonNeededForRestore, Target: of.Target, References: referenceStatuses(references, ""),
+			Message: fmt.Sprintf("%s %s names %s, so that a restore looks this one up, and it is gone: it is made again", ref.Referrer.Kind, ref.Referrer.Name, of.Name),
+		}, true
+	}
+	return Item{}, false
 }

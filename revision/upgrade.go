@@ -2,11 +2,13 @@ package revision
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -277,3 +279,31 @@ func those(upgrades []*upgrade, is func(*upgrade) bool) []*upgrade {
 func at(upgrades []*upgrade, next step) []*upgrade {
 	return those(upgrades, func(u *upgrade) bool { return u.next == next })
 }
+
+// conflict reports whether an error says that an object is not as it was read.
+func conflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
+
+// terminatingNamespace tells the error of a create in a namespace that is being deleted from
+// other errors.
+func terminatingNamespace(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+func rolledBackMessage(at time.Time) string {
+	return "it was rolled back at " + at.UTC().Format(time.RFC3339)
+}
+
+// changedMessage is for a revision that another client wrote since it was read.
+const changedMessage = "the revision changed meanwhile"
+
+// setChanged leaves a revision that another client wrote to the next attempt. Other errors
+// are returned.
+func (u *upgrade) setChanged(err error) error {
+	if !conflict(err) {
+		return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+	}
+	u.setStatus(u.result.Phase, ReasonChanged, changedMessage)
+	return nil
+}
+
+var errDeletedMeanwhile = errors.New("it existed a moment ago, and is gone")

@@ -29,7 +29,7 @@ const (
 
 // ordered are the packages that hold their reading order, as folders of the repository.
 var ordered = []string{
-	"crdmigrator", "internal/kube", "internal/storageversion", "internal/storageversion/preflight", "walk",
+	"crdmigrator", "internal/kube", "internal/storageversion", "internal/storageversion/preflight", "revision", "walk",
 }
 
 func TestFilesUseEachOtherInReadingOrder(t *testing.T) {

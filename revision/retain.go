@@ -1,0 +1,193 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
+	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/reference"
+)
+
+// release is the stage that scans the namespace again, notes since when no object refers to an
+// old revision, and deletes the revisions whose retention is over. Between a reference that is
+// found gone and the deletion there are always two scans and the retention.
+type release struct {
+	worker  worker
+	client  *cluster.Client
+	family  Family
+	clock   clock.PassiveClock // tells since when a revision is kept
+	local   clock.PassiveClock // tells how old a scan is
+	repoint *repoint           // for references that come while revisions are deleted
+
+	deletedSoFar []*upgrade // in all batches of the pass
+}
+
+// scan reads the references of the namespace again: of all resources that the cluster serves
+// by now, since what is not read may hold one.
+func (l *release) scan(ctx context.Context, s *snapshot) (*snapshot, error) {
+	types, err := refindex.Served(ctx, l.client, l.family.Describe().allTypes())
+	if err != nil {
+		return nil, err
+	}
+	index := refindex.New(s.Namespace)
+	for found, err := range refindex.Scan(ctx, l.client, refindex.Scope{Types: types, Namespace: s.Namespace}, nil) {
+		if err != nil {
+			return nil, err
+		}
+		index = found
+	}
+	return s.with(index, types, l.local.Now()), nil
+}
+
+// hold keeps a revision that is referred to, and removes the time since which it was not.
+func (l *release) hold(ctx context.Context, u *upgrade, references []reference.Reference) error {
+	if u.move.old == nil {
+		u.setDangling(references)
+		return nil
+	}
+	message := describe(references)
+	if references[0].Fixed {
+		message += ": it can't be written, and goes when what runs by it ends"
+	}
+	switch {
+	case permanent(u.repointErr):
+		u.setStatus(Failed, ReasonRefused, u.repointErr.Error())
+	case u.repointErr != nil && !conflict(u.repointErr):
+		u.setStatus(InUse, ReasonUnanswered, message+"; the reference could not be written: "+u.repointErr.Error())
+	case u.repointErr != nil:
+		u.setStatus(InUse, ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
+	default:
+		u.setStatus(InUse, ReasonReferenced, message)
+	}
+	return l.clearUnreferenced(ctx, u)
+}
+
+// holdForRestore keeps a revision that no object refers to, and that a restore looks up.
+func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, ref reference.Reference) error {
+	owner := s.RestoreTarget(ref)
+	u.setStatus(u.move.inUseForRestore.phase, u.move.inUseForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
+		ref.Referrer.Kind, ref.Referrer.Name, ref.ImpliedBy, ref.Path, owner.Kind, owner.Name, ref.Revision))
+	return l.clearUnreferenced(ctx, u)
+}
+
+// clearUnreferenced removes from the old revision the time since which no object has referred
+// to it. Where another client wrote the revision, the next pass does it.
+func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
+	if lineage.UnreferencedSince(u.move.old).IsZero() {
+		return nil
+	}
+	var more []string
+	if u.move.annotated {
+		more = append(more, ToAnnotation)
+	}
+	old, err := clearUnreferenced(ctx, l.client, u.move.old, more...)
+	switch {
+	case conflict(err):
+		return nil
+	case err == nil:
+		u.move.old = old
+	}
+	return err
+}
+
+// retain notes that no object refers to a revision and, if the retention is over, has it
+// deleted.
+func (l *release) retain(ctx context.Context, u *upgrade) error {
+	u.result.Phase = Repointed
+	if u.move.shared {
+		other, err := l.otherSource(ctx, u)
+		if err != nil {
+			return err
+		}
+		if other != "" {
+			u.keepOld(ReasonKept, u.move.from+" is kept: "+other+" was upgraded to it as well")
+			return nil
+		}
+	}
+	if lineage.UnreferencedSince(u.move.old).IsZero() {
+		if err := l.noteUnreferenced(ctx, u); err != nil {
+			return u.setChanged(err)
+		}
+	}
+	now := l.clock.Now()
+	u.result.Until = lineage.UnreferencedSince(u.move.old).Add(u.policy.retention())
+	switch {
+	case u.policy.Retain:
+		u.result.Until = time.Time{}
+		u.keepOld(ReasonKept, "no object refers to "+u.oldName()+", and it is kept for good")
+	case now.Before(u.result.Until):
+		u.keepOld(ReasonRetained, "no object refers to "+u.oldName()+"; it is kept for "+u.policy.retention().String())
+	default:
+		u.keepOld("", "")
+		u.next = stepDelete
+	}
+	return nil
+}
+
+// oldName is what a message about an upgrade calls its old revision.
+func (u *upgrade) oldName() string {
+	if u.move.from == u.request.Name {
+		return "it"
+	}
+	return u.move.from
+}
+
+// otherSource names a source for which late references still need the old revision of a
+// rollback: one that is gone, or that was not rolled back.
+func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
+	for uid, name := range lineage.SourcesOf(u.move.old) {
+		if uid == u.move.target.UID {
+			continue
+		}
+		other, err := l.client.Revision(ctx, u.GetNamespace(), name)
+		switch {
+		case err != nil:
+			return "", err
+		case other == nil, other.UID == uid && lineage.RolledBackAt(other).IsZero():
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// noteUnreferenced writes since when no object refers to a revision. Several rollbacks may
+// share it: one of them writes.
+func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
+	now := l.clock.Now().UTC().Format(time.RFC3339)
+	annotations := map[string]*string{UnreferencedAnnotation: &now}
+	if u.move.annotated {
+		annotations[ToAnnotation] = &u.move.to
+	}
+	old, err := l.client.WriteMetadata(ctx, u.move.old, nil, annotations)
+	if u.move.shared && apierrors.IsConflict(err) {
+		live, readErr := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
+		if readErr == nil && live != nil && !lineage.UnreferencedSince(live).IsZero() {
+			old, err = live, nil
+		}
+	}
+	if err == nil {
+		u.move.old = old
+	}
+	return err
+}
+
+// setDangling says that references name a revision that is gone, and could not be repointed.
+func (u *upgrade) setDangling(references []reference.Reference) {
+	why := ""
+	running, notReady := refindex.InUse(references, "it")
+	switch {
+	case u.repointErr != nil:
+		why = ": " + u.repointErr.Error()
+	case notReady != "":
+		why = ", since " + notReady
+	case running != "":
+		why = ", since " + running
+	}
+	u.setStatus(Failed, ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", describe(references), u.move.to, why))
+}

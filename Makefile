@@ -115,7 +115,7 @@ soak: controlplane ## Test outages of two minutes. make test has each outage wit
 	@GODWIT_SOAK=1 $(RACE) $(SERVERS) -v -run '^Test(APIServer|Etcd)Away$$' ./cmd/internal/operator
 
 .PHONY: conformance
-conformance: controlplane ## Prove two providers that run as processes: examples/provider-ldap, and provider-kubernetes v0.17.1, which is compiled first.
+conformance: controlplane slapd ## Prove two providers that run as processes: examples/provider-ldap, and provider-kubernetes v0.17.1, which is compiled first.
 	@GODWIT_CONFORMANCE=1 go test $(SERVERS) -v -run '^TestProcess' ./test/externalname
 
 .PHONY: lint

@@ -12,23 +12,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Metrics of all kinds of this package. They are in controller-runtime's registry, which a
-// manager serves. No series is named after an object.
+// Metric is one that the manager of a provider serves.
+type Metric struct {
+	Name, Help string
+	Labels     []string
+}
+
 var (
-	operationsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+	operationsMetric = Metric{
 		Name: "godwit_external_operations_total",
 		Help: "Calls of the functions that a kind has for its external system, by outcome: OK, NotFound, AlreadyExists, " +
 			"MultipleMatches, Pending, Unknown or Error. Unknown means that an answer was lost.",
-	}, []string{"kind", "operation", "outcome"})
-	driftObjects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "godwit_external_drift_objects",
-		Help: "Objects of a kind whose external resource differed from the spec when it was last observed by this process.",
-	}, []string{"kind"})
-	legacyNamesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Labels: []string{"kind", "operation", "outcome"},
+	}
+	driftMetric = Metric{
+		Name:   "godwit_external_drift_objects",
+		Help:   "Objects of a kind whose external resource differed from the spec when it was last observed by this process.",
+		Labels: []string{"kind"},
+	}
+	legacyMetric = Metric{
 		Name: "godwit_external_name_legacy_total",
 		Help: "Observations of an external name that has a former form. A form whose counter stays at zero after all objects " +
 			"were observed can be removed from the code.",
-	}, []string{"kind", "form"})
+		Labels: []string{"kind", "form"},
+	}
+)
+
+// Metrics lists the metrics of all kinds of this package, for documentation. They are in
+// controller-runtime's registry. No series is named after an object.
+func Metrics() []Metric { return []Metric{operationsMetric, driftMetric, legacyMetric} }
+
+var (
+	operationsTotal  = prometheus.NewCounterVec(prometheus.CounterOpts{Name: operationsMetric.Name, Help: operationsMetric.Help}, operationsMetric.Labels)
+	driftObjects     = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: driftMetric.Name, Help: driftMetric.Help}, driftMetric.Labels)
+	legacyNamesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{Name: legacyMetric.Name, Help: legacyMetric.Help}, legacyMetric.Labels)
 )
 
 func init() {

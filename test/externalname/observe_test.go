@@ -1,13 +1,19 @@
 package externalname_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/godwit-dev/godwit/externalname"
@@ -251,6 +257,83 @@ func TestMultipleMatches(t *testing.T) {
 	w.awaitPerson(p, "refused", func(p *person) bool { return failing(one.ID)(p) && failing(two.ID)(p) })
 	if n := w.wire.count("Add", "Write", "Remove"); n != 0 {
 		t.Errorf("%d writes: %v", n, w.wire.calls)
+	}
+}
+
+// Get may say that a key matches several entries: it is an error, and nothing is written.
+func TestMultipleMatchesOfAKey(t *testing.T) {
+	w := newWorld(t)
+	made := w.add(entry{Name: "jane"})
+	w.wire.set(func(_ context.Context, call string, send func() error) error {
+		if call == "Read" {
+			return &crossplane.MultipleMatchesError{Names: []string{made.ID, unknownID}}
+		}
+		return send()
+	})
+	run(w, persons(w.wire), options{})
+	p := w.person("jane", named(made.ID))
+	w.awaitPerson(p, "refused", func(p *person) bool { return failing(made.ID)(p) && failing(unknownID)(p) })
+	if n := w.wire.count("Add", "Write", "Remove"); n != 0 {
+		t.Errorf("%d writes: %v", n, w.wire.calls)
+	}
+}
+
+// logged keeps the messages of a logger.
+type logged struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logged) logger() logging.Logger {
+	return logging.NewLogrLogger(funcr.New(func(_, args string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lines = append(l.lines, args)
+	}, funcr.Options{Verbosity: 1}))
+}
+
+func (l *logged) has(texts ...string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.lines, func(line string) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) })
+	})
+}
+
+// A diff is also in the debug log, and an author's initializers run after the default ones, none of which writes a name.
+func TestDebugLogAndInitializers(t *testing.T) {
+	w := newWorld(t)
+	made := w.add(entry{Name: "jane", Title: "engineer"})
+	kind := persons(w.wire)
+	initialized := make(chan string, 100)
+	kind.Initializers = []managed.Initializer{managed.InitializerFn(func(_ context.Context, mg resource.Managed) error {
+		select {
+		case initialized <- meta.GetExternalName(mg):
+		default:
+		}
+		return nil
+	})}
+	log := &logged{}
+	run(w, kind, options{further: []managed.ReconcilerOption{managed.WithLogger(log.logger())}})
+	w.person("import", func(p *person) {
+		named(made.ID, xpv2.ManagementActionObserve)(p)
+		p.Spec.ForProvider = personParameters{Name: "jane", Title: "manager"}
+	})
+	w.await("a line of the log", func() string {
+		if !log.has("External resource differs from desired state", "engineer", "manager") {
+			return fmt.Sprint(log.lines)
+		}
+		return ""
+	})
+	if name := <-initialized; name != made.ID {
+		t.Errorf("the author's initializer saw the name %q", name)
+	}
+	unnamed := w.person("john", nil)
+	w.awaitPerson(unnamed, "created", bound)
+	for len(initialized) > 0 {
+		if name := <-initialized; name == "john" {
+			t.Error("an initializer has written the name of the object as the external name")
+		}
 	}
 }
 

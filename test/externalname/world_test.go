@@ -109,6 +109,8 @@ type process struct {
 	dead   atomic.Bool
 	// cut is asked before each write to the API server.
 	cut atomic.Pointer[func(*http.Request) error]
+	// answered is told each answer of the API server.
+	answered atomic.Pointer[func(*http.Request, *http.Response)]
 }
 
 var errDead = errors.New("the process is dead")
@@ -126,7 +128,11 @@ func (p *process) config() *rest.Config {
 					return nil, err
 				}
 			}
-			return next.RoundTrip(req)
+			answer, err := next.RoundTrip(req)
+			if answered := p.answered.Load(); answered != nil && err == nil {
+				(*answered)(req, answer)
+			}
+			return answer, err
 		})
 	})
 	return cfg

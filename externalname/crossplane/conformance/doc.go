@@ -25,3 +25,5 @@
 // are in names.go, create.go, observe.go, update.go, delete.go and crash.go. proxy.go stands
 // between a provider and an external system with an HTTP API. export.go is RunExport.
 package conformance
+
+//go:generate go run ../internal/reference ../../../docs/reference/external-names.md

@@ -1,6 +1,8 @@
 package kubevirt
 
 import (
+	"bytes"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,7 +39,7 @@ func referrers() []reference.Type {
 			Versions: []string{v1beta1, v1alpha1},
 			Read:     readPool,
 		},
-		{Resource: schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, Versions: []string{"v1"}, Read: readRevision},
+		{Resource: schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, Versions: []string{"v1"}, Read: readRevision, Mentions: mentionsRevision},
 	}
 }
 
@@ -111,6 +113,12 @@ func readRevision(r *unstructured.Unstructured) reference.Usage {
 		references[i].Fixed = true
 	}
 	return reference.Usage{References: references}
+}
+
+// mentionsRevision looks for the key of every fixed reference. A client may have escaped letters
+// of it, so that data with such escapes may hold one as well.
+func mentionsRevision(data []byte) bool {
+	return bytes.Contains(data, []byte("revisionName")) || bytes.Contains(data, []byte(`\u`))
 }
 
 // users are restores: between its first read of a snapshot's content and its end a restore

@@ -132,3 +132,31 @@ func TestReferences(t *testing.T) {
 		})
 	}
 }
+
+// TestMentionsRevision: data that are not decoded have no reference, in whatever way they are
+// written.
+func TestMentionsRevision(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		data   string
+		want   bool
+	}{
+		"a start revision":                     {"KubeVirt keeps the VirtualMachine that it started", `{"spec":{"instancetype":{"revisionName":"old-it"}}}`, true},
+		"an escaped key":                       {"JSON may escape any letter", `{"spec":{"instancetype":{"\u0072evisionName":"old-it"}}}`, true},
+		"a stored object":                      {"it refers to nothing", `{"kind":"VirtualMachineInstancetype","spec":{"cpu":{"guest":1}}}`, false},
+		"a VirtualMachine without a reference": {"likewise", `{"spec":{"instancetype":{"name":"u1"}}}`, false},
+	} {
+		if got := mentionsRevision([]byte(tc.data)); got != tc.want {
+			t.Errorf("%s: %t, want %t: %s", name, got, tc.want, tc.reason)
+		}
+		var data map[string]any
+		if err := json.Unmarshal([]byte(tc.data), &data); err != nil {
+			t.Fatal(err)
+		}
+		found := len(readRevision(&unstructured.Unstructured{Object: map[string]any{"data": data}}).References) > 0
+		if found != tc.want {
+			t.Errorf("%s: has references: %t, want %t", name, found, tc.want)
+		}
+	}
+}

@@ -22,6 +22,10 @@ type Type struct {
 	Subresources []string
 	// Read finds the references of an object. It leaves their Referrer empty.
 	Read func(*unstructured.Unstructured) Usage
+	// Mentions, if given, reports of the data of a ControllerRevision, as JSON, whether they may
+	// hold a reference. Data of which it is false are not decoded, and Read gets an object
+	// without them: most revisions of a cluster refer to nothing.
+	Mentions func(data []byte) bool
 }
 
 // Usage is what one object says about revisions.

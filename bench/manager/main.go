@@ -50,7 +50,7 @@ func main() {
 	var s settings
 	flag.IntVar(&s.crds, "crds", 50, "CRDs to migrate")
 	flag.IntVar(&s.objects, "objects", 1000, "objects of each")
-	flag.IntVar(&s.singles, "singles", 4, "single runs to compare with, before and after the manager's")
+	flag.IntVar(&s.singles, "singles", 4, "single runs to compare with, before and after the manager's; at least 2, of which one begins right after the flip")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of the measurement of the second client; 0 for none")
 	flag.DurationVar(&s.window, "window", 30*time.Second, "how long the second client is measured in each half of a turn")
 	flag.DurationVar(&s.idle, "idle", 10*time.Minute, "how long the manager is measured with nothing to do; 0 for not at all")
@@ -70,6 +70,9 @@ func main() {
 }
 
 func run(ctx context.Context, s settings) (r result, err error) {
+	if min(s.crds, s.singles) < 2 {
+		return r, errors.New("nothing can be compared with a single run: raise -crds and -singles to 2 or more")
+	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
 		return r, err
@@ -102,8 +105,8 @@ func (r result) write(path string) error {
 	if err := measure.Write(os.Stdout, path, r); err != nil {
 		return err
 	}
-	fmt.Printf("manager: wall_ratio=%.2f p99_ratio=%.2f rss_mib=%.0f requests=%d idle_requests_per_minute=%.1f idle_cpu_seconds=%.2f\n",
-		r.Wall.Ratio, r.Neighbour.Ratio, r.Wall.Manager.PeakRSSMiB, r.Wall.Manager.Requests.Total(), r.Idle.RequestsPerMinute, r.Idle.CPUSeconds)
+	fmt.Printf("manager: wall_ratio=%.2f wall_ratio_from_flip=%.2f p99_ratio=%.2f rss_mib=%.0f requests=%d idle_requests_per_minute=%.1f idle_cpu_seconds=%.2f\n",
+		r.Wall.Ratio, r.Wall.RatioFromFlip, r.Neighbour.Ratio, r.Wall.Manager.PeakRSSMiB, r.Wall.Manager.Requests.Total(), r.Idle.RequestsPerMinute, r.Idle.CPUSeconds)
 	return nil
 }
 

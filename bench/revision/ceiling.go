@@ -20,8 +20,8 @@ import (
 type speed struct {
 	VMsPerSecond float64 `json:"vmsPerSecond"`
 	// CPUPerVM is the CPU time that etcd, the API server, and the client use together for one
-	// VirtualMachine, in milliseconds. Other processes of the machine change the speed, but
-	// hardly the CPU time.
+	// VirtualMachine, in milliseconds. Other processes of the machine change it less than the
+	// speed.
 	CPUPerVM float64 `json:"cpuMillisecondsPerVM"`
 }
 

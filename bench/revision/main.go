@@ -9,8 +9,10 @@
 //
 // Both run against the same control plane, in turns and several times, since other processes of a
 // machine change how fast it is: the result is the ratio within one run of this command. The
-// ratio of CPU times says the same, and other processes hardly change it. After each measurement
-// every reference must name a revision at the target version, or there is no result.
+// ratio of CPU times depends less on other processes, but it does depend on them: they share
+// caches and cores with what is measured. Compare only results of a quiet machine.
+// After each measurement every reference must name a revision at the target version, or there is
+// no result.
 //
 // Memory is the peak of the process at n and at ten times n. A second run, which deletes the old
 // revisions, and a third, which finds nothing to do, are measured at ten times n.

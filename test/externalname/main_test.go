@@ -2,15 +2,19 @@ package externalname_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"testing"
 
 	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/slapd"
 )
 
 // shared is the control plane of all tests. Each test has a namespace, a directory and a manager of
@@ -18,6 +22,9 @@ import (
 var shared *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
+	if os.Getenv(commandVariable) != "" {
+		os.Exit(providerCommand())
+	}
 	flag.Parse()
 	parallel := false
 	flag.Visit(func(f *flag.Flag) { parallel = parallel || f.Name == "test.parallel" })
@@ -25,6 +32,7 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "8") // these tests wait more than they work
 	}
 	log.SetLogger(logr.Discard())
+	_ = os.Setenv("LDAP_PASSWORD", slapd.Password) // of exports that need no cluster
 	code := controlplane.Main(m, &shared,
 		func(ctx context.Context, cp *controlplane.ControlPlane) error {
 			list := append(providerCRDs(), crd("Person", "persons"), crd("Membership", "memberships"))
@@ -39,4 +47,18 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// providerCommand is the main function of examples/provider-ldap.
+func providerCommand() int {
+	err := provider.Command(ctrl.GetConfig).ExecuteContext(context.Background())
+	var exit *provider.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return int(exit.Code)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	return 0
 }

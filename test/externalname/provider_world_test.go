@@ -113,6 +113,18 @@ func (w *directoryWorld) addPerson(uid, mail string) (id string) {
 	return id
 }
 
+// setTitle changes an entry as another client does.
+func (w *directoryWorld) setTitle(id, title string) {
+	w.t.Helper()
+	w.with(func(c *ldap.Client) error {
+		e, err := c.Get(w.t.Context(), id)
+		if err != nil {
+			return err
+		}
+		return c.Write(w.t.Context(), e, ldap.Entry{DN: e.DN, Attributes: map[string][]string{"title": {title}}})
+	})
+}
+
 // addGroup adds a group with members.
 func (w *directoryWorld) addGroup(cn string, members ...string) (id string) {
 	w.t.Helper()
@@ -192,9 +204,13 @@ func mergePatch(body string) client.Patch {
 
 // Operations of LDAP, by the tag of their messages (RFC 4511).
 const (
-	addRequest     = 0x68
-	addResponse    = 0x69
-	modifyResponse = 0x67
+	searchRequest   = 0x63
+	modifyRequest   = 0x66
+	modifyResponse  = 0x67
+	addRequest      = 0x68
+	addResponse     = 0x69
+	deleteRequest   = 0x4a
+	modifyDNRequest = 0x6c
 )
 
 // proxy passes LDAP messages on, and cuts the connection where a test says so.

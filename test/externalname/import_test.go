@@ -1,0 +1,259 @@
+package externalname_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	ldapv1 "github.com/godwit-dev/godwit/examples/provider-ldap/api/v1"
+	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
+)
+
+// countWrites has the provider reach the directory by a proxy that counts the requests which write.
+func (w *directoryWorld) countWrites() *atomic.Int64 {
+	w.t.Helper()
+	var writes atomic.Int64
+	w.through(newProxy(w.t, server.Address(), func(tag byte) bool {
+		switch tag {
+		case addRequest, modifyRequest, modifyDNRequest, deleteRequest:
+			writes.Add(1)
+		}
+		return false
+	}))
+	return &writes
+}
+
+// startProvider starts the whole provider, as its command run does.
+func (w *directoryWorld) startProvider() {
+	w.t.Helper()
+	w.start(options{}, func(m manager.Manager) error {
+		return provider.Setup(m, xpcontroller.Options{PollInterval: time.Second, MaxConcurrentReconciles: 5})
+	})
+}
+
+// The guide is a user's way from an external name to full management. Each of its commands runs, and nothing is written to
+// the directory.
+func TestGuideToImport(t *testing.T) {
+	w := newDirectoryWorld(t)
+	writes := w.countWrites()
+	id := w.addPerson("jane", "")
+	w.setTitle(id, "engineer")
+	w.addPerson("john", "")
+	w.startProvider()
+	runGuide(t, w, "import-external-resources.md", map[string]string{"NAMESPACE": w.namespace, "ENTRY-UUID": id, "PARENT-DN": w.config.BaseDN})
+
+	jane, john := w.ldapPerson("jane"), w.ldapPerson("john")
+	for _, p := range []*ldapv1.Person{jane, john} {
+		awaitObject(w.world, p, "managed", func(p *ldapv1.Person) bool { return isBound(p) && ready(p) })
+	}
+	seen := jane.Generation
+	awaitObject(w.world, jane, "observed", func(p *ldapv1.Person) bool { return p.GetCondition(xpv2.TypeSynced).ObservedGeneration >= seen })
+	time.Sleep(2 * time.Second) // two observations under full management
+	if n := writes.Load(); n != 0 {
+		t.Errorf("%d writes to the directory", n)
+	}
+	if got := get(w.world, jane).Spec.ManagementPolicies; len(got) != 1 || got[0] != xpv2.ManagementActionAll {
+		t.Errorf("policies are %v", got)
+	}
+}
+
+// An import is checked like any other object, and its diff is in the debug log as well.
+func TestImportIsChecked(t *testing.T) {
+	w := newDirectoryWorld(t)
+	incomplete := w.ldapPerson("jane")
+	incomplete.Spec.ManagedResourceSpec, incomplete.Spec.ForProvider.Surname = spec("Observe"), ""
+	meta.SetExternalName(incomplete, unknownID)
+	if err := w.client.Create(t.Context(), incomplete); !kerrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.forProvider.surname") {
+		t.Errorf("an import without a required field: %v", err)
+	}
+
+	id := w.addPerson("jane", "")
+	log := &debugLog{}
+	run(w.world, provider.Persons(w.at), options{further: []managed.ReconcilerOption{managed.WithLogger(log)}})
+	jane := w.ldapPerson("jane")
+	jane.Spec.ManagedResourceSpec, jane.Spec.ForProvider.Title = spec("Observe"), "boss"
+	meta.SetExternalName(jane, id)
+	w.create(jane)
+	awaitObject(w.world, jane, "compared", isBound[*ldapv1.Person])
+	w.await("debug log", func() string {
+		if log.contains(`title: observed "", desired "boss"`) {
+			return ""
+		}
+		return "no diff"
+	})
+}
+
+// debugLog keeps the values of debug messages.
+type debugLog struct {
+	mu     sync.Mutex
+	values []any
+}
+
+func (l *debugLog) Info(string, ...any) {}
+
+func (l *debugLog) Debug(_ string, values ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.values = append(l.values, values...)
+}
+
+func (l *debugLog) WithValues(...any) logging.Logger { return l }
+
+func (l *debugLog) contains(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, v := range l.values {
+		if s, ok := v.(string); ok && strings.Contains(s, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// runGuide writes the files and runs the commands of a guide, in one shell. A line of output that is "..." stands for any
+// lines. A command may fail, if it prints what the guide says.
+func runGuide(t *testing.T, w *directoryWorld, name string, placeholders map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide := string(text)
+	for word, value := range placeholders {
+		guide = regexp.MustCompile(`\b`+word+`\b`).ReplaceAllLiteralString(guide, value)
+	}
+	shell := newShell(t)
+	ran := 0
+	for _, block := range regexp.MustCompile("(?ms)^( *)```(yaml|console)\n(.*?)^ *```$").FindAllStringSubmatch(guide, -1) {
+		body := regexp.MustCompile(`(?m)^`+block[1]).ReplaceAllString(block[3], "")
+		if block[2] == "yaml" {
+			file, _, _ := strings.Cut(strings.TrimPrefix(body, "# "), "\n")
+			if err := os.WriteFile(filepath.Join(shell.dir, file), []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for _, step := range strings.Split("\n"+strings.TrimSuffix(body, "\n"), "\n$ ")[1:] {
+			command, want, _ := strings.Cut(step, "\n")
+			if got := shell.run(w, command); !printed(want, got) {
+				t.Fatalf("$ %s\nprinted:\n%s\nwant:\n%s", command, got, want)
+			}
+			ran++
+		}
+	}
+	if ran < 5 {
+		t.Fatalf("%d commands ran: the guide has another form", ran)
+	}
+}
+
+// printed compares the output of a command with a guide.
+func printed(want, got string) bool {
+	var pattern strings.Builder
+	for _, line := range strings.Split(strings.TrimSpace(want), "\n") {
+		if line == "..." {
+			pattern.WriteString(`(?:.*\n)*?`)
+			continue
+		}
+		pattern.WriteString(regexp.QuoteMeta(strings.TrimSpace(line)) + `\n`)
+	}
+	got = strings.TrimSpace(got) + "\n"
+	if strings.TrimSpace(want) == "" {
+		return strings.TrimSpace(got) == ""
+	}
+	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(got)
+}
+
+func TestPrinted(t *testing.T) {
+	for _, c := range []struct {
+		want, got string
+		same      bool
+	}{
+		{"a\nb\n", "a\nb", true}, {"a\n", "a\nb", false}, {"...\n", "a\nb", true}, {"a\n...\nc\n", "a\nb\nb\nc", true},
+		{"a\n...\n", "b\n", false}, {"", "", true}, {"", "a", false},
+	} {
+		if printed(c.want, c.got) != c.same {
+			t.Errorf("%q against %q", c.want, c.got)
+		}
+	}
+}
+
+// shell runs commands that share variables, with kubectl and the provider's command.
+type shell struct {
+	dir string
+	env []string
+}
+
+func newShell(t *testing.T) *shell {
+	t.Helper()
+	dir := t.TempDir()
+	cfg := shared.Config()
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["test"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData, CertificateAuthority: cfg.CAFile}
+	kubeconfig.AuthInfos["test"] = &clientcmdapi.AuthInfo{Token: cfg.BearerToken, ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData}
+	kubeconfig.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
+	kubeconfig.CurrentContext = "test"
+	file := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig, file); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// This program is the provider's command as well: see TestMain.
+	script := "#!/bin/sh\n" + commandVariable + "=1 exec '" + program + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "provider-ldap"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kubectl, err := filepath.Abs(filepath.Join("..", "..", "bin", "controlplane"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
+		kubectl = assets
+	}
+	if _, err := os.Stat(filepath.Join(kubectl, "kubectl")); err != nil {
+		t.Skip(err) // envtest's downloads have kubectl, other control planes may not.
+	}
+	env := append(os.Environ(), "KUBECONFIG="+file, "PATH="+dir+":"+kubectl+":"+os.Getenv("PATH"))
+	return &shell{dir: dir, env: env}
+}
+
+// commandVariable makes this program the provider's command.
+const commandVariable = "GODWIT_PROVIDER_LDAP"
+
+// run runs a command with the variables that earlier ones have set, and returns what it prints.
+func (s *shell) run(w *directoryWorld, command string) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	bash := exec.CommandContext(ctx, "bash", "-c", "touch variables; . ./variables\n"+command+"\ndeclare -p observed >>variables 2>/dev/null; true")
+	var out bytes.Buffer
+	bash.Dir, bash.Env, bash.Stdout, bash.Stderr = s.dir, s.env, &out, &out
+	if err := bash.Run(); err != nil {
+		w.t.Fatalf("$ %s\n%s%v", command, &out, err)
+	}
+	return out.String()
+}
+
+// cluster is the one of all tests, for commands in this process.
+func cluster() (*rest.Config, error) { return shared.Config(), nil }

@@ -21,7 +21,7 @@ import (
 // Patch gives the provider full management, as a JSON merge patch.
 const Patch = `{"spec":{"managementPolicies":["*"]}}`
 
-// Names of package externalname/crossplane, which this package can't import. A test there compares them.
+// Names of package externalname/crossplane and of crossplane-runtime, which this package can't import. A test there compares them.
 const (
 	// AnnotationBoundName is the name under which the external resource was last seen.
 	AnnotationBoundName = "godwit.dev/bound-external-name"
@@ -29,11 +29,10 @@ const (
 	TypeDrift = "Drift"
 	// TypeUniqueName is the condition that reports several objects with one external name.
 	TypeUniqueName = "UniqueExternalName"
-)
-
-const (
-	annotationExternalName = "crossplane.io/external-name"
-	annotationPaused       = "crossplane.io/paused"
+	// AnnotationExternalName is the external name.
+	AnnotationExternalName = "crossplane.io/external-name"
+	// AnnotationPaused keeps a provider from looking at an object.
+	AnnotationPaused = "crossplane.io/paused"
 )
 
 // Reason is why an object is ready or not.
@@ -96,20 +95,20 @@ func decide(o *unstructured.Unstructured) (Reason, string) {
 	switch {
 	case !o.GetDeletionTimestamp().IsZero():
 		return Deleting, "the object is being deleted"
-	case annotations[annotationPaused] == "true":
-		return Paused, "remove the annotation " + annotationPaused + ": no provider looks at a paused object"
+	case annotations[AnnotationPaused] == "true":
+		return Paused, "remove the annotation " + AnnotationPaused + ": no provider looks at a paused object"
 	case synced.Status == metav1.ConditionFalse:
 		return NotSynced, synced.Message
-	case annotations[annotationExternalName] == "" || annotations[AnnotationBoundName] == "":
+	case annotations[AnnotationExternalName] == "" || annotations[AnnotationBoundName] == "":
 		return NoName, "the provider has not found an external resource under the external name"
-	case !strings.EqualFold(strings.TrimSpace(annotations[annotationExternalName]), annotations[AnnotationBoundName]):
+	case !strings.EqualFold(strings.TrimSpace(annotations[AnnotationExternalName]), annotations[AnnotationBoundName]):
 		return NotCompared, fmt.Sprintf("the external resource was last seen under the external name %q; write it so, or wait for the next observation", annotations[AnnotationBoundName])
 	case synced.Status != metav1.ConditionTrue || !synced.about(o) || !drift.about(o) || drift.Status == metav1.ConditionUnknown || drift.Status == "":
 		return NotCompared, "the provider has not compared the spec as it is now with the external resource; wait for its next observation"
 	case drift.Status == metav1.ConditionTrue:
 		return Differs, drift.Message
 	case conditionOf(o, TypeUniqueName).Status == metav1.ConditionFalse:
-		return SharedName, conditionOf(o, TypeUniqueName).Message
+		return SharedName, "another object has the external name: " + conditionOf(o, TypeUniqueName).Message
 	case conditionOf(o, "Ready").Status != metav1.ConditionTrue:
 		return NotReady, "the external resource can't be used: " + conditionOf(o, "Ready").Message
 	}

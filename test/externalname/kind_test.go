@@ -121,6 +121,8 @@ func addToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("PersonList"), &objectList[personParameters]{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("Membership"), &membership{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("MembershipList"), &objectList[membershipParameters]{})
+	scheme.AddKnownTypeWithName(groupVersion.WithKind("Database"), &database{})
+	scheme.AddKnownTypeWithName(groupVersion.WithKind("DatabaseList"), &objectList[databaseParameters]{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
 	return errors.Join(ldapv1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/jobservice"
 	"github.com/godwit-dev/godwit/test/slapd"
 )
 
@@ -22,6 +23,7 @@ import (
 var shared *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
+	jobservice.Main()
 	if os.Getenv(commandVariable) != "" {
 		os.Exit(providerCommand())
 	}
@@ -35,7 +37,7 @@ func TestMain(m *testing.M) {
 	_ = os.Setenv("LDAP_PASSWORD", slapd.Password) // of exports that need no cluster
 	code := controlplane.Main(m, &shared,
 		func(ctx context.Context, cp *controlplane.ControlPlane) error {
-			list := append(providerCRDs(), crd("Person", "persons"), crd("Membership", "memberships"))
+			list := append(providerCRDs(), crd("Person", "persons"), crd("Membership", "memberships"), crd("Database", "databases"))
 			return controlplane.InstallCRDs(ctx, cp.Config(), list...)
 		},
 		func(ctx context.Context, _ *controlplane.ControlPlane) error { return startServer(ctx) },

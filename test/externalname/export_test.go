@@ -27,6 +27,7 @@ import (
 	ldap "github.com/godwit-dev/godwit/examples/provider-ldap/directory"
 	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance"
 	"github.com/godwit-dev/godwit/externalname/crossplane/export"
 	imports "github.com/godwit-dev/godwit/externalname/ready"
 	"github.com/godwit-dev/godwit/test/slapd"
@@ -134,6 +135,25 @@ func TestExport(t *testing.T) {
 	if n := writes.Load(); n != 0 {
 		t.Errorf("%d writes to the directory", n)
 	}
+}
+
+// The conformance kit proves the provider's own export.
+func TestExportConforms(t *testing.T) {
+	w := newDirectoryWorld(t)
+	want := []string{w.addPerson("Jane", ""), w.addPerson("jane.", "")}
+	group := w.addGroup("admins", "uid=jane,dc=example,dc=org")
+	want = append(want, group, group+"/uid=jane,dc=example,dc=org")
+	conformance.RunExport(t, conformance.Export{
+		Run: func(ctx context.Context, stdout, stderr io.Writer) error {
+			c := provider.Command(cluster)
+			c.SetArgs([]string{"export", "-n", w.namespace})
+			c.SetOut(stdout)
+			c.SetErr(stderr)
+			return c.ExecuteContext(ctx)
+		},
+		Names:  func(context.Context) ([]string, error) { return slices.Clone(want), nil },
+		Config: shared.Config(),
+	})
 }
 
 // awaitInSync waits until the provider has compared the object as it is now.

@@ -1,11 +1,14 @@
 package externalname_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -228,6 +231,26 @@ func TestProviderIdentityIsImmutable(t *testing.T) {
 	for _, member := range []*ldapv1.Membership{w.ldapMembership("none", "", "uid=jane,dc=example,dc=org")} {
 		if err := w.client.Create(t.Context(), member); err == nil || !strings.Contains(err.Error(), "group or groupRef is required") {
 			t.Errorf("no group: %v", err)
+		}
+	}
+}
+
+// Each kind takes less than 50 lines, and mirrors every field of its spec, so that an import can copy them.
+func TestProviderKindsAreShort(t *testing.T) {
+	for file, function := range map[string]string{"person.go": "Persons", "group.go": "Groups", "membership.go": "Memberships"} {
+		source, err := os.ReadFile(filepath.Join("..", "..", "examples", "provider-ldap", "provider", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(source), "\nfunc "+function+"(")
+		kind, _, found := strings.Cut(after, "\n}\n")
+		if lines := strings.Count(kind, "\n") + 2; !found || lines < 20 || lines >= 50 {
+			t.Errorf("%s has %d lines", function, lines)
+		}
+	}
+	for _, mg := range []resource.Managed{&ldapv1.Person{}, &ldapv1.Group{}, &ldapv1.Membership{}} {
+		if missing, err := crossplane.NotMirrored(mg, "groupRef"); err != nil || len(missing) != 0 {
+			t.Errorf("%T: status.atProvider lacks %v: %v", mg, missing, err)
 		}
 	}
 }

@@ -244,7 +244,7 @@ const commandVariable = "GODWIT_PROVIDER_LDAP"
 // run runs a command with the variables that earlier ones have set, and returns what it prints.
 func (s *shell) run(w *directoryWorld, command string) string {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), awaitLimit)
 	defer cancel()
 	bash := exec.CommandContext(ctx, "bash", "-c", "touch variables; . ./variables\n"+command+"\ndeclare -p observed >>variables 2>/dev/null; true")
 	var out bytes.Buffer

@@ -23,6 +23,8 @@
 // other build tag. What it refuses to do: to type-check, to change a file, and
 // to pass where it found no root type.
 //
-// Read check.go, then rules.go; pattern.go finds the files, source.go reads
-// them, and marker.go reads a marker.
+// # Reading order
+//
+// pattern.go finds the files, marker.go reads a marker, and source.go a file. finding.go is what a caller gives and gets. rules.go
+// decides, check.go is the whole, and require.go makes a test of it. A file uses only files before it.
 package markers

@@ -27,6 +27,7 @@ type declaration struct {
 }
 
 func (d declaration) root() bool    { return d.object && slices.ContainsFunc(d.markers, marker.isRoot) }
+
 func (d declaration) storage() bool { return slices.ContainsFunc(d.markers, marker.isStorage) }
 
 // reader reads one file.

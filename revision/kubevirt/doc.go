@@ -10,7 +10,9 @@
 // and it guesses nothing: what neither data, name, labels nor a reference say is an
 // error. It has no conversion to v1, which KubeVirt has not released.
 //
-// Read decode.go (what is in a revision), convert.go, compose.go (the revision that
-// replaces it) and references.go (which objects refer to it). parse.go reads JSON that may
-// be hostile; shapes.go checks it against shapes.json, the fields of KubeVirt's types.
+// # Reading order
+//
+// kinds.go and identity.go name what is stored. references.go says which objects refer to a revision. parse.go reads JSON that
+// may be hostile, and shapes.go compares it with shapes.json, the fields of KubeVirt's types. decode.go reads a revision,
+// convert.go converts its object, and compose.go makes the revision that replaces it. A file uses only files before it.
 package kubevirt

@@ -26,7 +26,7 @@ type declaration struct {
 	markers, lost []marker
 }
 
-func (d declaration) root() bool    { return d.object && slices.ContainsFunc(d.markers, marker.isRoot) }
+func (d declaration) root() bool { return d.object && slices.ContainsFunc(d.markers, marker.isRoot) }
 
 func (d declaration) storage() bool { return slices.ContainsFunc(d.markers, marker.isStorage) }
 

@@ -99,6 +99,12 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"grant":         command(grantRight),
 			"administrator": command(administrator),
 
+			"members":   command(installMembers),
+			"member":    command(createMember),
+			"provider":  command(runProvider),
+			"annotate":  command(annotateMember),
+			"annotated": command(checkAnnotation),
+
 			"lease":    command(setLease),
 			"etcdput":  command(putIntoEtcd),
 			"exits":    command(exits),

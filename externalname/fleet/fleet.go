@@ -113,6 +113,11 @@ func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
 	return PlanFor(f.kind, facts), nil
 }
 
+// Each calls each with every managed resource in scope, page by page. It writes nothing.
+func (f *Fleet) Each(ctx context.Context, each func(*unstructured.Unstructured) error) error {
+	return f.scan(ctx, func(m managed) error { return each(m.Unstructured) })
+}
+
 // scan calls each with every managed resource in scope, page by page.
 func (f *Fleet) scan(ctx context.Context, each func(managed) error) error {
 	for page, err := range walk.List(ctx, f.fetch, walk.ListOptions{Attempts: f.options.Attempts}) {

@@ -1,0 +1,270 @@
+package externalname
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/externalnamereport"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// bookFlag names the ConfigMaps of a name book.
+type bookFlag struct{ configMap string }
+
+func (o *bookFlag) addTo(c *cobra.Command, usage string) {
+	c.Flags().StringVar(&o.configMap, "configmap", "", usage)
+	_ = c.RegisterFlagCompletionFunc("configmap", cobra.NoFileCompletions)
+}
+
+// store is nil without the flag.
+func (o *bookFlag) store(s *cluster) (*fleet.Store, error) {
+	if o.configMap == "" {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	namespace, name, _ := strings.Cut(o.configMap, "/")
+	return fleet.NewStore(s.Config, s.limiter, namespace, name)
+}
+
+func (o *bookFlag) parse() error {
+	namespace, name, ok := strings.Cut(o.configMap, "/")
+	if o.configMap != "" && (!ok || namespace == "" || name == "" || strings.Contains(name, "/")) {
+		return cli.Usagef("invalid argument %q for \"--configmap\": write it as NAMESPACE/NAME", o.configMap)
+	}
+	return nil
+}
+
+type saveOptions struct {
+	*cli.App
+	bookFlag
+	resources []string
+	all       bool
+}
+
+func saveCommand(a *cli.App) *cobra.Command {
+	o := &saveOptions{App: a}
+	c := &cobra.Command{
+		Use:   "save {--resource=CRD... | --all} [--configmap=NAMESPACE/NAME]",
+		Short: "Save the external names of managed resources in a name book",
+		Long: "Write the external names of managed resources to stdout as JSON, or to ConfigMaps of which each is\n" +
+			"below 1 MiB. After the loss of the cluster, `" + a.Program + " externalname restore` writes the names onto the\n" +
+			"managed resources that you have created again from their manifests, so that the provider finds the\n" +
+			"external resources and creates no second ones.\n\n" +
+			"ConfigMaps are in the cluster whose loss you prepare for: back them up, or save to a file.\n\n" +
+			"Exit codes: 0 saved; 2 error.",
+		Example: "  # All managed resources, to a file\n" +
+			"  " + a.Program + " externalname save --all > names.json\n\n" +
+			"  # One kind, in the cluster\n" +
+			"  " + a.Program + " externalname save --resource=members.example.org --configmap=crossplane-system/names",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch err := cli.NoArguments(c, args); {
+			case err != nil:
+				return cli.Usage(err)
+			case o.all == (len(o.resources) > 0):
+				return cli.Usagef("which managed resources? give --resource=CRD or --all, one of them")
+			}
+			if err := o.parse(); err != nil {
+				return err
+			}
+			return o.run(c.Context())
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&o.resources, "resource", nil, "the managed resources of a `CRD`; repeat the flag for several")
+	_ = c.RegisterFlagCompletionFunc("resource", completeResources(a))
+	flags.BoolVar(&o.all, "all", false, "the managed resources of all CRDs")
+	o.addTo(c, "save to ConfigMaps in the cluster, as `NAMESPACE/NAME`, instead of stdout")
+	return c
+}
+
+func (o *saveOptions) run(ctx context.Context) error {
+	c, err := dial(ctx, o.App, cli.Purpose{Command: permission.ExternalNamePlan, Scope: o.resources}, walk.Limits{})
+	if err != nil {
+		return err
+	}
+	resources := slices.Clone(o.resources)
+	if o.all {
+		if resources, err = c.managedCRDs(ctx); err != nil {
+			return c.Explain(ctx, err)
+		}
+	}
+	var names []fleet.Name
+	for _, resource := range resources {
+		s, err := c.of(ctx, resource, "", fleet.Options{})
+		if err != nil {
+			return err
+		}
+		more, err := s.Save(ctx)
+		if err != nil {
+			return s.explain(ctx, err)
+		}
+		names = append(names, more...)
+	}
+	book := fleet.NewBook(o.Clock.Now(), names)
+	said := fmt.Sprintf("saved %s of %s\n", report.Count(int64(len(names)), "external name", "external names"), report.CRDs(int64(len(resources))))
+	if o.configMap == "" {
+		if err := report.Encode(o.Streams.Out, book); err != nil {
+			return fmt.Errorf("write the output: %w", err)
+		}
+		o.Console.Printf("%s", said)
+		return nil
+	}
+	store, err := o.store(c)
+	if err == nil {
+		err = store.Save(ctx, book)
+	}
+	if err != nil {
+		return c.Explain(ctx, err)
+	}
+	o.Console.Printf("%s", said)
+	return nil
+}
+
+type restoreOptions struct {
+	*cli.App
+	bookFlag
+	file      string
+	yes       bool
+	dryRun    cli.Choice
+	overwrite bool
+	unpause   bool
+	output    cli.Output
+}
+
+func restoreCommand(a *cli.App) *cobra.Command {
+	o := &restoreOptions{App: a}
+	empty := externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{})
+	c := &cobra.Command{
+		Use:   "restore {-f FILE | --configmap=NAMESPACE/NAME} [--unpause]",
+		Short: "Write the external names of a name book onto managed resources that are paused",
+		Long: "Write the external names that `" + a.Program + " externalname save` has saved onto managed resources with\n" +
+			"the annotation crossplane.io/paused=true. Others are left alone: their provider may create a second\n" +
+			"external resource before they have a name. --unpause ends the pause in the same patch.\n\n" +
+			"Exit codes: 0 all names are restored; 1 some are left alone, or a dry run found work; 3 refused, and\n" +
+			"nothing written; 4 some failed; 2 error; 130 interrupted.",
+		Example: "  # Show what would be written\n" +
+			"  " + a.Program + " externalname restore -f names.json --dry-run=client -o wide\n\n" +
+			"  # Restore, and let the providers continue\n" +
+			"  " + a.Program + " externalname restore -f names.json --unpause",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.check(c, args)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return cli.ListOnError(a.Streams.Out, o.output, empty, err)
+		},
+	}
+	cli.ListOnFlagError(a, c, empty)
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with the name book; - is stdin")
+	o.addTo(c, "read the name book from ConfigMaps, as `NAMESPACE/NAME`")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient}, Kind: "string"}
+	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would do, and write nothing")
+	flags.BoolVar(&o.unpause, "unpause", false, "end the pause of each managed resource that has its name")
+	flags.BoolVar(&o.overwrite, "overwrite", false, "replace external names that differ from the name book")
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *restoreOptions) check(c *cobra.Command, args []string) error {
+	switch err := cli.NoArguments(c, args); {
+	case err != nil:
+		return cli.Usage(err)
+	case (o.file == "") == (o.configMap == ""):
+		return cli.Usagef("which name book? give --filename or --configmap, one of them")
+	}
+	return o.parse()
+}
+
+// read returns the name book.
+func (o *restoreOptions) read(ctx context.Context, c *cluster) (fleet.Book, error) {
+	store, err := o.store(c)
+	switch {
+	case err != nil:
+		return fleet.Book{}, err
+	case store != nil:
+		return store.Load(ctx)
+	}
+	var text []byte
+	if o.file == "-" {
+		text, err = io.ReadAll(o.Streams.In)
+	} else {
+		text, err = os.ReadFile(o.file)
+	}
+	if err != nil {
+		return fleet.Book{}, fmt.Errorf("read the name book: %w", err)
+	}
+	return fleet.ReadBook(text)
+}
+
+func (o *restoreOptions) run(ctx context.Context) error {
+	how := fleet.Restoring{Overwrite: o.overwrite, Unpause: o.unpause, DryRun: o.dryRun.Value == cli.DryRunClient}
+	if !how.DryRun && !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("restore")
+	}
+	c, err := dial(ctx, o.App, cli.Purpose{Command: permission.ExternalNameApply}, walk.Limits{})
+	if err != nil {
+		return err
+	}
+	book, err := o.read(ctx, c)
+	if err == nil && len(book.Names) == 0 {
+		err = errNoNames
+	}
+	if err != nil {
+		return c.Explain(ctx, err)
+	}
+	if !how.DryRun && !o.yes {
+		o.Console.Printf("Write %s of %s on %s? [y/N] ", report.Count(int64(len(book.Names)), "external name", "external names"), book.SavedAt.Format("2006-01-02 15:04:05 MST"), c.Where())
+		if err := o.Confirm(ctx); err != nil {
+			return err
+		}
+	}
+	return o.restore(ctx, c, book, how)
+}
+
+func (o *restoreOptions) restore(ctx context.Context, c *cluster, book fleet.Book, how fleet.Restoring) error {
+	var resources []string
+	for _, n := range book.Names {
+		if !slices.Contains(resources, n.Resource) {
+			resources = append(resources, n.Resource)
+		}
+	}
+	c.Purpose.Scope = resources
+	e := ending{output: o.output}
+	list := externalnamereport.RunList(fleet.Kind{}, nil, c.remedies)
+	for _, resource := range resources {
+		s, err := c.of(ctx, resource, "", fleet.Options{})
+		if err != nil {
+			return err
+		}
+		var r fleet.Report
+		r, e.err = s.Restore(ctx, book.Names, how)
+		e.session, e.report.Results = s, append(e.report.Results, r.Results...)
+		list.Items = append(list.Items, externalnamereport.RunList(s.kind, r.Results, s.remedies).Items...)
+		if e.err != nil {
+			break
+		}
+	}
+	if err := printRun(o.App, o.output, list); err != nil {
+		return err
+	}
+	if how.DryRun && e.report.Count(fleet.PhaseRestored) > 0 && e.err == nil {
+		return cli.Exit(cli.Worst(cli.Pending, runCode(e.report)))
+	}
+	return ended(ctx, o.App, e)
+}

@@ -1,0 +1,84 @@
+package externalname
+
+import (
+	"context"
+	"io"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/externalnamereport"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+)
+
+// ending is what a run that wrote has to report.
+type ending struct {
+	session *session
+	output  cli.Output
+	report  fleet.Report
+	err     error
+	// rollback names the command that restores the old names.
+	rollback bool
+}
+
+// endRun prints the report, chooses the exit code, and says how to resume.
+func endRun(ctx context.Context, a *cli.App, e ending) error {
+	s := e.session
+	list := externalnamereport.RunList(s.kind, e.report.Results, s.remedies)
+	if err := printRun(a, e.output, list); err != nil {
+		return err
+	}
+	if e.report.Stopped {
+		a.Console.Printf("the run stopped after a bad managed resource, before it began others\n")
+	}
+	if e.rollback && e.report.Count(fleet.PhaseRenamed) > 0 {
+		a.Console.Printf("to roll back: %s\n", a.Hint("externalname rollback --resource="+s.resource+scopeFlag(s.namespace)))
+	}
+	return ended(ctx, a, e)
+}
+
+func printRun(a *cli.App, f cli.Output, list report.List[externalnamereport.Run]) error {
+	return cli.Write(a.Streams.Out, f, list, func(w io.Writer) error {
+		return externalnamereport.WriteRun(w, a.Style(a.Streams.Out, f), list.Items)
+	})
+}
+
+func scopeFlag(namespace string) string {
+	if namespace == "" {
+		return " --all-namespaces"
+	}
+	return " --namespace=" + namespace
+}
+
+// ended chooses the exit code.
+func ended(ctx context.Context, a *cli.App, e ending) error {
+	code := runCode(e.report)
+	switch end := cli.Ended(ctx); {
+	case e.err == nil:
+		return cli.Exit(code)
+	case end == cli.OK:
+		a.Console.Problem(e.session.explain(ctx, e.err))
+		return cli.Exit(cli.Worst(code, cli.Error))
+	case end == cli.TimedOut:
+		a.Console.Printf("stopped by --timeout; resume with: %s\n", a.CommandLine())
+		return cli.Exit(cli.Worst(code, end))
+	default:
+		a.Console.Printf("interrupted; resume with: %s\n", a.CommandLine())
+		return cli.Exit(cli.Worst(code, end))
+	}
+}
+
+// runCode is Refused if nothing is as it was to be, and Partial if some are.
+func runCode(r fleet.Report) cli.Code {
+	done := r.Count(fleet.PhaseRenamed) + r.Count(fleet.PhaseRolledBack) + r.Count(fleet.PhaseRestored)
+	bad := r.Count(fleet.PhaseUndone) + r.Count(fleet.PhaseFailed)
+	left := r.Count(fleet.PhaseDeferred) + r.Count(fleet.PhaseInterrupted) + r.Count(fleet.PhaseSkipped)
+	switch {
+	case bad > 0 && done > 0:
+		return cli.Partial
+	case bad > 0:
+		return cli.Refused
+	case left > 0:
+		return cli.Pending
+	}
+	return cli.OK
+}

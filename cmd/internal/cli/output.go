@@ -63,6 +63,14 @@ func (f *Output) AddTo(command *cobra.Command) {
 	f.add(command, "a table", "json", "yaml", "wide", "name")
 }
 
+// Markdown is a format of commands that write pages.
+const Markdown = "markdown"
+
+// AddPagesTo registers the flag for a command that prints a table, or pages in Markdown.
+func (f *Output) AddPagesTo(command *cobra.Command) {
+	f.add(command, "a table", "json", "yaml", "wide", "name", Markdown)
+}
+
 // AddDataTo registers the flag for a command that prints text and no table.
 func (f *Output) AddDataTo(command *cobra.Command) { f.add(command, "text", "json", "yaml") }
 

@@ -33,6 +33,8 @@ const (
 	Name Subject = "ExternalName"
 	// ManagedResource is a managed resource whose external name is to change.
 	ManagedResource Subject = "ManagedResource"
+	// Import is a managed resource that only observes.
+	Import Subject = "Import"
 	// Command is a command line.
 	Command Subject = "Command"
 )
@@ -59,6 +61,7 @@ func Groups() []Group {
 		{Name, "errors and conditions of managed resources, from providers that use externalname", remedy.ExternalNames,
 			[]string{"externalname", "externalname/crossplane"}},
 		{ManagedResource, "godwit externalname plan, apply, rollback and restore", remedy.ManagedResources, []string{"externalname/fleet"}},
+		{Import, "godwit externalname ready", remedy.Imports, []string{"externalname/ready"}},
 		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
 	}
 }

@@ -31,6 +31,7 @@ var reasonSections = map[reason.Subject][2]string{
 	reason.Marker:          {"Markers", "[`godwit lint markers`](cli.md#godwit-lint-markers) has these reasons."},
 	reason.Name:            {"External names", "Providers that use package externalname have these reasons in errors, and in conditions of managed resources."},
 	reason.ManagedResource: {"Renaming managed resources", "[`godwit externalname`](cli.md) has these reasons, and those of external names."},
+	reason.Import:          {"Imported managed resources", "[`godwit externalname ready`](cli.md#godwit-externalname-ready) has these reasons."},
 	reason.Command:         {"Commands", "Any command may end with one of these reasons."},
 }
 

@@ -1,6 +1,9 @@
 package remedy
 
-import "github.com/godwit-dev/godwit/externalname/fleet"
+import (
+	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/ready"
+)
 
 // ManagedResources are the reasons of managed resources whose external name is not changed.
 var ManagedResources = []ReasonDoc{
@@ -76,4 +79,35 @@ var ManagedResources = []ReasonDoc{
 	{Reason: fleet.ReasonNameDiffers, UserAction: true,
 		Meaning: "The managed resource has another external name than the name book.",
 		Remedy:  "See which name is right. --overwrite writes that of the name book."},
+}
+
+// Imports are the reasons why an imported managed resource can be managed, or can't be.
+var Imports = []ReasonDoc{
+	{Reason: string(ready.NoDifference),
+		Meaning: "The spec is as the external resource is, so that full management changes nothing.",
+		Remedy:  "Set spec.managementPolicies to *: the message has the command."},
+	{Reason: string(ready.Differs), UserAction: true,
+		Meaning: "The external resource differs from spec.forProvider, so that the first update would change it.",
+		Remedy:  "Correct spec.forProvider: the condition Drift lists the fields."},
+	{Reason: string(ready.NotCompared), UserAction: true,
+		Meaning: "No provider has compared the spec as it is now with the external resource.",
+		Remedy:  "Wait for the next reconcile. If it lasts, see whether the provider uses package externalname, which sets the condition Drift."},
+	{Reason: string(ready.NotSynced), UserAction: true,
+		Meaning: "The last observation failed.",
+		Remedy:  "See the condition Synced for the cause."},
+	{Reason: string(ready.NotReady), UserAction: true,
+		Meaning: "The external resource can't be used.",
+		Remedy:  "See the condition Ready for the cause."},
+	{Reason: string(ready.NoName), UserAction: true,
+		Meaning: "The managed resource has no external name under which the external resource was seen.",
+		Remedy:  "Write the external name, and wait until the provider has observed the external resource."},
+	{Reason: string(ready.SharedName), UserAction: true,
+		Meaning: "Another managed resource has the same external name.",
+		Remedy:  "Delete one of the two, or correct its external name."},
+	{Reason: string(ready.Paused), UserAction: true,
+		Meaning: "The managed resource is paused, so that no provider looks at it.",
+		Remedy:  "Remove the annotation crossplane.io/paused."},
+	{Reason: string(ready.Deleting),
+		Meaning: "The managed resource is being deleted.",
+		Remedy:  "Nothing is left to do."},
 }

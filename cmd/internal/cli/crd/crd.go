@@ -19,6 +19,6 @@ func Command(a *cli.App) *cobra.Command {
 			"migrated, and check to test the CRDs of your next release.",
 	}
 	cli.Parent(crd)
-	crd.AddCommand(planCommand(a), runCommand(a), verifyCommand(a), checkCommand(a))
+	crd.AddCommand(planCommand(a), runCommand(a), verifyCommand(a), checkCommand(a), adviseCommand(a))
 	return crd
 }

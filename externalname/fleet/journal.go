@@ -31,6 +31,8 @@ type journal struct {
 	// Identity and Creations are from the time at which the new name was written.
 	Identity  map[string]string `json:"identity,omitempty"`
 	Creations string            `json:"creations,omitempty"`
+	// Earlier is the journal of the renaming before this one, which an undone renaming leaves as it was.
+	Earlier string `json:"earlier,omitempty"`
 }
 
 var errJournal = errors.New("it has no phase and names that Godwit writes")
@@ -82,6 +84,14 @@ func (c changes) write(j journal) (changes, error) {
 		return nil, fmt.Errorf("write the journal: %w", err)
 	}
 	return c.set(AnnotationJournal, string(text)), nil
+}
+
+// restore writes the journal of the renaming before one that is undone.
+func (c changes) restore(j journal) changes {
+	if j.Earlier == "" {
+		return c.remove(AnnotationJournal)
+	}
+	return c.set(AnnotationJournal, j.Earlier)
 }
 
 // name sets the external name as it was, which may be without annotation.

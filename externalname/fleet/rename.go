@@ -100,7 +100,7 @@ func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.
 		}
 		s.expired = f.clock.Since(began) >= f.patience(s)
 		d := next(s)
-		if t.ending.phase != "" && s.exists && s.journal == nil && s.journalErr == nil {
+		if t.ending.phase != "" && s.exists && s.journalErr == nil && (s.journal == nil || s.journal.Phase == phaseRenamed) {
 			d = t.ending.written()
 		}
 		switch d.move {
@@ -249,7 +249,9 @@ func (f *Fleet) write(ctx context.Context, m managed, i Item, step move) error {
 func (f *Fleet) changesFor(m managed, i Item, step move) (changes, error) {
 	c := changes{}
 	if step == movePause {
-		return c.set(annotationPaused, "true").write(journal{Phase: phasePausing, From: m.externalName(), To: i.Proposed})
+		return c.set(annotationPaused, "true").write(journal{
+			Phase: phasePausing, From: m.externalName(), To: i.Proposed, Earlier: m.GetAnnotations()[AnnotationJournal],
+		})
 	}
 	j, err := readJournal(m)
 	if err != nil {
@@ -257,17 +259,17 @@ func (f *Fleet) changesFor(m managed, i Item, step move) (changes, error) {
 	}
 	switch step {
 	case moveRename:
-		written := journal{Phase: phaseRenaming, From: j.From, To: j.To, Identity: f.options.Identity.of(m), Creations: m.creations()}
+		written := journal{Phase: phaseRenaming, From: j.From, To: j.To, Identity: f.options.Identity.of(m), Creations: m.creations(), Earlier: j.Earlier}
 		return c.name(&j.To).remove(annotationPaused).write(written)
 	case moveProve:
 		return c.write(journal{Phase: phaseRenamed, From: j.From, To: j.To})
 	case moveUndo:
-		return c.name(j.From).remove(AnnotationJournal), nil
+		return c.name(j.From).restore(*j), nil
 	case moveAbandon:
 		if j.Phase == phasePausing {
 			c.remove(annotationPaused)
 		}
-		return c.remove(AnnotationJournal), nil
+		return c.restore(*j), nil
 	}
 	return nil, fmt.Errorf("step %s writes nothing; this is an error of Godwit", step)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// Rollback restores the old name of each managed resource in scope that has a journal, byte for byte, and
-// removes the journal. A pause of an interrupted renaming ends. A name that another client has changed
+// Rollback restores the name from before the last renaming of each managed resource in scope that has a
+// journal, byte for byte, and removes the journal. A pause of an interrupted renaming ends. A name that another client has changed
 // since the renaming stays. Rollback needs no provider: it also works while the provider is away.
 func (f *Fleet) Rollback(ctx context.Context) (Report, error) {
 	var tasks []*task

@@ -371,6 +371,33 @@ func TestFleetCanary(t *testing.T) {
 	}
 }
 
+// A renaming that is undone leaves the one before it as it was, so that it can still be rolled back.
+func TestFleetUndoKeepsTheJournal(t *testing.T) {
+	w := newWorld(t)
+	run(w, persons(w.wire), options{})
+	all := w.legacyPersons(1)
+	f := w.fleetOf(&fault.Transport{}, fleet.Options{})
+	w.apply(f, w.plan(f, fleet.FromScheme(scheme, nil)))
+	journal := get(w, all[0]).Annotations[fleet.AnnotationJournal]
+	for reason, one := range fault.All() {
+		wire := &fault.Transport{At: 2, Fault: one} // the write of the old name
+		f = w.fleetOf(wire, fleet.Options{ProofTimeout: time.Second})
+		wrong := func(context.Context, *unstructured.Unstructured) (fleet.Proposal, error) {
+			return fleet.Proposal{Name: unknownID, Form: "Old"}, nil
+		}
+		items := w.plan(f, wrong)
+		wire.Run(t.Context(), func(ctx context.Context) { _, _ = f.Apply(ctx, items) })
+		f = w.fleetOf(&fault.Transport{}, fleet.Options{ProofTimeout: time.Second})
+		if items = w.plan(f, wrong); items[0].Action == fleet.Resume {
+			w.apply(f, items)
+		}
+		if now := get(w, all[0]).Annotations[fleet.AnnotationJournal]; now != journal {
+			t.Errorf("%s: the journal is %s, want %s", reason, now, journal)
+		}
+	}
+	w.checkRollsBack(f, all)
+}
+
 // A provider that creates under a wrong name is found out, although crossplane-runtime reports success.
 func TestFleetCreation(t *testing.T) {
 	w := newWorld(t)

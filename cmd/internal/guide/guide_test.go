@@ -54,6 +54,9 @@ func run(t *testing.T, file string) {
 	if strings.Contains(string(text), thirdPartyGroup) {
 		c.installThirdParties()
 	}
+	if strings.Contains(string(text), directoryGroup) {
+		c.installProvider()
+	}
 	shell := startShell(t, c.dir, c.env)
 	for i, s := range steps {
 		if s.source != "" {

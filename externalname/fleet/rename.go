@@ -98,7 +98,7 @@ func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.
 		if s.reached(goal) {
 			return godwit.Unchanged, nil
 		}
-		s.expired = f.clock.Since(began) >= f.patience(s)
+		s.expired = f.clock.Since(began) >= f.timeout(s)
 		d := next(s)
 		if t.ending.phase != "" && s.exists && s.journalErr == nil && (s.journal == nil || s.journal.Phase == phaseRenamed) {
 			d = t.ending.written()
@@ -206,8 +206,8 @@ func outcomeOf(p Phase) godwit.Outcome {
 	return godwit.Failed
 }
 
-// patience is how long the provider may take for its next answer.
-func (f *Fleet) patience(s situation) time.Duration {
+// timeout is how long the provider may take for its next answer.
+func (f *Fleet) timeout(s situation) time.Duration {
 	if s.journal != nil && s.journal.Phase == phaseRenaming {
 		return f.options.ProofTimeout
 	}

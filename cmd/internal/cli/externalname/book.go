@@ -90,7 +90,11 @@ func saveCommand(a *cli.App) *cobra.Command {
 }
 
 func (o *saveOptions) run(ctx context.Context) error {
-	c, err := dial(ctx, o.App, cli.Purpose{Command: permission.ExternalNamePlan, Scope: o.resources}, walk.Limits{})
+	purpose := cli.Purpose{Command: permission.ExternalNamePlan, Scope: o.resources}
+	if o.all {
+		purpose = cli.Purpose{Command: permission.CRDVerify, Scope: []string{"--all"}} // lists CRDs
+	}
+	c, err := dial(ctx, o.App, purpose, walk.Limits{})
 	if err != nil {
 		return err
 	}
@@ -99,6 +103,7 @@ func (o *saveOptions) run(ctx context.Context) error {
 		if resources, err = c.managedCRDs(ctx); err != nil {
 			return c.Explain(ctx, err)
 		}
+		c.Purpose.Command, c.Purpose.Scope = permission.ExternalNamePlan, resources
 	}
 	var names []fleet.Name
 	for _, resource := range resources {
@@ -251,6 +256,11 @@ func (o *restoreOptions) restore(ctx context.Context, c *cluster, book fleet.Boo
 		s, err := c.of(ctx, resource, "", fleet.Options{})
 		if err != nil {
 			return err
+		}
+		if !how.DryRun {
+			if err := s.missing(ctx); err != nil {
+				return cli.Refuse(err)
+			}
 		}
 		var r fleet.Report
 		r, e.err = s.Restore(ctx, book.Names, how)

@@ -250,18 +250,22 @@ func (o *restoreOptions) restore(ctx context.Context, c *cluster, book fleet.Boo
 		}
 	}
 	c.Purpose.Scope = resources
-	e := ending{output: o.output}
-	list := externalnamereport.RunList(fleet.Kind{}, nil, c.remedies)
-	for _, resource := range resources {
-		s, err := c.of(ctx, resource, "", fleet.Options{})
-		if err != nil {
+	sessions := make([]*session, len(resources))
+	for i, resource := range resources {
+		var err error
+		if sessions[i], err = c.of(ctx, resource, "", fleet.Options{}); err != nil {
 			return err
 		}
-		if !how.DryRun {
-			if err := s.missing(ctx); err != nil {
-				return cli.Refuse(err)
-			}
+		if how.DryRun {
+			continue
 		}
+		if err := sessions[i].missing(ctx); err != nil {
+			return cli.Refuse(err)
+		}
+	}
+	e := ending{output: o.output}
+	list := externalnamereport.RunList(fleet.Kind{}, nil, c.remedies)
+	for _, s := range sessions {
 		var r fleet.Report
 		r, e.err = s.Restore(ctx, book.Names, how)
 		e.session, e.report.Results = s, append(e.report.Results, r.Results...)

@@ -3,6 +3,7 @@ package advise
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -133,9 +134,7 @@ func withAnnotation(crd *apiextensionsv1.CustomResourceDefinition, answers map[s
 		}
 		known[path] = answer
 	}
-	for path, answer := range answers {
-		known[path] = answer
-	}
+	maps.Copy(known, answers)
 	return known, nil
 }
 

@@ -1,9 +1,12 @@
 package advise
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // narrowed lists the constraints of a field that refuse values which the old ones accepted.
@@ -41,13 +44,9 @@ func withdrawn(before, after schema) []string {
 	}
 	var gone []string
 	for _, value := range before.Enum {
-		text := string(value.Raw)
-		stays := false
-		for _, now := range after.Enum {
-			stays = stays || string(now.Raw) == text
-		}
-		if !stays {
-			gone = append(gone, text)
+		same := func(now apiextensionsv1.JSON) bool { return bytes.Equal(now.Raw, value.Raw) }
+		if !slices.ContainsFunc(after.Enum, same) {
+			gone = append(gone, string(value.Raw))
 		}
 	}
 	slices.Sort(gone)

@@ -19,7 +19,7 @@
 // see that.
 //
 // An agent passes commands to its [Inbox], which tells a new command from a repeated and
-// an old one, and judges leases by a [LeaseWatch], which compares no clocks.
+// an old one, and decides on leases by a [LeaseWatch], which compares no clocks.
 //
 // Read state.go, turns.go, step.go, due.go, shard.go, status.go; then overlap.go, inbox.go
 // and lease.go, which stand for themselves.

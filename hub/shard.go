@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,9 +126,9 @@ func encode(v any) string {
 // Progress returns what is stored in the status. Its write is the commit of the state.
 func (s State) Progress(shards int) *api.MigrationProgress {
 	p := &api.MigrationProgress{
-		Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds),
+		Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
 		RollbackStage: s.RollbackStage, Reason: s.Reason, Message: s.Message, WaitingFor: s.WaitingFor,
-		Deleting: s.Deleting, Shards: int32(shards),
+		Deleting: s.Deleting, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
 	}
 	if !s.Since.IsZero() {
 		p.Since = &metav1.MicroTime{Time: s.Since}
@@ -220,9 +221,7 @@ func (s *State) mergeRecords(others map[Key]Record) {
 		}
 		merged := map[string]string{}
 		for _, e := range errors {
-			for name, message := range e {
-				merged[name] = message
-			}
+			maps.Copy(merged, e)
 		}
 		older.ClusterErrors = nil
 		if len(merged) > 0 {

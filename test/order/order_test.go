@@ -30,6 +30,7 @@ const (
 
 // ordered are the packages that hold their reading order, as folders of the repository.
 var ordered = []string{
+	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
 	"crdmigrator", "crdmigrator/markers",
 	"internal/kube", "internal/storageversion", "internal/storageversion/preflight",
 	"revision", "revision/kubevirt",
@@ -43,7 +44,7 @@ var unordered = []string{
 	"bench/manager", "bench/revision",
 	"cmd/internal/cli", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/revision", "cmd/internal/cli/root",
 	"cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
-	"cmd/internal/demo", "cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy", "cmd/internal/report/crdreport",
+	"cmd/internal/demo", "cmd/internal/report/crdreport",
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
 	"externalname/fleet",
@@ -94,16 +95,16 @@ func TestFilesUseEachOtherInReadingOrder(t *testing.T) {
 			}
 			order, err := readingOrder(p.doc)
 			if err != nil {
-				t.Fatalf("%s/doc.go: %v", folder, err)
+				t.Fatalf("the documentation of %s: %v", folder, err)
 			}
 			for _, file := range p.files() {
 				if !slices.Contains(order.files, file) {
-					t.Errorf("%s/doc.go does not name %s in its reading order", folder, file)
+					t.Errorf("the documentation of %s does not name %s in its reading order", folder, file)
 				}
 			}
 			for _, u := range p.uses {
 				if order.isAgainst(u) {
-					t.Errorf("%s uses %s of %s, against the reading order of doc.go", u.from, u.name, u.to)
+					t.Errorf("%s uses %s of %s, against the reading order of its package", u.from, u.name, u.to)
 				}
 			}
 		})
@@ -179,10 +180,10 @@ func load(folder string, exports map[string]string) (source, error) {
 			return s, err
 		}
 		files = append(files, file)
-		switch {
-		case base == "doc.go":
+		if file.Doc != nil {
 			s.doc = file.Doc.Text()
-		case isSource(base):
+		}
+		if base != "doc.go" && isSource(base) {
 			s.all = append(s.all, base)
 		}
 	}

@@ -5,6 +5,10 @@
 // permissions on its list before it writes, and `godwit rbac` prints the roles that
 // hold them. The lists build on what the libraries say about their requests.
 //
-// It is pure and sends no requests. Read permission.go, then list.go, crd.go and
-// revision.go, which have the lists, then manifest.go.
+// It is pure and sends no requests.
+//
+// # Reading order
+//
+// permission.go has the nouns. crd.go, revision.go and externalname.go have the lists, list.go names the commands, and manifest.go
+// renders their roles. A file uses only files before it.
 package permission

@@ -2,9 +2,6 @@ package permission
 
 import (
 	"slices"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
-	"github.com/godwit-dev/godwit/revision"
 )
 
 // Command is a command that needs permissions, as `godwit rbac --for` names it.
@@ -39,21 +36,6 @@ func (c Command) OfCRDs() bool {
 // OfManagedResources reports whether a command is about managed resources, which the CRDs of
 // the scope name.
 func (c Command) OfManagedResources() bool { return c == ExternalNamePlan || c == ExternalNameApply }
-
-// Scope says what a command is about.
-type Scope struct {
-	// CRDs names CustomResourceDefinitions, and APIGroups all of a group.
-	CRDs, APIGroups []string
-	// Listed means that the command finds the names of CRDs by itself, by a selector or
-	// because it is about all of them.
-	Listed bool
-	// Write of a run; empty means the default.
-	Write storageversion.Write
-	// Family of the revisions.
-	Family revision.Description
-	// Namespace of the revisions or of the managed resources; empty means all.
-	Namespace string
-}
 
 // For lists the permissions that a command needs in a scope, the reading ones first.
 func For(c Command, s Scope) []Permission {

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/revision"
 )
 
 // Permission is what RBAC grants: verbs on one resource.
@@ -103,4 +105,19 @@ func union(a, b []string) []string {
 		}
 	}
 	return a
+}
+
+// Scope says what a command is about.
+type Scope struct {
+	// CRDs names CustomResourceDefinitions, and APIGroups all of a group.
+	CRDs, APIGroups []string
+	// Listed means that the command finds the names of CRDs by itself, by a selector or
+	// because it is about all of them.
+	Listed bool
+	// Write of a run; empty means the default.
+	Write storageversion.Write
+	// Family of the revisions.
+	Family revision.Description
+	// Namespace of the revisions or of the managed resources; empty means all.
+	Namespace string
 }

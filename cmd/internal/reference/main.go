@@ -3,8 +3,11 @@
 // introduction to each page and no fact of its own, but for what to do about a
 // blocker; where something new is not said anywhere, it fails.
 //
-// Read main.go, then one file for each page: kind.go, command.go, configuration.go,
-// metric.go, event.go, and surface.go with stringconstant.go. source.go reads comments, table.go writes Markdown.
+// # Reading order
+//
+// table.go writes Markdown, source.go reads comments, and stringconstant.go finds the values of constants. Then there is one file
+// for each page: kind.go, command.go, configuration.go, metric.go, event.go and surface.go. main.go lists the pages. A file uses
+// only files before it.
 package main
 
 import (
@@ -14,8 +17,6 @@ import (
 )
 
 //go:generate go run .
-
-const repository = "../../.." // of the repository, from here
 
 // pages are the files of docs/reference.
 var pages = map[string]func() (string, error){

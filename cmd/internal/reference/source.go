@@ -128,3 +128,7 @@ func told(name, doc string) string {
 func parse(file string) (*ast.File, error) {
 	return parser.ParseFile(token.NewFileSet(), filepath.Join(repository, filepath.FromSlash(file)), nil, parser.ParseComments)
 }
+
+const repository = "../../.." // of the repository, from here
+
+const module = "github.com/godwit-dev/godwit"

@@ -9,8 +9,6 @@ import (
 	"strings"
 )
 
-const module = "github.com/godwit-dev/godwit"
-
 // stringValue is the value of a string that is written as a literal, as a constant of module 1 or as a sum of these. Users see
 // such strings in a cluster.
 func stringValue(folder string, file *ast.File, e ast.Expr) (string, bool) {

@@ -6,8 +6,10 @@
 // Each package that declares reasons has a table of [ReasonDoc]. Those of the libraries
 // are here, since a library prints no command; package reason collects all tables.
 //
-// Read doc.go, then the tables: crd.go, check.go, migration.go, marker.go, revision.go,
-// externalname.go and fleet.go. command.go names the objects in a remedy, and fix.go words a fix.
+// # Reading order
+//
+// doc.go has the nouns. Then come the tables: crd.go, check.go, migration.go, marker.go, revision.go, externalname.go and
+// fleet.go. command.go names the objects in a remedy, and fix.go words a fix. A file uses only files before it.
 package remedy
 
 import "slices"

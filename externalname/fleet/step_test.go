@@ -2,7 +2,15 @@ package fleet
 
 import (
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+func managedWith(annotations map[string]string) managed {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetAnnotations(annotations)
+	return managed{o}
+}
 
 func text(s string) *string { return &s }
 

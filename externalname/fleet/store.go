@@ -64,7 +64,7 @@ func (s *Store) Save(ctx context.Context, b Book) error {
 		cm := &corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("%s-%s-%d", s.Name, saved, i), Namespace: s.Namespace,
+				Name: partName(s.Name, saved, i), Namespace: s.Namespace,
 				Labels:      map[string]string{labelBook: s.Name, labelSaved: saved},
 				Annotations: map[string]string{annotationParts: strconv.Itoa(len(parts))},
 			},
@@ -75,6 +75,11 @@ func (s *Store) Save(ctx context.Context, b Book) error {
 		}
 	}
 	return s.deleteBefore(ctx, saved)
+}
+
+// partName sorts as the parts do.
+func partName(book, saved string, part int) string {
+	return fmt.Sprintf("%s-%s-%05d", book, saved, part)
 }
 
 // partsOf writes one name per line. A book without names has one empty part.
@@ -159,19 +164,24 @@ func (s *Store) Load(ctx context.Context) (Book, error) {
 	if err != nil {
 		return Book{}, fmt.Errorf("read the name book: %w", err)
 	}
-	books := map[string][]corev1.ConfigMap{}
-	newest := ""
-	for _, part := range parts {
-		saved := part.Labels[labelSaved]
-		books[saved] = append(books[saved], part)
-		if part.Annotations[annotationParts] == strconv.Itoa(len(books[saved])) {
-			newest = max(newest, saved)
-		}
-	}
-	if newest == "" {
+	saved, complete := newestComplete(parts)
+	if saved == "" {
 		return Book{}, fmt.Errorf("%w under the name %s in namespace %s", ErrNoBook, s.Name, s.Namespace)
 	}
-	return readParts(newest, books[newest])
+	return readParts(saved, complete)
+}
+
+// newestComplete returns the parts of the newest book that has all, and an empty time without one.
+func newestComplete(parts []corev1.ConfigMap) (saved string, complete []corev1.ConfigMap) {
+	books := map[string][]corev1.ConfigMap{}
+	for _, part := range parts {
+		at := part.Labels[labelSaved]
+		books[at] = append(books[at], part)
+		if part.Annotations[annotationParts] == strconv.Itoa(len(books[at])) {
+			saved = max(saved, at)
+		}
+	}
+	return saved, books[saved]
 }
 
 func readParts(saved string, parts []corev1.ConfigMap) (Book, error) {

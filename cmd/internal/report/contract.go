@@ -6,8 +6,8 @@
 // when a command fails; its fields are never left out and its arrays are never null. Within
 // a version fields are added, never changed or removed.
 //
-// The kinds of a domain, their tables and sums are a package of its own: crdreport and
-// revisionreport. Those of a single command are beside the command. This package knows none
+// The kinds of a domain, their tables and sums are a package of its own: crdreport,
+// revisionreport and externalnamereport. Those of a single command are beside the command. This package knows none
 // of them.
 //
 // Read contract.go, reason.go, encode.go, then style.go and table.go.

@@ -51,11 +51,11 @@ type Facts struct {
 type ManagedFields string
 
 const (
-	// ManagedFieldsUnknown: telling takes reading every object.
+	// ManagedFieldsUnknown means that only a scan of every object would tell.
 	ManagedFieldsUnknown ManagedFields = "Unknown"
-	// ManagedFieldsStale: some object names one; a run cleans it.
+	// ManagedFieldsStale means that some object names such a version; a run cleans it.
 	ManagedFieldsStale ManagedFields = "Stale"
-	// ManagedFieldsClean: no object names a version that is not served.
+	// ManagedFieldsClean means that no object names a version that is not served.
 	ManagedFieldsClean ManagedFields = "Clean"
 )
 

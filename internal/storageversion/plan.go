@@ -23,9 +23,9 @@ const (
 	// Clean means that storedVersions is the storage version alone, that the API
 	// server lists the objects, and that managedFields are not known to be stale.
 	Clean State = "Clean"
-	// Ready: there is work, and nothing in its way.
+	// Ready means that there is work, and nothing in its way.
 	Ready State = "Ready"
-	// Blocked: there is work, and something in its way; or objects can't be read.
+	// Blocked means that there is work and something in its way, or that objects can't be read.
 	Blocked State = "Blocked"
 	// StateUnknown means that the API server did not list the objects, so that
 	// nothing is known about them; Plan.Unlisted has the reason.
@@ -45,7 +45,7 @@ type Plan struct {
 	StoredVersions []string
 	// ServersUnread says why nothing is known about the API servers.
 	ServersUnread string
-	// Trimmed: status.storedVersions is the storage version alone, and no condition
+	// Trimmed means that status.storedVersions is the storage version alone, and no condition
 	// of the CRD contradicts it.
 	Trimmed bool
 	// Objects is nil when they were not counted.
@@ -59,7 +59,7 @@ type Plan struct {
 	Warnings []godwit.Warning
 	// Preflight counts what a preflight has tried; nil without one.
 	Preflight *PreflightSummary
-	// Resumes: an earlier run left a checkpoint that still holds.
+	// Resumes means that an earlier run left a checkpoint that still holds.
 	Resumes bool
 	// SkipPhases are those that the policy skips.
 	SkipPhases []Phase

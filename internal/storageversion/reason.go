@@ -2,43 +2,43 @@ package storageversion
 
 // Reasons of blockers.
 const (
-	// ReasonNotEstablished: the API server does not serve the CRD.
+	// ReasonNotEstablished means that the API server does not serve the CRD.
 	ReasonNotEstablished = "NotEstablished"
-	// ReasonTerminating: the CRD is being deleted.
+	// ReasonTerminating means that the CRD is being deleted.
 	ReasonTerminating = "Terminating"
-	// ReasonNoStorageVersion: no version is marked as the storage version.
+	// ReasonNoStorageVersion means that no version is marked as the storage version.
 	ReasonNoStorageVersion = "NoStorageVersion"
-	// ReasonStorageVersionNotServed: objects can't be written at the storage
+	// ReasonStorageVersionNotServed means that objects can't be written at the storage
 	// version, and writing them through another one can lose fields.
 	ReasonStorageVersionNotServed = "StorageVersionNotServed"
-	// ReasonStatusSubresourceMissing: the policy writes to /status, and the
+	// ReasonStatusSubresourceMissing means that the policy writes to /status, and the
 	// storage version has none.
 	ReasonStatusSubresourceMissing = "StatusSubresourceMissing"
-	// ReasonStoredVersionNotInSpec: objects may be stored at a version that
+	// ReasonStoredVersionNotInSpec means that objects may be stored at a version that
 	// the server no longer knows how to read.
 	ReasonStoredVersionNotInSpec = "StoredVersionNotInSpec"
-	// ReasonForbidden: a right is missing.
+	// ReasonForbidden means that a permission is missing.
 	ReasonForbidden = "Forbidden"
-	// ReasonMigrationInProgress: another migrator is at work on the resource.
+	// ReasonMigrationInProgress means that another migrator migrates the resource.
 	ReasonMigrationInProgress = "MigrationInProgress"
-	// ReasonCRDKeepsChanging: the CRD changed under several runs.
+	// ReasonCRDKeepsChanging means that the CRD changed under several runs.
 	ReasonCRDKeepsChanging = "CRDKeepsChanging"
-	// ReasonServerLeaseStale: an API server has not shown a sign of life since
-	// the storage version changed and may still write the old one.
+	// ReasonServerLeaseStale means that an API server has not renewed its lease since
+	// the storage version changed, and may still write the old one.
 	ReasonServerLeaseStale = "ServerLeaseStale"
-	// ReasonAdmissionDenied: a webhook or a policy refuses the policy's write of
+	// ReasonAdmissionDenied means that a webhook or a policy refuses the policy's write of
 	// some object, as a preflight has shown.
 	ReasonAdmissionDenied = "AdmissionDenied"
-	// ReasonWebhookUnavailable: a webhook without which the API server writes or
+	// ReasonWebhookUnavailable means that a webhook without which the API server writes or
 	// reads no object does not answer it.
 	ReasonWebhookUnavailable = "WebhookUnavailable"
-	// ReasonConversionFailed: the conversion webhook answers, and does not convert
+	// ReasonConversionFailed means that the conversion webhook answers, and does not convert
 	// some object, so that the API server reads none.
 	ReasonConversionFailed = "ConversionFailed"
-	// ReasonUnreadableObjects: the API server can't read some object from etcd,
+	// ReasonUnreadableObjects means that the API server can't read some object from etcd,
 	// because its bytes are damaged or its version is not in spec.versions.
 	ReasonUnreadableObjects = "UnreadableObjects"
-	// ReasonObjectInvalid: the API server itself refuses some object as it is.
+	// ReasonObjectInvalid means that the API server itself refuses some object as it is.
 	ReasonObjectInvalid = "ObjectInvalid"
 )
 
@@ -47,10 +47,10 @@ const (
 	// ReasonStoredVersionsDoubtful means that status.storedVersions proves nothing, because
 	// a StorageVersionMigration that failed has trimmed it.
 	ReasonStoredVersionsDoubtful = "StoredVersionsDoubtful"
-	// ReasonAdmissionMutates: something in the API server changes objects that
+	// ReasonAdmissionMutates means that something in the API server changes objects that
 	// are written as they are, and a run would store the change.
 	ReasonAdmissionMutates = "AdmissionMutates"
-	// ReasonCleanupForbidden: the write goes to /status or is an update, and the
+	// ReasonCleanupForbidden means that the write goes to /status or is an update, and the
 	// right to patch objects is missing, which the cleanup of managedFields needs.
 	ReasonCleanupForbidden = "CleanupForbidden"
 	// ReasonPreflightIncomplete means that what admission makes of the write is not
@@ -75,16 +75,16 @@ const (
 // Reasons of an [UnlistedError], beside [ReasonForbidden], [ReasonNotEstablished],
 // [ReasonStorageVersionNotServed] and those of blockers.
 const (
-	// ReasonNotServed: the API server answers 404 for a version that the CRD serves.
+	// ReasonNotServed means that the API server answers 404 for a version that the CRD serves.
 	ReasonNotServed = "NotServed"
-	// ReasonThrottled: the API server answers 429 to each attempt.
+	// ReasonThrottled means that the API server answers 429 to each attempt.
 	ReasonThrottled = "Throttled"
-	// ReasonServerError: the API server, or a proxy before it, answers with a 5xx
+	// ReasonServerError means that the API server, or a proxy before it, answers with a 5xx
 	// error to each attempt.
 	ReasonServerError = "ServerError"
-	// ReasonTimeout: the API server does not list one object within 10 s.
+	// ReasonTimeout means that the API server does not list one object within 10 s.
 	ReasonTimeout = "Timeout"
-	// ReasonListRefused: the API server, or a proxy before it, refuses the list for
+	// ReasonListRefused means that the API server, or a proxy before it, refuses the list for
 	// another reason.
 	ReasonListRefused = "ListRefused"
 )

@@ -97,7 +97,7 @@ type Report struct {
 	Waiting string
 	// Requests counts what was sent to the API server for this run.
 	Requests int64
-	// Trimmed: this run made the storage version the only stored one.
+	// Trimmed means that this run made the storage version the only stored one.
 	Trimmed bool
 	// Checkpoint is what the journal holds.
 	Checkpoint evidence.Checkpoint

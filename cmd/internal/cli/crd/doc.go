@@ -1,7 +1,7 @@
 // Package crd has the commands that migrate custom resources to the storage version of
 // their CRD: `godwit crd`.
 //
-// The commands decide nothing about a migration, crdmigrator does: they choose CRDs, carry
+// The commands decide nothing about a migration, storageversion does: they choose CRDs, carry
 // plans out side by side, wait where the library says to wait, and turn what it
 // reports into the contract of package report.
 //

@@ -135,7 +135,7 @@ func (w *migration) done(m *v1alpha1.CRDMigration, p storageversion.Plan) bool {
 		m.Status.CRDUID == p.UID && m.Status.CRDGeneration == p.Generation && m.Status.ObservedGeneration == m.Generation
 }
 
-// next renders what crdmigrator decides about a pass, and returns the time until the next
+// next renders what storageversion decides about a pass, and returns the time until the next
 // one. It keeps the plan while the API servers settle.
 func (w *migration) next(plan storageversion.Plan, report storageversion.Report, err error) (outcome, time.Duration) {
 	switch {

@@ -18,7 +18,7 @@ type outcome struct {
 	blockers []godwit.Blocker
 }
 
-// outcomeOf renders what crdmigrator decided about a pass. Times and counts are in the
+// outcomeOf renders what storageversion decided about a pass. Times and counts are in the
 // status beside the conditions.
 func outcomeOf(s storageversion.Step) outcome {
 	o := outcome{Summary: status.Summary{State: status.StateReconciling, Reason: s.Reason, Message: s.Message}, blockers: s.Blockers}

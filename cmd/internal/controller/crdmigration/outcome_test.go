@@ -17,7 +17,7 @@ import (
 )
 
 // TestOutcomeOf renders each kind of step into the conditions. What makes a step is
-// crdmigrator's table.
+// storageversion's table.
 func TestOutcomeOf(t *testing.T) {
 	blocker := godwit.Blocker{Reason: storageversion.ReasonForbidden, Message: "m", Fix: godwit.Do("r")}
 	for reason, test := range map[string]struct {

@@ -16,7 +16,7 @@ type Sign struct {
 	EventType string // empty: there is no event
 }
 
-// Signs are those of every reason, as crdmigrator decides them, so that the reference shows
+// Signs are those of every reason, as storageversion decides them, so that the reference shows
 // what the manager does. A reason that shows in two ways is there twice.
 func Signs() []Sign {
 	counts := func(c godwit.Counts) storageversion.Report {

@@ -217,7 +217,7 @@ func follow(from, to string) error {
 // named are the paths that ARCHITECTURE.md names: those of the layout, and those in its tables.
 var (
 	inLayout = regexp.MustCompile(`(?m)^([a-z][\w./-]*) {2,}\S`)
-	inTables = regexp.MustCompile("`((?:api|bench|charts|cmd|crdmigrator|revision|test|walk)/[\\w./-]+)`")
+	inTables = regexp.MustCompile("`((?:api|bench|charts|cmd|crdmigrator|internal|revision|test|walk)/[\\w./-]+)`")
 )
 
 // TestArchitectureNamesWhatExists finds a path that has moved since.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -195,6 +196,14 @@ func ldapSystem(config ldap.Config) conformance.System {
 // providerKubernetes is the folder of the module that requires the provider.
 const providerKubernetes = "testdata/providerkubernetes"
 
+// brokenByProviderKubernetes are what the checks find in v0.17.1.
+var brokenByProviderKubernetes = []conformance.CheckName{
+	conformance.DiffIsReported,    // Differences are in the debug log only.
+	conformance.AbsentNeedsCreate, // Under [Observe, Update] a missing object is created.
+	conformance.SpecIsNotWritten,
+	conformance.ConflictsAreReported, // A conflict of the external API server is taken for one of the object's.
+}
+
 // provider-kubernetes v0.17.1 runs as a process. It never reads external names, so that many checks do not apply.
 func TestProcessProviderKubernetes(t *testing.T) {
 	needsConformance(t)
@@ -232,7 +241,7 @@ func TestProcessProviderKubernetes(t *testing.T) {
 		},
 		Poll:     processPoll,
 		Recovery: 10 * time.Second,
-		Patience: 30 * time.Second,
+		Patience: 90 * time.Second, // For 30 s after a creation, crossplane-runtime does not believe that the resource is gone.
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -245,10 +254,13 @@ func TestProcessProviderKubernetes(t *testing.T) {
 	if n := len(report.With(conformance.DoesNotApply)); n < 10 {
 		t.Errorf("%d checks do not apply to a provider that ignores external names", n)
 	}
-	for _, check := range []conformance.CheckName{conformance.CreateSetsName, conformance.MissingIsDrift, conformance.UpdateIsApplied, conformance.DeleteLeavesNothing} {
-		if result := report.Of(check); result.State != conformance.Passed {
-			t.Errorf("%s is %s: %s", check, result.State, result.Detail)
-		}
+	var failed []conformance.CheckName
+	for _, result := range report.With(conformance.Failed) {
+		failed = append(failed, result.Check)
+		t.Logf("%s: %s", result.Check, result.Detail)
+	}
+	if diff := cmp.Diff(brokenByProviderKubernetes, failed); diff != "" {
+		t.Errorf("rules that provider-kubernetes v0.17.1 breaks (-want +got):\n%s", diff)
 	}
 	for _, result := range report.With(conformance.NotLookedAt) {
 		t.Errorf("%s was not looked at: %s", result.Check, result.Detail)

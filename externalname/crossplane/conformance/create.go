@@ -65,13 +65,13 @@ func createRefused(ctx context.Context, e *environment) (string, error) {
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return "", err
 	}
-	live, err := e.awaitRefused(ctx, o, "the external system refuses the creation")
-	if err != nil {
+	if _, err := e.awaitRefused(ctx, o, "the external system refuses the creation"); err != nil {
 		return "", err
 	}
 	before, end := e.calls.count(Create), time.Now().Add(attemptsWindow)
 	for time.Now().Before(end) {
-		if live, err = e.get(ctx, o); err != nil {
+		live, err := e.get(ctx, o)
+		if err != nil {
 			return "", err
 		}
 		if name := meta.GetExternalName(live); name != "" && e.kind.IgnoresNames == "" {
@@ -116,7 +116,7 @@ func alreadyExists(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := e.annotate(ctx, o, meta.AnnotationKeyExternalName, existing); err != nil {
+	if err := e.rename(ctx, o, existing); err != nil {
 		return "", err
 	}
 	if _, _, err := e.awaitBound(ctx, o); err != nil {

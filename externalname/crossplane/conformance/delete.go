@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 )
 
 // deleteLeavesNothing: the object is gone after the external resource.
@@ -92,7 +90,7 @@ func deleteMalformed(ctx context.Context, e *environment) (string, error) {
 		return "", err
 	}
 	malformed := e.kind.malformed()[0]
-	if err := e.annotate(ctx, o, meta.AnnotationKeyExternalName, malformed); err != nil {
+	if err := e.rename(ctx, o, malformed); err != nil {
 		return "", prepare(err)
 	}
 	if _, err := e.awaitRefused(ctx, o, fmt.Sprintf("its external name %q is malformed", malformed)); err != nil {
@@ -110,7 +108,7 @@ func deleteMalformed(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := e.annotate(ctx, o, meta.AnnotationKeyExternalName, name); err != nil {
+	if err := e.rename(ctx, o, name); err != nil {
 		return "", prepare(err)
 	}
 	if err := e.awaitGone(ctx, o); err != nil {

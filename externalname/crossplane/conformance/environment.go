@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,13 +139,13 @@ func (e *environment) delete(ctx context.Context, o *unstructured.Unstructured) 
 	return e.client.Delete(ctx, o.DeepCopy())
 }
 
-// annotate sets an annotation, or removes it if the value is empty.
-func (e *environment) annotate(ctx context.Context, o *unstructured.Unstructured, key, value string) error {
-	text := "null"
-	if value != "" {
-		text = fmt.Sprintf("%q", value)
+// rename sets the external name, as a user does.
+func (e *environment) rename(ctx context.Context, o *unstructured.Unstructured, name string) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{meta.AnnotationKeyExternalName: name}}})
+	if err != nil {
+		return err
 	}
-	return e.patch(ctx, o, fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, text))
+	return e.patch(ctx, o, string(body))
 }
 
 // created lists the external resources that exist since the check began.

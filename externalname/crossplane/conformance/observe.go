@@ -106,7 +106,7 @@ func missingUnderPolicies(ctx context.Context, e *environment) (string, error) {
 	for _, o := range objects {
 		live, err := e.await(ctx, o, "reconciled", func(o *unstructured.Unstructured) bool { return synced(o) || refused(o) })
 		if err == nil && synced(live) {
-			err = errors.New("Synced, although the external resource does not exist")
+			err = errors.New("the object is Synced, although the external resource does not exist")
 		}
 		if err != nil {
 			policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")

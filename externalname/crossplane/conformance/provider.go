@@ -55,9 +55,3 @@ func (e *environment) stop() {
 		ended.wait()
 	}
 }
-
-// restart starts the provider after it was killed.
-func (e *environment) restart(ctx context.Context) error {
-	e.stop()
-	return e.start(ctx)
-}

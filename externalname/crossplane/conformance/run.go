@@ -100,6 +100,9 @@ func (c check) prove(ctx context.Context, k Kind, h Harness) (result Result) {
 		}
 	}
 	note, err := c.run(ctx, e)
+	if err != nil && e.output != nil {
+		err = fmt.Errorf("%w\nthe provider has printed: %s", err, e.output())
+	}
 	var unprepared *preparationError
 	switch {
 	case errors.As(err, &unprepared):

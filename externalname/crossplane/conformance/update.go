@@ -76,7 +76,7 @@ func editedName(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := e.annotate(ctx, o, meta.AnnotationKeyExternalName, e.kind.Unknown); err != nil {
+	if err := e.rename(ctx, o, e.kind.Unknown); err != nil {
 		return "", prepare(err)
 	}
 	_, err = e.awaitRefused(ctx, o, "its external name was edited, and the resource with the old name exists")
@@ -84,7 +84,7 @@ func editedName(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := e.annotate(ctx, o, meta.AnnotationKeyExternalName, name); err != nil {
+	if err := e.rename(ctx, o, name); err != nil {
 		return "", prepare(err)
 	}
 	if _, _, err := e.awaitBound(ctx, o); err != nil {

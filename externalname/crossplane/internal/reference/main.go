@@ -45,7 +45,7 @@ and a provider of its own. Its result is one of:
 	for _, m := range crossplane.Metrics() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", m.Name, strings.Join(m.Labels, ", "), m.Help)
 	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	return os.WriteFile(path, b.Bytes(), 0o600)
 }
 
 func rules(b *bytes.Buffer, list []conformance.Rule) {

@@ -198,9 +198,9 @@ const providerKubernetes = "testdata/providerkubernetes"
 
 // brokenByProviderKubernetes are what the checks find in v0.17.1.
 var brokenByProviderKubernetes = []conformance.CheckName{
-	conformance.DiffIsReported,    // Differences are in the debug log only.
-	conformance.AbsentNeedsCreate, // Under [Observe, Update] a missing object is created.
-	conformance.SpecIsNotWritten,
+	conformance.DiffIsReported,       // Differences are in the debug log only.
+	conformance.AbsentNeedsCreate,    // Under [Observe, Update] a missing object is created.
+	conformance.SpecIsNotWritten,     // Writes of the whole object add spec.readiness, which the user has not set.
 	conformance.ConflictsAreReported, // A conflict of the external API server is taken for one of the object's.
 }
 

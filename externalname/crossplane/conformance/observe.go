@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -251,13 +252,34 @@ func specIsNotWritten(ctx context.Context, e *environment) (string, error) {
 			return err
 		}
 		if !equality.Semantic.DeepEqual(before.Object["spec"], live.Object["spec"]) {
-			return fmt.Errorf("the provider has changed the spec from %v to %v", before.Object["spec"], live.Object["spec"])
+			return fmt.Errorf("the provider has changed the spec: %s", firstDifference("spec", before.Object["spec"], live.Object["spec"]))
 		}
 		if before.GetGeneration() != live.GetGeneration() {
 			return fmt.Errorf("the generation is %d, and was %d", live.GetGeneration(), before.GetGeneration())
 		}
 		return nil
 	})
+}
+
+// firstDifference names a field that two values have differently.
+func firstDifference(path string, before, after any) string {
+	was, ok := before.(map[string]any)
+	is, alsoOK := after.(map[string]any)
+	if !ok || !alsoOK {
+		return fmt.Sprintf("%s is %v, and was %v", path, after, before)
+	}
+	keys := slices.Sorted(maps.Keys(was))
+	for _, key := range slices.Sorted(maps.Keys(is)) {
+		if _, known := was[key]; !known {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		if !equality.Semantic.DeepEqual(was[key], is[key]) {
+			return firstDifference(path+"."+key, was[key], is[key])
+		}
+	}
+	return path + " differs"
 }
 
 // conflictIsReported: the external system answers each call with its conflict for a while.

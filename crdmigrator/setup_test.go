@@ -62,7 +62,7 @@ func TestSetupRefuses(t *testing.T) {
 			scheme:   schemeWith(t, apiextensionsv1.AddToScheme, corev1.AddToScheme, addOtherConfigMap), refused: `Config names it twice`},
 		"an update goes to the object, never to /status": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Write: WriteUpdate,
-				Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}, refused: `does not go together with the write update`},
+				Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}, refused: `does not go together with the write Update`},
 		"a type that the scheme does not know has no kind": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}},
 			scheme:   schemeWith(t, apiextensionsv1.AddToScheme), refused: `find the kind of *v1.ConfigMap`},

@@ -46,7 +46,7 @@ type Phase string
 
 // Write is the request that rewrites an object.
 //
-// +kubebuilder:validation:Enum=patch;status-patch;update;apply;status-apply
+// +kubebuilder:validation:Enum=Patch;StatusPatch;Update;Apply;StatusApply
 type Write string
 
 // CRDMigrationSpec says how to migrate. The configuration of the manager has the defaults.
@@ -63,7 +63,7 @@ type CRDMigrationSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	Phases []Phase `json:"phases,omitempty"`
-	// Write is the request that rewrites an object. patch sends an empty merge patch; the others are
+	// Write is the request that rewrites an object. Patch sends an empty merge patch; the others are
 	// for webhooks and conventions that require them.
 	// +optional
 	Write Write `json:"write,omitempty"`

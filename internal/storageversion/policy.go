@@ -37,19 +37,19 @@ type Write string
 const (
 	// WritePatch is an empty merge patch: the cheapest, and it can't conflict.
 	// The default.
-	WritePatch Write = "patch"
+	WritePatch Write = "Patch"
 	// WriteStatusPatch is the same on /status, which admission webhooks of the
 	// main resource are usually not asked about. The storage version must have
 	// the status subresource.
-	WriteStatusPatch Write = "status-patch"
+	WriteStatusPatch Write = "StatusPatch"
 	// WriteUpdate reads the object live and puts it back as it is. A conflict
 	// means that another client wrote it in between; the object is Deferred.
-	WriteUpdate Write = "update"
+	WriteUpdate Write = "Update"
 	// WriteApply is a server-side apply of nothing, by the field manager
 	// crdmigrator and tied to UID and resourceVersion.
-	WriteApply Write = "apply"
+	WriteApply Write = "Apply"
 	// WriteStatusApply is the same on /status.
-	WriteStatusApply Write = "status-apply"
+	WriteStatusApply Write = "StatusApply"
 )
 
 // Writes are all there are, the default first.

@@ -32,7 +32,7 @@ func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 
 	for kill := range kills {
 		written := w.watchWrites()
-		run := godwit("crd", "run", w.name, "--yes", "--settle=0s", "--max-rate=25")
+		run := godwit("crd", "run", w.name, "--yes", "--settle=0s", "--max-writes-per-second=25")
 		if err := run.Start(); err != nil {
 			t.Fatal(err)
 		}

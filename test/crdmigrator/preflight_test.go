@@ -168,7 +168,7 @@ func TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses(t *testing.T) {
 	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
 	mustBeBlocked(t, plan, storageversion.ReasonAdmissionDenied, 1)
 	mustSay(t, plan.Blockers[0].Message, "ValidatingAdmissionPolicy "+policy, audited+"/w-0 (1 of 3 objects tried)", "the audit is not over")
-	mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "which was tried and passes: RunMigration{CRD:"+w.name+" Write:status-patch",
+	mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "which was tried and passes: RunMigration{CRD:"+w.name+" Write:StatusPatch",
 		"AcceptDenials:true", "Edit{Object:{Resource:validatingadmissionpolicy Namespace: Name:"+policy, `request.userInfo.username != "`)
 	want := &storageversion.PreflightSummary{Write: storageversion.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
 	if diff := cmp.Diff(want, plan.Preflight); diff != "" {
@@ -213,7 +213,7 @@ func TestExemptionAllowsTheMigration(t *testing.T) {
 
 	plan := w.mustPlan(config, withPreflight(storageversion.Policy{}))
 	mustBeBlocked(t, plan, storageversion.ReasonAdmissionDenied, 1)
-	if remedy := kubetest.Words(plan.Blockers[0].Fix); strings.Contains(remedy, "status-patch") {
+	if remedy := kubetest.Words(plan.Blockers[0].Fix); strings.Contains(remedy, "StatusPatch") {
 		t.Errorf("remedy = %q, want no write of the status, which v2 does not have", remedy)
 	}
 	_, rest, _ := strings.Cut(plan.Blockers[0].Fix.String(), "expression: '")
@@ -262,7 +262,7 @@ func TestPlanReportsMutations(t *testing.T) {
 	}
 	mustSay(t, warning.Message, "metadata.annotations, spec.color on default/w-0000 (1 of 1 object tried)",
 		"by webhook "+webhook+" of MutatingWebhookConfiguration painters-of-"+w.group)
-	mustSay(t, kubetest.Words(warning.Fix), "tried and passes: RunMigration{CRD:"+w.name+" Write:status-patch",
+	mustSay(t, kubetest.Words(warning.Fix), "tried and passes: RunMigration{CRD:"+w.name+" Write:StatusPatch",
 		"Edit{Object:{Resource:mutatingwebhookconfiguration Namespace: Name:painters-of-"+w.group)
 	w.mustHaveBeenWritten("a preflight writes nothing", 3, 1)
 

@@ -9,8 +9,8 @@
 
 {{/* The rules about the objects of these groups, and about those of the migrator's own kind: as `godwit rbac` prints them. */}}
 {{- define "godwit.migratedRules" -}}
-{{- $writes := append .Values.storageVersionMigrator.rbac.writes (.Values.storageVersionMigrator.defaults.write | default "patch") -}}
-{{- $update := has "update" $writes -}}
+{{- $writes := append .Values.storageVersionMigrator.rbac.writes (.Values.storageVersionMigrator.defaults.write | default "Patch") -}}
+{{- $update := has "Update" $writes -}}
 {{- if $update }}
 - apiGroups: [godwit.dev]
   resources: [controllerrevisionupgrades, controllerrevisionupgradetriggers, crdmigrations]
@@ -20,7 +20,7 @@
 - apiGroups: [{{ quote . }}]
   resources: ["*"]
   verbs: {{ ternary "[get, list, patch, update]" "[list, patch]" $update }}
-{{- if or (has "status-patch" $writes) (has "status-apply" $writes) }}
+{{- if or (has "StatusPatch" $writes) (has "StatusApply" $writes) }}
 - apiGroups: [{{ quote . }}]
   resources: ["*/status"]
   verbs: [patch]

@@ -99,7 +99,7 @@ func TestChartRefusesBadValues(t *testing.T) {
 		"operator: {env: [{name: A, value: true}]}":                                       "at '/operator/env/0/value': got boolean, want string",
 		"operator: {env: [{name: A, value: a}, {name: A, value: b}]}":                     "operator.env: two entries are named A: leave one out",
 		"operator: {replicas: -1}":                                                        "at '/operator/replicas': minimum: got -1, want 0",
-		"storageVersionMigrator: {defaults: {write: put}}":                                "at '/storageVersionMigrator/defaults/write': value must be one of 'patch', 'status-patch', 'update', 'apply', 'status-apply'",
+		"storageVersionMigrator: {defaults: {write: put}}":                                "at '/storageVersionMigrator/defaults/write': value must be one of 'Patch', 'StatusPatch', 'Update', 'Apply', 'StatusApply'",
 		"storageVersionMigrator: {defaults: {suspend: true}}":                             "at '/storageVersionMigrator/defaults': additional properties 'suspend' not allowed",
 		"storageVersionMigrator: {defaults: {phases: [Cleanup]}}":                         "value must be one of 'StorageVersionMigration', 'CleanupManagedFields'",
 		"storageVersionMigrator: {defaults: {settle: -5s}}":                               `storageVersionMigrator.defaults.settle: "-5s" is no duration: write it as in 75s or 2m`,
@@ -132,7 +132,7 @@ func TestChartConfigurationIsUnderstood(t *testing.T) {
 		"",
 		"limits: {maxInFlight: 2000000, maxWritesPerSecond: 0.5, maxBytesPerFiveMinutes: 536870912}",
 		"limits: {maxBytesPerFiveMinutes: 1.5Gi}",
-		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], write: update, settle: 1m30s, trim: false, maxInFlight: 3, maxWritesPerSecond: 100000}}",
+		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], write: Update, settle: 1m30s, trim: false, maxInFlight: 3, maxWritesPerSecond: 100000}}",
 		"storageVersionMigrator: {scopes: [{group: example.com, labelSelector: {}}, {labelSelector: {matchExpressions: [{key: a, operator: Exists}]}}]}",
 	} {
 		dir := t.TempDir()
@@ -151,8 +151,8 @@ func TestConfigurationChangesWithThePermissions(t *testing.T) {
 		"",
 		"storageVersionMigrator: {rbac: {groups: [a.example.com]}}",
 		"storageVersionMigrator: {rbac: {groups: [a.example.com, b.example.com]}}",
-		"storageVersionMigrator: {rbac: {groups: [a.example.com], writes: [update]}}",
-		"storageVersionMigrator: {rbac: {groups: [a.example.com], writes: [status-patch]}}",
+		"storageVersionMigrator: {rbac: {groups: [a.example.com], writes: [Update]}}",
+		"storageVersionMigrator: {rbac: {groups: [a.example.com], writes: [StatusPatch]}}",
 		"storageVersionMigrator: {rbac: {allGroups: true}}",
 	} {
 		objects := render(t, "godwit", values)
@@ -189,11 +189,11 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 		{values: "storageVersionMigrator: {rbac: {groups: [b.example.com, a.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
 		{values: "storageVersionMigrator: {scopes: [{group: b.example.com}, {labelSelector: {matchLabels: {c: d}}}], rbac: {groups: [a.example.com, b.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
 		{values: "storageVersionMigrator: {scopes: [{group: example.com}], rbac: {allGroups: true}}", groups: []string{"*"}},
-		{values: "storageVersionMigrator: {defaults: {write: update}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteUpdate}},
-		{values: "storageVersionMigrator: {defaults: {write: status-patch}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteStatusPatch}},
-		{values: "storageVersionMigrator: {defaults: {write: apply}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteApply}},
+		{values: "storageVersionMigrator: {defaults: {write: Update}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteUpdate}},
+		{values: "storageVersionMigrator: {defaults: {write: StatusPatch}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteStatusPatch}},
+		{values: "storageVersionMigrator: {defaults: {write: Apply}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteApply}},
 		{
-			values: "storageVersionMigrator: {rbac: {groups: [example.com], writes: [status-apply, update]}}", groups: []string{"example.com"},
+			values: "storageVersionMigrator: {rbac: {groups: [example.com], writes: [StatusApply, Update]}}", groups: []string{"example.com"},
 			writes: []storageversion.Write{storageversion.WriteUpdate, storageversion.WriteStatusApply},
 		},
 	} {

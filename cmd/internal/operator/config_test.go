@@ -21,7 +21,7 @@ func TestReadConfiguration(t *testing.T) {
 		says string // empty: it is fine
 	}{
 		"all defaults":                             {text: head},
-		"everything":                               {text: head + "storageVersionMigrator:\n  scopes: [{group: a.example.com, labelSelector: {matchLabels: {a: b}}}]\n  defaults: {phases: [StorageVersionMigration], write: update, settle: 10s, trim: false, maxInFlight: 4, maxWritesPerSecond: 50}\nlimits: {maxInFlight: 8, maxWritesPerSecond: 20.5, maxBytesPerFiveMinutes: 128Mi}\n"},
+		"everything":                               {text: head + "storageVersionMigrator:\n  scopes: [{group: a.example.com, labelSelector: {matchLabels: {a: b}}}]\n  defaults: {phases: [StorageVersionMigration], write: Update, settle: 10s, trim: false, maxInFlight: 4, maxWritesPerSecond: 50}\nlimits: {maxInFlight: 8, maxWritesPerSecond: 20.5, maxBytesPerFiveMinutes: 128Mi}\n"},
 		"a typo in a key":                          {text: head + "storageVersionMigrator: {scope: []}\n", says: `unknown field "scope"`},
 		"a key twice":                              {text: head + "limits: {}\nlimits: {}\n", says: "limits"},
 		"another version":                          {text: "apiVersion: config.godwit.dev/v1\nkind: ManagerConfiguration\n", says: "config.godwit.dev/v1alpha1"},

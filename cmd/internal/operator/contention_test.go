@@ -59,7 +59,7 @@ func TestHotObjectStopsNothing(t *testing.T) {
 		c.flip(crd)
 	}
 	// The CRD without the label has a migration of its own, by another write.
-	err := c.Create(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(swans), Spec: v1alpha1.CRDMigrationSpec{Write: "update"}})
+	err := c.Create(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(swans), Spec: v1alpha1.CRDMigrationSpec{Write: "Update"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestTheServerRefusesWhatCanNotBeMeant(t *testing.T) {
 		says       string // empty: it is fine
 	}{
 		"nothing is said":            {spec: "{}"},
-		"everything is said":         {spec: "{suspend: true, phases: [StorageVersionMigration], write: update, settle: 90s, trim: true, maxInFlight: 4, maxWritesPerSecond: 20}"},
+		"everything is said":         {spec: "{suspend: true, phases: [StorageVersionMigration], write: Update, settle: 90s, trim: true, maxInFlight: 4, maxWritesPerSecond: 20}"},
 		"cleaning alone":             {spec: "{phases: [CleanupManagedFields], trim: false}"},
 		"no settle time":             {spec: "{settle: 0s}"},
 		"a name that no CRD has":     {name: "widgets", spec: "{}", says: "named after its CustomResourceDefinition"},

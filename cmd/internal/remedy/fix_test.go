@@ -30,8 +30,8 @@ func TestText(t *testing.T) {
 		},
 		"run": {"the default", godwit.Do("a", godwit.RunMigration{CRD: "x"}), "a: kubectl godwit crd run x --context=prod"},
 		"run, with flags": {
-			"as the user would type them", godwit.Do("a", godwit.RunMigration{CRD: "x", Write: "update", DryRun: true, AcceptDenials: true}),
-			"a: kubectl godwit crd run x --accept-denials --write=update --dry-run=server --context=prod",
+			"as the user would type them", godwit.Do("a", godwit.RunMigration{CRD: "x", Write: "Update", DryRun: true, AcceptDenials: true}),
+			"a: kubectl godwit crd run x --accept-denials --write=Update --dry-run=server --context=prod",
 		},
 		"patch": {
 			"the body is one word to the shell", godwit.Do("a", godwit.Patch{Object: crd, Subresource: "status", Type: godwit.PatchJSON, Body: `[{"value": "it's"}]`}),

@@ -54,7 +54,7 @@ var Revisions = []ReasonDoc{
 	{Reason: revision.ReasonRateLimited,
 		Meaning: "The old revision is due, and the rate limit let no deletion through in time. A deletion is sent within seconds of the scan that shows that nothing refers to it.",
 		Remedy:  "Nothing: a later pass deletes it. If it lasts, raise `limits.maxWritesPerSecond` of the manager.",
-		Command: "run again when fewer requests are under way, or with a higher --max-rate"},
+		Command: "run again when fewer requests are under way, or with a higher --max-writes-per-second"},
 	{Reason: revision.ReasonTerminating,
 		Meaning: "The revision is being deleted.",
 		Remedy:  "Wait. If it hangs, see which finalizer holds it."},

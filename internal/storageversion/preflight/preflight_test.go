@@ -147,7 +147,7 @@ const (
 
 var painter = admissionConfig{kind: "MutatingWebhookConfiguration", object: "painters", name: "paint.example.com"}
 
-var writeStatus = godwit.Do("write the status alone, which was tried and passes", godwit.RunMigration{CRD: "widgets.example.com", Write: "status-patch"})
+var writeStatus = godwit.Do("write the status alone, which was tried and passes", godwit.RunMigration{CRD: "widgets.example.com", Write: "StatusPatch"})
 
 func TestPlanForRefusals(t *testing.T) {
 	exempt := func(then string, a godwit.Action) godwit.Fix {
@@ -174,7 +174,7 @@ func TestPlanForRefusals(t *testing.T) {
 				in("p3", refused(403, webhookSays)), in("p4", refused(403, webhookSays+" 13th"))),
 			want: []godwit.Blocker{{
 				Reason: storageversion.ReasonAdmissionDenied,
-				Message: "webhook x.example.com denies the write patch of widgets.example.com, on p1/a, p2/a, p3/a and 1 more " +
+				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on p1/a, p2/a, p3/a and 1 more " +
 					"(4 of 5 objects tried): not on a Friday",
 				Fix: search.Or(leave),
 			}},
@@ -187,7 +187,7 @@ func TestPlanForRefusals(t *testing.T) {
 			}),
 			want: []godwit.Blocker{{
 				Reason:  storageversion.ReasonAdmissionDenied,
-				Message: "webhook x.example.com denies the write patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
+				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
 				Fix:     writeStatus.Or(exempt("", godwit.Edit{Object: checks}), leave),
 			}},
 		},
@@ -198,7 +198,7 @@ func TestPlanForRefusals(t *testing.T) {
 			}),
 			want: []godwit.Blocker{{
 				Reason:  storageversion.ReasonAdmissionDenied,
-				Message: "webhook x.example.com denies the write patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
+				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
 				Fix:     search.Or(leave),
 			}},
 		},
@@ -209,7 +209,7 @@ func TestPlanForRefusals(t *testing.T) {
 			}),
 			want: []godwit.Blocker{{
 				Reason: storageversion.ReasonWebhookUnavailable,
-				Message: "webhook x.example.com does not answer, without which the write patch of widgets.example.com is refused, " +
+				Message: "webhook x.example.com does not answer, without which the write Patch of widgets.example.com is refused, " +
 					"on prod/a (1 of 1 object tried): connection refused",
 				Fix: godwit.Do("bring the webhook up; where it is", godwit.Show{Object: checks, Output: "yaml"}).Or(leave),
 			}},
@@ -233,7 +233,7 @@ func TestPlanForRefusals(t *testing.T) {
 			facts:  met(refused(422, "spec.color: Required value")),
 			want: []godwit.Blocker{{
 				Reason:  storageversion.ReasonObjectInvalid,
-				Message: "the API server refuses the write patch of widgets.example.com, on prod/a (1 of 1 object tried): spec.color: Required value",
+				Message: "the API server refuses the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): spec.color: Required value",
 				Fix:     godwit.Do("fix the object", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "a"}}).Or(leave),
 			}},
 		},
@@ -329,7 +329,7 @@ func TestPlanForWarnings(t *testing.T) {
 			facts:  met(attempt{namespace: "prod", name: "a", inconclusive: "no answer within 12s"}),
 			want: []godwit.Warning{{
 				Reason:  storageversion.ReasonPreflightIncomplete,
-				Message: "what admission makes of the write patch of widgets.example.com is not known on prod/a (1 of 1 object tried): no answer within 12s",
+				Message: "what admission makes of the write Patch of widgets.example.com is not known on prod/a (1 of 1 object tried): no answer within 12s",
 				Fix:     godwit.Do("plan again", godwit.PlanMigration{CRD: "widgets.example.com"}).Or(tryEvery),
 			}},
 		},
@@ -338,7 +338,7 @@ func TestPlanForWarnings(t *testing.T) {
 			facts:  met(refused(400, `admission webhook "x.example.com" does not support dry run`)),
 			want: []godwit.Warning{{
 				Reason: storageversion.ReasonPreflightIncomplete,
-				Message: "what admission makes of the write patch of widgets.example.com is not known on prod/a (1 of 1 object tried): " +
+				Message: "what admission makes of the write Patch of widgets.example.com is not known on prod/a (1 of 1 object tried): " +
 					"webhook x.example.com: it does not support dry runs",
 				Fix: godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it")),
 			}},

@@ -138,7 +138,7 @@ func outcomeOf(code int32, refusal string) outcome {
 type problem struct {
 	outcome
 	attempts []attempt
-	// status is what became of a status-patch of the first of them; nil when that was not
+	// status is what became of a StatusPatch of the first of them; nil when that was not
 	// tried.
 	status *outcome
 }

@@ -71,8 +71,8 @@ func (w *WriteFlag) AddTo(c *cobra.Command) {
 	for _, one := range storageversion.Writes {
 		w.Allowed = append(w.Allowed, string(one))
 	}
-	w.Choice.AddTo(c, "write", "", "how to write an object; patch: an empty merge patch; status-patch: an empty merge patch of /status, "+
-		"which webhooks of the object itself do not see; update: read the object and write it back; apply, status-apply: server-side apply without fields")
+	w.Choice.AddTo(c, "write", "", "how to write an object; Patch: an empty merge patch; StatusPatch: an empty merge patch of /status, "+
+		"which webhooks of the object itself do not see; Update: read the object and write it back; Apply, StatusApply: server-side apply without fields")
 }
 
 // Write is the value of the flag.

@@ -29,7 +29,7 @@ type runOptions struct {
 	dryRun      cli.Choice
 	write       WriteFlag
 	maxInFlight cli.CountFlag
-	maxRate     cli.RateFlag
+	maxWrites   cli.RateFlag
 	maxBytes    bytesFlag
 	noTrim      bool
 	timeout     cli.DurationFlag
@@ -58,7 +58,7 @@ func runCommand(a *cli.App) *cobra.Command {
 		Example: "  # Migrate the objects of one CRD; the command asks before it writes\n" +
 			"  " + a.Program + " crd run httproutes.gateway.networking.k8s.io\n\n" +
 			"  # Migrate the objects of all CRDs in a script, with at most 50 writes per second\n" +
-			"  " + a.Program + " crd run --all --yes --max-rate=50 -o json\n\n" +
+			"  " + a.Program + " crd run --all --yes --max-writes-per-second=50 -o json\n\n" +
 			"  # List the objects whose write admission would deny\n" +
 			"  " + a.Program + " crd run --all --dry-run=server",
 		ValidArgsFunction: CompleteNames(a),
@@ -87,7 +87,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	o.policy.addTo(flags)
 	flags.BoolVar(&o.noTrim, "no-trim", false, "keep the old versions in status.storedVersions")
 	flags.Var(&o.maxInFlight, "max-in-flight", "maximum number of requests at the same time; a run sends fewer while the API server is overloaded")
-	flags.Var(&o.maxRate, "max-rate", "maximum number of writes per second (default: no limit)")
+	flags.Var(&o.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
 	flags.Var(&o.maxBytes, maxBytesFlag, "maximum number of bytes written to etcd in 5 minutes, the time between two compactions; "+
 		"none: no limit; etcd may then run full and refuse all writes")
 	flags.Var(&o.timeout, "timeout", "stop the run after this time; run the same command to resume (default: no limit)")
@@ -100,7 +100,7 @@ func (o *runOptions) migratorOptions() storageversion.Options {
 	options := storageversion.Options{
 		Policy: policy,
 		Limiter: walk.NewLimiter(walk.Limits{
-			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate), MaxBytesPerFiveMinutes: int64(o.maxBytes),
+			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxWrites), MaxBytesPerFiveMinutes: int64(o.maxBytes),
 		}),
 		NoTrim: o.noTrim,
 		DryRun: o.dryRun.Value == cli.DryRunServer,

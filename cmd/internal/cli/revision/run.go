@@ -26,7 +26,7 @@ type runOptions struct {
 	wait        bool
 	timeout     cli.DurationFlag
 	maxInFlight cli.CountFlag
-	maxRate     cli.RateFlag
+	maxWrites   cli.RateFlag
 	output      cli.Output
 }
 
@@ -78,7 +78,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.BoolVar(&o.wait, "wait", false, "wait for the end of the retention, and delete the old revisions")
 	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
 	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be in flight; Godwit sends fewer while the API server is overloaded")
-	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
+	flags.Var(&o.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
 	o.output.AddTo(c)
 }
 
@@ -102,7 +102,7 @@ func (o *runOptions) options(steps *steps) revision.Options {
 	policy.Retention, policy.Retain = o.retention.duration(), o.retain
 	return revision.Options{
 		Policy:   policy,
-		Limiter:  walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate)}),
+		Limiter:  walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxWrites)}),
 		Progress: steps.moved,
 	}
 }

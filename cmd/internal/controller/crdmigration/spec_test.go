@@ -14,14 +14,14 @@ import (
 
 func TestSpecsInheritFromTheConfiguration(t *testing.T) {
 	defaults := v1alpha1.CRDMigrationSpec{
-		Phases: []v1alpha1.Phase{"CleanupManagedFields"}, Write: "update", Settle: &metav1.Duration{Duration: time.Minute},
+		Phases: []v1alpha1.Phase{"CleanupManagedFields"}, Write: "Update", Settle: &metav1.Duration{Duration: time.Minute},
 		Trim: new(false), MaxInFlight: new(int32(3)), MaxWritesPerSecond: new(int32(5)),
 	}
 	if diff := cmp.Diff(defaults, withDefaults(v1alpha1.CRDMigrationSpec{}, defaults)); diff != "" {
 		t.Errorf("an empty spec (-configuration +got):\n%s", diff)
 	}
 	full := v1alpha1.CRDMigrationSpec{
-		Suspend: true, Phases: []v1alpha1.Phase{"StorageVersionMigration"}, Write: "apply", Settle: &metav1.Duration{},
+		Suspend: true, Phases: []v1alpha1.Phase{"StorageVersionMigration"}, Write: "Apply", Settle: &metav1.Duration{},
 		Trim: new(true), MaxInFlight: new(int32(1)), MaxWritesPerSecond: new(int32(1)),
 	}
 	if diff := cmp.Diff(full, withDefaults(full, defaults)); diff != "" {
@@ -34,7 +34,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("an empty spec: %+v", o.Policy)
 	}
 	o := options(v1alpha1.CRDMigrationSpec{
-		Settle: &metav1.Duration{}, Trim: new(false), Write: "status-patch", Phases: []v1alpha1.Phase{"StorageVersionMigration"},
+		Settle: &metav1.Duration{}, Trim: new(false), Write: "StatusPatch", Phases: []v1alpha1.Phase{"StorageVersionMigration"},
 	})
 	if o.Settle >= 0 {
 		t.Error("settle: 0s means none, not the default")

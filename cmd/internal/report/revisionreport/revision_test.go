@@ -125,7 +125,7 @@ RESULT       NAMESPACE   OWNER                REASON        REVISION   NEW REVIS
 
 shop/e
   ! RateLimited: its retention is over
-    → run again when fewer requests are under way, or with a higher --max-rate
+    → run again when fewer requests are under way, or with a higher --max-writes-per-second
 
 2 revisions: 2 upgraded, the old one retained, in 0.0s
 `,

@@ -77,7 +77,8 @@ func (f Fix) Text(word func(FixStep) string) string {
 
 // Action is what a program can do or print for a user: [RunMigration], [PlanMigration],
 // [VerifyMigration], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request],
-// [WaitFor] or [TryFile].
+// [WaitFor] or [TryFile], and of stored revisions [UpgradeRevisions], [PlanRevisions],
+// [RollBackRevision] or [FixRevision].
 type Action interface{ action() }
 
 // RunMigration migrates the objects of a CRD.
@@ -162,6 +163,37 @@ type WaitFor struct {
 // TryFile sends the manifest in a file as a dry run.
 type TryFile struct{ File string }
 
+// UpgradeRevisions upgrades the stored revisions of a namespace.
+type UpgradeRevisions struct {
+	Namespace string
+	// OnRunning says what happens to revisions that running objects use; empty means the
+	// default.
+	OnRunning string
+	// TargetVersion is empty for the storage version.
+	TargetVersion string
+	// AllowLosses keeps fields that the target version does not have, unread.
+	AllowLosses bool
+}
+
+// PlanRevisions plans the upgrade of the stored revisions of a namespace.
+type PlanRevisions struct{ Namespace string }
+
+// RollBackRevision repoints the references to a revision that was upgraded.
+type RollBackRevision struct {
+	Namespace, Name string
+	// OnRunning as in [UpgradeRevisions].
+	OnRunning string
+}
+
+// FixRevision sets the controller or the labels of a stored revision.
+type FixRevision struct {
+	Namespace, Name string
+	// Owner is the controller as KIND/NAME; empty if there is none to set.
+	Owner string
+	// Labels are keys. Only the user knows their values.
+	Labels []string
+}
+
 func (RunMigration) action()    {}
 func (PlanMigration) action()   {}
 func (VerifyMigration) action() {}
@@ -173,3 +205,8 @@ func (Show) action()            {}
 func (Request) action()         {}
 func (WaitFor) action()         {}
 func (TryFile) action()         {}
+
+func (UpgradeRevisions) action() {}
+func (PlanRevisions) action()    {}
+func (RollBackRevision) action() {}
+func (FixRevision) action()      {}

@@ -235,14 +235,14 @@ func referenceStatuses(references []reference.Reference, target string) []Refere
 	return all
 }
 
-// Fix are the facts that a remedy names. What is not needed is empty.
-type Fix struct {
-	// Owners refer to the revision. One of them should be its controller.
-	Owners []reference.Owner
-	// Labels are missing. Each needs a value that only a user knows.
-	Labels []string
-	// Targets are served, and objects at older versions can be converted to them.
-	Targets []string
+// candidates are what a user chooses from to fix a blocked revision. What is not needed is empty.
+type candidates struct {
+	// owners refer to the revision. One of them should be its controller.
+	owners []reference.Owner
+	// labels are missing. Each needs a value that only the user knows.
+	labels []string
+	// targets are served, and objects at older versions can be converted to them.
+	targets []string
 }
 
 // Item is what is to be done about one revision, and why.
@@ -265,10 +265,10 @@ type Item struct {
 	// Until is when a source that is retained may go; zero where it is not, or where
 	// nothing says since when no object refers to it.
 	Until time.Time `json:"until,omitzero"`
-	// Fix says of a revision that is Blocked what a user needs to know to fix it.
-	Fix Fix `json:"-"`
 	// RolledBack is when a rollback to it was asked for; zero if none was.
 	RolledBack time.Time `json:"rolledBack,omitzero"`
+
+	candidates *candidates // of a revision that is Blocked; nil if there are none
 }
 
 // markSuperseded is the item of a source that no object refers to, since it was replaced.

@@ -62,7 +62,7 @@ func decide(f facts) decision {
 	case err != nil && f.superseded(): // perhaps only a reference told what it is
 		return j.retained(f)
 	case errors.As(err, &unexpected):
-		j.Fix.Owners = f.owners()
+		j.candidates = &candidates{owners: f.owners()}
 		return j.with(Blocked, ReasonUnexpectedOwner, unexpected.Error()+"; "+named(f.references))
 	case err != nil:
 		return j.with(Blocked, ReasonUndecodable, err.Error())
@@ -132,7 +132,7 @@ func (j decision) retained(f facts) decision {
 // allow says whether an upgrade may begin now.
 func (j decision) allow(f facts) decision {
 	j.Losses, j.newController = j.converted.Losses, controllerFor(f.revision, f.references, f.family.Describe().Owners)
-	switch running, unready := refindex.InUse(f.references, "it"); {
+	switch running, unready := refindex.InUse(f.references, "this revision"); {
 	case f.revision.DeletionTimestamp != nil:
 		return j.with(Deferred, ReasonTerminating, "it is being deleted")
 	case f.ownerGone:
@@ -145,7 +145,7 @@ func (j decision) allow(f facts) decision {
 	case unready != "":
 		return j.with(Deferred, ReasonReferrerNotReady, unready)
 	case running != "" && f.policy.OnRunning != Hold:
-		return j.with(Deferred, ReasonRunning, running+": stop it first, or upgrade with Hold")
+		return j.with(Deferred, ReasonRunning, running)
 	}
 	j.Item = j.upgradeOrRedo()
 	return j
@@ -179,10 +179,10 @@ func (j decision) aim(d CRD, s StoredObject, f facts) decision {
 	if slices.Contains(d.ServedVersions, j.Target) {
 		return j
 	}
-	j.Fix.Targets = d.Reachable(known.Targets)
+	j.candidates = &candidates{targets: d.Reachable(known.Targets)}
 	helps := "no version that data can be converted to"
-	if len(j.Fix.Targets) > 0 {
-		helps = strings.Join(j.Fix.Targets, ", ") + ", to which data can be converted"
+	if len(j.candidates.targets) > 0 {
+		helps = strings.Join(j.candidates.targets, ", ") + ", to which data can be converted"
 	}
 	return j.with(Blocked, ReasonTargetNotServed, fmt.Sprintf("customresourcedefinition %s does not serve %s; it serves %s", s.Resource, j.Target, helps))
 }
@@ -201,7 +201,7 @@ func (f facts) owners() []reference.Owner {
 
 // unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
 func (j decision) unowned(f facts) decision {
-	j.Fix.Owners = f.owners()
+	j.candidates = &candidates{owners: f.owners()}
 	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
 }
 
@@ -214,13 +214,13 @@ func (j decision) unconvertible(f facts, s StoredObject, err error) decision {
 	case errors.Is(err, ErrNoOwner):
 		return j.unowned(f)
 	case errors.As(err, &missing):
-		j.Fix.Labels = missing.Labels
+		j.candidates = &candidates{labels: missing.Labels}
 		return j.with(Blocked, ReasonLabelsMissing, missing.Error())
 	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.policy.Target == ""):
 		return j.with(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the CRD stores %s, and this release converts %s to %s",
 			s.Version, f.crds[s.Resource].StorageVersion, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
 	case errors.As(err, &none):
-		j.Fix.Targets = f.crds[s.Resource].Reachable(known.Targets)
+		j.candidates = &candidates{targets: f.crds[s.Resource].Reachable(known.Targets)}
 	}
 	return j.with(Blocked, ReasonUnconvertible, err.Error())
 }

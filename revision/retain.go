@@ -53,7 +53,7 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 	}
 	message := describe(references)
 	if references[0].Fixed {
-		message += ": it can't be written, and goes when what runs by it ends"
+		message += ": it can't be written, and is deleted when the VirtualMachine stops"
 	}
 	switch {
 	case permanent(u.repointErr):
@@ -180,7 +180,7 @@ func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 // setDangling says that references name a revision that is gone, and could not be repointed.
 func (u *upgrade) setDangling(references []reference.Reference) {
 	why := ""
-	running, notReady := refindex.InUse(references, "it")
+	running, notReady := refindex.InUse(references, "this revision")
 	switch {
 	case u.repointErr != nil:
 		why = ": " + u.repointErr.Error()

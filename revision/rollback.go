@@ -85,7 +85,7 @@ func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, reference
 		u.setStatus(Pending, ReasonReferrerNotReady, notReady)
 		return nil
 	case running != "" && u.policy.OnRunning != Hold:
-		u.setStatus(Pending, ReasonRunning, running+": stop it first, or roll back with Hold")
+		u.setStatus(Pending, ReasonRunning, running)
 		return nil
 	}
 	u.move = u.backward()

@@ -106,7 +106,7 @@ func (d *revisionDemo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, why := range []string{"VirtualMachine " + runs + " runs by it", "spec.experimental"} {
+	for _, why := range []string{"VirtualMachine " + runs + " is running and uses this revision", "spec.experimental"} {
 		if !strings.Contains(printed, why) {
 			return wrong("the report does not say %q", why)
 		}

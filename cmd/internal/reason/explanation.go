@@ -29,7 +29,7 @@ func Explain(subject, where string, d remedy.ReasonDoc) Explanation {
 		Reason: d.Reason, Subject: subject, Where: where, Meaning: d.Meaning, Remedy: d.Remedy, UserActionRequired: d.UserAction,
 		Conditions: []string{}, EventTypes: []string{},
 	}
-	for _, s := range d.Signs {
+	for _, s := range d.Occurrences {
 		if s.Condition != "" && !slices.Contains(r.Conditions, s.Condition) {
 			r.Conditions = append(r.Conditions, s.Condition)
 		}

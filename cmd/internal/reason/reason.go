@@ -54,8 +54,8 @@ func Groups() []Group {
 	return []Group{
 		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"internal/storageversion", "internal/storageversion/listing"}},
 		{Release, "godwit crd check", remedy.Checks, []string{"internal/storageversion", "crdmigrator/releasecheck"}},
-		{Migration, "conditions and events of a CRDMigration", withSigns(remedy.Migrations), []string{"api/v1alpha1", "internal/storageversion"}},
-		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", remedy.Revisions, []string{"revision"}},
+		{Migration, "conditions and events of a CRDMigration", withOccurrences(remedy.Migrations, crdmigration.Occurrences), []string{"api/v1alpha1", "internal/storageversion"}},
+		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", withOccurrences(remedy.Revisions, revisionupgrade.Occurrences), []string{"revision"}},
 		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},
 		{Marker, "godwit lint markers", remedy.Markers, []string{"crdmigrator/markers"}},
 		{Name, "errors and conditions of managed resources, from providers that use externalname", remedy.ExternalNames,
@@ -66,16 +66,12 @@ func Groups() []Group {
 	}
 }
 
-// withSigns adds what the controller shows for each reason: it is asked, so that the
+// withOccurrences adds how each reason shows. The controllers are asked, so that the
 // documentation is never of another release than the code.
-func withSigns(table []remedy.ReasonDoc) []remedy.ReasonDoc {
+func withOccurrences(table []remedy.ReasonDoc, of func(reason string) []remedy.Occurrence) []remedy.ReasonDoc {
 	all := slices.Clone(table)
 	for i := range all {
-		for _, s := range crdmigration.Signs() {
-			if s.Reason == all[i].Reason {
-				all[i].Signs = append(all[i].Signs, remedy.Sign{Condition: s.Condition, EventType: s.EventType})
-			}
-		}
+		all[i].Occurrences = of(all[i].Reason)
 	}
 	return all
 }

@@ -24,8 +24,9 @@ var reasonSections = map[reason.Subject][2]string{
 		"What admission refuses, [`godwit crd plan`](cli.md#godwit-crd-plan) says before the first write. The manager does not try\n" +
 		"writes: an object that is refused is among `status.failures`, with the API server's words, and nothing is trimmed."},
 	reason.Release: {"Checks of a release", "[`godwit crd check`](cli.md#godwit-crd-check) has these reasons, and those of blockers."},
-	reason.Revision: {"Upgrades of revisions", "A ControllerRevisionUpgrade has the conditions Ready, Reconciling and Stalled. Where nothing is to be said beyond it, the\n" +
-		"reason is the [phase](controllerrevisionupgrade.md#status). What `godwit revision plan` says of a revision has the same reasons."},
+	reason.Revision: {"Upgrades of revisions", "A ControllerRevisionUpgrade has the conditions Ready, Reconciling and Stalled. A condition without one of these reasons has\n" +
+		"the [phase](controllerrevisionupgrade.md#status) as its reason. An event tells of a new phase. `godwit revision plan` has the same\n" +
+		"reasons; RollbackPending is in `status.failures` of a trigger."},
 	reason.Trigger: {"Triggers of revision upgrades", "A ControllerRevisionUpgradeTrigger has the conditions Ready, Reconciling and Stalled, of which at most one is True, as well\n" +
 		"as Discovered and VersionsDroppable. The reason is one of these, or one of a revision's where something could not be read."},
 	reason.Marker:          {"Markers", "[`godwit lint markers`](cli.md#godwit-lint-markers) has these reasons."},
@@ -78,7 +79,7 @@ func conditionTable() (*table, error) {
 // reasonTable has a row for each reason of a group, and columns for conditions and events
 // where the group has any.
 func reasonTable(g reason.Group) *table {
-	shows := slices.ContainsFunc(g.Docs, func(d remedy.ReasonDoc) bool { return len(d.Signs) > 0 })
+	shows := slices.ContainsFunc(g.Docs, func(d remedy.ReasonDoc) bool { return len(d.Occurrences) > 0 })
 	columns := []string{"reason", "meaning", "what to do"}
 	if shows {
 		columns = []string{"reason", "condition that is True", "event", "meaning", "what to do"}

@@ -9,7 +9,7 @@
 // # Reading order
 //
 // doc.go has the nouns. Then come the tables: crd.go, check.go, migration.go, marker.go, revision.go, externalname.go and
-// fleet.go. command.go names the objects in a remedy, and fix.go words a fix. A file uses only files before it.
+// fleet.go. fix.go words a fix. A file uses only files before it.
 package remedy
 
 import "slices"
@@ -22,17 +22,14 @@ type ReasonDoc struct {
 	// Remedy is what to do, as sentences in the imperative, for a reader of a status or of
 	// the reference.
 	Remedy string
-	// Command is the same in short for a user who runs a command, as a part of a sentence.
-	// It is empty where the message says all of it.
-	Command string
 	// UserAction means that waiting does not help.
 	UserAction bool
-	// Signs are how the reason shows in a status, in each case.
-	Signs []Sign
+	// Occurrences are all ways in which the reason shows in a status.
+	Occurrences []Occurrence
 }
 
-// Sign is how a reason shows in the status of an object.
-type Sign struct {
+// Occurrence is how a reason shows in the status of an object.
+type Occurrence struct {
 	// Condition that is True; empty for none.
 	Condition string
 	// EventType is Normal or Warning; empty where there is no event.

@@ -21,10 +21,12 @@ type Writer struct {
 	// Administrator are the flags that lead an administrator to the same cluster. Each kubectl
 	// command that writes has them: the user may lack the permission.
 	Administrator string
+	// Spec words the settings of an upgrade as fields of a spec, and not as flags.
+	Spec bool
 }
 
 // Manager words fixes for readers of a status, who may use any command line.
-var Manager = Writer{Program: "godwit"}
+var Manager = Writer{Program: "godwit", Spec: true}
 
 // Text words a fix: what to do, with the commands that do it.
 func (w Writer) Text(f godwit.Fix) string {
@@ -78,6 +80,21 @@ func (w Writer) command(action godwit.Action) string {
 		return w.kubectl(fmt.Sprintf("wait --for=condition=%s --timeout=60s %s/%s", a.Condition, a.Object.Resource, a.Object.Name))
 	case godwit.TryFile:
 		return w.kubectl("apply --server-side --dry-run=server -f " + quote.Shell(a.File))
+	}
+	return w.revisionCommand(action)
+}
+
+// revisionCommand is the command for an action on stored revisions.
+func (w Writer) revisionCommand(action godwit.Action) string {
+	switch a := action.(type) {
+	case godwit.UpgradeRevisions:
+		return w.upgrade(a)
+	case godwit.PlanRevisions:
+		return w.godwit("revision plan -n " + a.Namespace)
+	case godwit.RollBackRevision:
+		return w.rollback(a)
+	case godwit.FixRevision:
+		return w.fixRevision(a)
 	}
 	return fmt.Sprintf("%+v", action)
 }
@@ -155,4 +172,46 @@ func nameRune(r rune) rune {
 		return r
 	}
 	return '-'
+}
+
+// upgrade is the command for an upgrade of a namespace, or the settings of the upgrade where
+// the manager runs it.
+func (w Writer) upgrade(a godwit.UpgradeRevisions) string {
+	losses := ""
+	if a.AllowLosses {
+		losses = "Allow"
+	}
+	settings := []struct{ flag, field, value string }{
+		{" --target-version=", "targetVersion: ", a.TargetVersion},
+		{" --on-running=", "onRunning: ", a.OnRunning},
+		{" --loss-policy=", "lossPolicy: ", losses},
+	}
+	words, fields := "revision run -n "+a.Namespace, []string{}
+	for _, s := range settings {
+		if s.value != "" {
+			words += s.flag + s.value
+			fields = append(fields, "`"+s.field+s.value+"`")
+		}
+	}
+	if w.Spec && len(fields) > 0 {
+		return "set " + strings.Join(fields, " and ") + " in the spec"
+	}
+	return w.godwit(words)
+}
+
+// rollback is the command for a rollback of one revision.
+func (w Writer) rollback(a godwit.RollBackRevision) string {
+	return w.godwit("revision rollback " + a.Name + " -n " + a.Namespace + flag(" --on-running=", a.OnRunning))
+}
+
+// fixRevision is the command that corrects a revision. kubectl can't patch a revision whose
+// data is not compact JSON: the API server encodes the data anew, and refuses the change.
+func (w Writer) fixRevision(a godwit.FixRevision) string {
+	words := "revision fix " + a.Name + " -n " + a.Namespace
+	flags := flag(" --owner=", a.Owner)
+	for _, label := range a.Labels {
+		what := label[strings.LastIndexAny(label, "-/")+1:]
+		flags += " --label=" + label + "=" + strings.ToUpper(what) // only the user knows the value
+	}
+	return w.Program + " " + words + w.Cluster + flags
 }

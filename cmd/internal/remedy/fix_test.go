@@ -33,6 +33,18 @@ func TestText(t *testing.T) {
 			"as the user would type them", godwit.Do("a", godwit.RunMigration{CRD: "x", Write: "Update", DryRun: true, AcceptDenials: true}),
 			"a: kubectl godwit crd run x --accept-denials --write=Update --dry-run=server --context=prod",
 		},
+		"an upgrade": {
+			"settings are flags", godwit.Do("a", godwit.UpgradeRevisions{Namespace: "shop", OnRunning: "Hold", TargetVersion: "v2", AllowLosses: true}),
+			"a: kubectl godwit revision run -n shop --target-version=v2 --on-running=Hold --loss-policy=Allow --context=prod",
+		},
+		"revisions": {
+			"commands about one revision", godwit.Do("a", godwit.PlanRevisions{Namespace: "shop"}, godwit.RollBackRevision{Namespace: "shop", Name: "x"}),
+			"a: kubectl godwit revision plan -n shop --context=prod && kubectl godwit revision rollback x -n shop --context=prod",
+		},
+		"a revision to correct": {
+			"only the user knows the values", godwit.Do("a", godwit.FixRevision{Namespace: "shop", Name: "x", Owner: "VirtualMachine/web", Labels: []string{"a.io/object-uid"}}),
+			"a: kubectl godwit revision fix x -n shop --context=prod --owner=VirtualMachine/web --label=a.io/object-uid=UID",
+		},
 		"patch": {
 			"the body is one word to the shell", godwit.Do("a", godwit.Patch{Object: crd, Subresource: "status", Type: godwit.PatchJSON, Body: `[{"value": "it's"}]`}),
 			`a: kubectl patch crd widgets.example.com --subresource=status --type=json -p '[{"value": "it'\''s"}]' --context=prod`,
@@ -159,6 +171,19 @@ func TestAdministratorsCommandDoesNotImpersonate(t *testing.T) {
 		"kubectl get validatingadmissionpolicy audit --context=prod --as=alice": godwit.Show{Object: policy},
 	} {
 		if got := w.Commands(action); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestManagerWordsSettingsAsFields: a reader of a status changes a spec, and runs no command.
+func TestManagerWordsSettingsAsFields(t *testing.T) {
+	for want, fix := range map[string]godwit.Fix{
+		"a: set `onRunning: Hold` in the spec":                           godwit.Do("a", godwit.UpgradeRevisions{Namespace: "shop", OnRunning: "Hold"}),
+		"a: set `targetVersion: v2` and `lossPolicy: Allow` in the spec": godwit.Do("a", godwit.UpgradeRevisions{TargetVersion: "v2", AllowLosses: true}),
+		"a: godwit revision run -n shop":                                 godwit.Do("a", godwit.UpgradeRevisions{Namespace: "shop"}),
+	} {
+		if got := Manager.Text(fix); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -33,7 +33,7 @@ func InUse(references []reference.Reference, word string) (running, unready stri
 		referrer, controlled := r.Referrer, r.Referrer.Controlled
 		name := referrer.Kind + " " + referrer.Name
 		if referrer.Running {
-			running = cmp.Or(running, name+" runs by "+word)
+			running = cmp.Or(running, name+" is running and uses "+word)
 		}
 		if referrer.NotReady != "" {
 			unready = cmp.Or(unready, name+": "+referrer.NotReady)

@@ -153,7 +153,7 @@ func (y *testNamespace) staysWhileRunning(all []move, before map[string]*appsv1.
 	}
 	for name := range before {
 		if y.revisions()[name] == nil {
-			y.t.Errorf("%s is gone, and a machine runs by it", name)
+			y.t.Errorf("%s is gone, and a VirtualMachine is running and uses it", name)
 		}
 	}
 	y.clock.SetTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

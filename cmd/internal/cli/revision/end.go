@@ -14,7 +14,7 @@ import (
 
 // ask prints the plan and returns an error unless the answer is yes.
 func ask(ctx context.Context, a *cli.App, s *session, items []revision.Item) error {
-	list := revisionreport.NewPlanList(items, nil, a.ClusterFlags())
+	list := revisionreport.NewPlanList(items, nil, a.Remedies())
 	if err := revisionreport.WritePlan(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), list); err != nil {
 		return err
 	}

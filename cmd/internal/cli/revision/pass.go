@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -14,7 +15,7 @@ import (
 // revision, since a cluster has tens of thousands.
 type pass struct {
 	session   *session
-	flags     string          // of commands in remedies, which choose the cluster
+	remedies  remedy.Writer
 	rows      []*row          // of revisions that are not at the target version, in order
 	others    revision.Counts // of the other revisions
 	counts    revision.Counts
@@ -36,7 +37,7 @@ type row struct {
 }
 
 func (p *pass) newRow(r revision.Result) *row {
-	one := &row{printed: revisionreport.NewRun(r, p.flags), action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
+	one := &row{printed: revisionreport.NewRun(r, p.remedies), action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
 	one.printed.Namespace, one.printed.Owner.Kind = p.text(one.printed.Namespace), p.text(one.printed.Owner.Kind)
 	one.printed.Message, one.printed.Remedy = p.text(one.printed.Message), p.text(one.printed.Remedy)
 	one.printed.RetainedUntil = p.time(one.printed.RetainedUntil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
@@ -45,10 +46,10 @@ func planCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, ""), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, remedy.Writer{}), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, ""))
+	cli.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))
 	c.Flags().SortFlags = false
 	o.selection.addTo(c)
 	o.policyFlags.addTo(c)
@@ -65,7 +66,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list := revisionreport.NewPlanList(items, inventory, o.ClusterFlags())
+	list := revisionreport.NewPlanList(items, inventory, o.Remedies())
 	err = cli.WriteDocument(o.Streams.Out, o.output, list, report.NamesOf(list.Items), func(w io.Writer) error {
 		return revisionreport.WritePlan(w, o.Style(o.Streams.Out, o.output), list)
 	})

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -176,9 +177,9 @@ func TestCountsAreOfTheRun(t *testing.T) {
 
 // TestRemedyOfARollbackThatWaits rolls back, and does not upgrade.
 func TestRemedyOfARollbackThatWaits(t *testing.T) {
-	p := &pass{flags: " --context=lab"}
+	p := &pass{remedies: remedy.Writer{Program: "godwit", Cluster: " --context=lab"}}
 	p.addRollback(revision.Result{Phase: revision.Pending, Item: revision.Item{Namespace: "shop", Name: "web-old", Reason: revision.ReasonRunning}})
-	if got, want := p.rows[0].printed.Remedy, "godwit revision rollback web-old -n shop --context=lab --on-running=Hold"; !strings.HasSuffix(got, want) {
+	if got, want := p.rows[0].printed.Remedy, "godwit revision rollback web-old -n shop --on-running=Hold --context=lab"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q does not end in %q", got, want)
 	}
 	if p.counts.Deferred != 1 {

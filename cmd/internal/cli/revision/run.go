@@ -124,7 +124,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &pass{session: s, flags: o.ClusterFlags()}
+	p := &pass{session: s, remedies: o.Remedies()}
 	var items []revision.Item // for the confirmation, or for a dry run
 	p.inventory, err = s.scanEach(ctx, func(i revision.Item) {
 		p.plan(i)
@@ -165,7 +165,7 @@ func (o *runOptions) sayDryRun(p *pass, items []revision.Item) error {
 	p.tally()
 	r := p.report()
 	err := cli.WriteDocument(o.Streams.Out, o.output, r, report.NamesOf(r.Items), func(w io.Writer) error {
-		return revisionreport.WritePlan(w, o.Style(o.Streams.Out, o.output), revisionreport.NewPlanList(items, nil, o.ClusterFlags()))
+		return revisionreport.WritePlan(w, o.Style(o.Streams.Out, o.output), revisionreport.NewPlanList(items, nil, o.Remedies()))
 	})
 	if err != nil {
 		return err

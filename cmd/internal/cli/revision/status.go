@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
@@ -42,10 +43,10 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, ""), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, remedy.Writer{}), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, ""))
+	cli.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))
 	c.Flags().SortFlags = false
 	o.addTo(c)
 	o.retention.addTo(c, "an old revision")
@@ -62,7 +63,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list := revisionreport.NewPlanList(items, inventory, o.ClusterFlags())
+	list := revisionreport.NewPlanList(items, inventory, o.Remedies())
 	list.Items = slices.DeleteFunc(list.Items, func(p revisionreport.Plan) bool { return !p.UnderWay() })
 	err = cli.WriteDocument(o.Streams.Out, o.output, list, report.NamesOf(list.Items), func(w io.Writer) error {
 		return revisionreport.WriteStatus(w, o.Style(o.Streams.Out, o.output), list)

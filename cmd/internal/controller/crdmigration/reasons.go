@@ -5,20 +5,32 @@ import (
 	"slices"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Sign is how a reason of the condition Ready shows.
-type Sign struct {
-	Reason    string
-	Condition string // that is True; empty: none
-	EventType string // empty: there is no event
+// Occurrences are how a reason shows in the status of a CRDMigration, as the library decides it,
+// so that the reference shows what the manager does.
+func Occurrences(reason string) []remedy.Occurrence {
+	var all []remedy.Occurrence
+	for _, o := range outcomes() {
+		if o.Reason != reason {
+			continue
+		}
+		shown := remedy.Occurrence{Condition: string(o.State)}
+		if o.isNews() {
+			shown.EventType = o.EventType()
+		}
+		if !slices.Contains(all, shown) {
+			all = append(all, shown)
+		}
+	}
+	return all
 }
 
-// Signs are those of every reason, as storageversion decides them, so that the reference shows
-// what the manager does. A reason that shows in two ways is there twice.
-func Signs() []Sign {
+// outcomes has each reason in each of its conditions.
+func outcomes() []outcome {
 	counts := func(c godwit.Counts) storageversion.Report {
 		return storageversion.Report{Storage: walk.Report{Counts: c}}
 	}
@@ -32,8 +44,7 @@ func Signs() []Sign {
 		return outcomeOf(storageversion.Next(storageversion.Plan{}, r, nil, storageversion.History{Conflicts: conflicts}))
 	}
 	const manyConflicts = 1000
-	var signs []Sign
-	for _, o := range []outcome{
+	return []outcome{
 		ended(storageversion.Report{Trimmed: true}, 0), ended(storageversion.Report{}, 0),
 		failed(&storageversion.NotSettledError{}), failed(&storageversion.NotSettledError{Stale: []storageversion.Server{{}}}),
 		migrating(), suspended(), failed(storageversion.ErrNotFound), failed(storageversion.ErrChanged),
@@ -42,14 +53,5 @@ func Signs() []Sign {
 		ended(counts(godwit.Counts{Deferred: 1}), 0), ended(counts(godwit.Counts{Deferred: 1}), manyConflicts),
 		ended(counts(godwit.Counts{Failed: 1}), 0),
 		ended(storageversion.Report{Trimmed: true, ManagedFields: storageversion.Tally{Counts: godwit.Counts{Failed: 1}}}, 0),
-	} {
-		s := Sign{Reason: o.Reason, Condition: string(o.State)}
-		if o.isNews() {
-			s.EventType = o.EventType()
-		}
-		if !slices.Contains(signs, s) {
-			signs = append(signs, s)
-		}
 	}
-	return signs
 }

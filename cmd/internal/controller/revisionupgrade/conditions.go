@@ -25,13 +25,26 @@ func summaryOf(r revision.Result) status.Summary {
 		s.State = status.StateReady
 	case r.Phase == revision.Failed:
 		s.State = status.StateStalled
-		if what := remedy.For(r.Item, ""); what.UserAction {
-			s.Message += ". " + what.Remedy
-		}
+		s.Message += advice(r.Item)
 	case r.Reason == revision.ReasonForbidden:
 		s.State = status.StateStalled
+	case r.Reason == revision.ReasonRunning: // waiting helps, and so does the user
+		s.Message += "; " + remedy.Manager.Text(r.Fix())
 	}
 	return s
+}
+
+// advice is what to do about a revision that needs user action: its fix, or else what the table of
+// reasons says.
+func advice(i revision.Item) string {
+	known, _ := remedy.Lookup(remedy.Revisions, i.Reason)
+	switch fix := i.Fix(); {
+	case !known.UserAction:
+		return ""
+	case fix != nil:
+		return "; " + remedy.Manager.Text(fix)
+	}
+	return ". " + known.Remedy
 }
 
 // errorSummary summarizes an error that ended a scan.

@@ -31,38 +31,38 @@ const (
 )
 
 var (
-	signReady       = remedy.Sign{Condition: v1alpha1.ConditionReady, EventType: corev1.EventTypeNormal}
-	signReconciling = remedy.Sign{Condition: v1alpha1.ConditionReconciling, EventType: corev1.EventTypeNormal}
-	signStalled     = remedy.Sign{Condition: v1alpha1.ConditionStalled, EventType: corev1.EventTypeWarning}
+	whenReady       = remedy.Occurrence{Condition: v1alpha1.ConditionReady, EventType: corev1.EventTypeNormal}
+	whenReconciling = remedy.Occurrence{Condition: v1alpha1.ConditionReconciling, EventType: corev1.EventTypeNormal}
+	whenStalled     = remedy.Occurrence{Condition: v1alpha1.ConditionStalled, EventType: corev1.EventTypeWarning}
 )
 
 // Reasons documents the reasons of the conditions of a trigger.
 var Reasons = []remedy.ReasonDoc{
-	{Reason: ReasonUpgrading, Signs: []remedy.Sign{signReconciling},
+	{Reason: ReasonUpgrading, Occurrences: []remedy.Occurrence{whenReconciling},
 		Meaning: "Upgrades are under way, or wait for other objects.",
 		Remedy:  "Wait. `status.counts` says how far the upgrades are."},
-	{Reason: ReasonSourcesRetained, Signs: []remedy.Sign{signReady},
+	{Reason: ReasonSourcesRetained, Occurrences: []remedy.Occurrence{whenReady},
 		Meaning: "All references name new revisions. The old ones are kept for the retention, so that an upgrade can be rolled back.",
 		Remedy:  "Nothing: the old revisions are deleted after the retention."},
-	{Reason: ReasonSucceeded, Signs: []remedy.Sign{signReady, {Condition: v1alpha1.ConditionVersionsDroppable}},
+	{Reason: ReasonSucceeded, Occurrences: []remedy.Occurrence{whenReady, {Condition: v1alpha1.ConditionVersionsDroppable}},
 		Meaning: "Nothing is left to upgrade; in the condition VersionsDroppable, nothing in the cluster uses an old version.",
 		Remedy:  "Nothing."},
-	{Reason: ReasonUpgradesFailed, Signs: []remedy.Sign{signStalled}, UserAction: true,
+	{Reason: ReasonUpgradesFailed, Occurrences: []remedy.Occurrence{whenStalled}, UserAction: true,
 		Meaning: "Some revisions need user action.",
 		Remedy:  "See `status.failures` for the revisions and for what to do about each."},
-	{Reason: ReasonNotUpgraded, Signs: []remedy.Sign{signReady, signStalled}, UserAction: true,
+	{Reason: ReasonNotUpgraded, Occurrences: []remedy.Occurrence{whenReady, whenStalled}, UserAction: true,
 		Meaning: "Revisions are at old versions, and the mode of the trigger is not to upgrade them.",
 		Remedy:  "See `status.versionCounts`. Set another `spec.mode` to have them upgraded."},
 	{Reason: ReasonVersionsInUse, UserAction: true,
 		Meaning: "Something in the cluster uses an old version. It is a reason of the condition VersionsDroppable, which is False.",
 		Remedy:  "See what uses it: `godwit revision plan`."},
-	{Reason: ReasonInvalidSelector, Signs: []remedy.Sign{signStalled}, UserAction: true,
+	{Reason: ReasonInvalidSelector, Occurrences: []remedy.Occurrence{whenStalled}, UserAction: true,
 		Meaning: "The label selector of the trigger can't be read.",
 		Remedy:  "Create another trigger with a selector that the message does not reject."},
 	{Reason: ReasonSuspended,
 		Meaning: "spec.suspend is true.",
 		Remedy:  "Set `spec.suspend` to false to resume."},
-	{Reason: ReasonScanned, Signs: []remedy.Sign{{Condition: v1alpha1.ConditionDiscovered}},
+	{Reason: ReasonScanned, Occurrences: []remedy.Occurrence{{Condition: v1alpha1.ConditionDiscovered}},
 		Meaning: "The manager scanned all revisions in scope.",
 		Remedy:  "Nothing."},
 }

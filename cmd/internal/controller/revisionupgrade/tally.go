@@ -54,12 +54,12 @@ func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
 func (l *tally) addRolledBack(namespace, name, pending string) {
 	l.counts.Blocked++
 	if pending != "" {
-		again := remedy.For(revision.Item{Namespace: namespace, Name: name, Reason: revision.ReasonRollbackPending}, "")
-		l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRollbackPending, pending+". "+again.Remedy)
+		again := advice(revision.Item{Namespace: namespace, Name: name, Reason: revision.ReasonRollbackPending})
+		l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRollbackPending, pending+again)
 		return
 	}
-	l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRolledBack,
-		"references were repointed to it. "+remedy.For(revision.Item{Reason: revision.ReasonRolledBack}, "").Remedy)
+	known, _ := remedy.Lookup(remedy.Revisions, revision.ReasonRolledBack)
+	l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRolledBack, "references were repointed to it. "+known.Remedy)
 }
 
 func appendFailure(all []godwit.Failure, namespace, name, reason, message string) []godwit.Failure {

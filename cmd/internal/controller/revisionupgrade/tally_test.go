@@ -18,7 +18,7 @@ func TestPendingRollbackIsNoRollback(t *testing.T) {
 	if l.counts.Blocked != 1 || len(l.failures) != 1 {
 		t.Fatalf("%+v", l)
 	}
-	want := "RollbackPending: VirtualMachine web refers to new. Stop the virtual machine if it runs, and run the rollback again: godwit revision rollback old -n shop"
+	want := "RollbackPending: VirtualMachine web refers to new; stop the virtual machine if it runs, and run the rollback again: godwit revision rollback old -n shop"
 	if got := l.failures[0].String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -83,12 +83,11 @@ type Run struct {
 	RetainedUntil *time.Time `json:"retainedUntil"`
 }
 
-// NewRun returns the result of one revision. Commands in the remedy have flags, which choose
-// the cluster.
-func NewRun(one revision.Result, flags string) Run {
+// NewRun returns the result of one revision.
+func NewRun(one revision.Result, w remedy.Writer) Run {
 	r := Run{
 		Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
-		Reason: one.Reason, Message: one.Message, Remedy: remedy.For(one.Item, flags).Command,
+		Reason: one.Reason, Message: one.Message, Remedy: w.Text(one.Fix()),
 	}
 	if one.Phase == revision.Retained || one.Phase == revision.RolledBack { // otherwise the old revision is deleted, or is still in use
 		r.RetainedUntil = orNull(one.Until)
@@ -112,13 +111,12 @@ func (r Run) overdue() bool {
 }
 
 // NewPlanList makes the list of a plan. Without an inventory, it says nothing about versions.
-// Commands in remedies have flags, which choose the cluster.
-func NewPlanList(items []revision.Item, inventory *revision.Inventory, flags string) PlanList {
+func NewPlanList(items []revision.Item, inventory *revision.Inventory, w remedy.Writer) PlanList {
 	l := PlanList{APIVersion: report.APIVersion, Kind: "RevisionPlanList", Items: []Plan{}, VersionCounts: versionCounts(items)}
 	for _, i := range items {
 		l.Items = append(l.Items, Plan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
-			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: report.Present(i.References), Losses: report.Present(i.Losses), Reason: i.Reason, Message: i.Message, Remedy: remedy.For(i, flags).Command,
+			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: report.Present(i.References), Losses: report.Present(i.Losses), Reason: i.Reason, Message: i.Message, Remedy: w.Text(i.Fix()),
 			Replacement: i.Replacement, RetainedUntil: orNull(i.Until),
 		})
 	}

@@ -1,0 +1,70 @@
+package revisionupgrade
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+// TestOccurrencesOfReasons reads where package revision sets a phase with a reason: the table of
+// phases leads to the same condition. Each documented reason has an occurrence.
+func TestOccurrencesOfReasons(t *testing.T) {
+	constant := regexp.MustCompile(`(?m)^\t(Reason\w+) = "(\w+)"`)
+	set := regexp.MustCompile(`(?:setStatus|keepOld|with)\((?:(\w+), )?(Reason\w+),`)
+	source := sourceOf(t, "../../../../revision")
+	reasons := map[string]string{}
+	for _, m := range constant.FindAllStringSubmatch(source, -1) {
+		reasons[m[1]] = m[2]
+	}
+	phases := map[string]revision.Phase{"Blocked": revision.Failed, "Deferred": revision.Converted, "": revision.Retained}
+	for _, p := range []revision.Phase{
+		revision.Pending, revision.Analyzing, revision.Converted, revision.Created, revision.Repointed, revision.InUse,
+		revision.Retained, revision.Succeeded, revision.Skipped, revision.Failed, revision.RolledBack,
+	} {
+		phases[string(p)] = p
+	}
+	found := 0
+	for _, m := range set.FindAllStringSubmatch(source, -1) {
+		phase, known := phases[m[1]]
+		if !known {
+			continue // an action that leads to no upgrade
+		}
+		found++
+		reason := reasons[m[2]]
+		s := summaryOf(revision.Result{Item: revision.Item{Reason: reason}, Phase: phase})
+		if want := (remedy.Occurrence{Condition: string(s.State), EventType: s.EventType()}); !slices.Contains(Occurrences(reason), want) {
+			t.Errorf("%s: package revision sets it with the phase %s, and %+v is not among its occurrences %+v", reason, phase, want, Occurrences(reason))
+		}
+	}
+	if found < 40 {
+		t.Errorf("found %d places that set a reason, want at least 40", found)
+	}
+	for _, d := range remedy.Revisions {
+		if len(Occurrences(d.Reason)) == 0 && d.Reason != revision.ReasonRollbackPending {
+			t.Errorf("%s occurs in no condition", d.Reason)
+		}
+	}
+}
+
+func sourceOf(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files in %s: %v", len(files), folder, err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,6 +22,27 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 )
+
+// ReadCRDs reads the CRDs in the files of a pattern, in the order of the files.
+func ReadCRDs(pattern string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("read CRDs: %w", err)
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read CRDs: %w", err)
+		}
+		crds, err := DecodeCRDs(text)
+		if err != nil {
+			return nil, fmt.Errorf("read CRDs of %s: %w", file, err)
+		}
+		all = append(all, crds...)
+	}
+	return all, nil
+}
 
 // DecodeCRDs decodes the CustomResourceDefinitions of a YAML or JSON file, such as a project's release manifest, and
 // skips objects of other kinds. An unknown field is an error.

@@ -2,9 +2,22 @@ package controlplane
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"strconv"
 )
+
+// Parallel sets how many tests of a package run in parallel, unless the flag does. It parses
+// the flags. Tests that wait more than they work may be more than the machine has cores.
+func Parallel(tests int) {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", strconv.Itoa(tests))
+	}
+}
 
 // Main runs a package's tests against one control plane that they share: it starts the
 // control plane, sets shared, calls prepare, and stops the control plane after the last

@@ -4,7 +4,6 @@
 package crdmigrator_test
 
 import (
-	"flag"
 	"os"
 	"testing"
 
@@ -18,16 +17,7 @@ import (
 var shared *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if !parallelSet() {
-		_ = flag.Set("test.parallel", "4") // these tests wait more than they work
-	}
+	controlplane.Parallel(4)      // these tests wait more than they work
 	log.SetLogger(logr.Discard()) // tests read the log of their operator by its own logger
 	os.Exit(controlplane.Main(m, &shared))
-}
-
-func parallelSet() bool {
-	set := false
-	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
-	return set
 }

@@ -3,7 +3,6 @@ package operator
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -55,13 +54,10 @@ const beTheManager = "TEST_BE_THE_MANAGER"
 const electIn = "TEST_ELECT_IN"
 
 func TestMain(m *testing.M) {
-	flag.Parse()
 	if file, ok := os.LookupEnv(beTheManager); ok {
 		os.Exit(runManager(file))
 	}
-	if !parallelSet() {
-		_ = flag.Set("test.parallel", "32") // those that wait for their turn or for a place run, too
-	}
+	controlplane.Parallel(32)     // those that wait for their turn or for a place run, too
 	log.SetLogger(logr.Discard()) // managers are processes of their own, and say what they say there
 	enforced := controlplane.Options{APIServerArgs: []string{controlplane.EnforceOwnerReferences}}
 	os.Exit(enforced.Main(m, &plane, installOwnKinds))
@@ -87,31 +83,12 @@ func runManager(configFile string) int {
 	return 0
 }
 
-func parallelSet() bool {
-	set := false
-	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
-	return set
-}
-
 func installOwnKinds(ctx context.Context, plane *controlplane.ControlPlane) error {
-	files, err := filepath.Glob("../../../api/v1alpha1/crd/*.yaml")
+	crds, err := controlplane.ReadCRDs("../../../api/v1alpha1/crd/*.yaml")
 	if err != nil {
 		return err
 	}
-	for _, name := range files {
-		file, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		crds, err := controlplane.DecodeCRDs(file)
-		if err != nil {
-			return err
-		}
-		if err := controlplane.InstallCRDs(ctx, plane.Config(), crds...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return controlplane.InstallCRDs(ctx, plane.Config(), crds...)
 }
 
 // cluster is a test's own corner of the control plane: a group, and what is in it.

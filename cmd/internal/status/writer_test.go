@@ -141,30 +141,46 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// TestProgressIsWrittenOncePerInterval also if it is reported a hundred times as often.
-func TestProgressIsWrittenOncePerInterval(t *testing.T) {
+// withFollow runs a test on a Writer that follows reports, with a clock of its own.
+func withFollow(t *testing.T, test func(t *testing.T, f follower)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, newWidget())
-		w := status.NewWriter(s, s, s.read(t))
-		report, stop := w.Follow(t.Context())
+		f := follower{server: s, writer: status.NewWriter(s, s, s.read(t))}
+		f.report, f.stop = f.writer.Follow(t.Context())
+		defer f.stop()
+		test(t, f)
+	})
+}
+
+type follower struct {
+	*server
+	writer *status.Writer[*widget]
+	report func(status.Change[*widget])
+	stop   func()
+}
+
+// TestProgressIsWrittenOncePerInterval also if it is reported a hundred times as often.
+func TestProgressIsWrittenOncePerInterval(t *testing.T) {
+	withFollow(t, func(t *testing.T, f follower) {
 		for n := range 400 {
-			report(progress(n + 1))
+			f.report(progress(n + 1))
 			time.Sleep(status.Interval / 100)
 		}
 		synctest.Wait()
-		if s.patches < 3 || s.patches > 4 {
-			t.Errorf("%d writes in four intervals", s.patches)
+		if f.patches < 3 || f.patches > 4 {
+			t.Errorf("%d writes in four intervals", f.patches)
 		}
-		before := s.patches
+		before := f.patches
 		time.Sleep(3 * status.Interval) // the last report is written, and then there is nothing to write
 		synctest.Wait()
-		if got := s.read(t).Status.Progress; got != 400 || s.patches > before+1 {
-			t.Errorf("progress %d after %d more writes, want 400 after 1", got, s.patches-before)
+		if got := f.read(t).Status.Progress; got != 400 || f.patches > before+1 {
+			t.Errorf("progress %d after %d more writes, want 400 after 1", got, f.patches-before)
 		}
-		stop()
-		report(progress(401))
+		f.stop()
+		f.report(progress(401))
 		time.Sleep(2 * status.Interval)
-		if got := s.read(t).Status.Progress; got != 400 {
+		if got := f.read(t).Status.Progress; got != 400 {
 			t.Errorf("progress %d is written after the end", got)
 		}
 	})
@@ -172,28 +188,24 @@ func TestProgressIsWrittenOncePerInterval(t *testing.T) {
 
 // TestProgressWaitsAfterAnyWrite: a checkpoint was written a moment ago.
 func TestProgressWaitsAfterAnyWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, newWidget())
-		w := status.NewWriter(s, s, s.read(t))
-		report, stop := w.Follow(t.Context())
-		defer stop()
-		report(progress(1))
+	withFollow(t, func(t *testing.T, f follower) {
+		f.report(progress(1))
 		time.Sleep(status.Interval - time.Second)
-		if err := w.Write(t.Context(), func(w *widget) { w.Status.Checkpoint = "x" }); err != nil {
+		if err := f.writer.Write(t.Context(), func(w *widget) { w.Status.Checkpoint = "x" }); err != nil {
 			t.Fatal(err)
 		}
-		if due := w.Due(); due != status.Interval {
+		if due := f.writer.Due(); due != status.Interval {
 			t.Errorf("the next progress is due in %v, want %v", due, status.Interval)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if s.patches != 1 {
-			t.Errorf("%d writes, want that of the checkpoint", s.patches)
+		if f.patches != 1 {
+			t.Errorf("%d writes, want that of the checkpoint", f.patches)
 		}
 		time.Sleep(status.Interval)
 		synctest.Wait()
-		if got := s.read(t).Status; s.patches != 2 || got.Progress != 1 {
-			t.Errorf("%d writes, progress %d", s.patches, got.Progress)
+		if got := f.read(t).Status; f.patches != 2 || got.Progress != 1 {
+			t.Errorf("%d writes, progress %d", f.patches, got.Progress)
 		}
 	})
 }

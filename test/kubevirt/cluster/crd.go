@@ -88,26 +88,16 @@ func CRDs(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, err
 
 // addFrom adds the versions that the files of one folder define.
 func addFrom(dir string, byName map[string]*apiextensionsv1.CustomResourceDefinition) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	crds, err := controlplane.ReadCRDs(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
+	for _, crd := range crds {
+		if known := byName[crd.Name]; known != nil {
+			known.Spec.Versions = append(known.Spec.Versions, crd.Spec.Versions...)
+			continue
 		}
-		crds, err := controlplane.DecodeCRDs(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		for _, crd := range crds {
-			if known := byName[crd.Name]; known != nil {
-				known.Spec.Versions = append(known.Spec.Versions, crd.Spec.Versions...)
-				continue
-			}
-			byName[crd.Name] = crd
-		}
+		byName[crd.Name] = crd
 	}
 	return nil
 }

@@ -92,20 +92,14 @@ func (o *fixOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 	case o.owner == "" && len(o.labels) == 0:
 		return cli.Usagef("which change? give --owner or --label; `%s plan` prints both", c.Parent().CommandPath())
 	}
-	if o.name = args[0][strings.LastIndex(args[0], "/")+1:]; o.name == "" {
-		return cli.Usagef("%q is not the name of a controllerrevision", args[0])
+	var err error
+	if o.name, err = bareName(args[0]); err != nil {
+		return err
 	}
 	if err := o.parseCorrection(); err != nil {
 		return err
 	}
-	if o.namespace != "" {
-		return nil
-	}
-	var err error
-	if o.namespace, _, err = a.Cluster.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return cli.BadKubeconfig(err)
-	}
-	return nil
+	return o.defaultNamespace(a)
 }
 
 func (o *fixOptions) parseCorrection() error {

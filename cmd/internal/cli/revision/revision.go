@@ -99,6 +99,27 @@ func (o *selection) parseNamespace(a *cli.App, c *cobra.Command) error {
 	return nil
 }
 
+// defaultNamespace is that of the kubeconfig's context, for a command that changes named revisions.
+func (o *selection) defaultNamespace(a *cli.App) error {
+	if o.namespace != "" {
+		return nil
+	}
+	var err error
+	if o.namespace, _, err = a.Cluster.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return cli.BadKubeconfig(err)
+	}
+	return nil
+}
+
+// bareName is the name in an argument, which may have the resource before it, as kubectl prints it.
+func bareName(argument string) (string, error) {
+	bare := argument[strings.LastIndex(argument, "/")+1:]
+	if bare == "" {
+		return "", cli.Usagef("%q is not the name of a controllerrevision", argument)
+	}
+	return bare, nil
+}
+
 // whole reports whether the command reads the whole cluster, so that it can say which versions
 // can be dropped.
 func (o *selection) whole() bool { return o.namespace == "" && o.selected == nil }

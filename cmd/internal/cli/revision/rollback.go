@@ -14,7 +14,6 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
@@ -84,22 +83,15 @@ func (o *rollbackOptions) parse(a *cli.App, c *cobra.Command, args []string) err
 		return cli.Usagef("--all rolls back one namespace: give --namespace")
 	}
 	for _, name := range args {
-		bare := name[strings.LastIndex(name, "/")+1:]
-		if bare == "" {
-			return cli.Usagef("%q is not the name of a controllerrevision", name)
+		bare, err := bareName(name)
+		if err != nil {
+			return err
 		}
 		if !slices.Contains(o.names, bare) {
 			o.names = append(o.names, bare)
 		}
 	}
-	if o.namespace != "" {
-		return nil
-	}
-	var err error
-	if o.namespace, _, err = a.Cluster.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return cli.BadKubeconfig(err)
-	}
-	return nil
+	return o.defaultNamespace(a)
 }
 
 func (o *rollbackOptions) run(ctx context.Context) error {
@@ -133,7 +125,7 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 			}
 		}
 	}
-	p := &pass{session: s, flags: o.ClusterFlags()}
+	p := &pass{session: s, remedies: o.Remedies()}
 	said := o.SayEnding(ctx)
 	steps.begin("rolling back", len(meant))
 	var results []revision.Result
@@ -157,7 +149,7 @@ func (p *pass) addRollback(r revision.Result) {
 	}
 	p.counts.Add(action, r.Phase)
 	one := p.newRow(r)
-	one.printed.Remedy = remedy.ForRollback(r.Item, p.flags)
+	one.printed.Remedy = p.remedies.Text(r.RollbackFix())
 	p.rows = append(p.rows, one)
 }
 

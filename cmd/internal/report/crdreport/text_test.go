@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/reporttest"
 )
 
 func TestText(t *testing.T) {
@@ -158,15 +159,7 @@ b.example.com
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			out := bytes.NewBufferString("\n")
-			if err := tc.write(out); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { reporttest.Compare(t, tc.reason, tc.want, tc.write) })
 	}
 }
 

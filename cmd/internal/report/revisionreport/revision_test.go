@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/reporttest"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -43,7 +43,9 @@ func TestRevisionText(t *testing.T) {
 	}{
 		"a plan": {
 			reason: "revisions that need the user come first, revisions that are up to date are only counted, and a retained revision has no remedy",
-			write:  func(w io.Writer) error { return WritePlan(w, report.Style{}, NewPlanList(items, inventory, "")) },
+			write: func(w io.Writer) error {
+				return WritePlan(w, report.Style{}, NewPlanList(items, inventory, remedy.Writer{Program: "godwit"}))
+			},
 			want: `
 VERSION   FORM     COUNT
 v1        Object   4
@@ -63,7 +65,7 @@ shop/d
 
 shop/g
   ! Running: it runs
-    → --on-running=Hold upgrades while it runs, and keeps the old revision until it stops
+    → stop it; or upgrade while it runs, and keep the old revision until it stops: godwit revision run -n shop --on-running=Hold
 
 ✓ v0: no revision is stored at it; you can drop it
 ● v1: still used by 6 objects
@@ -75,7 +77,7 @@ shop/g
 		},
 		"nothing": {
 			reason: "a namespace without revisions prints no tables, only the sum",
-			write:  func(w io.Writer) error { return WritePlan(w, report.Style{}, NewPlanList(nil, nil, "")) },
+			write:  func(w io.Writer) error { return WritePlan(w, report.Style{}, NewPlanList(nil, nil, remedy.Writer{})) },
 			want:   "\n0 revisions: 0 up to date\n",
 		},
 		"a run": {
@@ -125,27 +127,19 @@ RESULT       NAMESPACE   OWNER                REASON        REVISION   NEW REVIS
 
 shop/e
   ! RateLimited: its retention is over
-    → run again when fewer requests are under way, or with a higher --max-writes-per-second
+    → run again when fewer requests are under way, or with a higher maxWritesPerSecond
 
 2 revisions: 2 upgraded, the old one retained, in 0.0s
 `,
 		},
 		"no status": {
 			reason: "empty output would not show that there is no upgrade",
-			write:  func(w io.Writer) error { return WriteStatus(w, report.Style{}, NewPlanList(nil, nil, "")) },
+			write:  func(w io.Writer) error { return WriteStatus(w, report.Style{}, NewPlanList(nil, nil, remedy.Writer{})) },
 			want:   "\nno upgrade is in progress or pending\n",
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			out := bytes.NewBufferString("\n")
-			if err := tc.write(out); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { reporttest.Compare(t, tc.reason, tc.want, tc.write) })
 	}
 }
 
@@ -195,7 +189,7 @@ func TestRevisionState(t *testing.T) {
 func reportOf(results []revision.Result) RunReport {
 	var items []*Run
 	for _, one := range results {
-		item := NewRun(one, "")
+		item := NewRun(one, remedy.Writer{Program: "godwit"})
 		items = append(items, &item)
 	}
 	return NewRunReport(items)

@@ -67,7 +67,7 @@ func ExampleCRDMigrator_byLabel() {
 	// set up: true
 }
 
-// newManager makes a manager that nobody starts.
+// newManager makes a manager that is not started.
 func newManager() (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {

@@ -49,7 +49,7 @@ func TestSetupRefuses(t *testing.T) {
 	}{
 		"no client": {migrator: &CRDMigrator{APIReader: c, Selector: Selector{Group: "g"}}, refused: `both Client and APIReader`},
 		"no reader": {migrator: &CRDMigrator{Client: c, Selector: Selector{Group: "g"}}, refused: `both Client and APIReader`},
-		"neither Config nor Selector leaves nothing to do, which nobody can have meant": {
+		"neither Config nor Selector leaves nothing to do, which is a mistake of the caller": {
 			migrator: &CRDMigrator{Client: c, APIReader: c}, refused: `one of Config and Selector`},
 		"an empty Config is none": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{}}, refused: `one of Config and Selector`},
@@ -134,7 +134,7 @@ func TestOnlyRealChangesPass(t *testing.T) {
 		"a resync brings the same object again": {func(o *metav1.PartialObjectMetadata) { o.ResourceVersion = "1" }, false},
 		"storedVersions were restored from a backup: metadata shows nothing but a new resourceVersion": {
 			func(*metav1.PartialObjectMetadata) {}, true},
-		"a checkpoint is saved while a run goes on":   {checkpoint, false},
+		"a checkpoint is saved while a run continues":   {checkpoint, false},
 		"a checkpoint is removed before the trim":     {func(o *metav1.PartialObjectMetadata) { delete(o.Annotations, CheckpointAnnotation) }, false},
 		"GitOps takes all annotations away":           {func(o *metav1.PartialObjectMetadata) { o.Annotations = nil }, false},
 		"a checkpoint and a new spec in one event":    {func(o *metav1.PartialObjectMetadata) { checkpoint(o); o.Generation = 2 }, true},

@@ -98,7 +98,7 @@ func (c CompoundCodec[K]) ParseLenient(name string) (K, error) {
 }
 
 // read returns the key of a name, and the canonical name of the key. A name is canonical if
-// Format writes it, whatever the rules are, so there is no second definition to keep equal.
+// Format writes it, whatever the rules are, so there is no second description to keep equal.
 func (c CompoundCodec[K]) read(name string) (key K, canonical string, err error) {
 	var none K
 	// What users and tools add are spaces at either end, and no name needs them raw.

@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # Fails on words that stand for something that has another name here: one thing has one word, in code and in text.
 #
-#   words.sh            fails on a banned word in text, and on one within a camelCase name in Go
-#   words.sh --pending  prints where the words are that are not banned yet, and how many there are of each
-#
 # In Go, golangci-lint's misspell finds the words that stand alone: in comments, strings and names. They are listed in
 # .golangci.yml (extra-words), from which the words within camelCase names are taken.
 set -euo pipefail
@@ -38,26 +35,17 @@ banned=(
 	'speaks? => is stored at, uses'
 )
 
-# pending are words that Go still has. Each moves to extra-words of .golangci.yml with the commit that removes its last use.
-pending=(
-	'somebody|nobody|everybody|whoever => name the actor: the user, another client, the controller'
-	'verdicts? => decide, decision'
-	'definitions? => CRD'
-	'mend(s|ed|ing)?|cur(e|es|ed) => fix'
-	'patience => attempt, retry'
-	'speaks? => is stored at, uses'
-)
-
 # text lists what people read besides Go. Help texts are in it by the generated docs/reference/cli.md.
 text() {
 	git ls-files --cached --others --exclude-standard -- '*.md' '*.yaml' '*.yml' '*.txtar' '*.txt' '*.tpl' '*.gotmpl' '*.sh' Makefile Dockerfile |
 		grep -vxE 'tools/words\.sh|\.golangci\.yml'
 }
 
-# camel is a regular expression that finds a word as a part of a camelCase name.
+# camel is a regular expression that finds a word as a part of a camelCase name. CustomResourceDefinition is the name of
+# the kind.
 camel() { # word
 	local title=${1^}
-	echo "(?<![A-Za-z])$1(?=[A-Z])|(?<=[a-z0-9])$title(?![a-z])|(?<![A-Za-z])$title(?=[A-Z])"
+	echo "(?<![A-Za-z])$1(?=[A-Z])|(?<=[a-z0-9])(?<!CustomResource)$title(?![a-z])|(?<![A-Za-z])$title(?=[A-Z])"
 }
 
 extra_words() {
@@ -80,20 +68,4 @@ check() {
 	return "$found"
 }
 
-show_pending() {
-	local entry
-	for entry in "${pending[@]}"; do
-		{ text && git ls-files -- '*.go'; } | xargs grep -nHP "(?i)\b(${entry% => *})\b|(?-i)(?<=[a-z0-9])(?=[A-Z])(?i:${entry% => *})(?-i)(?![a-z])" |
-			sed "s|^|${entry#* => }: |" || true
-	done
-	echo
-	for entry in "${pending[@]}"; do
-		printf '%6d in Go %5d in text  %s\n' \
-			"$(git grep -hiP "\b(${entry% => *})\b" -- '*.go' | wc -l)" "$(text | xargs grep -hiP "\b(${entry% => *})\b" | wc -l)" "$entry"
-	done
-}
-
-case ${1-} in
---pending) show_pending ;;
-*) check ;;
-esac
+check

@@ -95,7 +95,7 @@ func (b *bench) awaitQuiet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		asked := now.Total() - now["update"] // renewals of the lease go on
+		asked := now.Total() - now["update"] // the lease is renewed all the time
 		if asked == last {
 			return nil
 		}

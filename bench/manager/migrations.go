@@ -78,7 +78,7 @@ func (m *migrations) all(of []*widget.Resource, holds func(*widget.Resource, *v1
 func (m *migrations) any(of []*widget.Resource, holds func(*widget.Resource, *v1alpha1.CRDMigration) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(of, func(r *widget.Resource) bool { return holds(r, m.known[r.Definition()]) })
+	return slices.ContainsFunc(of, func(r *widget.Resource) bool { return holds(r, m.known[r.CRD()]) })
 }
 
 // await returns when holds does.

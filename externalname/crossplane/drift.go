@@ -122,7 +122,7 @@ func reportDrift(mg resource.Managed, a *announcer, text string) {
 	mg.SetConditions(condition)
 }
 
-// driftAfterUpdate says that nobody has looked since the update.
+// driftAfterUpdate says that the differences are not known since the update.
 func driftAfterUpdate(mg resource.Managed) {
 	mg.SetConditions(xpv2.Condition{
 		Type: TypeDrift, Status: corev1.ConditionUnknown, Reason: ReasonUpdated,

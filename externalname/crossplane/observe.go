@@ -323,7 +323,7 @@ func (r *reconciliation[M, K, X]) present(ctx context.Context, mg M, name string
 
 // bind records the name under which the resource was found, and clears what an interrupted
 // creation or update has left. A name that is merely written in another way stays as it is:
-// whoever wrote it would write it again.
+// its author would write it again.
 func (r *reconciliation[M, K, X]) bind(ctx context.Context, mg M) error {
 	before := mg.GetAnnotations()[AnnotationBoundName]
 	c := r.binding(r.name)

@@ -56,7 +56,7 @@ func (e *BlockedError) Error() string {
 	return fmt.Sprintf("%s is blocked: %s", e.CRD, strings.Join(messages, "; "))
 }
 
-// NotSettledError reports that nothing may be written yet. Whoever runs a
+// NotSettledError reports that nothing may be written yet. A caller who runs a
 // control loop requeues after Wait; another caller runs again at Until, and
 // better every few seconds: a lease that becomes stale meanwhile is only noticed
 // by looking.

@@ -82,6 +82,6 @@ func TestStorageVersionMigrationEnded(t *testing.T) {
 		})
 	}
 	if (request.StorageVersionMigration{}).Ended() {
-		t.Error("a migration nobody has begun has not ended")
+		t.Error("a migration that has not begun has not ended")
 	}
 }

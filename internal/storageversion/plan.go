@@ -145,7 +145,7 @@ func (plan Plan) HardBlockers() []godwit.Blocker {
 	})
 }
 
-// checks run in the order in which a person would mend what they find.
+// checks run in the order in which a user would fix what they find.
 var checks = []func(Facts, Policy) []godwit.Blocker{
 	checkServing, checkVersions, checkObjectsRead, checkRights, checkPreflight, checkOthers, checkChanges, checkServers,
 }

@@ -122,7 +122,7 @@ func TestPlanForState(t *testing.T) {
 			state:  Ready,
 		},
 		"no stored versions": {
-			reason: "a list that somebody emptied promises nothing",
+			reason: "a list that another client emptied promises nothing",
 			facts:  Facts{CRD: widgetCRD(stored()), Now: later},
 			state:  Ready,
 		},
@@ -133,7 +133,7 @@ func TestPlanForState(t *testing.T) {
 			reasons: []string{ReasonTerminating},
 		},
 		"no conditions": {
-			reason:  "what nobody has established is not served",
+			reason:  "a CRD that is not established is not served",
 			facts:   Facts{CRD: widgetCRD(conditions()), Now: later},
 			state:   Blocked,
 			reasons: []string{ReasonNotEstablished},
@@ -218,7 +218,7 @@ func TestPlanForState(t *testing.T) {
 			state:  Ready,
 		},
 		"not adopted, not stale": {
-			reason: "between two renewals: Run waits for it, a person has nothing to mend",
+			reason: "between two renewals: Run waits for it, the user has nothing to fix",
 			facts:  Facts{CRD: widgetCRD(), Now: flip.Add(5 * time.Second), Servers: []Server{{Name: "b", Renewed: flip.Add(-5 * time.Second)}}},
 			state:  Ready,
 		},
@@ -259,7 +259,7 @@ func TestPlanForState(t *testing.T) {
 			state: Ready,
 		},
 		"everything at once": {
-			reason: "in the order in which a person mends it",
+			reason: "in the order in which a user fixes it",
 			facts: Facts{
 				CRD: widgetCRD(conditions(), stored("v0", "v2"), versions(
 					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Storage: true},
@@ -350,7 +350,7 @@ func TestPlanForDescribesTheCRD(t *testing.T) {
 	}
 }
 
-// Whoever reads a blocker must learn what it is about and what to do.
+// A user who reads a blocker must learn what it is about and what to do.
 func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
 	now := flip.Add(10 * time.Minute)
 	cases := map[string]struct {
@@ -393,7 +393,7 @@ func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
 			remedy:  []string{"Show{Object:{Resource:storageversionmigrations.g/one "},
 		},
 		"fought over, journal elsewhere": {
-			reason:  "where no annotation holds the checkpoint, removing one helps nobody",
+			reason:  "where no annotation has the checkpoint, removing one does not help",
 			facts:   Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, 3*time.Minute, 2*time.Minute, time.Minute)},
 			message: []string{"widgets.example.com"},
 			remedy:  []string{"agree on one spec; the migration resumes within an hour"},

@@ -132,9 +132,9 @@ type Policy struct {
 	SkipPhases []Phase
 	// AcceptStaleLeases does not wait for API servers whose lease is stale.
 	AcceptStaleLeases bool
-	// AcceptDenials goes on although a preflight has shown that the API server
+	// AcceptDenials continues although a preflight has shown that the API server
 	// refuses to write some object: a run leaves such objects at the old version,
-	// and then does not trim. A run that resumes goes on in any case.
+	// and then does not trim. A run that resumes continues in any case.
 	AcceptDenials bool
 }
 

@@ -93,7 +93,7 @@ type Report struct {
 	// Migrated means cleaned.
 	ManagedFields Tally
 	// Waiting is the answer, in the API server's words, after which the pass tries
-	// again; empty while it goes on.
+	// again; empty while it continues.
 	Waiting string
 	// Requests counts what was sent to the API server for this run.
 	Requests int64

@@ -49,7 +49,7 @@ func TestSideTally(t *testing.T) {
 			want: Tally{Counts: godwit.Counts{Deferred: 1}, Failures: []godwit.Failure{failure("a")}},
 		},
 		"several that do not come": {
-			reason: "they count in the order of their keys, whoever was seen first",
+			reason: "they count in the order of their keys, whichever was seen first",
 			visits: func(s *sideTally) {
 				s.expect(listed("b"), godwit.Failed, conflict)
 				s.expect(listed("c"), godwit.Migrated, nil)

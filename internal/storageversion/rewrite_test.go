@@ -119,7 +119,7 @@ func TestRetry(t *testing.T) {
 	}{
 		"conflict":             {"an empty patch has nothing to conflict with: the server gave up in its own loop", apierrors.NewConflict(widgets, "a", errors.New("modified")), true},
 		"still there":          {"a 404 for an object that is listed", errStillThere, true},
-		"still there, wrapped": {"by whoever adds words", fmt.Errorf("rewrite a: %w", errStillThere), true},
+		"still there, wrapped": {"by a caller that adds words", fmt.Errorf("rewrite a: %w", errStillThere), true},
 		"throttled":            {"the server says later", apierrors.NewTooManyRequests("later", 1), true},
 		"webhook down":         {"a 500 may pass", apierrors.NewInternalError(errors.New("webhook")), true},
 		"forbidden":            {"asking again changes nothing", apierrors.NewForbidden(widgets, "a", errors.New("no")), false},

@@ -12,7 +12,7 @@ import (
 
 // Run carries a plan out: settle, rewrite, trim. It returns a true report in
 // every case, and
-//   - a [BlockedError] for a plan with blockers that waiting does not cure, and for a
+//   - a [BlockedError] for a plan with blockers that waiting does not remove, and for a
 //     run that has only managedFields to clean and lacks the permission;
 //   - an [UnlistedError] when the API server does not list the objects;
 //   - a [NotSettledError] while nothing may be written yet: call again;

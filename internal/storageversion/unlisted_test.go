@@ -191,7 +191,7 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// TestPlanForWhatIsNotListed: what nobody has seen is never clean.
+// TestPlanForWhatIsNotListed: an object that was not read is never clean.
 func TestPlanForWhatIsNotListed(t *testing.T) {
 	because := func(reason string) *UnlistedError { return &UnlistedError{CRD: "widgets.example.com", Reason: reason} }
 	trimmed, ten := stored("v2"), int64(10)

@@ -101,7 +101,7 @@ func (r *rewriter) settleStorage(ctx context.Context, seen *metav1.PartialObject
 
 // cleanup removes the stale entries of one object. It returns the object as it
 // was last seen, and what became of the cleanup: Deferred after conflicts or
-// a fault that time may cure, with the reason.
+// a fault that may end by itself, with the reason.
 func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, godwit.Outcome, error) {
 	if refused := r.cleanupRefused.Load(); refused != nil {
 		return o, godwit.Failed, r.notCleaned(*refused)

@@ -50,7 +50,7 @@ func checkedMembership() conformance.Kind {
 			return manifest("Membership", id, map[string]any{"group": admins, "member": "cn=" + id})
 		},
 		Shape:   memberNames.Describe(),
-		Unknown: admins + "/cn=nobody",
+		Unknown: admins + "/cn=missing",
 		Change:  `{"spec":{"forProvider":{"title":"manager"}}}`,
 		Rename:  `{"spec":{"forProvider":{"member":"cn=renamed"}}}`,
 		HardKeys: []string{

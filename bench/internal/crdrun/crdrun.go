@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// Command is `godwit crd run` on one definition.
+// Command is `godwit crd run` on one CRD.
 type Command struct {
 	binary   string
 	resource *widget.Resource
@@ -61,7 +61,7 @@ func (c *Command) Close() { _ = os.RemoveAll(c.dir) }
 // Run starts the command as a user would and times it as a whole: start,
 // planning, lists and trim included.
 func (c *Command) Run(ctx context.Context, flags ...string) (Report, error) {
-	args := append([]string{"crd", "run", c.resource.Definition(), "--yes", "--settle=0s", "-o", "json"}, flags...)
+	args := append([]string{"crd", "run", c.resource.CRD(), "--yes", "--settle=0s", "-o", "json"}, flags...)
 	cmd := exec.CommandContext(ctx, c.binary, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig())
 	var stdout, stderr bytes.Buffer

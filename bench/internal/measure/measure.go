@@ -112,7 +112,7 @@ feed:
 	}
 }
 
-// Write writes a result as JSON, to a file and to whoever reads along.
+// Write writes a result as JSON, to a file and to the log.
 func Write(out io.Writer, path string, result any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err

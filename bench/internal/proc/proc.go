@@ -17,7 +17,7 @@ type Usage struct {
 	PeakRSS int64   // bytes
 }
 
-// clockTicks per second are 100 on every architecture that Linux runs Go on.
+// clockTicks per second are 100 on every architecture of Linux with a port of Go.
 const clockTicks = 100
 
 // UsageOf a process that has not ended. The peak that its parent is told at its end is

@@ -51,12 +51,12 @@ func New(ctx context.Context, plane *controlplane.ControlPlane, name string, n i
 	if err != nil {
 		return nil, err
 	}
-	measure.Say("creating %d objects of %s", n, resources[0].Definition())
+	measure.Say("creating %d objects of %s", n, resources[0].CRD())
 	return resources[0], resources[0].Fill(ctx, n)
 }
 
 // Define makes resources without objects, one for each name. They carry the label
-// that a manager looks for; whoever is told which to migrate does not.
+// that a manager looks for; a run of one CRD does not read it.
 func Define(ctx context.Context, plane *controlplane.ControlPlane, names ...string) ([]*Resource, error) {
 	resources := make([]*Resource, len(names))
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, len(names))
@@ -65,7 +65,7 @@ func Define(ctx context.Context, plane *controlplane.ControlPlane, names ...stri
 		resources[i] = r
 		crds[i] = &apiextensionsv1.CustomResourceDefinition{
 			ObjectMeta: metav1.ObjectMeta{
-				Name:   r.Definition(),
+				Name:   r.CRD(),
 				Labels: map[string]string{"godwit.dev/auto-migrate-storage-version": "true"},
 			},
 			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -98,8 +98,8 @@ func (r *Resource) Fill(ctx context.Context, n int) error {
 // Config is the administrator's, for the API server that has the resource.
 func (r *Resource) Config() *rest.Config { return rest.CopyConfig(r.config) }
 
-// Definition is the name of the CustomResourceDefinition.
-func (r *Resource) Definition() string { return "widgets." + r.group }
+// CRD is the name of the CustomResourceDefinition.
+func (r *Resource) CRD() string { return "widgets." + r.group }
 
 // Storage is the version that objects are to be stored at.
 func (r *Resource) Storage() string { return r.storage }
@@ -136,11 +136,11 @@ func (r *Resource) create(ctx context.Context) func(string) error {
 	}
 }
 
-// Flip makes the other version the storage version. The API server may go on
+// Flip makes the other version the storage version. The API server may continue
 // storing the one before for some moments.
 func (r *Resource) Flip(ctx context.Context) error {
 	r.storage = map[string]string{"v1": "v2", "v2": "v1"}[r.storage]
-	_, err := controlplane.UpdateCRD(ctx, r.config, r.Definition(), func(crd *apiextensionsv1.CustomResourceDefinition) {
+	_, err := controlplane.UpdateCRD(ctx, r.config, r.CRD(), func(crd *apiextensionsv1.CustomResourceDefinition) {
 		for i := range crd.Spec.Versions {
 			crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == r.storage
 		}
@@ -242,7 +242,7 @@ func (r *Resource) MustBeTrimmed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	crd, err := clients.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, r.Definition(), metav1.GetOptions{})
+	crd, err := clients.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, r.CRD(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

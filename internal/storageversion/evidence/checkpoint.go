@@ -74,7 +74,7 @@ func (c Checkpoint) Resume(crd *apiextensionsv1.CustomResourceDefinition) (Check
 	return c, true
 }
 
-// Holds reports whether a run under the policy may go on from the checkpoint.
+// Holds reports whether a run under the policy may resume at the checkpoint.
 func (c Checkpoint) Holds(crd *apiextensionsv1.CustomResourceDefinition, terms settle.Terms) bool {
 	_, ok := c.Resume(crd)
 	return ok && c.Settled.Duration >= terms.Time() && (terms.AcceptStaleLeases || !c.AcceptedStaleLeases)
@@ -123,7 +123,7 @@ func (c Checkpoint) RecentRestarts(now time.Time) int {
 }
 
 // AnnotationJournal is the default: the checkpoint is an annotation on the
-// CRD that it speaks of, so it needs no object and no grant of its own.
+// CRD that it is about, so it needs no object and no grant of its own.
 type AnnotationJournal struct {
 	Client *request.Client
 }

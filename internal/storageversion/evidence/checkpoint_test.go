@@ -278,7 +278,7 @@ func TestNewer(t *testing.T) {
 		"empty":             {reason: "no version is no evidence", a: "", b: "100", fails: true},
 		"zero":              {reason: "0 is never an object's", a: "0", b: "100", fails: true},
 		"an opaque version": {reason: "not an API server's", a: "abc", b: "100", fails: true},
-		"garbage in C":      {reason: "an annotation that somebody edited", a: "101", b: "1e3", fails: true},
+		"garbage in C":      {reason: "an annotation that a user edited", a: "101", b: "1e3", fails: true},
 		"leading zero":      {reason: "not as the server writes it", a: "101", b: "0100", fails: true},
 		"negative":          {reason: "not as the server writes it", a: "101", b: "-1", fails: true},
 	}

@@ -56,7 +56,7 @@ func TestCleanManagedFields(t *testing.T) {
 		reason   string
 		in, want entries
 	}{
-		"no entries":                     {"an object that nobody tracks stays so: an empty list would mean a reset", entries{}, nil},
+		"no entries":                     {"an object without field managers stays so: an empty list would mean a reset", entries{}, nil},
 		"nil":                            {"as above", nil, nil},
 		"nothing stale":                  {"every version that is served is good, not only the stored one", entries{a2, b3, c2}, nil},
 		"first":                          {"what stays keeps its order", entries{a1, b3, c2}, entries{b3, c2}},
@@ -73,7 +73,7 @@ func TestCleanManagedFields(t *testing.T) {
 		"the core group":                 {"v3 alone is no version of this group", entries{owner("a", applied, "v3"), b3}, entries{b3}},
 		"a group that ends the same":     {"names are compared whole", entries{owner("a", applied, "sub.example.com/v3"), b3}, entries{b3}},
 		"a version that begins the same": {"names are compared whole", entries{owner("a", applied, "example.com/v3beta1"), b3}, entries{b3}},
-		"unparsable":                     {"nobody can read the entry", entries{owner("a", applied, "example.com/v3/x"), b3}, entries{b3}},
+		"unparsable":                     {"the entry can't be read", entries{owner("a", applied, "example.com/v3/x"), b3}, entries{b3}},
 		"no apiVersion":                  {"the server refuses the whole list for it", entries{owner("a", applied, ""), b3}, entries{b3}},
 	}
 	for name, tc := range cases {

@@ -14,10 +14,10 @@ import (
 func TestWrites(t *testing.T) {
 	goose := Write{CRD: kube.Generation{UID: "crd", Generation: 2}, Object: "goose", ResourceVersion: "7"}
 	for reason, other := range map[string]Write{
-		"somebody wrote it since":     {CRD: goose.CRD, Object: "goose", ResourceVersion: "8"},
-		"another object of that name": {CRD: goose.CRD, Object: "gander", ResourceVersion: "7"},
-		"the CRD changed":             {CRD: kube.Generation{UID: "crd", Generation: 3}, Object: "goose", ResourceVersion: "7"},
-		"the CRD was made again":      {CRD: kube.Generation{UID: "crd2", Generation: 2}, Object: "goose", ResourceVersion: "7"},
+		"another client wrote it since": {CRD: goose.CRD, Object: "goose", ResourceVersion: "8"},
+		"another object of that name":   {CRD: goose.CRD, Object: "gander", ResourceVersion: "7"},
+		"the CRD changed":               {CRD: kube.Generation{UID: "crd", Generation: 3}, Object: "goose", ResourceVersion: "7"},
+		"the CRD was made again":        {CRD: kube.Generation{UID: "crd2", Generation: 2}, Object: "goose", ResourceVersion: "7"},
 	} {
 		r := New(clocktesting.NewFakePassiveClock(time.Now()))
 		r.Add(goose)
@@ -31,7 +31,7 @@ func TestWrites(t *testing.T) {
 }
 
 // A migration of many hours does not start over: what it wrote first is known for
-// as long as it goes on.
+// as long as it continues.
 func TestWritesLastAnHourFromTheLastWrite(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	pass := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }

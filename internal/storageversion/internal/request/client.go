@@ -100,7 +100,7 @@ func (c *Client) CountAt(ctx context.Context, r schema.GroupVersionResource, res
 	return int64(len(list.Items)) + after, nil
 }
 
-// Cached asks the API server's watch cache for an object that nobody has. The API
+// Cached asks the API server's watch cache for an object that does not exist. The API
 // server fills that cache once it has read every object, and answers 429 before.
 func (c *Client) Cached(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) error {
 	return kube.Do(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).

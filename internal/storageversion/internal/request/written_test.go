@@ -19,7 +19,7 @@ func TestMetadataIn(t *testing.T) {
 		"cut off before":    {"likewise", `{"data":{"a":`, ""},
 		"no metadata":       {"no object is without", `{"kind":"Status"}`, ""},
 		"a list":            {"no object", `["metadata",{}]`, ""},
-		"no JSON":           {"somebody in between has answered", `<html>`, ""},
+		"no JSON":           {"a proxy has answered", `<html>`, ""},
 		"nothing":           {"likewise", ``, ""},
 	}
 	for name, tc := range cases {

@@ -130,7 +130,7 @@ func (s *History) Look(crd *apiextensionsv1.CustomResourceDefinition, servers []
 		s.adopted = time.Time{} // a lease may have been stale meanwhile
 	}
 	s.last = now
-	// The definition was read before our first look, by a clock that is cut to
+	// The CRD was read before our first scan, by a clock that is cut to
 	// the second: a later write at this generation changed no spec.
 	changed := s.first.Add(time.Second)
 	if newest, ok := changedBefore(crd); ok && newest.Before(changed) {
@@ -186,7 +186,7 @@ func (v Settlement) nextRenewal(now time.Time) time.Time {
 
 // hasAdopted reports whether a server has adopted the change and still lives, or
 // lived until all that it had begun before was over: one that stops in between
-// keeps old requests and finishes them when it goes on.
+// keeps old requests and finishes them when it continues.
 func (s *History) hasAdopted(server Server, changed, now time.Time, t Terms) bool {
 	if server.Renewed.Before(changed.Add(t.watchLag())) {
 		return false

@@ -15,7 +15,7 @@ import (
 
 // Each script is what one process sees, one look a line:
 //
-//	time of the look   server and its last renewal ...   => verdict
+//	time of the look   server and its last renewal ...   => decision
 //
 // All times count from the flip as managedFields have it. They are cut to the
 // second, so the flip was at most 1 s later, a server has adopted it when it
@@ -25,7 +25,7 @@ func TestSettle(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		terms  Terms
-		edit   kubetest.Edit // of the definition
+		edit   kubetest.Edit // of the CRD
 		script string
 	}{
 		"two servers that live": {
@@ -51,11 +51,11 @@ func TestSettle(t *testing.T) {
 				1h   a+3590s b+3595s   => settled`,
 		},
 		"a server stopped across the flip": {
-			reason: "measured: it renews 13 ms after it is back and goes on to finish queued writes at the old version, so its renewal starts the settle time anew",
+			reason: "measured: it renews 13 ms after it is back and then finishes queued writes at the old version, so its renewal starts the settle time anew",
 			script: `
 				2s         a-1s b-20s        => waits for a, stale b
 				20s        a+18s b-20s       => waits for stale b
-				80s        a+78s b-20s       => waits for stale b    # the settle time alone lets nobody pass
+				80s        a+78s b-20s       => waits for stale b    # the settle time alone is not enough
 				100.013s   a+98s b+100.013s  => settles at 2m55.013s  # back, its queue not yet done
 				101s       a+98s b+100.013s  => settles at 2m55.013s
 				175s       a+168s b+170s     => settles at 2m55.013s
@@ -111,14 +111,14 @@ func TestSettle(t *testing.T) {
 				165s   a+160s b+160s c+160s => settled`,
 		},
 		"the stale lease is gone": {
-			reason: "somebody vouches for it or it ended; when is not known, so the time runs from here",
+			reason: "the user vouches for it or it ended; when is not known, so the time runs from here",
 			script: `
 				30s    a+28s b-20s   => waits for stale b
 				200s   a+198s        => settles at 4m35s
 				275s   a+270s        => settled`,
 		},
 		"a server that starts later": {
-			reason: "it reads the definition as it is, and its first renewal says so",
+			reason: "it reads the CRD as it is, and its first renewal says so",
 			script: `
 				20s   a+18s         => settles at 1m16s
 				40s   a+38s c+39s   => settles at 1m16s
@@ -253,7 +253,7 @@ func TestSettle(t *testing.T) {
 				1s            a+1s     => settles at 1.000000001s
 				1.000000001s  a+1s     => settled`,
 		},
-		"nobody wrote down the flip": {
+		"the flip is not recorded": {
 			reason: "without managedFields the change is as old as our first look, at most",
 			edit:   func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = nil },
 			script: `
@@ -284,7 +284,7 @@ func TestSettle(t *testing.T) {
 			var s History
 			for line := range strings.SplitSeq(strings.TrimSpace(tc.script), "\n") {
 				look, want := parseLook(t, line)
-				if diff := cmp.Diff(want, verdict(s.Look(crd, look.servers, look.now, tc.terms))); diff != "" {
+				if diff := cmp.Diff(want, decisionOf(s.Look(crd, look.servers, look.now, tc.terms))); diff != "" {
 					t.Errorf("%s\n%s\n(-want +got):\n%s", tc.reason, strings.TrimSpace(line), diff)
 				}
 			}
@@ -326,8 +326,8 @@ func sinceFlip(t *testing.T, s string) time.Time {
 	return flip.Add(d)
 }
 
-// verdict is a settlement in the words of the scripts.
-func verdict(v Settlement) string {
+// decisionOf is a settlement in the words of the scripts.
+func decisionOf(v Settlement) string {
 	stale := map[string]bool{}
 	for _, s := range v.Stale {
 		stale[s.Name] = true
@@ -420,10 +420,10 @@ func TestChangedBefore(t *testing.T) {
 			fields: []metav1.ManagedFieldsEntry{timeless, specEntry("kubectl", flip)},
 		},
 		"only writers of metadata": {
-			reason: "nobody says when the spec was written",
+			reason: "no entry says when the spec was written",
 			fields: []metav1.ManagedFieldsEntry{entry("godwit", flip, `{"f:metadata":{}}`), timeless},
 		},
-		"stripped": {reason: "nobody says anything"},
+		"stripped": {reason: "there are no entries"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package externalname_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -27,12 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandVariable) != "" {
 		os.Exit(providerCommand())
 	}
-	flag.Parse()
-	parallel := false
-	flag.Visit(func(f *flag.Flag) { parallel = parallel || f.Name == "test.parallel" })
-	if !parallel {
-		_ = flag.Set("test.parallel", "8") // these tests wait more than they work
-	}
+	controlplane.Parallel(8) // these tests wait more than they work
 	log.SetLogger(logr.Discard())
 	_ = os.Setenv("LDAP_PASSWORD", slapd.Password) // of exports that need no cluster
 	code := controlplane.Main(m, &shared,

@@ -134,7 +134,7 @@ func TestOnlyRealChangesPass(t *testing.T) {
 		"a resync brings the same object again": {func(o *metav1.PartialObjectMetadata) { o.ResourceVersion = "1" }, false},
 		"storedVersions were restored from a backup: metadata shows nothing but a new resourceVersion": {
 			func(*metav1.PartialObjectMetadata) {}, true},
-		"a checkpoint is saved while a run continues":   {checkpoint, false},
+		"a checkpoint is saved while a run continues": {checkpoint, false},
 		"a checkpoint is removed before the trim":     {func(o *metav1.PartialObjectMetadata) { delete(o.Annotations, CheckpointAnnotation) }, false},
 		"GitOps takes all annotations away":           {func(o *metav1.PartialObjectMetadata) { o.Annotations = nil }, false},
 		"a checkpoint and a new spec in one event":    {func(o *metav1.PartialObjectMetadata) { checkpoint(o); o.Generation = 2 }, true},

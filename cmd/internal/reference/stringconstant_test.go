@@ -11,7 +11,7 @@ func TestStringConstant(t *testing.T) {
 		folder, constant, want string
 	}{
 		"a literal":                    {"crdmigrator", "AutoMigrateLabel", "godwit.dev/auto-migrate-storage-version"},
-		"a constant of another folder": {"crdmigrator", "WriteStatusApply", "status-apply"},
+		"a constant of another folder": {"crdmigrator", "WriteStatusApply", "StatusApply"},
 		"and of a further one":         {"crdmigrator", "CheckpointAnnotation", "godwit.dev/migration-checkpoint"},
 		"no string":                    {"walk", "DefaultMaxInFlight", ""},
 		"no constant":                  {"walk", "Key", ""},

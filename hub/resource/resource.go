@@ -1,0 +1,150 @@
+// Package resource says which objects of a managed cluster move with it. The same rules
+// select what the source collects and what the target accepts: an object that no rule names
+// is refused, whoever sent it. Users add rules of their own; the package does no I/O.
+package resource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ClusterName stands in a rule for the name of the cluster.
+const ClusterName = "{cluster}"
+
+// Rule names objects of one kind. Every condition that is set must hold.
+type Rule struct {
+	Group string `json:"group,omitempty"`
+	Kind  string `json:"kind"`
+	// Names are the names that objects may have, with {cluster} for the name of the cluster;
+	// any name if there are none.
+	Names []string `json:"names,omitempty"`
+	// Annotation or Label that an object must have, with any value.
+	Annotation string `json:"annotation,omitempty"`
+	Label      string `json:"label,omitempty"`
+	// ClusterScoped is true for a kind without a namespace. All other objects are in the
+	// namespace of the cluster.
+	ClusterScoped bool `json:"clusterScoped,omitempty"`
+}
+
+// Rules that move a cluster as global hub does. Objects of other rules, such as credentials
+// that a BareMetalHost names, are found by the references in these.
+func Rules() []Rule {
+	const (
+		ocm      = "cluster.open-cluster-management.io"
+		metal3   = "metal3.io"
+		syncWave = "siteconfig.open-cluster-management.io/sync-wave"
+		preserve = "siteconfig.open-cluster-management.io/preserve"
+	)
+	return []Rule{
+		{Kind: "Secret", Names: []string{
+			ClusterName + "-admin-password", ClusterName + "-admin-kubeconfig", ClusterName + "-metadata-json", ClusterName + "-seed-reconfiguration",
+		}},
+		{Kind: "Secret", Annotation: syncWave},
+		{Kind: "Secret", Label: preserve},
+		{Kind: "ConfigMap", Label: preserve},
+		{Group: ocm, Kind: "ManagedCluster", Names: []string{ClusterName}, ClusterScoped: true},
+		{Group: "agent.open-cluster-management.io", Kind: "KlusterletAddonConfig", Names: []string{ClusterName}},
+		{Group: metal3, Kind: "BareMetalHost"},
+		{Group: metal3, Kind: "HostFirmwareSettings"},
+		{Group: metal3, Kind: "FirmwareSchema"},
+		{Group: metal3, Kind: "HostFirmwareComponents"},
+		{Group: metal3, Kind: "DataImage"},
+		{Group: "extensions.hive.openshift.io", Kind: "ImageClusterInstall"},
+		{Group: "hive.openshift.io", Kind: "ClusterDeployment"},
+	}
+}
+
+// RefusedError is an object that must not be applied, with the reason.
+type RefusedError struct {
+	Cluster, Object, Why string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s of cluster %s is refused: %s", e.Object, e.Cluster, e.Why)
+}
+
+// object is what the rules read of an object: its keys as they are, since a decoder into a
+// struct would take "Kind" for "kind", and an API server does not.
+type object map[string]any
+
+func (o object) text(key string) string { text, _ := o[key].(string); return text }
+
+func (o object) part(key string) object { part, _ := o[key].(map[string]any); return part }
+
+// Reference is a further object of the cluster's namespace that an accepted object names,
+// such as the credentials of a BareMetalHost.
+type Reference struct{ Kind, Name string }
+
+// Check accepts an object of a cluster, as it is about to be applied, if a rule names it, or
+// if it is referred to by one that was accepted. Its metadata must be clean.
+func Check(cluster string, content map[string]any, rules []Rule, references []Reference) error {
+	o := object(content)
+	kind, metadata := o.text("kind"), o.part("metadata")
+	name, namespace := metadata.text("name"), metadata.text("namespace")
+	refused := func(why string) error {
+		return &RefusedError{Cluster: cluster, Object: kind + " " + name, Why: why}
+	}
+	for _, field := range stripped {
+		if _, ok := metadata[field]; ok {
+			return refused("metadata." + field + " belongs to the source hub")
+		}
+	}
+	group, _, found := strings.Cut(o.text("apiVersion"), "/")
+	if !found {
+		group = ""
+	}
+	if (kind == "Secret" || kind == "ConfigMap") && group == "" && namespace == cluster && slices.Contains(references, Reference{kind, name}) {
+		return nil
+	}
+	known := false
+	for _, r := range rules {
+		if r.Group != group || r.Kind != kind {
+			continue
+		}
+		known = true
+		if r.matches(cluster, metadata) {
+			return nil
+		}
+	}
+	if !known {
+		return refused(fmt.Sprintf("no rule names objects of kind %s of group %q", kind, group))
+	}
+	return refused(fmt.Sprintf("no rule for its kind allows its name, namespace %q, labels and annotations", namespace))
+}
+
+func (r Rule) matches(cluster string, metadata object) bool {
+	namespace, name := cluster, metadata.text("name")
+	if r.ClusterScoped {
+		namespace = ""
+	}
+	_, annotated := metadata.part("annotations")[r.Annotation]
+	_, labelled := metadata.part("labels")[r.Label]
+	return name != "" && metadata.text("namespace") == namespace &&
+		(len(r.Names) == 0 || slices.ContainsFunc(r.Names, func(n string) bool { return strings.ReplaceAll(n, ClusterName, cluster) == name })) &&
+		(r.Annotation == "" || annotated) && (r.Label == "" || labelled)
+}
+
+// stripped are the fields of metadata that belong to the hub which has the object.
+var stripped = []string{
+	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+	"selfLink", "managedFields", "ownerReferences", "finalizers",
+}
+
+// lastApplied is the annotation of kubectl apply, which has the object once more.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// Clean removes what belongs to the hub that has the object: identity, owners, finalizers,
+// and of a ManagedCluster the addresses by which the hub reaches it. It changes the object.
+func Clean(o map[string]any) {
+	metadata, _ := o["metadata"].(map[string]any)
+	for _, field := range stripped {
+		delete(metadata, field)
+	}
+	if annotations, ok := metadata["annotations"].(map[string]any); ok {
+		delete(annotations, lastApplied)
+	}
+	if spec, ok := o["spec"].(map[string]any); ok && o["kind"] == "ManagedCluster" {
+		delete(spec, "managedClusterClientConfigs")
+	}
+}

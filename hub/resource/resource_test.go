@@ -1,0 +1,86 @@
+package resource
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func decode(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestCheck: the target applies what moves with a cluster, and nothing else that a source
+// sends.
+func TestCheck(t *testing.T) {
+	cases := map[string]struct {
+		reason, object string
+		references     []Reference
+		want           string // empty: accepted
+	}{
+		"AdminPassword":   {reason: "One of the secrets of every cluster.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"c1"}}`},
+		"SyncWave":        {reason: "A network secret of siteconfig.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"net","namespace":"c1","annotations":{"siteconfig.open-cluster-management.io/sync-wave":"1"}}}`},
+		"Preserved":       {reason: "What a user has labelled.", object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine","namespace":"c1","labels":{"siteconfig.open-cluster-management.io/preserve":""}}}`},
+		"ManagedCluster":  {reason: "The cluster itself.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1"}}`},
+		"Host":            {reason: "Each host of the cluster.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"node-3","namespace":"c1"}}`},
+		"Deployment":      {reason: "Hive's description of the cluster.", object: `{"apiVersion":"hive.openshift.io/v1","kind":"ClusterDeployment","metadata":{"name":"c1","namespace":"c1"}}`},
+		"Referenced":      {reason: "The credentials that a host names.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"c1"}}`, references: []Reference{{"Secret", "bmc"}}},
+		"OtherSecret":     {reason: "A secret that nothing names.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"c1"}}`, want: "no rule for its kind"},
+		"OtherNamespace":  {reason: "A secret with the right name in a namespace of the hub.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"kube-system"}}`, want: `namespace "kube-system"`},
+		"ReferencedThere": {reason: "A reference reaches no other namespace.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"kube-system"}}`, references: []Reference{{"Secret", "bmc"}}, want: `namespace "kube-system"`},
+		"ReferencedRole":  {reason: "A reference makes no kind allowed.", object: `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"bmc","namespace":"c1"}}`, references: []Reference{{"ServiceAccount", "bmc"}}, want: "no rule names objects of kind ServiceAccount"},
+		"OtherCluster":    {reason: "A cluster that is not moved.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c2"}}`, want: "no rule for its kind"},
+		"ClusterRole":     {reason: "A compromised source would be administrator of the target.", object: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"c1"}}`, want: "no rule names objects of kind ClusterRoleBinding"},
+		"SameKind":        {reason: "A kind of the same name in another group.", object: `{"apiVersion":"evil.io/v1","kind":"ManagedCluster","metadata":{"name":"c1"}}`, want: "no rule names objects"},
+		"Finalizer":       {reason: "A finalizer would keep the object for ever.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"n","namespace":"c1","finalizers":["x"]}}`, want: "metadata.finalizers"},
+		"Owner":           {reason: "An owner that is not there has the object deleted.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"n","namespace":"c1","ownerReferences":[{}]}}`, want: "metadata.ownerReferences"},
+		"NoName":          {reason: "An object without a name.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"namespace":"c1"}}`, want: "no rule for its kind"},
+		"OtherCase":       {reason: "An API server reads kind, and not Kind.", object: `{"apiVersion":"v1","kind":"ClusterRoleBinding","Kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"c1"}}`, want: "ClusterRoleBinding"},
+		"NoObject":        {reason: "Foreign content.", object: `{"metadata":[1],"kind":3}`, want: "no rule names"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := Check("c1", decode(t, tc.object), Rules(), tc.references)
+			if tc.want == "" {
+				if err != nil {
+					t.Errorf("%s\n%v, want no error", tc.reason, err)
+				}
+				return
+			}
+			if r := (*RefusedError)(nil); !errors.As(err, &r) || !strings.Contains(err.Error(), tc.want) || r.Cluster != "c1" {
+				t.Errorf("%s\n%v, want a refusal with %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestClean: what was cleaned is accepted, and keeps what is the user's.
+func TestClean(t *testing.T) {
+	text := `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1","uid":"u","resourceVersion":"1",
+		"generation":2,"creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[],"ownerReferences":[],"finalizers":["f"],"labels":{"site":"a"},
+		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","mine":"yes"}},
+		"spec":{"leaseDurationSeconds":60,"managedClusterClientConfigs":[{"url":"https://c1"}]}}`
+	o := decode(t, text)
+	if err := Check("c1", o, Rules(), nil); err == nil {
+		t.Error("an object that was not cleaned is accepted")
+	}
+	Clean(o)
+	got, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"annotations":{"mine":"yes"},"labels":{"site":"a"},"name":"c1"},"spec":{"leaseDurationSeconds":60}}`
+	if string(got) != want {
+		t.Errorf("cleaned:\n%s\nwant\n%s", got, want)
+	}
+	if err := Check("c1", o, Rules(), nil); err != nil {
+		t.Error(err)
+	}
+	Clean(map[string]any{}) // an object without metadata
+}

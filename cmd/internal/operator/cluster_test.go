@@ -190,12 +190,16 @@ func (c *cluster) stored(crd, version string) int {
 	return counts[group+"/"+version]
 }
 
+// await polls until the condition is true, less often the longer it takes.
 func (c *cluster) await(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(90 * time.Second); !holds(); time.Sleep(100 * time.Millisecond) {
+	pause, deadline := 50*time.Millisecond, time.Now().Add(90*time.Second)
+	for !holds() {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("waited 90 s for %s", what)
 		}
+		time.Sleep(pause)
+		pause = min(pause*5/4, 400*time.Millisecond)
 	}
 }
 

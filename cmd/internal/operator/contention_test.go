@@ -33,7 +33,7 @@ func (c *cluster) keepHot(kind, name string) (stop func() int) {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(schema.GroupVersionKind{Group: c.group, Version: "v1", Kind: kind})
 		o.SetName(name)
-		for ; walk.Wait(ctx, 5*time.Millisecond) == nil; n++ { // leaves the machine something for others
+		for ; walk.Wait(ctx, 20*time.Millisecond) == nil; n++ { // leaves the machine something for others
 			patch := []byte(`{"spec":{"at":"` + time.Now().Format(time.RFC3339Nano) + `"}}`)
 			if err := c.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)); err != nil && ctx.Err() == nil {
 				c.t.Errorf("write the hot object: %v", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"regexp"
 	"slices"
@@ -247,12 +248,48 @@ func TestExportIncomplete(t *testing.T) {
 	if !errors.As(err, &exit) || exit.Code != export.Error || out != "" || !strings.Contains(log, "connection refused") {
 		t.Errorf("%v\n%s%s", err, out, log)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
-	defer cancel()
 	at := func(context.Context, resource.ModernManaged) (*ldap.Client, error) { return ldap.New(w.config), nil }
 	exporter := export.Exporter{Kinds: provider.Exports(at, types.NamespacedName{Name: "default"}), Out: io.Discard, Log: io.Discard}
-	if report, err := exporter.Run(ctx); export.CodeOf(report, err) != export.TimedOut {
-		t.Errorf("after the deadline: %v", err)
+	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for code, ctx := range map[export.Code]context.Context{export.TimedOut: late, export.Interrupted: interrupted} {
+		if report, err := exporter.Run(ctx); export.CodeOf(report, err) != code {
+			t.Errorf("want code %d: %v", code, err)
+		}
+	}
+}
+
+// What is deleted during an export is no failure.
+func TestExportGone(t *testing.T) {
+	w := newDirectoryWorld(t)
+	w.addPerson("jane", "")
+	persons := provider.Persons(w.at)
+	connect := persons.Connect
+	persons.Connect = func(ctx context.Context, p *ldapv1.Person) (crossplane.External[*ldapv1.Person, string, *ldap.Entry], error) {
+		e, err := connect(ctx, p)
+		list := e.List
+		e.List = func(ctx context.Context) iter.Seq2[string, error] {
+			return func(yield func(string, error) bool) {
+				if yield(unknownID, nil) {
+					list(ctx)(yield)
+				}
+			}
+		}
+		return e, err
+	}
+	var out, log bytes.Buffer
+	kind := export.Of(persons, export.Options[*ldapv1.Person, *ldap.Entry]{
+		New: func() *ldapv1.Person { return w.ldapPerson("x") },
+		Fill: func(p *ldapv1.Person, e *ldap.Entry) {
+			p.Spec.ForProvider = ldapv1.PersonParameters{Parent: w.config.BaseDN, UID: e.First("uid"), CommonName: e.First("cn"), Surname: e.First("sn")}
+		},
+		Name: func(e *ldap.Entry) string { return e.First("uid") },
+	})
+	report, err := export.Exporter{Kinds: []export.Kind{kind}, Out: &out, Log: &log}.Run(t.Context())
+	if export.CodeOf(report, err) != export.OK || len(documents(t, out.String())) != 1 || !strings.Contains(log.String(), "1 were deleted during the export") {
+		t.Errorf("%v\n%s%s", err, &out, &log)
 	}
 }
 

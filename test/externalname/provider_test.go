@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -87,13 +89,9 @@ func TestProviderLegacyName(t *testing.T) {
 // 30, 31: the server commits and the answer gets lost; the entry is found by its token, and there is one.
 func TestProviderAnswerLost(t *testing.T) {
 	w := newDirectoryWorld(t)
-	lost := 0
+	var answers atomic.Int64
 	w.through(newProxy(t, server.Address(), func(tag byte) bool {
-		if tag == addResponse || tag == modifyResponse {
-			lost++
-			return lost <= 2
-		}
-		return false
+		return (tag == addResponse || tag == modifyResponse) && answers.Add(1) <= 2
 	}))
 	persons, memberships := provider.Persons(w.at), provider.Memberships(w.at)
 	persons.RecoveryDelay, memberships.RecoveryDelay = soon, soon
@@ -106,8 +104,8 @@ func TestProviderAnswerLost(t *testing.T) {
 	w.create(m)
 	awaitObject(w.world, jane, "recovered", isBound[*ldapv1.Person])
 	awaitObject(w.world, m, "recovered", isBound[*ldapv1.Membership])
-	if ids, members := w.ids("inetOrgPerson"), w.members(group); len(ids) != 1 || len(members) != 1 || lost < 2 {
-		t.Errorf("entries %v, members %v, %d answers", ids, members, lost)
+	if ids, members := w.ids("inetOrgPerson"), w.members(group); len(ids) != 1 || len(members) != 1 || answers.Load() < 2 {
+		t.Errorf("entries %v, members %v, %d answers", ids, members, answers.Load())
 	}
 	w.checkClean(jane)
 	w.checkClean(m)
@@ -116,19 +114,20 @@ func TestProviderAnswerLost(t *testing.T) {
 // 32: the request never arrives, and another client adds the same person in the same moment.
 func TestProviderForeignEntry(t *testing.T) {
 	w := newDirectoryWorld(t)
-	added := ""
-	w.through(newProxy(t, server.Address(), func(tag byte) bool {
-		if tag == addRequest && added == "" {
-			added = w.addPerson("jane", "")
-			return true
+	var once sync.Once
+	foreign := make(chan string, 1)
+	w.through(newProxy(t, server.Address(), func(tag byte) (cut bool) {
+		if tag == addRequest {
+			once.Do(func() { foreign <- w.addPerson("jane", ""); cut = true })
 		}
-		return false
+		return cut
 	}))
 	persons := provider.Persons(w.at)
 	persons.RecoveryDelay = soon
 	run(w.world, persons, options{})
 	jane := w.ldapPerson("jane")
 	w.create(jane)
+	added := <-foreign
 	awaitObject(w.world, jane, "refused", isRefused[*ldapv1.Person]("proven to come from it", added))
 	w.annotate(jane, meta.AnnotationKeyExternalName, added) // a remedy
 	awaitObject(w.world, jane, "adopted", isBound[*ldapv1.Person])

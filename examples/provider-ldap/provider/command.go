@@ -109,7 +109,7 @@ nothing in the directory. Standard output has YAML and nothing else; progress an
 The ProviderConfig of the cluster says how to reach the directory. With --url, no cluster is needed, and the password is read
 from the environment variable ` + passwordVariable + `.
 
-Exit codes: 0 everything was exported; 2 nothing could be exported; 4 a part was exported; 124 a deadline, 130 a signal ended it.`,
+Exit codes: 0 everything was exported; 2 nothing could be exported; 4 a part was exported; 130 a signal ended it.`,
 		Example: `  provider-ldap export --namespace directory --dry-run | kubectl apply -f -`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

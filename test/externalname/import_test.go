@@ -168,7 +168,7 @@ func runGuide(t *testing.T, w *directoryWorld, name string, placeholders map[str
 // printed compares the output of a command with a guide.
 func printed(want, got string) bool {
 	var pattern strings.Builder
-	for _, line := range strings.Split(strings.TrimSpace(want), "\n") {
+	for _, line := range strings.SplitSeq(strings.TrimSpace(want), "\n") {
 		if line == "..." {
 			pattern.WriteString(`(?:.*\n)*?`)
 			continue

@@ -91,7 +91,7 @@ func (s *Server) start(ctx context.Context, found installation) error {
 	if err := load.Run(); err != nil {
 		return fmt.Errorf("load the first entries: %w", err)
 	}
-	if err := s.listen(found, config); err != nil {
+	if err := s.listen(ctx, found, config); err != nil {
 		return err
 	}
 	if err := s.await(ctx); err != nil {
@@ -145,8 +145,8 @@ userPassword: ` + Password + `
 `
 
 // listen starts the server on a port that is free.
-func (s *Server) listen(found installation, config string) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func (s *Server) listen(ctx context.Context, found installation, config string) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *Server) listen(found installation, config string) error {
 		return err
 	}
 	// With a level of debugging slapd stays in the foreground.
-	s.command = found.command(context.Background(), "-f", config, "-h", s.URL(), "-d", "0") //nolint:forbidigo // It outlives the call that starts it.
+	s.command = found.command(context.WithoutCancel(ctx), "-f", config, "-h", s.URL(), "-d", "0") // It outlives the call.
 	s.command.Stdout, s.command.Stderr = s.output, s.output
 	dieWithParent(s.command)
 	if err := s.command.Start(); err != nil {

@@ -114,30 +114,39 @@ func search(base string, scope int, filter string) *ldap.SearchRequest {
 func (c *Client) List(ctx context.Context, class string) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		page := ldap.NewControlPaging(pageSize)
-		request := search(c.config.BaseDN, ldap.ScopeWholeSubtree, "(objectClass="+class+")")
-		request.Controls = []ldap.Control{page}
-		for {
-			conn, err := c.connection(ctx)
-			if err == nil {
-				var result *ldap.SearchResult
-				if result, err = conn.Search(request); err == nil {
-					for _, e := range result.Entries {
-						if !yield(entryOf(e), nil) {
-							return
-						}
-					}
-					next, ok := ldap.FindControl(result.Controls, ldap.ControlTypePaging).(*ldap.ControlPaging)
-					if !ok || len(next.Cookie) == 0 {
-						return
-					}
-					page.SetCookie(next.Cookie)
-					continue
+		for more := true; more; {
+			var entries []*ldap.Entry
+			var err error
+			if entries, more, err = c.page(ctx, class, page); err != nil {
+				yield(nil, fmt.Errorf("list entries of class %s: %w", class, err))
+				return
+			}
+			for _, e := range entries {
+				if !yield(entryOf(e), nil) {
+					return
 				}
 			}
-			yield(nil, fmt.Errorf("list entries of class %s: %w", class, readError(c.config.BaseDN, err)))
-			return
 		}
 	}
+}
+
+// page reads one page, and has the control ask for the next one.
+func (c *Client) page(ctx context.Context, class string, page *ldap.ControlPaging) (entries []*ldap.Entry, more bool, err error) {
+	conn, err := c.connection(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	request := search(c.config.BaseDN, ldap.ScopeWholeSubtree, "(objectClass="+class+")")
+	request.Controls = []ldap.Control{page}
+	result, err := conn.Search(request)
+	if err != nil {
+		return nil, false, readError(c.config.BaseDN, err)
+	}
+	next, ok := ldap.FindControl(result.Controls, ldap.ControlTypePaging).(*ldap.ControlPaging)
+	if more = ok && len(next.Cookie) > 0; more {
+		page.SetCookie(next.Cookie)
+	}
+	return result.Entries, more, nil
 }
 
 // IDs are those of the entries of a class.

@@ -93,7 +93,7 @@ func (k kind[M, K, X]) connect(ctx context.Context) (crossplane.External[M, K, X
 	}
 	external, err := k.resource.Connect(ctx, k.options.New())
 	if err == nil && (external.List == nil || external.Get == nil || external.Diff == nil) {
-		err = errors.New("External needs List, Get and Diff")
+		err = errors.New("the connection needs List, Get and Diff")
 	}
 	if err != nil {
 		return external, fmt.Errorf("export %s: %w", k.resource.Kind.Kind, err)

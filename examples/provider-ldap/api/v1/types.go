@@ -25,7 +25,7 @@ type ProviderConfigSpec struct {
 // +kubebuilder:resource:categories=crossplane
 type ProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec ProviderConfigSpec `json:"spec"`
 }
@@ -73,7 +73,7 @@ type PersonStatus struct {
 // +kubebuilder:resource:categories=crossplane;managed
 type Person struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec   PersonSpec   `json:"spec"`
 	Status PersonStatus `json:"status,omitzero"`
@@ -113,7 +113,7 @@ type GroupStatus struct {
 // +kubebuilder:resource:categories=crossplane;managed
 type Group struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec   GroupSpec   `json:"spec"`
 	Status GroupStatus `json:"status,omitzero"`
@@ -165,7 +165,7 @@ type MembershipStatus struct {
 // +kubebuilder:resource:categories=crossplane;managed
 type Membership struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec   MembershipSpec   `json:"spec"`
 	Status MembershipStatus `json:"status,omitzero"`
@@ -176,7 +176,7 @@ type Membership struct {
 // +kubebuilder:object:root=true
 type ProviderConfigList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []ProviderConfig `json:"items"`
 }
@@ -186,7 +186,7 @@ type ProviderConfigList struct {
 // +kubebuilder:object:root=true
 type PersonList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Person `json:"items"`
 }
@@ -196,7 +196,7 @@ type PersonList struct {
 // +kubebuilder:object:root=true
 type GroupList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Group `json:"items"`
 }
@@ -206,7 +206,7 @@ type GroupList struct {
 // +kubebuilder:object:root=true
 type MembershipList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Membership `json:"items"`
 }

@@ -143,16 +143,16 @@ func runGuide(t *testing.T, w *directoryWorld, name string, placeholders map[str
 	}
 	shell := newShell(t)
 	ran := 0
-	for _, block := range regexp.MustCompile("(?ms)^( *)```(yaml|console)\n(.*?)^ *```$").FindAllStringSubmatch(guide, -1) {
+	for _, block := range regexp.MustCompile("(?ms)^( *)```(yaml|console)\n(.*?)\n *```$").FindAllStringSubmatch(guide, -1) {
 		body := regexp.MustCompile(`(?m)^`+block[1]).ReplaceAllString(block[3], "")
 		if block[2] == "yaml" {
 			file, _, _ := strings.Cut(strings.TrimPrefix(body, "# "), "\n")
-			if err := os.WriteFile(filepath.Join(shell.dir, file), []byte(body), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(shell.dir, file), []byte(body+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
-		for _, step := range strings.Split("\n"+strings.TrimSuffix(body, "\n"), "\n$ ")[1:] {
+		for _, step := range strings.Split("\n"+body, "\n$ ")[1:] {
 			command, want, _ := strings.Cut(step, "\n")
 			if got := shell.run(w, command); !printed(want, got) {
 				t.Fatalf("$ %s\nprinted:\n%s\nwant:\n%s", command, got, want)
@@ -168,7 +168,7 @@ func runGuide(t *testing.T, w *directoryWorld, name string, placeholders map[str
 // printed compares the output of a command with a guide.
 func printed(want, got string) bool {
 	var pattern strings.Builder
-	for _, line := range strings.SplitSeq(strings.TrimSpace(want), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(want), "\n") {
 		if line == "..." {
 			pattern.WriteString(`(?:.*\n)*?`)
 			continue

@@ -389,9 +389,12 @@ func TestRebound(t *testing.T) {
 	before := meta.GetExternalName(p)
 	w.annotate(p, meta.AnnotationKeyExternalName, other.ID)
 	w.awaitPerson(p, "rebound", func(p *person) bool { return p.Annotations[crossplane.AnnotationBoundName] == other.ID })
-	if events := w.events.with("ExternalNameBound"); len(events) != 1 || !strings.Contains(events[0], before) {
-		t.Errorf("events are %q, want one that names %s", events, before)
-	}
+	w.await("event", func() string { // It follows the patch.
+		if events := w.events.with("ExternalNameBound"); len(events) != 1 || !strings.Contains(events[0], before) {
+			return fmt.Sprintf("events are %q, want one that names %s", events, before)
+		}
+		return ""
+	})
 }
 
 // A restore without status into another cluster finds the resource.

@@ -30,10 +30,13 @@ const (
 
 var types = []Type{TypeSource, TypeTarget, TypeStatus, TypeResource, TypeHeartbeat}
 
-// Topics. Each hub may read and write its own, and the target of a migration is written to
-// by every source.
-func SpecTopic(hub string) string         { return "godwit.hub." + hub + ".spec" }
-func StatusTopic(hub string) string       { return "godwit.hub." + hub + ".status" }
+// SpecTopic has the commands to a hub, which alone may read it.
+func SpecTopic(hub string) string { return "godwit.hub." + hub + ".spec" }
+
+// StatusTopic has the reports of a hub, which alone may write it.
+func StatusTopic(hub string) string { return "godwit.hub." + hub + ".status" }
+
+// MigrationTopic has the resources for a target, which every source may write.
 func MigrationTopic(target string) string { return "godwit.migration." + target }
 
 // Header of a message. It is authenticated, and readable by the broker.

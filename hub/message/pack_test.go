@@ -26,26 +26,26 @@ func names(list []Resources) []string {
 }
 
 // transport is what a bundle is after its way.
-func transport(t testing.TB, k keys, b ResourceBundle) ResourceBundle {
-	t.Helper()
+func transport(tb testing.TB, k keys, b ResourceBundle) ResourceBundle {
+	tb.Helper()
 	data, err := Encode(b)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	public := k.target.Key()
 	h := header(TypeResource)
 	h.Migration, h.From, h.To = strings.Repeat("m", 36), strings.Repeat("f", 63), strings.Repeat("t", 63)
 	e, err := Write(h, data, k.source, &public)
 	if err != nil {
-		t.Fatalf("%d bytes: %v", len(data), err)
+		tb.Fatalf("%d bytes: %v", len(data), err)
 	}
 	_, opened, err := Read(e, h.To, k.source.Key(), &k.target)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	got, err := Decode[ResourceBundle](opened)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return got
 }

@@ -1,6 +1,6 @@
 // Package resource says which objects of a managed cluster move with it. The same rules
 // select what the source collects and what the target accepts: an object that no rule names
-// is refused, whoever sent it. Users add rules of their own; the package does no I/O.
+// is refused from every sender. Users add rules of their own; the package does no I/O.
 package resource
 
 import (

@@ -65,6 +65,7 @@ require (
 	github.com/go-openapi/swag/stringutils v0.29.1 // indirect
 	github.com/go-openapi/swag/typeutils v0.29.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.29.1 // indirect
+	github.com/godwit-dev/godwit/hub v0.0.0
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
@@ -135,3 +136,5 @@ replace (
 	github.com/godwit-dev/godwit => ../
 	github.com/godwit-dev/godwit/test => ../test
 )
+
+replace github.com/godwit-dev/godwit/hub => ../hub

@@ -76,7 +76,7 @@ func ownsName(entry metav1.ManagedFieldsEntry) bool {
 			Annotations map[string]json.RawMessage `json:"f:annotations"`
 		} `json:"f:metadata"`
 	}
-	if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 		return false
 	}
 	_, owns := fields.Metadata.Annotations["f:"+annotationName]

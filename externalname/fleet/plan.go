@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -272,13 +273,7 @@ const nameBytes = 64
 // listed names at most three objects.
 func listed(objects []string) string {
 	const most = 3
-	text := ""
-	for i, o := range objects[:min(len(objects), most)] {
-		if i > 0 {
-			text += ", "
-		}
-		text += o
-	}
+	text := strings.Join(objects[:min(len(objects), most)], ", ")
 	if more := len(objects) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -12,19 +12,17 @@ func managedWith(annotations map[string]string) managed {
 	return managed{o}
 }
 
-func text(s string) *string { return &s }
-
 // at is a managed resource whose renaming from a to b has got to a phase.
 func at(p phase, change func(*situation)) situation {
-	s := situation{exists: true, name: text("a"), current: "a", proposed: "b", identity: map[string]string{"id": "1"}}
+	s := situation{exists: true, name: new("a"), current: "a", proposed: "b", identity: map[string]string{"id": "1"}}
 	switch p {
 	case phasePausing:
-		s.journal, s.paused = &journal{Phase: p, From: text("a"), To: "b"}, true
+		s.journal, s.paused = &journal{Phase: p, From: new("a"), To: "b"}, true
 	case phaseRenaming:
-		s.journal, s.name = &journal{Phase: p, From: text("a"), To: "b", Identity: map[string]string{"id": "1"}}, text("b")
+		s.journal, s.name = &journal{Phase: p, From: new("a"), To: "b", Identity: map[string]string{"id": "1"}}, new("b")
 		s.synced = condition{"False", reconcilePaused, ""}
 	case phaseRenamed:
-		s.journal, s.name = &journal{Phase: p, From: text("a"), To: "b"}, text("b")
+		s.journal, s.name = &journal{Phase: p, From: new("a"), To: "b"}, new("b")
 	}
 	if change != nil {
 		change(&s)
@@ -43,7 +41,7 @@ func TestNext(t *testing.T) {
 		"new":                       {at("", nil), movePause, "", ""},
 		"gone":                      {situation{}, moveEnd, PhaseGone, ""},
 		"deleted":                   {at("", func(s *situation) { s.deleting = true }), moveEnd, PhaseSkipped, ReasonTerminating},
-		"renamed by another":        {at("", func(s *situation) { s.name = text("x") }), moveEnd, PhaseSkipped, ReasonChanged},
+		"renamed by another":        {at("", func(s *situation) { s.name = new("x") }), moveEnd, PhaseSkipped, ReasonChanged},
 		"paused by another":         {at("", func(s *situation) { s.paused = true }), moveEnd, PhaseSkipped, ReasonPaused},
 		"bad journal":               {at("", func(s *situation) { s.journalErr = errJournal }), moveEnd, PhaseFailed, ReasonJournalUnreadable},
 		"pause not reported":        {at(phasePausing, nil), moveWait, "", ""},
@@ -51,7 +49,7 @@ func TestNext(t *testing.T) {
 		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), moveRename, "", ""},
 		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), moveRename, "", ""},
 		"unpaused by another":       {at(phasePausing, func(s *situation) { s.paused = false }), moveAbandon, PhaseSkipped, ReasonChanged},
-		"renamed in the pause":      {at(phasePausing, func(s *situation) { s.name = text("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
+		"renamed in the pause":      {at(phasePausing, func(s *situation) { s.name = new("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
 		"name removed in the pause": {at(phasePausing, func(s *situation) { s.name = nil }), moveAbandon, PhaseSkipped, ReasonChanged},
 		"deleted in the pause":      {at(phasePausing, func(s *situation) { s.deleting = true }), moveAbandon, PhaseSkipped, ReasonTerminating},
 		"no proof yet":              {at(phaseRenaming, nil), moveWait, "", ""},
@@ -63,7 +61,7 @@ func TestNext(t *testing.T) {
 			moveUndo, PhaseUndone, ReasonIdentityChanged},
 		"a field is gone":   {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, nil }), moveUndo, PhaseUndone, ReasonIdentityChanged},
 		"created":           {at(phaseRenaming, func(s *situation) { s.synced, s.creations = success, "now" }), moveUndo, PhaseUndone, ReasonCreated},
-		"renamed again":     {at(phaseRenaming, func(s *situation) { s.name = text("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
+		"renamed again":     {at(phaseRenaming, func(s *situation) { s.name = new("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
 		"answer lost":       {at(phaseRenamed, nil), moveEnd, PhaseRenamed, ""},
 		"a second renaming": {at(phaseRenamed, func(s *situation) { s.current, s.proposed = "b", "c" }), movePause, "", ""},
 	} {
@@ -86,11 +84,11 @@ func TestBack(t *testing.T) {
 		name  *string // in the patch
 		names bool    // the patch has the name
 	}{
-		"renamed":         {at(phaseRenamed, nil), text("a"), true},
+		"renamed":         {at(phaseRenamed, nil), new("a"), true},
 		"without name":    {at(phaseRenamed, func(s *situation) { s.journal.From = nil }), nil, true},
-		"renaming":        {at(phaseRenaming, nil), text("a"), true},
+		"renaming":        {at(phaseRenaming, nil), new("a"), true},
 		"pausing":         {at(phasePausing, nil), nil, false},
-		"another's name":  {at(phaseRenamed, func(s *situation) { s.name = text("x") }), nil, false},
+		"another's name":  {at(phaseRenamed, func(s *situation) { s.name = new("x") }), nil, false},
 		"rolled back now": {at("", nil), nil, false},
 	} {
 		t.Run(reason, func(t *testing.T) {

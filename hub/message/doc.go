@@ -8,5 +8,8 @@
 // needs them: resources to the target, the bootstrap kubeconfig to the source. The
 // package decides nothing about a migration, and knows no transport.
 //
-// Read header.go, envelope.go, keys.go, bundle.go, pack.go, reassemble.go.
+// # Reading order
+//
+// keys.go, header.go and envelope.go are what every message has, bundle.go what it says, and
+// pack.go and reassemble.go how a large one is sent in parts. A file uses only files before it.
 package message

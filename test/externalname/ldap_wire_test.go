@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -188,7 +189,7 @@ func readHeader(from *bufio.Reader) (header []byte, length int, err error) {
 	}
 	padded := make([]byte, 4)
 	copy(padded[4-size:], long)
-	return append(header, long...), int(binary.BigEndian.Uint32(padded)), nil
+	return slices.Concat(header, long), int(binary.BigEndian.Uint32(padded)), nil
 }
 
 // result is an answer with a code and a short text.

@@ -3,6 +3,7 @@ package externalname_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -61,9 +62,7 @@ func TestConformanceOfBareClient(t *testing.T) {
 			conformance.CreatedCanBeDeleted:    conformance.DoesNotApply,
 			conformance.ChangedKeyIsPersisted:  conformance.DoesNotApply,
 		}
-		for check, state := range crashes {
-			undecided[check] = state
-		}
+		maps.Copy(undecided, crashes)
 		checkUndecided(t, report, undecided)
 		if cause := report.Of(conformance.KilledAfterCreate).Detail; !strings.Contains(cause, "bare ExternalClient") {
 			t.Errorf("the report does not say why crashes do not apply: %s", cause)

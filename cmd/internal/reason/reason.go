@@ -35,6 +35,8 @@ const (
 	ManagedResource Subject = "ManagedResource"
 	// Import is a managed resource that only observes.
 	Import Subject = "Import"
+	// ClusterMigration is a ManagedClusterMigration.
+	ClusterMigration Subject = "ManagedClusterMigration"
 	// Command is a command line.
 	Command Subject = "Command"
 )
@@ -62,6 +64,7 @@ func Groups() []Group {
 			[]string{"externalname", "externalname/crossplane"}},
 		{ManagedResource, "godwit externalname plan, apply, rollback and restore", remedy.ManagedResources, []string{"externalname/fleet"}},
 		{Import, "godwit externalname ready", remedy.Imports, []string{"externalname/ready"}},
+		{ClusterMigration, "conditions of a ManagedClusterMigration", remedy.ClusterMigrations, []string{"hub/api/v1alpha1"}},
 		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
 	}
 }

@@ -208,10 +208,10 @@ func (w Writer) rollback(a godwit.RollBackRevision) string {
 // data is not compact JSON: the API server encodes the data anew, and refuses the change.
 func (w Writer) fixRevision(a godwit.FixRevision) string {
 	words := "revision fix " + a.Name + " -n " + a.Namespace
-	flags := flag(" --owner=", a.Owner)
+	var labels strings.Builder
 	for _, label := range a.Labels {
-		what := label[strings.LastIndexAny(label, "-/")+1:]
-		flags += " --label=" + label + "=" + strings.ToUpper(what) // only the user knows the value
+		value := label[strings.LastIndexAny(label, "-/")+1:]
+		labels.WriteString(" --label=" + label + "=" + strings.ToUpper(value)) // only the user knows the value
 	}
-	return w.Program + " " + words + w.Cluster + flags
+	return w.Program + " " + words + w.Cluster + flag(" --owner=", a.Owner) + labels.String()
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/externalnamereport"
 	"github.com/godwit-dev/godwit/externalname/fleet"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // bookFlag names the ConfigMaps of a name book.
@@ -94,7 +93,7 @@ func (o *saveOptions) run(ctx context.Context) error {
 	if o.all {
 		purpose = cli.Purpose{Command: permission.CRDVerify, Scope: []string{"--all"}} // lists CRDs
 	}
-	c, err := dial(ctx, o.App, purpose, walk.Limits{})
+	c, err := dial(ctx, o.App, purpose)
 	if err != nil {
 		return err
 	}
@@ -222,7 +221,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	if !how.DryRun && !o.yes && !o.CanAsk() {
 		return o.RefuseUnasked("restore")
 	}
-	c, err := dial(ctx, o.App, cli.Purpose{Command: permission.ExternalNameApply}, walk.Limits{})
+	c, err := dial(ctx, o.App, cli.Purpose{Command: permission.ExternalNameApply})
 	if err != nil {
 		return err
 	}

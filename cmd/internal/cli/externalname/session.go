@@ -38,13 +38,13 @@ type session struct {
 }
 
 // dial connects for the managed resources of some CRDs.
-func dial(ctx context.Context, a *cli.App, p cli.Purpose, limits walk.Limits) (*cluster, error) {
+func dial(ctx context.Context, a *cli.App, p cli.Purpose) (*cluster, error) {
 	p.Program = a.Program
 	c, err := a.Dial(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	s := &cluster{Connection: c, limiter: walk.NewLimiter(limits), remedies: a.Remedies()}
+	s := &cluster{Connection: c, limiter: walk.NewLimiter(walk.Limits{}), remedies: a.Remedies()}
 	if s.client, err = kube.NewClient(c.Config, s.limiter, clock.RealClock{}); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}
@@ -57,7 +57,7 @@ func connect(ctx context.Context, a *cli.App, command permission.Command, s *sel
 	if s.namespace != "" {
 		scope = append(scope, "--namespace="+s.namespace)
 	}
-	c, err := dial(ctx, a, cli.Purpose{Command: command, Scope: scope}, walk.Limits{})
+	c, err := dial(ctx, a, cli.Purpose{Command: command, Scope: scope})
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func completeResources(a *cli.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), cli.DialTimeout)
 		defer cancel()
-		s, err := dial(ctx, a, cli.Purpose{}, walk.Limits{})
+		s, err := dial(ctx, a, cli.Purpose{})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -1,4 +1,4 @@
-package crd_test
+package root_test
 
 import (
 	"bytes"

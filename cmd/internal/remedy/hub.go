@@ -1,0 +1,43 @@
+package remedy
+
+import hubv1alpha1 "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+
+// ClusterMigrations are the reasons of conditions of a ManagedClusterMigration.
+var ClusterMigrations = []ReasonDoc{
+	{Reason: hubv1alpha1.ReasonSucceeded,
+		Meaning: "The step was completed for every cluster.",
+		Remedy:  "Nothing is left to do."},
+	{Reason: hubv1alpha1.ReasonInProgress,
+		Meaning: "The manager waits for an answer of a hub.",
+		Remedy:  "Wait. status.phase says which step it is, and the manager sends the command again at a third and at two thirds of its timeout."},
+	{Reason: hubv1alpha1.ReasonWaiting,
+		Meaning: "Another migration moves one of the clusters. The message names it.",
+		Remedy:  "Wait until the other migration has ended, or delete one of the two: a migration that has not begun changes nothing when it is deleted."},
+	{Reason: hubv1alpha1.ReasonHubNotReady, UserAction: true,
+		Meaning: "A hub does not exist, is not Available, or its agent has sent no heartbeat for 60 s. Nothing was sent to either hub.",
+		Remedy:  "See the conditions of the hub with `kubectl get managedcluster <hub> -o yaml`, and whether its agent runs. Then create the migration again under another name."},
+	{Reason: hubv1alpha1.ReasonHubAddressUnknown, UserAction: true,
+		Meaning: "The ManagedCluster of the target hub has no spec.managedClusterClientConfigs, so that no bootstrap kubeconfig can be written.",
+		Remedy:  "Set spec.managedClusterClientConfigs of the target hub to the URL and the CA of its API server. Then create the migration again under another name."},
+	{Reason: hubv1alpha1.ReasonClustersInvalid, UserAction: true,
+		Meaning: "Clusters cannot be moved: they do not exist on the source hub, or exist on the target hub. status.failures names them.",
+		Remedy:  "Remove these clusters from the list or from the placement. Then create the migration again under another name."},
+	{Reason: hubv1alpha1.ReasonTimeout, UserAction: true,
+		Meaning: "A hub did not answer in time.",
+		Remedy:  "See whether the agent of the hub in the message runs, and whether it reaches the brokers."},
+	{Reason: hubv1alpha1.ReasonFailed, UserAction: true,
+		Meaning: "A hub reported an error, which the message has.",
+		Remedy:  "Correct what the message names. Then create the migration again under another name."},
+	{Reason: hubv1alpha1.ReasonAborted,
+		Meaning: "A user asked for the rollback, or deleted the migration.",
+		Remedy:  "Wait for the rollback to end: ResourceRolledBack says so."},
+	{Reason: hubv1alpha1.ReasonNotRegistered, UserAction: true,
+		Meaning: "No cluster was registered at the target hub. All clusters return to the source hub.",
+		Remedy:  "See in status.failures what each cluster was waiting for: an approved CSR, or a lease at the target hub."},
+	{Reason: hubv1alpha1.ReasonPartiallyRegistered, UserAction: true,
+		Meaning: "Some clusters were registered at the target hub. status.failures names the others, which return to the source hub.",
+		Remedy:  "Correct what status.failures names, and move these clusters with a migration of their own."},
+	{Reason: hubv1alpha1.ReasonIncomplete, UserAction: true,
+		Meaning: "A rollback or a cleanup is not finished after its timeout. The manager continues.",
+		Remedy:  "See whether the hub in the message is reachable. The migration ends by itself when it is."},
+}

@@ -22,7 +22,9 @@ var (
 	fence    = regexp.MustCompile("^( *)```(.*)$") // a step of a numbered list indents it
 	goFile   = regexp.MustCompile(`^// ([a-z0-9_/-]+\.go)\n`)
 	fileName = regexp.MustCompile(`^# ([a-z0-9-]+\.yaml)\n`)
-	inline   = regexp.MustCompile("`((?:kubectl|godwit) [^`]+)`")
+	// watchEnded is what kubectl wait may log when it has seen what it waits for, and ends its watch.
+	watchEnded = regexp.MustCompile(`^I\d{4} \S+ +\d+ reflector\.go:\d+\] "Warning: watch ended with error"`)
+	inline     = regexp.MustCompile("`((?:kubectl|godwit) [^`]+)`")
 )
 
 // parse finds the steps of a guide, and refuses blocks of a form that would
@@ -137,7 +139,7 @@ func checkProse(guide string, steps []step) error {
 }
 
 // matches compares what was printed with what a guide says. Spaces at the end
-// of lines, which no reader sees, don't count.
+// of lines, which no reader sees, don't count, and neither do warnings of kubectl's watches.
 func matches(want, printed string) bool {
 	var pattern strings.Builder
 	for _, line := range strings.SplitAfter(want, "\n") {
@@ -159,7 +161,7 @@ func matches(want, printed string) bool {
 	}
 	var lines strings.Builder
 	for line := range strings.Lines(printed) {
-		if line = strings.TrimRight(line, " \n"); line != "" {
+		if line = strings.TrimRight(line, " \n"); line != "" && !watchEnded.MatchString(line) {
 			lines.WriteString(line + "\n")
 		}
 	}
@@ -181,6 +183,8 @@ func TestMatches(t *testing.T) {
 		"lines":                     {"a\n...\nz\n", "a\nb\nc\nz\n", true},
 		"no lines":                  {"a\n...\nz\n", "a\nz\n", true},
 		"what follows lines counts": {"...\nz\n", "a\nb\n", false},
+		"a watch of kubectl ended":  {"met\n", "I1122 13:08:47.461155   27448 reflector.go:664] \"Warning: watch ended with error\" err=\"canceled\"\nmet\n", true},
+		"another error of kubectl":  {"met\n", "E1122 13:08:47.461155   27448 reflector.go:664] \"Failed to watch\" err=\"forbidden\"\nmet\n", false},
 		"no regular expressions":    {"a.c\n", "abc\n", false},
 	} {
 		if got := matches(c.want, c.printed); got != c.matches {

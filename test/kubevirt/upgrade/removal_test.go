@@ -202,7 +202,7 @@ func TestReferenceThatCannotBeRepointed(t *testing.T) {
 	source := instancetype.RevisionName("vm-0")
 	y.names("late", source, true)
 	r := y.mustBe(y.run(revision.Policy{}), source, revision.Failed, "DanglingReference")
-	for _, word := range []string{"VirtualMachine late", inSpec, "vm-0" + instancetypeTail, "runs"} {
+	for _, word := range []string{"VirtualMachine late", inSpec, "vm-0" + instancetypeTail, "is running"} {
 		mustSay(t, r.Message, word)
 	}
 	y.mustBe(y.run(revision.Policy{OnRunning: revision.Hold}), source, revision.Succeeded, "")

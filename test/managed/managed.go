@@ -4,6 +4,7 @@ package managed
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -85,14 +87,11 @@ func (k Kind) Annotations(ctx context.Context, name string) (map[string]string, 
 
 // Annotate sets an annotation of a managed resource, as a user does.
 func (k Kind) Annotate(ctx context.Context, name, key, value string) error {
-	o, err := k.client.Namespace("default").Get(ctx, name, metav1.GetOptions{})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 	if err != nil {
 		return err
 	}
-	annotations := o.GetAnnotations()
-	annotations[key] = value
-	o.SetAnnotations(annotations)
-	_, err = k.client.Namespace("default").Update(ctx, o, metav1.UpdateOptions{})
+	_, err = k.client.Namespace("default").Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 

@@ -292,6 +292,12 @@ func (l *logged) logger() logging.Logger {
 	}, funcr.Options{Verbosity: 1}))
 }
 
+func (l *logged) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
+
 func (l *logged) has(texts ...string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -321,7 +327,7 @@ func TestDebugLogAndInitializers(t *testing.T) {
 	})
 	w.await("a line of the log", func() string {
 		if !log.has("External resource differs from desired state", "engineer", "manager") {
-			return fmt.Sprint(log.lines)
+			return log.text()
 		}
 		return ""
 	})

@@ -40,7 +40,7 @@ const (
 	// pollEvery is how often a resource is observed in these tests.
 	pollEvery = 200 * time.Millisecond
 	// awaitLimit is for a busy machine.
-	awaitLimit = time.Minute
+	awaitLimit = 3 * time.Minute
 )
 
 // world is a namespace, a directory, and what a provider has recorded.

@@ -32,7 +32,8 @@ type Harness struct {
 	// Recovery is how long the provider may take to find out what became of an interrupted
 	// creation. Zero means 45 s.
 	Recovery time.Duration
-	// Patience is how long a check waits for what should happen. Zero means 1 min.
+	// Patience is how long a check waits for what should happen. Zero means 2 min, since
+	// crossplane-runtime delays an object that has failed by up to a minute.
 	Patience time.Duration
 	// Only are the checks to run; empty means all of them. The others are NotLookedAt.
 	Only []CheckName
@@ -124,7 +125,7 @@ type Provider struct {
 const (
 	defaultPoll     = time.Second
 	defaultRecovery = 45 * time.Second
-	defaultPatience = time.Minute
+	defaultPatience = 2 * time.Minute
 )
 
 func (h Harness) withDefaults() Harness {

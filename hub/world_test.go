@@ -288,19 +288,25 @@ func (w *world) commandMoves(p protocol, i int, add func(string, world)) {
 		return next
 	}
 	add(what, deliver(0, false))
-	if w.left.messages > 0 {
-		lost := w.clone()
-		lost.toAgent[i] = lost.toAgent[i][1:]
-		lost.left.messages--
-		add(what+" is lost", lost)
-		double := deliver(0, true)
-		double.left.messages--
-		add(what+" is doubled", double)
-		if len(queue) > 1 {
-			overtaken := deliver(1, false)
-			overtaken.left.messages--
-			add(what+" is overtaken", overtaken)
-		}
+	w.messageFaults(what, len(queue), deliver, func(next *world) { next.toAgent[i] = next.toAgent[i][1:] }, add)
+}
+
+// messageFaults are what may happen to the first of some messages. deliver returns the world
+// in which the nth is delivered, and is still there where keep says so.
+func (w *world) messageFaults(what string, queued int, deliver func(n int, keep bool) world, lose func(*world), add func(string, world)) {
+	if w.left.messages == 0 {
+		return
+	}
+	fault := func(what string, next world) {
+		next.left.messages--
+		add(what, next)
+	}
+	lost := w.clone()
+	lose(&lost)
+	fault(what+" is lost", lost)
+	fault(what+" is doubled", deliver(0, true))
+	if queued > 1 {
+		fault(what+" is overtaken", deliver(1, false))
 	}
 }
 
@@ -329,20 +335,7 @@ func (w *world) reportMoves(p protocol, i int, add func(string, world)) {
 		crashed.state = crashed.crashed(p, r)
 		add(what+", and the manager crashes", crashed)
 	}
-	if w.left.messages > 0 {
-		lost := w.clone()
-		lost.toMgr[i] = lost.toMgr[i][1:]
-		lost.left.messages--
-		add(what+" is lost", lost)
-		double := deliver(0, true)
-		double.left.messages--
-		add(what+" is doubled", double)
-		if len(queue) > 1 {
-			overtaken := deliver(1, false)
-			overtaken.left.messages--
-			add(what+" is overtaken", overtaken)
-		}
-	}
+	w.messageFaults(what, len(queue), deliver, func(next *world) { next.toMgr[i] = next.toMgr[i][1:] }, add)
 }
 
 func (w *world) agentMoves(p protocol, i int, add func(string, world)) {

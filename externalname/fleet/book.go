@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -100,27 +99,14 @@ func (f *Fleet) Restore(ctx context.Context, names []Name, how Restoring) (Repor
 }
 
 func (f *Fleet) restore(ctx context.Context, t *task, how Restoring) (godwit.Outcome, error) {
-	for {
-		m, err := f.read(ctx, t.Item)
-		if err != nil {
-			return f.failed(t, err)
-		}
-		s := f.situation(m, t.Item)
-		d, c := restored(s, how)
+	return f.writeOnce(ctx, t, func(s situation) (decision, changes) {
 		t.Current = s.nameText()
-		if d.move == moveEnd || how.DryRun {
-			t.end(d)
-			return outcomeOf(t.Phase), nil
+		d, c := restored(s, how)
+		if how.DryRun {
+			c = nil
 		}
-		switch err := f.patch(ctx, m, c); {
-		case apierror.Moved(err): // read again
-		case err != nil:
-			return f.failed(t, err)
-		default:
-			t.end(d)
-			return outcomeOf(t.Phase), nil
-		}
-	}
+		return d, c
+	})
 }
 
 // restored decides what is written from a book. It is pure.

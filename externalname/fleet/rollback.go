@@ -49,13 +49,19 @@ func reportOf(tasks []*task) Report {
 }
 
 func (f *Fleet) rollBack(ctx context.Context, t *task) (godwit.Outcome, error) {
+	return f.writeOnce(ctx, t, back)
+}
+
+// writeOnce writes what is decided on a managed resource, and decides again if another client has changed it meanwhile.
+// A decision without changes only ends the task.
+func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (decision, changes)) (godwit.Outcome, error) {
 	for {
 		m, err := f.read(ctx, t.Item)
 		if err != nil {
 			return f.failed(t, err)
 		}
-		d, c := back(f.situation(m, t.Item))
-		if d.move == moveEnd {
+		d, c := decide(f.situation(m, t.Item))
+		if len(c) == 0 {
 			t.end(d)
 			return outcomeOf(t.Phase), nil
 		}

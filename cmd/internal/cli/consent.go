@@ -63,3 +63,23 @@ func (a *App) SayEnding(ctx context.Context) (wait func()) {
 		}
 	}
 }
+
+// ExitAfter ends a command that wrote. code is what it has done. An error that came while the context
+// lived is printed, as explain words it. A context that has ended is named, with the command that
+// resumes.
+func (a *App) ExitAfter(ctx context.Context, code Code, err error, explain func(context.Context, error) error) error {
+	if err == nil {
+		return Exit(code)
+	}
+	end := Ended(ctx)
+	switch end {
+	case OK:
+		a.Console.Problem(explain(ctx, err))
+		end = Error
+	case TimedOut:
+		a.Console.Printf("stopped by --timeout; resume with: %s\n", a.CommandLine())
+	default:
+		a.Console.Printf("interrupted; resume with: %s\n", a.CommandLine())
+	}
+	return Exit(Worst(code, end))
+}

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // DurationFlag is a duration above zero. Unset means no limit.
@@ -113,3 +115,33 @@ const (
 	DryRunClient = "client"
 	DryRunServer = "server"
 )
+
+// AddClientDryRun registers --dry-run for a command whose writes the API server can't try.
+func AddClientDryRun(c *cobra.Command, flag *Choice) {
+	*flag = Choice{Value: DryRunNone, Allowed: []string{DryRunNone, DryRunClient}, Kind: "string"}
+	flag.AddTo(c, "dry-run", "", "none; client: print what a run would do, and write nothing")
+}
+
+// ParseSelector reads the value of --selector. The result is nil for an empty one, which selects everything.
+func ParseSelector(text string) (labels.Selector, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, Usagef("invalid argument %q for \"-l, --selector\": %v", text, err)
+	}
+	return selector, nil
+}
+
+// GivenNamespace is the value of --namespace, and empty without the flag. The namespace of the
+// kubeconfig's context would hide the rest of the cluster from a user who asks what is left.
+func (a *App) GivenNamespace(c *cobra.Command) (string, error) {
+	if !c.Flags().Changed("namespace") {
+		return "", nil
+	}
+	if *a.Cluster.Namespace == "" {
+		return "", Usagef("--namespace is empty; --all-namespaces selects all namespaces")
+	}
+	return *a.Cluster.Namespace, nil
+}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -34,8 +33,8 @@ func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 	if c.Flags().Changed("namespace") {
 		return cli.Usagef("remove --namespace: CRDs are not namespaced, and a migration covers all namespaces")
 	}
-	if _, err := labels.Parse(s.Selector); err != nil {
-		return cli.Usagef("invalid argument %q for \"-l, --selector\": %v", s.Selector, err)
+	if _, err := cli.ParseSelector(s.Selector); err != nil {
+		return err
 	}
 	s.Names = make([]string, len(args))
 	for i, name := range args {

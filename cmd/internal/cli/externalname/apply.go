@@ -83,8 +83,7 @@ func (o *applyOptions) addFlags(a *cli.App, c *cobra.Command) {
 	o.selection.addTo(a, c)
 	o.nameFlags.addTo(c)
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would do, and write nothing")
+	cli.AddClientDryRun(c, &o.dryRun)
 	o.identityFlags.addTo(c)
 	flags.Var(&o.canaries, "canaries", "how many managed resources to rename before all others")
 	flags.Var(&o.batch, "batch", "how many managed resources may be paused at the same time")
@@ -101,8 +100,8 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.namespace == "" && !o.everywhere {
-		return cli.Usagef("which managed resources? give --namespace or --all-namespaces")
+	if err := o.checkNamespaces(); err != nil {
+		return err
 	}
 	changes := o.dryRun.Value == cli.DryRunNone
 	if changes && !o.yes && !o.CanAsk() {

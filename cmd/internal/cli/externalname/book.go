@@ -177,8 +177,7 @@ func restoreCommand(a *cli.App) *cobra.Command {
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with the name book; - is stdin")
 	o.addTo(c, "read the name book from ConfigMaps, as `NAMESPACE/NAME`")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would do, and write nothing")
+	cli.AddClientDryRun(c, &o.dryRun)
 	flags.BoolVar(&o.unpause, "unpause", false, "end the pause of each managed resource that has its name")
 	flags.BoolVar(&o.overwrite, "overwrite", false, "replace external names that differ from the name book")
 	o.output.AddTo(c)

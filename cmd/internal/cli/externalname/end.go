@@ -51,20 +51,7 @@ func scopeFlag(namespace string) string {
 
 // ended chooses the exit code.
 func ended(ctx context.Context, a *cli.App, e ending) error {
-	code := runCode(e.report)
-	switch end := cli.Ended(ctx); {
-	case e.err == nil:
-		return cli.Exit(code)
-	case end == cli.OK:
-		a.Console.Problem(e.session.explain(ctx, e.err))
-		return cli.Exit(cli.Worst(code, cli.Error))
-	case end == cli.TimedOut:
-		a.Console.Printf("stopped by --timeout; resume with: %s\n", a.CommandLine())
-		return cli.Exit(cli.Worst(code, end))
-	default:
-		a.Console.Printf("interrupted; resume with: %s\n", a.CommandLine())
-		return cli.Exit(cli.Worst(code, end))
-	}
+	return a.ExitAfter(ctx, runCode(e.report), e.err, e.session.explain)
 }
 
 // runCode is Refused if nothing is as it was to be, and Partial if some are.

@@ -56,29 +56,21 @@ func (o *selection) parse(a *cli.App, c *cobra.Command) error {
 	if o.resource == "" {
 		return cli.Usagef("which managed resources? give --resource=CRD; `kubectl get crd` lists the CRDs")
 	}
-	if err := o.parseNamespace(a, c); err != nil {
+	var err error
+	if o.namespace, err = a.GivenNamespace(c); err != nil {
 		return err
 	}
-	if o.selector == "" {
-		return nil
+	if o.everywhere && o.namespace != "" {
+		return cli.Usagef("choose --all-namespaces or --namespace, one of them")
 	}
-	var err error
-	if o.selected, err = labels.Parse(o.selector); err != nil {
-		return cli.Usagef("invalid argument %q for \"-l, --selector\": %v", o.selector, err)
-	}
-	return nil
+	o.selected, err = cli.ParseSelector(o.selector)
+	return err
 }
 
-// parseNamespace reads --namespace. The namespace of the kubeconfig's context would hide duplicates.
-func (o *selection) parseNamespace(a *cli.App, c *cobra.Command) error {
-	if !c.Flags().Changed("namespace") {
-		return nil
-	}
-	switch o.namespace = *a.Cluster.Namespace; {
-	case o.namespace == "":
-		return cli.Usagef("--namespace is empty; --all-namespaces selects all namespaces")
-	case o.everywhere:
-		return cli.Usagef("choose --all-namespaces or --namespace, one of them")
+// checkNamespaces makes the user of a command that writes say which namespaces.
+func (o *selection) checkNamespaces() error {
+	if o.namespace == "" && !o.everywhere {
+		return cli.Usagef("which managed resources? give --namespace or --all-namespaces")
 	}
 	return nil
 }

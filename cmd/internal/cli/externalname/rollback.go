@@ -52,8 +52,8 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 }
 
 func (o *rollbackOptions) run(ctx context.Context) error {
-	if o.namespace == "" && !o.everywhere {
-		return cli.Usagef("which managed resources? give --namespace or --all-namespaces")
+	if err := o.checkNamespaces(); err != nil {
+		return err
 	}
 	if !o.yes && !o.CanAsk() {
 		return o.RefuseUnasked("rollback")

@@ -38,20 +38,7 @@ func end(ctx context.Context, a *cli.App, f cli.Output, p *pass, began time.Time
 	}
 	sayIncomplete(a, p.unconfirmed())
 	sayRetained(a, p)
-	code := runCode(p.counts, p.rows)
-	switch end := cli.Ended(ctx); {
-	case p.err == nil:
-		return cli.Exit(code)
-	case end == cli.OK:
-		a.Console.Problem(p.session.explain(ctx, p.err))
-		return cli.Exit(cli.Worst(code, cli.Error))
-	case end == cli.TimedOut:
-		a.Console.Printf("stopped by --timeout; resume with: %s\n", a.CommandLine())
-		return cli.Exit(cli.Worst(code, end))
-	default:
-		a.Console.Printf("interrupted; resume with: %s\n", a.CommandLine())
-		return cli.Exit(cli.Worst(code, end))
-	}
+	return a.ExitAfter(ctx, runCode(p.counts, p.rows), p.err, p.session.explain)
 }
 
 // sayRetained names the command that deletes the retained revisions.

@@ -83,7 +83,8 @@ func (o *fixOptions) ownerKinds() []string {
 
 // parse checks what can be checked without a cluster.
 func (o *fixOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
-	if err := o.parseNamespace(a, c); err != nil {
+	var err error
+	if o.namespace, err = a.GivenNamespace(c); err != nil {
 		return err
 	}
 	switch {
@@ -92,7 +93,6 @@ func (o *fixOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 	case o.owner == "" && len(o.labels) == 0:
 		return cli.Usagef("which change? give --owner or --label; `%s plan` prints both", c.Parent().CommandPath())
 	}
-	var err error
 	if o.name, err = bareName(args[0]); err != nil {
 		return err
 	}

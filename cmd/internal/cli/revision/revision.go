@@ -71,32 +71,15 @@ func (o *selection) parse(a *cli.App, c *cobra.Command) error {
 	if err := cli.NoArguments(c, c.Flags().Args()); err != nil {
 		return cli.Usage(err)
 	}
-	if err := o.parseNamespace(a, c); err != nil {
+	var err error
+	if o.namespace, err = a.GivenNamespace(c); err != nil {
 		return err
 	}
 	if o.everywhere && o.namespace != "" {
 		return cli.Usagef("choose --all-namespaces or --namespace, one of them")
 	}
-	if o.selector == "" {
-		return nil
-	}
-	var err error
-	if o.selected, err = labels.Parse(o.selector); err != nil {
-		return cli.Usagef("invalid argument %q for \"-l, --selector\": %v", o.selector, err)
-	}
-	return nil
-}
-
-// parseNamespace reads --namespace. The namespace of the kubeconfig's context would hide the
-// rest of the cluster from a user who asks what is left.
-func (o *selection) parseNamespace(a *cli.App, c *cobra.Command) error {
-	if !c.Flags().Changed("namespace") {
-		return nil
-	}
-	if o.namespace = *a.Cluster.Namespace; o.namespace == "" {
-		return cli.Usagef("--namespace is empty; --all-namespaces selects all namespaces")
-	}
-	return nil
+	o.selected, err = cli.ParseSelector(o.selector)
+	return err
 }
 
 // defaultNamespace is that of the kubeconfig's context, for a command that changes named revisions.

@@ -71,7 +71,8 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 }
 
 func (o *rollbackOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
-	if err := o.parseNamespace(a, c); err != nil {
+	var err error
+	if o.namespace, err = a.GivenNamespace(c); err != nil {
 		return err
 	}
 	switch {

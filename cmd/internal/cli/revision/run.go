@@ -70,8 +70,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.SortFlags = false // targets first, then what changes, then pace
 	o.selection.addTo(c)
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would do, and write nothing")
+	cli.AddClientDryRun(c, &o.dryRun)
 	o.policyFlags.addTo(c)
 	o.retention.addTo(c, "an old revision")
 	flags.BoolVar(&o.retain, "retain", false, "keep old revisions without a limit")

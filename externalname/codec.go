@@ -39,6 +39,8 @@ type SegmentShape struct {
 	Values []string `json:"values,omitempty"`
 	// GUID means that the segment is a GUID.
 	GUID bool `json:"guid,omitempty"`
+	// Hex32 means that the GUID is written without hyphens.
+	Hex32 bool `json:"hex32,omitempty"`
 	// Optional segments may be empty.
 	Optional bool `json:"optional,omitempty"`
 	// Mutable segments may change during the life of the external resource.

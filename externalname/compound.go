@@ -166,6 +166,7 @@ func (c CompoundCodec[K]) Describe() Shape {
 			Expected:  s.rules.expected(),
 			Values:    s.rules.values,
 			GUID:      s.rules.guid != nil,
+			Hex32:     s.rules.guid != nil && s.rules.guid.hex32,
 			Optional:  s.rules.optional,
 			Mutable:   s.rules.mutable,
 			FoldsCase: s.rules.foldsCase,

@@ -2,12 +2,8 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -134,39 +130,8 @@ func (f *Fleet) scan(ctx context.Context, each func(managed) error) error {
 }
 
 func (f *Fleet) fetch(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
-	path := kube.CollectionPath(f.kind.Resource)
-	if f.options.Scope.Namespace != "" {
-		path = []string{"apis", f.kind.Resource.Group, f.kind.Resource.Version, "namespaces", f.options.Scope.Namespace, f.kind.Resource.Resource}
-	}
-	req := f.client.Get().AbsPath(path...).Param("limit", strconv.FormatInt(limit, 10)).SetHeader("Accept", runtime.ContentTypeJSON)
-	if token != "" {
-		req.Param("continue", token)
-	}
-	if f.options.Scope.Selector != nil {
-		req.Param("labelSelector", f.options.Scope.Selector.String())
-	}
-	var page walk.Page[*unstructured.Unstructured]
-	text, err := kube.Body(kube.Do(ctx, req))
-	if err != nil {
-		return page, "", fmt.Errorf("list %s: %w", f.kind.Resource.GroupResource(), err)
-	}
-	var list struct {
-		metav1.ListMeta `json:"metadata"`
-
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		return page, "", fmt.Errorf("list %s: %w", f.kind.Resource.GroupResource(), err)
-	}
-	page.ResourceVersion, page.Remaining = list.ResourceVersion, kube.UnknownCount
-	for _, item := range list.Items {
-		o, err := kube.Decode(item)
-		if err != nil {
-			return page, "", err
-		}
-		page.Items = append(page.Items, o)
-	}
-	return page, list.Continue, nil
+	scope := kube.Scope{Resource: f.kind.Resource, Namespace: f.options.Scope.Namespace, Selector: f.options.Scope.Selector}
+	return f.client.WholePage(ctx, scope, limit, token)
 }
 
 func (f *Fleet) get(ctx context.Context, o walk.Object) (*unstructured.Unstructured, error) {

@@ -1,0 +1,126 @@
+package fieldmigration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Existing are the objects that were stored before admission knew the migration. They get their fields
+// from the same admission as new objects, so that there is one place that migrates: [Existing.Run] sends
+// an empty patch for each of them.
+type Existing struct {
+	Resource schema.GroupVersionResource
+	// Namespace and Selector narrow the objects; their zero values don't.
+	Namespace string
+	Selector  labels.Selector
+	// Migration decides which objects need the patch, and whether admission has migrated them.
+	Migration Applier
+	// DryRun has admission answer, and writes nothing.
+	DryRun bool
+	// Limiter paces the requests; nil means one with walk's default limits.
+	Limiter *walk.Limiter
+}
+
+// ReasonNotMigrated means that an object passed admission, and that its fields were not migrated: the
+// webhook or the policy is missing, or does not match the object.
+const ReasonNotMigrated = "NotMigrated"
+
+var errNotMigrated = errors.New("the object passed admission, and its fields are not migrated. " +
+	"Install the webhook or the MutatingAdmissionPolicy of this migration, and check that it matches the object")
+
+// Run sends an empty patch for each object that the migration would change, and checks the answer. The
+// resourceVersion of other objects stays as it is: they are Skipped. A second run therefore writes
+// nothing. An object that admission did not migrate is Failed for [ReasonNotMigrated].
+func (e Existing) Run(ctx context.Context, cfg *rest.Config) (walk.Report, error) {
+	if e.Limiter == nil {
+		e.Limiter = walk.NewLimiter(walk.Limits{})
+	}
+	client, err := kube.NewClient(cfg, e.Limiter, clock.RealClock{})
+	if err != nil {
+		return walk.Report{}, err
+	}
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
+		return client.WholePage(ctx, kube.Scope{Resource: e.Resource, Namespace: e.Namespace, Selector: e.Selector}, limit, token)
+	}
+	return walk.Run(ctx, walk.List(ctx, fetch, walk.ListOptions{}), func(ctx context.Context, o *unstructured.Unstructured) (godwit.Outcome, error) {
+		return e.visit(ctx, client, o)
+	}, walk.Options{Limiter: e.Limiter, Reason: reasonOf})
+}
+
+func (e Existing) visit(ctx context.Context, client *kube.Client, o *unstructured.Unstructured) (godwit.Outcome, error) {
+	needed, err := e.Migration.Apply(o.DeepCopy())
+	if err != nil {
+		return godwit.Failed, fmt.Errorf("read the fields: %w", err)
+	}
+	if !needed {
+		return godwit.Skipped, nil
+	}
+	after, err := e.patch(ctx, client, o)
+	switch {
+	case apierrors.IsNotFound(err):
+		return e.confirmGone(ctx, client, o)
+	case err != nil:
+		return godwit.Failed, err
+	}
+	if left, err := e.Migration.Apply(after); err != nil || left {
+		return godwit.Failed, errors.Join(errNotMigrated, err)
+	}
+	return godwit.Migrated, nil
+}
+
+// patch sends a patch without content, which has the object pass admission as it is now.
+func (e Existing) patch(ctx context.Context, client *kube.Client, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	request := client.Patch(types.MergePatchType).AbsPath(kube.ObjectPath(e.Resource, o)...).
+		Param("fieldManager", kube.FieldManager).SetHeader("Accept", runtime.ContentTypeJSON).Body([]byte("{}"))
+	if e.DryRun {
+		request.Param("dryRun", "All")
+	}
+	var text []byte
+	err := e.Limiter.Write(ctx, func(ctx context.Context) (int64, error) {
+		var err error
+		if text, err = kube.Body(kube.Do(ctx, request)); err != nil || e.DryRun {
+			return 0, err
+		}
+		return int64(len(text)), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kube.Decode(text)
+}
+
+// confirmGone lists the object, because a 404 may also mean that the version is no longer served.
+func (e Existing) confirmGone(ctx context.Context, client *kube.Client, o *unstructured.Unstructured) (godwit.Outcome, error) {
+	found, err := client.Find(ctx, e.Resource, o)
+	switch {
+	case err != nil:
+		return godwit.Failed, err
+	case found != nil:
+		return godwit.Failed, errors.New("the API server does not find an object that it lists")
+	}
+	return godwit.Gone, nil
+}
+
+func reasonOf(err error) string {
+	if errors.Is(err, errNotMigrated) {
+		return ReasonNotMigrated
+	}
+	if reason := apierrors.ReasonForError(err); reason != "" {
+		return string(reason)
+	}
+	return godwit.Failed.String()
+}

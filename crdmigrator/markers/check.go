@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/godwit-dev/godwit/internal/gofolder"
 )
 
 // Check reads the packages in folders, which are written as for the go command:
@@ -45,7 +47,7 @@ type folder struct {
 
 // readPattern adds the folders that a pattern names to those already read.
 func readPattern(pattern string, read map[string]folder) error {
-	paths, err := folders(pattern)
+	paths, err := gofolder.Folders(pattern)
 	if err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func readPattern(pattern string, read map[string]folder) error {
 }
 
 func readFolder(path string) (folder, error) {
-	names, err := files(path)
+	names, err := gofolder.Files(path, ".go")
 	if err != nil {
 		return folder{}, err
 	}

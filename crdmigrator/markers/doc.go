@@ -25,6 +25,6 @@
 //
 // # Reading order
 //
-// pattern.go finds the files, marker.go reads a marker, and source.go a file. finding.go is what a caller gives and gets. rules.go
+// marker.go reads a marker, and source.go a file. finding.go is what a caller gives and gets. rules.go
 // decides, check.go is the whole, and require.go makes a test of it. A file uses only files before it.
 package markers

@@ -32,6 +32,7 @@ const (
 var ordered = []string{
 	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
 	"crdmigrator", "crdmigrator/markers",
+	"externalname/fieldmigration",
 	"hub/message",
 	"internal/kube", "internal/storageversion", "internal/storageversion/preflight",
 	"revision", "revision/kubevirt",

@@ -1,4 +1,5 @@
-package markers
+// Package gofolder finds the folders and the files that a pattern of the go command names, for linters.
+package gofolder
 
 import (
 	"fmt"
@@ -11,10 +12,10 @@ import (
 // recursive is how the go command writes a folder and all below it.
 const recursive = "..."
 
-// folders are those that a pattern names. Below ... there are no testdata and
+// Folders are those that a pattern names. Below ... there are no testdata and
 // vendor, nothing that begins with . or _, and no other module, as for the go
 // command.
-func folders(pattern string) ([]string, error) {
+func Folders(pattern string) ([]string, error) {
 	top, all := strings.CutSuffix(filepath.ToSlash(pattern), recursive)
 	if all && top != "" && !strings.HasSuffix(top, "/") {
 		return nil, fmt.Errorf("read %s: %s stands for whole folders: write %s/%s", pattern, recursive, top, recursive)
@@ -56,8 +57,8 @@ func outside(folder string) bool {
 	return err == nil
 }
 
-// files are the Go files of a folder, without tests.
-func files(folder string) ([]string, error) {
+// Files are the files of a folder that have a suffix, such as .go. Tests and hidden files are left out.
+func Files(folder, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func files(folder string) ([]string, error) {
 	var found []string
 	for _, entry := range entries {
 		name := entry.Name()
-		if !entry.IsDir() && !hidden(name) && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+		if !entry.IsDir() && !hidden(name) && strings.HasSuffix(name, suffix) && !strings.HasSuffix(name, "_test.go") {
 			found = append(found, filepath.Join(folder, name))
 		}
 	}

@@ -1,0 +1,128 @@
+package providerlint
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/internal/gofolder"
+)
+
+// ErrNothing means that the folders have neither a CRD of managed resources nor a kind of the adapter, so that nothing
+// was checked.
+var ErrNothing = errors.New("no CRD of managed resources and no kind of externalname/crossplane was found")
+
+// Check reads the CRDs and the Go files of folders, which are written as for the go command. Findings are in the order
+// of files.
+func Check(ctx context.Context, patterns ...string) ([]Finding, error) {
+	folders := map[string]bool{}
+	for _, pattern := range patterns {
+		found, err := gofolder.Folders(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, folder := range found {
+			folders[folder] = true
+		}
+	}
+	var all []Finding
+	subjects := 0
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		for _, check := range []func(context.Context, string) ([]Finding, int, error){checkManifests, checkSource} {
+			findings, n, err := check(ctx, folder)
+			if err != nil {
+				return nil, err
+			}
+			all, subjects = append(all, findings...), subjects+n
+		}
+	}
+	if subjects == 0 {
+		return nil, fmt.Errorf("read %s: %w", strings.Join(patterns, ", "), ErrNothing)
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+	return all, nil
+}
+
+// checkManifests checks the CRDs in the YAML files of a folder. It returns how many it has checked.
+func checkManifests(ctx context.Context, folder string) ([]Finding, int, error) {
+	var all []Finding
+	n := 0
+	for _, suffix := range []string{".yaml", ".yml"} {
+		names, err := gofolder.Files(folder, suffix)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, name := range names {
+			crds, err := readCRDs(name)
+			if err != nil {
+				return nil, 0, fmt.Errorf("read %s: %w", name, err)
+			}
+			for _, crd := range crds {
+				if checked(crd) {
+					n++
+					all = append(all, CheckCRD(ctx, name, crd)...)
+				}
+			}
+		}
+	}
+	return all, n, nil
+}
+
+// readCRDs reads the CRDs of a file. Other documents, such as templates of charts, are none of them.
+func readCRDs(name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(file)); ; {
+		document, err := documents.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		var kind metav1.TypeMeta
+		if yaml.Unmarshal(document, &kind) != nil || kind.Kind != "CustomResourceDefinition" {
+			continue
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(document, crd); err != nil {
+			return nil, err
+		}
+		all = append(all, crd)
+	}
+}
+
+// checkSource checks the Go files of a folder. It returns how many kinds and exceptions they have.
+func checkSource(_ context.Context, folder string) ([]Finding, int, error) {
+	names, err := gofolder.Files(folder, ".go")
+	if err != nil {
+		return nil, 0, err
+	}
+	p, err := parsePackage(names)
+	if err != nil {
+		return nil, 0, err
+	}
+	var all []Finding
+	n := 0
+	for _, name := range names {
+		findings, literals := p.check(name)
+		all, n = append(all, findings...), n+literals
+	}
+	return all, n, nil
+}

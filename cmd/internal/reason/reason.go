@@ -29,6 +29,8 @@ const (
 	Trigger Subject = "ControllerRevisionUpgradeTrigger"
 	// Marker is a marker in the source of an operator.
 	Marker Subject = "Marker"
+	// Provider is the source and the CRDs of a provider of managed resources.
+	Provider Subject = "Provider"
 	// Name is the external name of a managed resource.
 	Name Subject = "ExternalName"
 	// ManagedResource is a managed resource whose external name is to change.
@@ -60,6 +62,8 @@ func Groups() []Group {
 		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", withOccurrences(remedy.Revisions, revisionupgrade.Occurrences), []string{"revision"}},
 		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},
 		{Marker, "godwit lint markers", remedy.Markers, []string{"crdmigrator/markers"}},
+		{Provider, "godwit lint provider, failures of fieldmigration.Existing", remedy.Providers,
+			[]string{"cmd/internal/providerlint", "externalname/fieldmigration"}},
 		{Name, "errors and conditions of managed resources, from providers that use externalname", remedy.ExternalNames,
 			[]string{"externalname", "externalname/crossplane"}},
 		{ManagedResource, "godwit externalname plan, apply, rollback and restore", remedy.ManagedResources, []string{"externalname/fleet"}},

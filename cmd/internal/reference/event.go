@@ -29,7 +29,9 @@ var reasonSections = map[reason.Subject][2]string{
 		"reasons; RollbackPending is in `status.failures` of a trigger."},
 	reason.Trigger: {"Triggers of revision upgrades", "A ControllerRevisionUpgradeTrigger has the conditions Ready, Reconciling and Stalled, of which at most one is True, as well\n" +
 		"as Discovered and VersionsDroppable. The reason is one of these, or one of a revision's where something could not be read."},
-	reason.Marker:           {"Markers", "[`godwit lint markers`](cli.md#godwit-lint-markers) has these reasons."},
+	reason.Marker: {"Markers", "[`godwit lint markers`](cli.md#godwit-lint-markers) has these reasons."},
+	reason.Provider: {"Providers", "[`godwit lint provider`](cli.md#godwit-lint-provider) has these reasons, and the report of\n" +
+		"`fieldmigration.Existing` has NotMigrated."},
 	reason.Name:             {"External names", "Providers that use package externalname have these reasons in errors, and in conditions of managed resources."},
 	reason.ManagedResource:  {"Renaming managed resources", "[`godwit externalname`](cli.md) has these reasons, and those of external names."},
 	reason.Import:           {"Imported managed resources", "[`godwit externalname ready`](cli.md#godwit-externalname-ready) has these reasons."},

@@ -29,7 +29,7 @@ func findingList(findings []markers.Finding) report.List[markerFinding] {
 
 // writeFindings writes a line for each finding, as compilers do, which is what
 // editors and CI systems find files and lines by.
-func writeFindings(w io.Writer, findings []markers.Finding) error {
+func writeFindings[F fmt.Stringer](w io.Writer, findings []F) error {
 	var text strings.Builder
 	for _, f := range findings {
 		fmt.Fprintln(&text, f)

@@ -15,10 +15,10 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint",
-		Short: "Check the Go source of an operator; connects to no cluster",
+		Short: "Check the Go source and the CRDs of an operator; connects to no cluster",
 	}
 	cli.Parent(c)
-	c.AddCommand(markersCommand(a))
+	c.AddCommand(markersCommand(a), providerCommand(a))
 	return c
 }
 
@@ -78,12 +78,17 @@ func sayFindings(a *cli.App, f cli.Output, findings []markers.Finding, failed er
 	err := cli.WriteDocument(a.Streams.Out, f, findingList(findings), nil, func(w io.Writer) error {
 		return writeFindings(w, findings)
 	})
+	return end(len(findings), failed, err)
+}
+
+// end is how a check ends that has found n things, or has failed, or could not write what it found.
+func end(n int, failed, unwritten error) error {
 	switch {
 	case failed != nil:
 		return failed
-	case err != nil:
-		return err
-	case len(findings) > 0:
+	case unwritten != nil:
+		return unwritten
+	case n > 0:
 		return cli.Exit(cli.Pending)
 	}
 	return nil

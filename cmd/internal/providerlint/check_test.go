@@ -281,3 +281,11 @@ func TestManagedCRDsMustDeclareTheirKey(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// The example of a provider follows what it is an example of.
+func TestExampleProvider(t *testing.T) {
+	findings, err := Check(t.Context(), filepath.Join("..", "..", "..", "examples", "provider-ldap", "..."))
+	if err != nil || len(findings) > 0 {
+		t.Errorf("findings %v, error %v", findings, err)
+	}
+}

@@ -71,6 +71,7 @@ type PersonStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=crossplane;managed
+// +kubebuilder:metadata:annotations="godwit.dev/external-name-fields=None"
 type Person struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -111,6 +112,7 @@ type GroupStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=crossplane;managed
+// +kubebuilder:metadata:annotations="godwit.dev/external-name-fields=None"
 type Group struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -163,6 +165,7 @@ type MembershipStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=crossplane;managed
+// +kubebuilder:metadata:annotations="godwit.dev/external-name-fields=spec.forProvider.group=Immutable,spec.forProvider.member=Mutable"
 type Membership struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`

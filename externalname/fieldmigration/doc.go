@@ -20,5 +20,5 @@
 //
 // migration.go applies a function to an object. mixer.go and check.go test it. step.go has changes that
 // CEL can say, policy.go says them. webhook.go and existing.go are the two ways of an object to the
-// migration. key.go has the rules for keys.
+// migration. key.go has the rules for keys. A file uses only files before it.
 package fieldmigration

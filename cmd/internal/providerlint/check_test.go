@@ -132,6 +132,20 @@ func TestCheckCRDs(t *testing.T) {
 			reason: "its values are tried",
 			crd:    member{keys: "spec.forProvider.stage=Immutable"}, want: []Reason{KeyCanChange, KeyCanBeRemoved},
 		},
+		"a rule for one direction": {
+			reason: "the other direction is still open",
+			crd: member{keys: "spec.forProvider.stage=Immutable", fields: "required: [stage]\n                " +
+				rule("oldSelf.stage != 'prod' || self.stage == 'prod'")}, want: []Reason{KeyCanChange},
+		},
+		"a rule for some values": {
+			reason: "other values can change",
+			crd:    member{fields: "required: [group]", group: rule("oldSelf != 'aaa' || self == oldSelf")}, want: []Reason{KeyCanChange},
+		},
+		"a removal that only some values refuse": {
+			reason: "other values can be removed",
+			crd:    member{group: rule("self == oldSelf"), fields: rule("!has(oldSelf.group) || oldSelf.group != 'aaa' || has(self.group)")},
+			want:   []Reason{KeyCanBeRemoved},
+		},
 		"no key in the spec":   {reason: "the external system makes it", crd: member{keys: "None"}},
 		"a misspelled word":    {reason: "it is not taken for an exemption", crd: member{keys: "spec.forProvider.group=mutable"}, want: []Reason{KeyUnreadable}},
 		"an empty declaration": {reason: "nothing is declared", crd: member{keys: `""`}, want: []Reason{KeyUnreadable}},

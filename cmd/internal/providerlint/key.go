@@ -49,19 +49,16 @@ func (v version) has(path []string) bool {
 	return true
 }
 
-// refusesChange reports whether a rule refuses an update of the field to any other value that was tried.
+// refusesChange reports whether a rule refuses each change of the field that was tried.
 func (v version) refusesChange(ctx context.Context, path []string) bool {
-	values := v.values(path)
-	if len(values) < 2 {
-		return true // an enumeration of one value
-	}
-	for i, from := range values {
-		to := values[(i+1)%len(values)]
-		if v.refuses(ctx, v.sample(path, from), v.sample(path, to)) {
-			return true
+	values := v.accepted(ctx, path)
+	for i := range values[1:] { // none for an enumeration of one value
+		one, other := v.sample(path, values[i]), v.sample(path, values[i+1])
+		if !v.refuses(ctx, one, other) || !v.refuses(ctx, other, one) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // removable returns the part of the path that a user can remove, or nil. What is required can't be removed, as long as
@@ -79,15 +76,15 @@ func (v version) removable(ctx context.Context, path []string) []string {
 }
 
 func (v version) refusesRemoval(ctx context.Context, path, removed []string) bool {
-	for _, value := range v.values(path) {
+	for _, value := range v.accepted(ctx, path) {
 		before := v.sample(path, value)
 		after := runtime.DeepCopyJSON(before)
 		unstructured.RemoveNestedField(after, removed...)
-		if v.refuses(ctx, before, after) {
-			return true
+		if !v.refuses(ctx, before, after) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // refuses reports whether a rule refuses the step from one object to another, and neither object by itself.
@@ -118,6 +115,26 @@ func (v version) errors(ctx context.Context, before, after map[string]any) map[s
 // guids are values that rules for the format of a key accept.
 var guids = []any{"0b4b3a1c-6a5d-4f0e-8d2c-9d8f2f8d1a11", "5c2e1f60-3b7a-4c1d-9e8f-0a1b2c3d4e5f"}
 
+// accepted are the values to try of which rules refuse the least: a rule for the format refuses the others, before and
+// after a change alike. They are all values if one alone is left, which could not change.
+func (v version) accepted(ctx context.Context, path []string) []any {
+	all, fewest := v.values(path), math.MaxInt
+	var best []any
+	for _, value := range all {
+		object := v.sample(path, value)
+		switch n := len(v.errors(ctx, object, object)); {
+		case n < fewest:
+			best, fewest = []any{value}, n
+		case n == fewest:
+			best = append(best, value)
+		}
+	}
+	if len(best) == 1 {
+		return all
+	}
+	return best
+}
+
 // values are those to try for the field.
 func (v version) values(path []string) []any {
 	at := *v.schema
@@ -139,8 +156,7 @@ func (v version) values(path []string) []any {
 	case "boolean":
 		return []any{true, false}
 	}
-	// The pairs are tried in order, and the last one with the first.
-	return append([]any{"aaa", "bbb"}, guids...)
+	return append([]any{"aaa", "aab"}, guids...)
 }
 
 // sample is an object that has all fields, so that rules which read others can be evaluated.

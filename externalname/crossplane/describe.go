@@ -46,7 +46,7 @@ func WriteMarkdown(w io.Writer, kinds ...Description) error {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cell(d.Kind.GroupKind().String()), code(d.Pattern), cell(orNone(strings.Join(d.Legacy, ", "))), cell(d.exceptions()))
 	}
 	for _, d := range kinds {
-		fmt.Fprintf(&b, "\nThe external name of %s is %s, at most %d bytes:\n\n", d.Kind.Kind, code(d.Pattern), d.Shape.MaxBytes)
+		fmt.Fprintf(&b, "\nThe external name of %s is %s, at most %d bytes:\n\n", cell(d.Kind.GroupKind().String()), code(d.Pattern), d.Shape.MaxBytes)
 		b.WriteString("| segment | text | may be empty | may change | letter case |\n|---|---|---|---|---|\n")
 		for _, s := range d.Shape.Segments {
 			letters := "has a meaning"

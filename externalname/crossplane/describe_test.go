@@ -44,13 +44,13 @@ func TestWriteMarkdown(t *testing.T) {
 | Person.names.example.org | ` + "`<guid>`" + ` | ObjectName | none |
 | Membership.names.example.org | ` + "`<group>/[<member>]`" + ` | none | NameFromCreate: The member is known later. |
 
-The external name of Person is ` + "`<guid>`" + `, at most 512 bytes:
+The external name of Person.names.example.org is ` + "`<guid>`" + `, at most 512 bytes:
 
 | segment | text | may be empty | may change | letter case |
 |---|---|---|---|---|
 | guid | a GUID such as 0b4b3a1c-6a5d-4f0e-8d2c-9d8f2f8d1a11 | no | no | has no meaning: names have lower case |
 
-The external name of Membership is ` + "`<group>/[<member>]`" + `, at most 512 bytes:
+The external name of Membership.names.example.org is ` + "`<group>/[<member>]`" + `, at most 512 bytes:
 
 | segment | text | may be empty | may change | letter case |
 |---|---|---|---|---|

@@ -9,3 +9,5 @@
 // directory server. Tests whose names begin with Provider run examples/provider-ldap on that
 // server. Without slapd they are skipped, except in CI.
 package externalname
+
+//go:generate go run ./internal/reference ../../docs/reference/external-name-kinds.md

@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"github.com/godwit-dev/godwit/externalname/crossplane"
+	"github.com/godwit-dev/godwit/test/externalname/kinds"
 )
 
-type hybridKey struct{ ID, Mail string }
+type hybridKey = kinds.HybridKey
 
 // hybridConnect is the client of a kind whose key has a part that is known from its status only.
 func hybridConnect(d directory) func(context.Context, *person) (crossplane.External[*person, hybridKey, entry], error) {

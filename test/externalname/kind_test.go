@@ -8,10 +8,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	ldapv1 "github.com/godwit-dev/godwit/examples/provider-ldap/api/v1"
+	"github.com/godwit-dev/godwit/test/externalname/kinds"
 )
 
 // object is a managed resource with the parameters F.
@@ -88,7 +88,7 @@ func throughJSON[T any](from *T) *T {
 	return to
 }
 
-var groupVersion = schema.GroupVersion{Group: "names.example.org", Version: "v1"}
+var groupVersion = kinds.Version
 
 // personParameters are identified by a GUID that the directory makes.
 type personParameters struct {

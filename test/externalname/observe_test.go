@@ -18,6 +18,7 @@ import (
 
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
+	"github.com/godwit-dev/godwit/test/externalname/kinds"
 )
 
 const unknownID = "99999999-9999-4999-8999-999999999999"
@@ -453,11 +454,8 @@ func TestHybridKind(t *testing.T) {
 	type hybrid = crossplane.Resource[*person, hybridKey, entry]
 	base := persons(w.wire)
 	kind := hybrid{
-		Kind: base.Kind,
-		Names: externalname.Scheme[hybridKey]{Codec: externalname.Compound(
-			externalname.Field("id", func(k *hybridKey) *string { return &k.ID }, externalname.IsGUID()),
-			externalname.Field("mail", func(k *hybridKey) *string { return &k.Mail }, externalname.Optional(), externalname.Mutable()),
-		)},
+		Kind:    base.Kind,
+		Names:   kinds.HybridNames,
 		Connect: hybridConnect(w.wire),
 		KeyFromStatus: func(p *person) (hybridKey, bool) {
 			return hybridKey{ID: p.Status.AtProvider.Secret, Mail: p.Status.AtProvider.Mail}, p.Status.AtProvider.Secret != ""
@@ -466,7 +464,7 @@ func TestHybridKind(t *testing.T) {
 	if _, err := kind.Options(nil, w.events); err == nil || !strings.Contains(err.Error(), "NameFromCreate") {
 		t.Errorf("a hybrid kind without an exception: %v", err)
 	}
-	kind.Exceptions = []crossplane.Exception{{Rule: crossplane.RuleNameFromCreate, Reason: "The mail is known after the first observation only."}}
+	kind.Exceptions = kinds.HybridExceptions
 	run(w, kind, options{})
 	p := w.person("jane", named(made.ID+"/", xpv2.ManagementActionObserve))
 	w.awaitPerson(p, "named", func(p *person) bool { return bound(p) && meta.GetExternalName(p) == made.ID+"/jane@example.org" })

@@ -21,6 +21,7 @@ import (
 
 	v1 "github.com/godwit-dev/godwit/examples/provider-ldap/api/v1"
 	"github.com/godwit-dev/godwit/examples/provider-ldap/directory"
+	"github.com/godwit-dev/godwit/externalname/crossplane"
 	"github.com/godwit-dev/godwit/externalname/crossplane/export"
 	"github.com/godwit-dev/godwit/externalname/ready"
 )
@@ -52,6 +53,11 @@ func Command(cluster Cluster) *cobra.Command {
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(v1.AddToScheme(scheme), corev1.AddToScheme(scheme))
+}
+
+// Descriptions are what the reference says about the external names of each kind.
+func Descriptions() []crossplane.Description {
+	return []crossplane.Description{Persons(nil).Describe(), Groups(nil).Describe(), Memberships(nil).Describe()}
 }
 
 // Setup adds the controllers of all kinds to a manager.

@@ -1,0 +1,42 @@
+// Package kinds has the external names of the kinds that the tests of this module manage and that differ from those of
+// examples/provider-ldap. The reference of external names shows them.
+package kinds
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/externalname/crossplane"
+)
+
+// Version is the API of the kinds.
+var Version = schema.GroupVersion{Group: "names.example.org", Version: "v1"}
+
+// DatabaseNames are the GUIDs that operations of the job service make.
+var DatabaseNames = externalname.Scheme[string]{Codec: externalname.GUID()}
+
+// HybridKey is the key of a person in a hybrid kind. The mail is known from the status only.
+type HybridKey struct{ ID, Mail string }
+
+// HybridNames are ID/MAIL.
+var HybridNames = externalname.Scheme[HybridKey]{Codec: externalname.Compound(
+	externalname.Field("id", func(k *HybridKey) *string { return &k.ID }, externalname.IsGUID()),
+	externalname.Field("mail", func(k *HybridKey) *string { return &k.Mail }, externalname.Optional(), externalname.Mutable()),
+)}
+
+// HybridExceptions are the rules that a hybrid kind does not follow.
+var HybridExceptions = []crossplane.Exception{
+	{Rule: crossplane.RuleNameFromCreate, Reason: "The mail is known after the first observation only."},
+}
+
+// Descriptions are what the reference says about the kinds.
+func Descriptions() []crossplane.Description {
+	return []crossplane.Description{
+		describe("Database", DatabaseNames.Codec.Describe()),
+		describe("Person", HybridNames.Codec.Describe(), HybridExceptions...),
+	}
+}
+
+func describe(kind string, shape externalname.Shape, exceptions ...crossplane.Exception) crossplane.Description {
+	return crossplane.Description{Kind: Version.WithKind(kind), Pattern: shape.String(), Shape: shape, Exceptions: exceptions}
+}

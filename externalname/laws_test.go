@@ -85,6 +85,7 @@ func checkPair(t *testing.T, one, other open) {
 	}
 }
 
+// 27: what is written is read, and what is read is written, in each case.
 func TestLaws(t *testing.T) {
 	named := map[string]open{}
 	for i, a := range texts {
@@ -108,6 +109,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
+// 27
 func FuzzKey(f *testing.F) {
 	for i, text := range texts {
 		f.Add(text, texts[(i+1)%len(texts)], texts[(i+2)%len(texts)])
@@ -115,6 +117,7 @@ func FuzzKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c string) { checkKey(t, open{a, b, c}) })
 }
 
+// 27
 func FuzzName(f *testing.F) {
 	for _, text := range texts {
 		f.Add(text)

@@ -10,7 +10,7 @@ import (
 
 var samples = []database{{Size: 7}, {Size: 7, Region: "us1"}, {Region: "eu1", Disk: &disk{SizeGB: 7}}}
 
-// 51
+// 51: a function that changes what it has filled itself, or that depends on more than its argument, is found.
 func TestCheck(t *testing.T) {
 	count := 0
 	cases := map[string]struct {

@@ -261,7 +261,7 @@ func TestFieldsByDefault(t *testing.T) {
 	}
 }
 
-// 50
+// 50: rules of the CRD refuse a change of the identity, its removal included.
 func TestKeyFieldsAreImmutable(t *testing.T) {
 	shape := memberNames.Describe()
 	rules, err := fieldmigration.Constraints(shape,

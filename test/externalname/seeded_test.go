@@ -96,7 +96,7 @@ func createdWithin(mg resource.Managed) bool {
 	return meta.GetExternalName(mg) == "" && time.Since(meta.GetExternalCreatePending(mg)) < time.Minute
 }
 
-// Each bug is caught by the check that is named with it. The client without the bug passes all
+// 52: each bug is caught by the check that is named with it. The client without the bug passes all
 // checks: TestConformanceOfBareClient.
 func TestConformanceFindsBugs(t *testing.T) {
 	t.Parallel()

@@ -17,10 +17,12 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
+	"github.com/godwit-dev/godwit/test/externalname/kinds"
 	"github.com/godwit-dev/godwit/test/jobservice"
 )
 
@@ -36,7 +38,7 @@ type database = object[databaseParameters]
 func databases(c databaseClient) crossplane.Resource[*database, string, jobservice.Database] {
 	return crossplane.Resource[*database, string, jobservice.Database]{
 		Kind:          groupVersion.WithKind("Database"),
-		Names:         externalname.Scheme[string]{Codec: externalname.GUID()},
+		Names:         kinds.DatabaseNames,
 		RecoveryDelay: soon,
 		OperationPoll: pollEvery,
 		Connect: func(context.Context, *database) (crossplane.External[*database, string, jobservice.Database], error) {
@@ -317,6 +319,44 @@ func TestDatabaseFaults(t *testing.T) {
 			if events := strings.Join(w.events.with("CannotCreateExternalResource"), "\n"); !strings.Contains(events, message) || len(events) > 2000 || strings.ContainsRune(events, '\x1b') {
 				t.Errorf("events are %q, want %q", events, message)
 			}
+		})
+	}
+}
+
+// Whatever answers an observation or an update, the object says why it is not synced, and no second database is created.
+func TestDatabaseFaultsAreReported(t *testing.T) {
+	for kind, message := range map[jobservice.FaultKind]string{
+		jobservice.Drop:        "EOF",
+		jobservice.Hang:        "deadline exceeded",
+		jobservice.Garbage:     "invalid character",
+		jobservice.Conflict:    "409 Conflict",
+		jobservice.Unavailable: "503 Service Unavailable",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			w := newServiceWorld(t)
+			run(w.world, databases(w.client), options{further: []managed.ReconcilerOption{managed.WithTimeout(2 * time.Second)}})
+			d := w.database("orders")
+			awaitObject(w.world, d, "created", func(d *database) bool { return isBound(d) && ready(d) })
+			name := meta.GetExternalName(d)
+			for size, pattern := range []string{"GET /databases/{id}", "PUT /databases/{id}"} {
+				w.control(jobservice.Control{Faults: []jobservice.Fault{{Kind: kind, Pattern: pattern}}})
+				w.patch(d, fmt.Sprintf(`{"spec":{"forProvider":{"size":%d}}}`, size+2))
+				if kind != jobservice.Garbage || pattern != "PUT /databases/{id}" { // The client reads no answer of PUT.
+					awaitObject(w.world, d, "reported for "+pattern, func(d *database) bool {
+						c := d.GetCondition(xpv2.TypeSynced)
+						return c.Status == corev1.ConditionFalse && strings.Contains(c.Message, message) && len(c.Message) < 2000
+					})
+				}
+				w.control(jobservice.Control{})
+				awaitObject(w.world, d, "synced after "+pattern, func(d *database) bool { return isBound(d) && d.Status.AtProvider.Size == size+2 })
+			}
+			if n := w.requests("POST /databases"); n != 1 || meta.GetExternalName(d) != name {
+				t.Errorf("%d creations, external name %q, then %q", n, name, meta.GetExternalName(d))
+			}
+			w.checkDatabases("orders")
+			w.delete(d)
+			w.awaitGone(d)
+			w.checkDatabases()
 		})
 	}
 }

@@ -83,6 +83,40 @@ func synced2(m *membership) bool {
 	return synced(m) && m.Annotations[crossplane.AnnotationBoundName] != ""
 }
 
+// A malformed compound name is an error before any call, whatever is wrong with it.
+func TestMalformedCompoundName(t *testing.T) {
+	w := newWorld(t)
+	group := w.add(entry{Name: "admins"})
+	run(w, memberships(w.wire), options{})
+	refused := map[string]*membership{}
+	for reason, name := range map[string]string{
+		"WrongSegmentCount": group.ID + "/a/b",
+		"Blank":             group.ID + "/%20",
+		"PathElement":       group.ID + "/..",
+		"MalformedEscape":   group.ID + "/%zz",
+		"ControlCharacter":  group.ID + "/cn=jane\ncn=admin",
+		"NotGUID":           "..%2F../cn=jane",
+		"TooLong":           group.ID + "/" + strings.Repeat("%61", 200<<10/3),
+	} {
+		refused[reason] = w.membership(strings.ToLower(reason), func(m *membership) {
+			m.Spec.ForProvider = membershipParameters{Group: group.ID, Member: "cn=jane"}
+			meta.SetExternalName(m, name)
+		})
+	}
+	refused["PathElement, escaped"] = w.membership("escaped", func(m *membership) {
+		m.Spec.ForProvider = membershipParameters{Group: group.ID, Member: "cn=jane"}
+		meta.SetExternalName(m, group.ID+"/%2E%2e")
+	})
+	for reason, m := range refused {
+		reason, _, _ = strings.Cut(reason, ",")
+		w.awaitMembership(m, reason, refusedMember(reason))
+	}
+	if n := w.wire.count(); n != 0 {
+		t.Errorf("%d calls: %v", n, w.wire.calls)
+	}
+	w.checkEntries(1)
+}
+
 // 25, 26: a key that can't be a name is refused before it is created.
 func TestKeyIsCheckedBeforeCreate(t *testing.T) {
 	for reason, member := range map[string]string{

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/godwit-dev/godwit/externalname/fieldmigration"
 	"github.com/godwit-dev/godwit/internal/gofolder"
 )
 
@@ -65,9 +67,14 @@ func checkManifests(ctx context.Context, folder string) ([]Finding, int, error) 
 			return nil, 0, err
 		}
 		for _, name := range names {
-			crds, err := readCRDs(name)
+			crds, templates, err := readCRDs(name)
 			if err != nil {
 				return nil, 0, fmt.Errorf("read %s: %w", name, err)
+			}
+			for range templates {
+				n++
+				all = append(all, Finding{File: name, Subject: "CustomResourceDefinition", Reason: SchemaUnreadable,
+					Message: "the CRD is part of a template. Render the template, and check the result"})
 			}
 			for _, crd := range crds {
 				if checked(crd) {
@@ -80,29 +87,35 @@ func checkManifests(ctx context.Context, folder string) ([]Finding, int, error) 
 	return all, n, nil
 }
 
-// readCRDs reads the CRDs of a file. Other documents, such as templates of charts, are none of them.
-func readCRDs(name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// managedCRD finds the CRD of managed resources in a text that is no YAML.
+var managedCRD = regexp.MustCompile(`(?s)\bkind: CustomResourceDefinition\b.*(\b` + managedCategory + `\b|` + regexp.QuoteMeta(fieldmigration.AnnotationKeyFields) + `)`)
+
+// readCRDs reads the CRDs of a file, and counts those of managed resources that are templates and can't be read.
+func readCRDs(name string) (all []*apiextensionsv1.CustomResourceDefinition, templates int, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer file.Close()
-	var all []*apiextensionsv1.CustomResourceDefinition
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(file)); ; {
 		document, err := documents.Read()
 		switch {
 		case errors.Is(err, io.EOF):
-			return all, nil
+			return all, templates, nil
 		case err != nil:
-			return nil, err
+			return nil, 0, err
 		}
 		var kind metav1.TypeMeta
-		if yaml.Unmarshal(document, &kind) != nil || kind.Kind != "CustomResourceDefinition" {
+		switch err := yaml.Unmarshal(document, &kind); {
+		case err != nil && managedCRD.Match(document):
+			templates++
+			continue
+		case err != nil || kind.Kind != "CustomResourceDefinition":
 			continue
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(document, crd); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		all = append(all, crd)
 	}

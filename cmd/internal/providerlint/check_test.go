@@ -283,6 +283,19 @@ func TestCheckOfNothing(t *testing.T) {
 	}
 }
 
+// A CRD within a template of a chart can't be checked, and is not taken for a good one.
+func TestTemplateOfACRD(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, "crd.yaml", "{{- if .Values.crds }}\n"+member{fields: rule("false")}.yaml()+"{{- end }}\n")
+	findings, err := Check(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Reason{SchemaUnreadable}, reasons(findings)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestManagedCRDsMustDeclareTheirKey(t *testing.T) {
 	folder := t.TempDir()
 	text := strings.Replace(member{}.yaml(), "  annotations:\n    godwit.dev/external-name-fields: spec.forProvider.group=Immutable\n", "", 1)

@@ -17,7 +17,8 @@ const (
 	KeyCanChange Reason = "KeyCanChange"
 	// KeyCanBeRemoved means that no rule refuses an object without the field, or without what it is in.
 	KeyCanBeRemoved Reason = "KeyCanBeRemoved"
-	// SchemaUnreadable means that the schema of a version is missing or invalid, so that nothing is known.
+	// SchemaUnreadable means that the schema of a version is missing or invalid, or that the CRD is part of a
+	// template, so that nothing is known.
 	SchemaUnreadable Reason = "SchemaUnreadable"
 	// ExceptionWithoutReason means that a declared exception does not say why.
 	ExceptionWithoutReason Reason = "ExceptionWithoutReason"

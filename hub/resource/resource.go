@@ -9,6 +9,12 @@ import (
 	"strings"
 )
 
+// Annotations that pause the controllers of Hive and of metal3.
+const (
+	PauseDeployment = "hive.openshift.io/reconcile-pause"
+	PauseHost       = "baremetalhost.metal3.io/paused"
+)
+
 // ClusterName stands in a rule for the name of the cluster.
 const ClusterName = "{cluster}"
 
@@ -25,6 +31,28 @@ type Rule struct {
 	// ClusterScoped is true for a kind without a namespace. All other objects are in the
 	// namespace of the cluster.
 	ClusterScoped bool `json:"clusterScoped,omitempty"`
+	// Status is moved as well, since the controller of the kind would begin anew without it.
+	Status bool `json:"status,omitempty"`
+	// Pause is the annotation by which the controller of the kind leaves an object alone. It
+	// is set before an object is collected, and removed when the cluster has moved.
+	Pause string `json:"pause,omitempty"`
+	// Finalizers deprovision what the object stands for. They are removed, while the object is
+	// paused, before an object of a cluster that lives on is deleted.
+	Finalizers []string `json:"finalizers,omitempty"`
+	// SetLabels and SetAnnotations tell the controller of the kind on the target hub that the
+	// object is restored, and not new.
+	SetLabels      map[string]string `json:"setLabels,omitempty"`
+	SetAnnotations map[string]string `json:"setAnnotations,omitempty"`
+	// References are further objects that move with one of this kind.
+	References []ReferencePath `json:"references,omitempty"`
+}
+
+// ReferencePath is where an object names a Secret or a ConfigMap of its namespace. A field
+// that ends in [] is a list.
+type ReferencePath struct {
+	Kind string `json:"kind"`
+	// Path of the name, as spec.bmc.credentialsName or spec.extraManifestsRefs[].name.
+	Path string `json:"path"`
 }
 
 // Rules that move a cluster as global hub does. Objects of other rules, such as credentials
@@ -45,13 +73,34 @@ func Rules() []Rule {
 		{Kind: "ConfigMap", Label: preserve},
 		{Group: ocm, Kind: "ManagedCluster", Names: []string{ClusterName}, ClusterScoped: true},
 		{Group: "agent.open-cluster-management.io", Kind: "KlusterletAddonConfig", Names: []string{ClusterName}},
-		{Group: metal3, Kind: "BareMetalHost"},
-		{Group: metal3, Kind: "HostFirmwareSettings"},
+		{
+			Group: metal3, Kind: "BareMetalHost", Status: true, Pause: PauseHost, Finalizers: []string{"baremetalhost.metal3.io"},
+			References: []ReferencePath{
+				{"Secret", "spec.bmc.credentialsName"}, {"Secret", "spec.userData.name"}, {"Secret", "spec.networkData.name"},
+				{"Secret", "spec.metaData.name"}, {"Secret", "spec.preprovisioningNetworkDataName"},
+			},
+		},
+		{Group: metal3, Kind: "HostFirmwareSettings", Status: true},
 		{Group: metal3, Kind: "FirmwareSchema"},
-		{Group: metal3, Kind: "HostFirmwareComponents"},
-		{Group: metal3, Kind: "DataImage"},
-		{Group: "extensions.hive.openshift.io", Kind: "ImageClusterInstall"},
-		{Group: "hive.openshift.io", Kind: "ClusterDeployment"},
+		{Group: metal3, Kind: "HostFirmwareComponents", Status: true},
+		{Group: metal3, Kind: "DataImage", Status: true, Finalizers: []string{"dataimage.metal3.io"}},
+		{
+			// Its controller has no pause, and takes an object with this label for one that has installed
+			// its cluster already.
+			Group: "extensions.hive.openshift.io", Kind: "ImageClusterInstall", Status: true,
+			Finalizers:     []string{"imageclusterinstall.agent.open-cluster-management.io/deprovision"},
+			SetLabels:      map[string]string{"velero.io/restore-name": "godwit"},
+			SetAnnotations: map[string]string{"velero.io/restore-status": "true"},
+			References:     []ReferencePath{{"ConfigMap", "spec.extraManifestsRefs[].name"}},
+		},
+		{
+			Group: "hive.openshift.io", Kind: "ClusterDeployment", Status: true, Pause: PauseDeployment,
+			Finalizers: []string{"hive.openshift.io/deprovision"},
+			References: []ReferencePath{
+				{"Secret", "spec.pullSecretRef.name"}, {"ConfigMap", "spec.provisioning.manifestsConfigMapRef.name"},
+				{"Secret", "spec.clusterMetadata.adminKubeconfigSecretRef.name"}, {"Secret", "spec.clusterMetadata.adminPasswordSecretRef.name"},
+			},
+		},
 	}
 }
 
@@ -72,6 +121,15 @@ func (o object) text(key string) string { text, _ := o[key].(string); return tex
 
 func (o object) part(key string) object { part, _ := o[key].(map[string]any); return part }
 
+// group of the object; empty for the core group.
+func (o object) group() string {
+	group, _, found := strings.Cut(o.text("apiVersion"), "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
 // Reference is a further object of the cluster's namespace that an accepted object names,
 // such as the credentials of a BareMetalHost.
 type Reference struct{ Kind, Name string }
@@ -90,10 +148,7 @@ func Check(cluster string, content map[string]any, rules []Rule, references []Re
 			return refused("metadata." + field + " belongs to the source hub")
 		}
 	}
-	group, _, found := strings.Cut(o.text("apiVersion"), "/")
-	if !found {
-		group = ""
-	}
+	group := o.group()
 	if (kind == "Secret" || kind == "ConfigMap") && group == "" && namespace == cluster && slices.Contains(references, Reference{kind, name}) {
 		return nil
 	}
@@ -111,6 +166,63 @@ func Check(cluster string, content map[string]any, rules []Rule, references []Re
 		return refused(fmt.Sprintf("no rule names objects of kind %s of group %q", kind, group))
 	}
 	return refused(fmt.Sprintf("no rule for its kind allows its name, namespace %q, labels and annotations", namespace))
+}
+
+// Matches reports whether the rule names an object of its kind.
+func (r Rule) Matches(cluster string, content map[string]any) bool {
+	return r.matches(cluster, object(content).part("metadata"))
+}
+
+// For returns the first rule that names an object of a cluster.
+func For(cluster string, content map[string]any, rules []Rule) (Rule, bool) {
+	o := object(content)
+	for _, r := range rules {
+		if r.Group == o.group() && r.Kind == o.text("kind") && r.matches(cluster, o.part("metadata")) {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// References returns the objects that an object names by the paths of the rules of its
+// kind.
+func References(content map[string]any, rules []Rule) []Reference {
+	o := object(content)
+	var found []Reference
+	for _, r := range rules {
+		if r.Group != o.group() || r.Kind != o.text("kind") {
+			continue
+		}
+		for _, p := range r.References {
+			for _, name := range follow(content, strings.Split(p.Path, ".")) {
+				if ref := (Reference{p.Kind, name}); !slices.Contains(found, ref) {
+					found = append(found, ref)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// follow returns the texts at a path.
+func follow(value any, path []string) []string {
+	if len(path) == 0 {
+		if text, ok := value.(string); ok && text != "" {
+			return []string{text}
+		}
+		return nil
+	}
+	fields, _ := value.(map[string]any)
+	field, isList := strings.CutSuffix(path[0], "[]")
+	if !isList {
+		return follow(fields[field], path[1:])
+	}
+	var found []string
+	items, _ := fields[field].([]any)
+	for _, item := range items {
+		found = append(found, follow(item, path[1:])...)
+	}
+	return found
 }
 
 func (r Rule) matches(cluster string, metadata object) bool {

@@ -1,0 +1,185 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub/resource"
+)
+
+// Object is an object of a cluster, with the rule that names it.
+type Object struct {
+	*unstructured.Unstructured
+	Rule resource.Rule
+}
+
+// Objects returns the objects of a cluster that the rules name, in the order of the rules,
+// and then those that these refer to. A kind that the hub does not serve has none.
+func Objects(ctx context.Context, c client.Client, cluster string, rules []resource.Rule) ([]Object, error) {
+	var objects []Object
+	seen := map[string]bool{}
+	add := func(o *unstructured.Unstructured, rule resource.Rule) {
+		key := o.GetKind() + "/" + o.GetName()
+		if !seen[key] {
+			seen[key] = true
+			objects = append(objects, Object{o, rule})
+		}
+	}
+	for _, rule := range rules {
+		items, err := list(ctx, c, cluster, rule)
+		if err != nil {
+			return nil, err
+		}
+		for i := range items {
+			if rule.Matches(cluster, items[i].Object) {
+				add(&items[i], rule)
+			}
+		}
+	}
+	for _, o := range slices.Clone(objects) {
+		for _, ref := range resource.References(o.Object, rules) {
+			found := &unstructured.Unstructured{}
+			found.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: ref.Kind})
+			switch err := c.Get(ctx, client.ObjectKey{Namespace: cluster, Name: ref.Name}, found); {
+			case apierrors.IsNotFound(err):
+			case err != nil:
+				return nil, fmt.Errorf("read %s %s, to which %s refers: %w", ref.Kind, ref.Name, o.GetName(), err)
+			default:
+				add(found, resource.Rule{Kind: ref.Kind})
+			}
+		}
+	}
+	return objects, nil
+}
+
+// list reads the objects that a rule may name.
+func list(ctx context.Context, c client.Client, cluster string, rule resource.Rule) ([]unstructured.Unstructured, error) {
+	mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: rule.Group, Kind: rule.Kind})
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(rule.Names) > 0 {
+		var items []unstructured.Unstructured
+		for _, pattern := range rule.Names {
+			o := unstructured.Unstructured{}
+			o.SetGroupVersionKind(mapping.GroupVersionKind)
+			key := client.ObjectKey{Namespace: cluster, Name: strings.ReplaceAll(pattern, resource.ClusterName, cluster)}
+			if rule.ClusterScoped {
+				key.Namespace = ""
+			}
+			switch err := c.Get(ctx, key, &o); {
+			case apierrors.IsNotFound(err):
+			case err != nil:
+				return nil, err
+			default:
+				items = append(items, o)
+			}
+		}
+		return items, nil
+	}
+	var options []client.ListOption
+	if !rule.ClusterScoped {
+		options = append(options, client.InNamespace(cluster))
+	}
+	if rule.Label != "" {
+		options = append(options, client.HasLabels{rule.Label})
+	}
+	items := &unstructured.UnstructuredList{}
+	items.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(rule.Kind + "List"))
+	if err := c.List(ctx, items, options...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(items.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return items.Items, nil
+}
+
+// Pausable returns the rules of kinds that a migration pauses.
+func Pausable(rules []resource.Rule) []resource.Rule {
+	var pausable []resource.Rule
+	for _, r := range rules {
+		if r.Pause != "" {
+			r.References = nil
+			pausable = append(pausable, r)
+		}
+	}
+	return pausable
+}
+
+// Unpause restores the annotation that pauses an object, if the migration has set it.
+func Unpause(ctx context.Context, c client.Client, o Object, migration string) error {
+	if !HasOriginal(o, migration) {
+		return nil
+	}
+	original, err := OriginalOf(o, migration)
+	if err != nil {
+		return err
+	}
+	if err := Patch(ctx, c, o.Unstructured, func() error {
+		original.Restore(o, o.Rule.Pause)
+		return original.Save(o)
+	}); err != nil {
+		return fmt.Errorf("unpause %s: %w", name(c, o), err)
+	}
+	return nil
+}
+
+// DeleteForGood deletes an object whose deletion must not deprovision a host or a cluster:
+// it removes the finalizers that would, while the object is paused, and then deletes. It
+// returns what the deletion waits for.
+func DeleteForGood(ctx context.Context, c client.Client, o Object) (waits string, err error) {
+	if len(o.Rule.Finalizers) > 0 {
+		if _, paused := o.GetAnnotations()[o.Rule.Pause]; o.Rule.Pause != "" && !paused {
+			return "", Fail(ReasonNotPrepared, "%s is not paused, so that its deletion would deprovision: set its annotation %s", name(c, o), o.Rule.Pause)
+		}
+		if err := Patch(ctx, c, o.Unstructured, func() error {
+			kept := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return slices.Contains(o.Rule.Finalizers, f) })
+			if len(kept) < len(o.GetFinalizers()) {
+				o.SetFinalizers(kept)
+			}
+			return nil
+		}); err != nil {
+			return "", client.IgnoreNotFound(err)
+		}
+	}
+	if err := Delete(ctx, c, o.Unstructured); err != nil {
+		return "", err
+	}
+	if left := o.GetFinalizers(); len(left) > 0 {
+		return fmt.Sprintf("%s is deleted when finalizer %s is removed", name(c, o), left[0]), nil
+	}
+	return "", nil
+}
+
+// name is how messages name an object.
+func name(c client.Client, o client.Object) string {
+	kind := ""
+	if gvk, err := c.GroupVersionKindFor(o); err == nil {
+		kind = gvk.Kind + " "
+	}
+	if o.GetNamespace() != "" {
+		return kind + o.GetNamespace() + "/" + o.GetName()
+	}
+	return kind + o.GetName()
+}
+
+// Name is how messages name an object: its kind, namespace and name.
+func Name(c client.Client, o client.Object) string { return name(c, o) }
+
+func mapping(c client.Client, o client.Object) schema.GroupResource {
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		return schema.GroupResource{}
+	}
+	return schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
+}

@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// workers is how many clusters a pass works on at the same time. The client limits requests.
+const workers = 16
+
+// Result is what a pass came to. Each cluster is in one of the three.
+type Result struct {
+	// Done are the clusters for which the action is done, sorted.
+	Done []string
+	// Waiting says what a cluster waits for. The pass is to be repeated for it.
+	Waiting map[string]string
+	// Failed says why the action can't be done for a cluster, and what to do.
+	Failed map[string]string
+}
+
+// Add adds the result of other clusters.
+func (r *Result) Add(other Result) {
+	r.Done = append(r.Done, other.Done...)
+	slices.Sort(r.Done)
+	maps.Copy(r.Waiting, other.Waiting)
+	maps.Copy(r.Failed, other.Failed)
+}
+
+// Fail says that the action failed for a cluster, which was done until now.
+func (r *Result) Fail(name string, err error) {
+	r.Done = slices.DeleteFunc(r.Done, func(done string) bool { return done == name })
+	r.Failed[name] = Explain(err).Error()
+}
+
+// Each runs one pass of an action over clusters. The action returns what the cluster waits
+// for, which is nothing when it is done. A request that may succeed later makes the cluster
+// wait; see [Final].
+func Each(ctx context.Context, names []string, act func(ctx context.Context, name string) (waits string, err error)) (Result, error) {
+	var (
+		mutex sync.Mutex
+		group sync.WaitGroup
+		r     = Result{Waiting: map[string]string{}, Failed: map[string]string{}}
+		slots = make(chan struct{}, workers)
+	)
+	for _, name := range names {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			waits, err := act(ctx, name)
+			mutex.Lock()
+			defer mutex.Unlock()
+			switch {
+			case err != nil && Final(err):
+				r.Failed[name] = Explain(err).Error()
+			case err != nil:
+				r.Waiting[name] = err.Error()
+			case waits != "":
+				r.Waiting[name] = waits
+			default:
+				r.Done = append(r.Done, name)
+			}
+		})
+	}
+	group.Wait()
+	slices.Sort(r.Done)
+	return r, ctx.Err()
+}
+
+// Final reports whether an error is one that repetition does not fix: a [Failure], or a
+// request that the API server refuses for what it says.
+func Final(err error) bool {
+	var failure *Failure
+	return errors.As(err, &failure) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err) && !terminating(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// terminating reports whether a namespace is being deleted, which ends.
+func terminating(err error) bool {
+	return apierrors.HasStatusCause(err, "NamespaceTerminating")
+}
+
+// Explain gives an error that has no reason one.
+func Explain(err error) error {
+	var failure *Failure
+	switch {
+	case errors.As(err, &failure):
+		return err
+	case meta.IsNoMatchError(err):
+		return Fail(ReasonKindNotServed, "%v: install its CRD on this hub", err)
+	}
+	return Fail(ReasonAPI, "%v", err)
+}

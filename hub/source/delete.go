@@ -1,0 +1,96 @@
+package source
+
+import (
+	"context"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub/cluster"
+)
+
+// DeleteMoved deletes what the source hub has of clusters that are registered at the target
+// hub. The ManagedCluster is the last, so that a pass which was interrupted finds it. A
+// cluster that registers at the source again is not deleted.
+func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
+	r, err := cluster.Each(ctx, clusters, h.deleteMoved)
+	if err != nil {
+		return r, err
+	}
+	return r, h.removeShared(ctx)
+}
+
+func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err error) {
+	mc := &clusterv1.ManagedCluster{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	switch {
+	case !cluster.HasOriginal(mc, h.UID):
+		return "", cluster.Fail(cluster.ReasonNotPrepared, "ManagedCluster %s was created again on the source hub: delete it there, unless its cluster has left the target hub", name)
+	case mc.Spec.HubAcceptsClient:
+		return "", cluster.Fail(cluster.ReasonNotPrepared, "the source hub accepts %s again: set spec.hubAcceptsClient of its ManagedCluster there to false", name)
+	}
+	if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
+		return waits, err
+	}
+	if err := cluster.Delete(ctx, h.Client, mc); err != nil {
+		return "", err
+	}
+	switch err := h.Client.Get(ctx, client.ObjectKeyFromObject(mc), mc); {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return remaining(mc), nil
+}
+
+// remaining says why a ManagedCluster is not gone.
+func remaining(mc *clusterv1.ManagedCluster) string {
+	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionDeleting); c != nil && c.Reason == clusterv1.ConditionDeletingReasonResourceRemaining {
+		return fmt.Sprintf("ManagedCluster %s is being deleted: %s", mc.Name, c.Message)
+	}
+	return fmt.Sprintf("ManagedCluster %s is being deleted; the registration controller of the hub removes its finalizers", mc.Name)
+}
+
+func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
+	objects, err := cluster.Objects(ctx, h.Client, name, h.rules())
+	if err != nil {
+		return "", err
+	}
+	addon := &unstructured.Unstructured{}
+	addon.SetGroupVersionKind(cluster.ObservabilityAddonKind)
+	switch err := h.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: observabilityAddon}, addon); {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+	case err != nil:
+		return "", err
+	default:
+		objects = append(objects, cluster.Object{Unstructured: addon})
+	}
+	for _, o := range objects {
+		if o.GetKind() == "ManagedCluster" {
+			continue
+		}
+		left, err := cluster.DeleteForGood(ctx, h.Client, o)
+		if err != nil {
+			return "", err
+		}
+		if waits == "" {
+			waits = left
+		}
+	}
+	if waits != "" {
+		return waits, nil
+	}
+	// Ten of them would keep the cluster from ever registering here again.
+	return "", h.Client.DeleteAllOf(ctx, &certificatesv1.CertificateSigningRequest{}, client.MatchingLabels{clusterv1.ClusterNameLabelKey: name})
+}
+
+// observabilityAddon is the name of each ObservabilityAddon.
+const observabilityAddon = "observability-addon"

@@ -1,0 +1,29 @@
+// Package source is what the agent on the source hub does: one file for each action of the
+// protocol. An action is a pass that may be repeated; see package cluster. It sends no
+// message and keeps nothing: what it needs after a crash is in the API server of the hub.
+//
+// # What holds which requirement
+//
+//   - resolve the placement once, name every bad cluster: [Hub.ValidateSource]
+//   - bootstrap secret, KlusterletConfig migration-<target>, the three annotations, and the
+//     wait until the klusterlet has them: [Hub.InstallBootstrap]. The settings of a user's
+//     own KlusterletConfig are kept.
+//   - pause before collecting, every host of a cluster; collect, clean, batch, send, and send
+//     again what is missing: [Hub.SendResources]
+//   - hubAcceptsClient=false switches the agent, the original is saved by the same update:
+//     [Hub.ReleaseClusters]
+//   - the original is restored, first of all: [Hub.RestoreAcceptance]
+//   - pauses of the migration are removed, those of users stay: [Hub.RemovePauses]
+//   - annotations are restored; secret and KlusterletConfig are deleted with the last cluster
+//     of the last migration that needs them: [Hub.RevertBootstrap]
+//   - two renewals of the lease, and no condition, prove that a cluster is back:
+//     [Hub.AwaitReturn]
+//   - deprovision finalizers, what was collected, ObservabilityAddon,
+//     CertificateSigningRequests and ManagedCluster are deleted, and what hangs is named:
+//     [Hub.DeleteMoved]
+//
+// # Reading order
+//
+// hub.go, validate.go, install.go, send.go, release.go, restore.go, pauses.go, revert.go,
+// return.go, delete.go. A file uses only files before it.
+package source

@@ -1,10 +1,6 @@
 package cluster
 
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/godwit-dev/godwit/hub/resource"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // Annotations that the migration sets, and restores.
 const (
@@ -44,18 +40,3 @@ const LeaseName = "managed-cluster-lease"
 // KlusterletWork is the ManifestWork by which a hub installs the klusterlet of a cluster,
 // and with it the bootstrap kubeconfigs.
 func KlusterletWork(cluster string) string { return cluster + "-klusterlet" }
-
-// replaceable are the annotations that an original may restore. A source that was
-// compromised can't have the target set others.
-func replaceable(name string) bool {
-	switch name {
-	case AnnotationMigrating, AnnotationKlusterletConfig, AnnotationNoAutoImport, AnnotationAccepted:
-		return true
-	}
-	for _, r := range resource.Rules() {
-		if r.Pause == name && name != "" {
-			return true
-		}
-	}
-	return false
-}

@@ -3,13 +3,16 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/resource"
@@ -53,11 +56,68 @@ func Objects(ctx context.Context, c client.Client, cluster string, rules []resou
 			case err != nil:
 				return nil, fmt.Errorf("read %s %s, to which %s refers: %w", ref.Kind, ref.Name, o.GetName(), err)
 			default:
-				add(found, resource.Rule{Kind: ref.Kind})
+				add(found, referenced(ref.Kind))
 			}
 		}
 	}
 	return objects, nil
+}
+
+// referenced is the rule of an object to which another one refers.
+func referenced(kind string) resource.Rule {
+	return resource.Rule{Kind: kind, Finalizers: []string{resource.SecretFinalizer}}
+}
+
+// Owned returns the objects of a cluster that the migration has created, except its
+// ManagedCluster and its namespace. They are found by their label alone, also when those
+// that refer to them are gone.
+func Owned(ctx context.Context, c client.Client, cluster string, rules []resource.Rule, migration string) ([]Object, error) {
+	var objects []Object
+	seen := map[schema.GroupKind]bool{}
+	for _, rule := range slices.Concat(rules, []resource.Rule{referenced("Secret"), referenced("ConfigMap")}) {
+		kind := schema.GroupKind{Group: rule.Group, Kind: rule.Kind}
+		if rule.ClusterScoped || seen[kind] {
+			continue
+		}
+		seen[kind] = true
+		if rule.Group == "" {
+			rule = referenced(rule.Kind)
+		}
+		rule.Names, rule.Label, rule.Annotation = nil, LabelMigration, ""
+		items, err := list(ctx, c, cluster, rule)
+		if err != nil {
+			return nil, err
+		}
+		for i := range items {
+			if IsOwned(&items[i], migration) {
+				objects = append(objects, Object{&items[i], rule})
+			}
+		}
+	}
+	return objects, nil
+}
+
+// IsOwned reports whether the migration has created an object.
+func IsOwned(o client.Object, migration string) bool { return o.GetLabels()[LabelMigration] == migration }
+
+// Own marks an object as one that the migration creates.
+func Own(o client.Object, migration string) {
+	labels := maps.Clone(o.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[LabelMigration] = migration
+	o.SetLabels(labels)
+}
+
+// Disown makes an object the user's.
+func Disown(o client.Object) {
+	labels := maps.Clone(o.GetLabels())
+	delete(labels, LabelMigration)
+	if len(labels) == 0 {
+		labels = nil
+	}
+	o.SetLabels(labels)
 }
 
 // list reads the objects that a rule may name.
@@ -159,6 +219,30 @@ func DeleteForGood(ctx context.Context, c client.Client, o Object) (waits string
 		return fmt.Sprintf("%s is deleted when finalizer %s is removed", name(c, o), left[0]), nil
 	}
 	return "", nil
+}
+
+// DeleteSigningRequests deletes the CertificateSigningRequests of a cluster that is not at
+// this hub any more. Ten of them would keep it from ever registering here again.
+func DeleteSigningRequests(ctx context.Context, c client.Client, cluster string) error {
+	return c.DeleteAllOf(ctx, &certificatesv1.CertificateSigningRequest{}, client.MatchingLabels{clusterv1.ClusterNameLabelKey: cluster})
+}
+
+// DeleteCluster deletes a ManagedCluster, and returns what it waits for until the object is
+// gone.
+func DeleteCluster(ctx context.Context, c client.Client, mc *clusterv1.ManagedCluster) (waits string, err error) {
+	if err := Delete(ctx, c, mc); err != nil {
+		return "", err
+	}
+	switch err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc); {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionDeleting); c != nil && c.Reason == clusterv1.ConditionDeletingReasonResourceRemaining {
+		return fmt.Sprintf("ManagedCluster %s is being deleted: %s", mc.Name, c.Message), nil
+	}
+	return fmt.Sprintf("ManagedCluster %s is being deleted; the registration controller of the hub removes its finalizers", mc.Name), nil
 }
 
 // name is how messages name an object.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,11 +49,6 @@ func OriginalOf(o client.Object, migration string) (Original, error) {
 	}
 	if original.Migration != migration {
 		return Original{}, Fail(ReasonOtherMigration, "%s belongs to the migration with UID %s: wait for its end, or abort it", o.GetName(), original.Migration)
-	}
-	for name := range original.Annotations {
-		if !replaceable(name) {
-			return Original{}, Fail(ReasonRefusedObject, "annotation %s of %s names %q, which no migration replaces", annotationOriginal, o.GetName(), name)
-		}
 	}
 	return original, nil
 }
@@ -109,6 +105,25 @@ func (original *Original) Restore(o client.Object, name string) {
 		annotations[name] = *replaced.Was
 	}
 	o.SetAnnotations(annotations)
+}
+
+// RestoreAll restores every annotation.
+func (original *Original) RestoreAll(o client.Object) {
+	for name := range original.Annotations {
+		original.Restore(o, name)
+	}
+}
+
+// Check refuses an original that comes from another hub, if it would set an annotation that
+// no migration replaces.
+func (original Original) Check(o client.Object, pauses ...string) error {
+	allowed := append(pauses, AnnotationMigrating, AnnotationKlusterletConfig, AnnotationNoAutoImport)
+	for name := range original.Annotations {
+		if name == "" || !slices.Contains(allowed, name) {
+			return Fail(ReasonRefusedObject, "annotation %s of %s names %q, which no migration replaces", annotationOriginal, o.GetName(), name)
+		}
+	}
+	return nil
 }
 
 // Save stores the original in the object, or removes it when nothing is left to restore.

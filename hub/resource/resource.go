@@ -15,6 +15,9 @@ const (
 	PauseHost       = "baremetalhost.metal3.io/paused"
 )
 
+// SecretFinalizer is set by metal3 on a Secret to which a BareMetalHost refers.
+const SecretFinalizer = "baremetalhost.metal3.io/secret"
+
 // ClusterName stands in a rule for the name of the cluster.
 const ClusterName = "{cluster}"
 

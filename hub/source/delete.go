@@ -2,9 +2,8 @@ package source
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,26 +38,11 @@ func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err er
 	if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
 		return waits, err
 	}
-	if err := cluster.Delete(ctx, h.Client, mc); err != nil {
-		return "", err
-	}
-	switch err := h.Client.Get(ctx, client.ObjectKeyFromObject(mc), mc); {
-	case apierrors.IsNotFound(err):
-		return "", nil
-	case err != nil:
-		return "", err
-	}
-	return remaining(mc), nil
+	return cluster.DeleteCluster(ctx, h.Client, mc)
 }
 
-// remaining says why a ManagedCluster is not gone.
-func remaining(mc *clusterv1.ManagedCluster) string {
-	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionDeleting); c != nil && c.Reason == clusterv1.ConditionDeletingReasonResourceRemaining {
-		return fmt.Sprintf("ManagedCluster %s is being deleted: %s", mc.Name, c.Message)
-	}
-	return fmt.Sprintf("ManagedCluster %s is being deleted; the registration controller of the hub removes its finalizers", mc.Name)
-}
-
+// deleteObjects deletes from the last to the first: an object to which another one refers
+// goes before it, since it is found by it.
 func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
 	objects, err := cluster.Objects(ctx, h.Client, name, h.rules())
 	if err != nil {
@@ -73,7 +57,7 @@ func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err 
 	default:
 		objects = append(objects, cluster.Object{Unstructured: addon})
 	}
-	for _, o := range objects {
+	for _, o := range slices.Backward(objects) {
 		if o.GetKind() == "ManagedCluster" {
 			continue
 		}
@@ -88,8 +72,7 @@ func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err 
 	if waits != "" {
 		return waits, nil
 	}
-	// Ten of them would keep the cluster from ever registering here again.
-	return "", h.Client.DeleteAllOf(ctx, &certificatesv1.CertificateSigningRequest{}, client.MatchingLabels{clusterv1.ClusterNameLabelKey: name})
+	return "", cluster.DeleteSigningRequests(ctx, h.Client, name)
 }
 
 // observabilityAddon is the name of each ObservabilityAddon.

@@ -1,0 +1,28 @@
+// Package target is what the agent on the target hub does: one file for each action of the
+// protocol. An action is a pass that may be repeated; see package cluster. It sends no
+// message and keeps nothing: what it needs after a crash is in the API server of the hub.
+//
+// # What holds which requirement
+//
+//   - none of the clusters is on the hub, its namespace is not being deleted, and it has
+//     fewer than ten CertificateSigningRequests: [Hub.ValidateTarget]
+//   - permissions of the bootstrap account, automatic approval, and what was added beside
+//     what users have: [Hub.GrantRegistration]; without ManagedServiceAccounts, a token:
+//     [Hub.IssueToken]
+//   - rules are the allow-list; objects are labelled, paused, and get their status before
+//     anything unpauses them; the ManagedCluster is not accepted, and stays so:
+//     [Hub.ReceiveResources]
+//   - the target accepts before the source releases: [Hub.AcceptClusters]
+//   - Joined, Available, and two renewals of the lease; what hinders is named:
+//     [Hub.AwaitRegistration]
+//   - hubAcceptsClient=false, which automatic approval does not undo: [Hub.StopAccepting]
+//   - only objects with the label of the migration are deleted: [Hub.DeleteCreated]
+//   - the klusterlet has the hub's own bootstrap kubeconfig, then annotations and pauses of
+//     the migration go, and those of users stay: [Hub.FinishMoved]
+//   - exactly what was added goes: [Hub.RevokeRegistration]
+//
+// # Reading order
+//
+// hub.go, validate.go, approval.go, grant.go, issue.go, receive.go, accept.go, register.go,
+// stop.go, delete.go, finish.go, revoke.go. A file uses only files before it.
+package target

@@ -1,0 +1,95 @@
+package target
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub/cluster"
+)
+
+// FinishMoved makes the objects of clusters the user's. First, the klusterlet must have the
+// hub's own bootstrap kubeconfig: the one of the migration is revoked afterwards. The
+// ManagedCluster is the last, so that a pass which was interrupted continues.
+func (h Hub) FinishMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
+	return cluster.Each(ctx, clusters, h.finish)
+}
+
+func (h Hub) finish(ctx context.Context, name string) (waits string, err error) {
+	mc, err := h.find(ctx, name)
+	switch {
+	case err != nil:
+		return "", err
+	case mc == nil:
+		return "", cluster.Fail(cluster.ReasonNotFound, "the target hub has no ManagedCluster %s any more: a user has deleted it; import the cluster again", name)
+	case !cluster.IsOwned(mc, h.UID):
+		return "", nil // an earlier pass has finished
+	}
+	if waits, err := h.ownBootstrap(ctx, name); err != nil || waits != "" {
+		return waits, err
+	}
+	objects, err := cluster.Owned(ctx, h.Client, name, h.rules(), h.UID)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range objects {
+		if err := h.release(ctx, o); err != nil {
+			return "", err
+		}
+	}
+	namespace := &corev1.Namespace{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return "", err
+	}
+	if cluster.IsOwned(namespace, h.UID) {
+		if err := h.release(ctx, namespace); err != nil {
+			return "", err
+		}
+	}
+	return "", h.release(ctx, mc)
+}
+
+// release restores what the user had, and removes the marks of the migration, by one update.
+func (h Hub) release(ctx context.Context, o client.Object) error {
+	original, err := cluster.OriginalOf(o, h.UID)
+	if err != nil {
+		return err
+	}
+	// A cluster.Object is an object with a rule; requests are made with what it has.
+	if wrapped, ok := o.(cluster.Object); ok {
+		o = wrapped.Unstructured
+	}
+	if err := cluster.Patch(ctx, h.Client, o, func() error {
+		original.RestoreAll(o)
+		cluster.Disown(o)
+		return original.Save(o)
+	}); err != nil {
+		return fmt.Errorf("release %s: %w", cluster.Name(h.Client, o), err)
+	}
+	return nil
+}
+
+// ownBootstrap returns what is missing until the klusterlet has the bootstrap kubeconfig of
+// this hub.
+func (h Hub) ownBootstrap(ctx context.Context, name string) (waits string, err error) {
+	work := &workv1.ManifestWork{}
+	key := client.ObjectKey{Namespace: name, Name: cluster.KlusterletWork(name)}
+	err = h.Client.Get(ctx, key, work)
+	if apierrors.IsNotFound(err) {
+		return fmt.Sprintf("the import controller has not written ManifestWork %s", key), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied)
+	if applied == nil || applied.Status != metav1.ConditionTrue || applied.ObservedGeneration != work.Generation {
+		return fmt.Sprintf("the cluster has not applied generation %d of ManifestWork %s", work.Generation, key), nil
+	}
+	return "", nil
+}

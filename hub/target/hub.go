@@ -1,0 +1,71 @@
+package target
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/hub/resource"
+)
+
+// Hub is the target hub in one migration.
+type Hub struct {
+	Client client.Client
+	Options
+	Migration
+}
+
+// Options of the agent.
+type Options struct {
+	// Rules are what may be applied; those of package resource unless set.
+	Rules []resource.Rule
+}
+
+// Migration is what the actions know of it.
+type Migration struct {
+	// UID of the ManagedClusterMigration.
+	UID string
+	// Account is the ServiceAccount by whose token clusters register. Migrations between the
+	// same hubs share it.
+	Account types.NamespacedName
+}
+
+func (h Hub) rules() []resource.Rule {
+	if h.Rules == nil {
+		return resource.Rules()
+	}
+	return h.Rules
+}
+
+// find reads a ManagedCluster, or returns nil if there is none.
+func (h Hub) find(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	mc := &clusterv1.ManagedCluster{}
+	err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return mc, err
+}
+
+// foreign is the failure of a ManagedCluster that the migration has not created.
+func foreign(name string) error {
+	return cluster.Fail(cluster.ReasonForeignObject, "ManagedCluster %s on the target hub was not created by the migration: delete it if the cluster is to move", name)
+}
+
+// ours reads the ManagedCluster that the migration has created.
+func (h Hub) ours(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	mc, err := h.find(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case mc == nil:
+		return nil, cluster.Fail(cluster.ReasonNotPrepared, "the target hub has no ManagedCluster %s: a user has deleted it; start another migration", name)
+	case !cluster.IsOwned(mc, h.UID):
+		return nil, foreign(name)
+	}
+	return mc, nil
+}

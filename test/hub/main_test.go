@@ -3,7 +3,13 @@ package hub_test
 import (
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
@@ -21,6 +27,33 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
-		return controlplane.InstallCRDs(ctx, cp.Config(), crds...)
+		ours, err := controlplane.ReadCRDs("testdata/crds/*.yaml")
+		if err != nil {
+			return err
+		}
+		ocm, err := ocmCRDs(ctx)
+		if err != nil {
+			return err
+		}
+		return controlplane.InstallCRDs(ctx, cp.Config(), slices.Concat(crds, ours, ocm)...)
 	}))
+}
+
+// ocmCRDs are those of Open Cluster Management, from the module of its types.
+func ocmCRDs(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api").Output()
+	if err != nil {
+		return nil, err
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, pattern := range []string{
+		"cluster/v1/*managedclusters.crd.yaml", "cluster/v1beta1/*placement*.crd.yaml", "work/v1/*_manifestworks.crd.yaml", "operator/v1/*clustermanagers.crd.yaml",
+	} {
+		crds, err := controlplane.ReadCRDs(filepath.Join(strings.TrimSpace(string(dir)), pattern))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, crds...)
+	}
+	return all, nil
 }

@@ -1,0 +1,377 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/hub/resource"
+	"github.com/godwit-dev/godwit/hub/source"
+)
+
+var hubScheme = sync.OnceValue(func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta1.Install, workv1.Install, operatorv1.Install,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	return scheme
+})
+
+// hubMapper is shared: a mapper of its own would cost each client a discovery.
+var hubMapper = sync.OnceValue(func() meta.RESTMapper {
+	clients, err := rest.HTTPClientFor(shared.Config())
+	if err != nil {
+		panic(err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(shared.Config(), clients)
+	if err != nil {
+		panic(err)
+	}
+	return mapper
+})
+
+// hubClient is the client of an agent.
+func hubClient(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	config.QPS = -1
+	c, err := client.New(config, client.Options{Scheme: hubScheme(), Mapper: hubMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// site is a managed cluster on its hub: three hosts, of which the user has paused the
+// third, and what belongs to them.
+type site struct {
+	t    *testing.T
+	c    client.Client
+	name string
+	// uid of the migration that moves it, and the target hub of that.
+	uid, to string
+}
+
+var sites atomic.Int32
+
+const bootstrapNamespace = "multicluster-engine"
+
+// newName is the name of a cluster that no other test has.
+func newName() string { return fmt.Sprintf("site%d", sites.Add(1)) }
+
+func newSite(t *testing.T) site {
+	t.Helper()
+	name := newName()
+	s := site{t: t, c: hubClient(t, shared.Config()), name: name, uid: "uid-of-" + name, to: "to-" + name}
+	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if err := s.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: bootstrapNamespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	for _, document := range strings.Split(strings.ReplaceAll(siteObjects, "NAME", name), "\n---\n") {
+		s.apply(document)
+	}
+	s.setWork(true)
+	s.renewLease()
+	s.create(&certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name + "-0", Labels: map[string]string{clusterv1.ClusterNameLabelKey: name}},
+		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: signingRequest(t, name), SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}},
+	})
+	return s
+}
+
+const siteObjects = `
+apiVersion: cluster.open-cluster-management.io/v1
+kind: ManagedCluster
+metadata:
+  name: NAME
+  labels: {site: north}
+  annotations: {agent.open-cluster-management.io/klusterlet-config: proxy-NAME, mine: "yes"}
+spec:
+  hubAcceptsClient: true
+  leaseDurationSeconds: 10
+  managedClusterClientConfigs: [{url: "https://NAME.example.com"}]
+status:
+  conditions:
+  - {type: ManagedClusterJoined, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
+  - {type: ManagedClusterConditionAvailable, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
+  version: {}
+---
+apiVersion: config.open-cluster-management.io/v1alpha1
+kind: KlusterletConfig
+metadata: {name: proxy-NAME}
+spec: {hubKubeAPIServerConfig: {proxyURL: "http://proxy.example.com"}}
+---
+apiVersion: agent.open-cluster-management.io/v1
+kind: KlusterletAddonConfig
+metadata: {name: NAME, namespace: NAME}
+spec: {clusterName: NAME, searchCollector: {enabled: true}}
+---
+apiVersion: observability.open-cluster-management.io/v1beta1
+kind: ObservabilityAddon
+metadata: {name: observability-addon, namespace: NAME}
+spec: {enableMetrics: true}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: NAME-admin-password, namespace: NAME}
+stringData: {password: hunter2}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: network, namespace: NAME, annotations: {siteconfig.open-cluster-management.io/sync-wave: "1"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept, namespace: NAME, labels: {siteconfig.open-cluster-management.io/preserve: ""}}
+data: {a: b}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: not-moved, namespace: NAME}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: bmc, namespace: NAME, finalizers: [baremetalhost.metal3.io/secret]}
+stringData: {username: root, password: calvin}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: pull, namespace: NAME}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: extra, namespace: NAME}
+---
+apiVersion: metal3.io/v1alpha1
+kind: BareMetalHost
+metadata: {name: node-1, namespace: NAME, finalizers: [baremetalhost.metal3.io]}
+spec: {online: true, bmc: {address: "redfish://1", credentialsName: bmc}}
+status: {provisioning: {state: provisioned, ID: one}, poweredOn: true, errorCount: 0}
+---
+apiVersion: metal3.io/v1alpha1
+kind: BareMetalHost
+metadata: {name: node-2, namespace: NAME, finalizers: [baremetalhost.metal3.io]}
+spec: {online: true, bmc: {address: "redfish://2", credentialsName: bmc}}
+status: {provisioning: {state: provisioned, ID: two}, poweredOn: true, errorCount: 0}
+---
+apiVersion: metal3.io/v1alpha1
+kind: BareMetalHost
+metadata: {name: node-3, namespace: NAME, finalizers: [baremetalhost.metal3.io], annotations: {baremetalhost.metal3.io/paused: "by the user"}}
+spec: {online: true, bmc: {address: "redfish://3", credentialsName: bmc}}
+status: {provisioning: {state: externally provisioned, ID: three}, poweredOn: true, errorCount: 0}
+---
+apiVersion: metal3.io/v1alpha1
+kind: HostFirmwareSettings
+metadata: {name: node-1, namespace: NAME}
+spec: {settings: {Boot: fast}}
+status: {settings: {Boot: fast}, generation: 1700000000123}
+---
+apiVersion: metal3.io/v1alpha1
+kind: DataImage
+metadata: {name: node-1, namespace: NAME, finalizers: [dataimage.metal3.io]}
+spec: {url: "http://image"}
+status: {attachedImage: {url: "http://image"}}
+---
+apiVersion: extensions.hive.openshift.io/v1alpha1
+kind: ImageClusterInstall
+metadata: {name: NAME, namespace: NAME, finalizers: [imageclusterinstall.agent.open-cluster-management.io/deprovision]}
+spec: {hostname: node-1, clusterDeploymentRef: {name: NAME}, extraManifestsRefs: [{name: extra}]}
+status: {bootTime: "2026-01-01T00:00:00Z"}
+---
+apiVersion: hive.openshift.io/v1
+kind: ClusterDeployment
+metadata: {name: NAME, namespace: NAME, finalizers: [hive.openshift.io/deprovision]}
+spec: {clusterName: NAME, installed: true, pullSecretRef: {name: pull}}
+status: {powerState: Running, installedTimestamp: "2026-01-01T00:00:00Z"}`
+
+func (s site) create(o client.Object) {
+	s.t.Helper()
+	if err := s.c.Create(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// apply creates an object with its status.
+func (s site) apply(document string) {
+	s.t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
+		s.t.Fatal(err)
+	}
+	status := o.Object["status"]
+	s.create(o)
+	if status == nil {
+		return
+	}
+	o.Object["status"] = status
+	if err := s.c.Status().Update(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// source is the agent of the source hub.
+func (s site) source(c client.Client) source.Hub {
+	return source.Hub{
+		Client: c, Options: source.Options{AgentNamespace: "default"},
+		Migration: source.Migration{UID: s.uid, To: s.to, Reconnect: 180 * time.Second},
+	}
+}
+
+// setWork plays the import controller, which writes the work of the klusterlet anew, and the
+// klusterlet, which applies it.
+func (s site) setWork(applied bool) {
+	s.t.Helper()
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: s.name + "-klusterlet"}}
+	err := s.c.Get(s.t.Context(), client.ObjectKeyFromObject(work), work)
+	content := runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"v%d"}}`, work.Generation+1)}
+	work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: content}}
+	if apierrors.IsNotFound(err) {
+		s.create(work)
+	} else if err := s.c.Update(s.t.Context(), work); err != nil {
+		s.t.Fatal(err)
+	}
+	if !applied {
+		return
+	}
+	meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: work.Generation})
+	if err := s.c.Status().Update(s.t.Context(), work); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// renewLease plays the agent of the cluster.
+func (s site) renewLease() {
+	s.t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: cluster.LeaseName}}
+	err := s.c.Get(s.t.Context(), client.ObjectKeyFromObject(lease), lease)
+	at := metav1.NewMicroTime(time.Unix(1_700_000_000, 0))
+	if lease.Spec.RenewTime != nil {
+		at = metav1.NewMicroTime(lease.Spec.RenewTime.Add(time.Second))
+	}
+	lease.Spec.RenewTime = &at
+	if apierrors.IsNotFound(err) {
+		s.create(lease)
+	} else if err := s.c.Update(s.t.Context(), lease); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// cluster reads the ManagedCluster.
+func (s site) cluster() *clusterv1.ManagedCluster {
+	s.t.Helper()
+	mc := &clusterv1.ManagedCluster{}
+	if err := s.c.Get(s.t.Context(), client.ObjectKey{Name: s.name}, mc); err != nil {
+		s.t.Fatal(err)
+	}
+	return mc
+}
+
+// objects returns what is in the API server of the kinds that move, as text by kind and
+// name, without what only the API server writes.
+func (s site) objects() map[string]string {
+	s.t.Helper()
+	found := map[string]string{}
+	seen := map[schema.GroupKind]bool{}
+	for _, rule := range resource.Rules() {
+		kind := schema.GroupKind{Group: rule.Group, Kind: rule.Kind}
+		if seen[kind] {
+			continue
+		}
+		seen[kind] = true
+		mapping, err := hubMapper().RESTMapping(kind)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(mapping.GroupVersionKind)
+		options := []client.ListOption{client.InNamespace(s.name)}
+		if rule.ClusterScoped {
+			options = []client.ListOption{client.MatchingFields{"metadata.name": s.name}}
+		}
+		if err := s.c.List(s.t.Context(), list, options...); err != nil {
+			s.t.Fatal(err)
+		}
+		for _, o := range list.Items {
+			for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+				unstructured.RemoveNestedField(o.Object, "metadata", field)
+			}
+			text, err := json.Marshal(o.Object)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			found[o.GetKind()+"/"+o.GetName()] = string(text)
+		}
+	}
+	return found
+}
+
+// finish repeats a pass until no cluster waits, as an agent does, and returns what it came to.
+func (s site) finish(pass func() (cluster.Result, error)) cluster.Result {
+	s.t.Helper()
+	for range 20 {
+		r, err := pass()
+		if err != nil && cluster.Final(err) {
+			s.t.Fatal(err)
+		}
+		if err == nil && len(r.Waiting) == 0 {
+			return r
+		}
+	}
+	r, err := pass()
+	s.t.Fatalf("the pass does not end: %v, waiting %v", err, r.Waiting)
+	return r
+}
+
+// done fails the test unless the action is done for the site.
+func (s site) done(pass func() (cluster.Result, error)) {
+	s.t.Helper()
+	if r := s.finish(pass); !slices.Equal(r.Done, []string{s.name}) || len(r.Failed) > 0 {
+		s.t.Fatalf("done %v, failed %v", r.Done, slices.Sorted(maps.Values(r.Failed)))
+	}
+}
+
+// mustWait fails the test unless the site waits, for something with this text.
+func (s site) mustWait(want string, pass func() (cluster.Result, error)) {
+	s.t.Helper()
+	if r, err := pass(); err != nil || !strings.Contains(r.Waiting[s.name], want) {
+		s.t.Fatalf("waiting %q, failed %q, done %v, %v; want to wait for %q", r.Waiting, r.Failed, r.Done, err, want)
+	}
+}
+
+// mustFail fails the test unless the action fails for the site, for a reason and with a text.
+func (s site) mustFail(reason cluster.Reason, want string, pass func() (cluster.Result, error)) {
+	s.t.Helper()
+	r, err := pass()
+	if message := r.Failed[s.name]; err != nil || !strings.HasPrefix(message, string(reason)+": ") || !strings.Contains(message, want) {
+		s.t.Fatalf("failed %q, waiting %q, done %v, %v; want %s with %q", r.Failed, r.Waiting, r.Done, err, reason, want)
+	}
+}

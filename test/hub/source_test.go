@@ -1,0 +1,363 @@
+package hub_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/hub/resource"
+	"github.com/godwit-dev/godwit/hub/source"
+)
+
+func (s site) install(c client.Client) func() (cluster.Result, error) {
+	return func() (cluster.Result, error) {
+		return s.source(c).InstallBootstrap(s.t.Context(), []string{s.name}, []byte("kubeconfig of the target"))
+	}
+}
+
+// installed does the phase Initializing.
+func (s site) installed() {
+	s.t.Helper()
+	s.mustWait("has not written ManifestWork", s.install(s.c))
+	s.setWork(true)
+	s.done(s.install(s.c))
+}
+
+func (s site) send(c client.Client, into *[]message.ResourceBundle) func() (cluster.Result, error) {
+	return func() (cluster.Result, error) {
+		return s.source(c).SendResources(s.t.Context(), source.Parcel{Clusters: []string{s.name}, Total: 1}, func(_ context.Context, b message.ResourceBundle) error {
+			*into = append(*into, b)
+			return nil
+		})
+	}
+}
+
+// sent does the source's part of Deploying.
+func (s site) sent() []message.Resources {
+	s.t.Helper()
+	var bundles []message.ResourceBundle
+	s.done(s.send(s.c, &bundles))
+	r := message.NewReassembler([]string{s.name}, 1<<20)
+	var all []message.Resources
+	for _, b := range bundles {
+		complete, err := r.Add(b)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, complete...)
+	}
+	if len(all) != 1 || len(r.Missing()) > 0 {
+		s.t.Fatalf("%d clusters have arrived, missing %v", len(all), r.Missing())
+	}
+	return all
+}
+
+func (s site) released() {
+	s.t.Helper()
+	s.done(func() (cluster.Result, error) { return s.source(s.c).ReleaseClusters(s.t.Context(), []string{s.name}) })
+}
+
+// TestInstallWaitsForTheKlusterlet: the phase ends when the klusterlet has the kubeconfig,
+// and not when the annotation is set. The proxy of the user's KlusterletConfig stays.
+func TestInstallWaitsForTheKlusterlet(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.mustWait("has not written ManifestWork", s.install(s.c))
+	s.mustWait("has not written ManifestWork", s.install(s.c))
+	s.setWork(false)
+	s.mustWait("has not applied generation", s.install(s.c))
+	s.setWork(true)
+	s.done(s.install(s.c))
+
+	annotations := s.cluster().Annotations
+	config := &unstructured.Unstructured{}
+	config.SetGroupVersionKind(cluster.KlusterletConfigKind)
+	if err := s.c.Get(t.Context(), client.ObjectKey{Name: annotations[cluster.AnnotationKlusterletConfig]}, config); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"hubKubeAPIServerConfig": map[string]any{"proxyURL": "http://proxy.example.com"},
+		"multipleHubsConfig": map[string]any{
+			"genBootstrapKubeConfigStrategy": "IncludeCurrentHub",
+			"bootstrapKubeConfigs": map[string]any{"type": "LocalSecrets", "localSecretsConfig": map[string]any{
+				"kubeConfigSecrets": []any{map[string]any{"name": "bootstrap-" + s.to}}, "hubConnectionTimeoutSeconds": int64(180),
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, config.Object["spec"]); diff != "" {
+		t.Errorf("KlusterletConfig of the migration (-want +got):\n%s", diff)
+	}
+	if !strings.HasPrefix(config.GetName(), "migration-"+s.to) {
+		t.Errorf("the KlusterletConfig is %s", config.GetName())
+	}
+	if annotations[cluster.AnnotationMigrating] != s.uid {
+		t.Errorf("annotations are %v", annotations)
+	}
+	secret := &corev1.Secret{}
+	if err := s.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + s.to}, secret); err != nil || string(secret.Data["kubeconfig"]) != "kubeconfig of the target" {
+		t.Errorf("bootstrap secret %v, %v", secret.Data, err)
+	}
+}
+
+// TestSourceRollback: after Registering, everything on the source is as it was, object by
+// object, and an agent is back when its lease says so.
+func TestSourceRollback(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	before := s.objects()
+	s.installed()
+	s.sent()
+	for name, text := range s.objects() {
+		if host := strings.HasPrefix(name, "BareMetalHost/"); host != strings.Contains(text, `"baremetalhost.metal3.io/paused":"true"`) {
+			t.Errorf("%s is paused: %v; every host is, and nothing else by this annotation", name, !host)
+		}
+	}
+	s.released()
+	if s.cluster().Spec.HubAcceptsClient {
+		t.Error("the source still accepts the cluster that it has released")
+	}
+
+	hub, clusters := s.source(s.c), []string{s.name}
+	s.done(func() (cluster.Result, error) { return hub.RestoreAcceptance(t.Context(), clusters) })
+	if !s.cluster().Spec.HubAcceptsClient {
+		t.Error("the source does not accept the cluster")
+	}
+	s.done(func() (cluster.Result, error) { return hub.RemovePauses(t.Context(), clusters) })
+	s.done(func() (cluster.Result, error) { return hub.RevertBootstrap(t.Context(), clusters) })
+	if diff := cmp.Diff(before, s.objects()); diff != "" {
+		t.Errorf("after the rollback (-before +after):\n%s", diff)
+	}
+	s.sharedIsGone()
+
+	leases := &cluster.Leases{}
+	await := func() (cluster.Result, error) { return hub.AwaitReturn(t.Context(), clusters, leases) }
+	for range 2 { // Joined and Available are True all the time, which proves nothing
+		s.mustWait("has not renewed its lease on the source hub twice", await)
+		s.renewLease()
+	}
+	s.done(await)
+}
+
+// sharedIsGone fails the test if the bootstrap secret or a KlusterletConfig is left.
+func (s site) sharedIsGone() {
+	s.t.Helper()
+	if err := s.c.Get(s.t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + s.to}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		s.t.Errorf("read the bootstrap secret: %v, want NotFound", err)
+	}
+	configs := &unstructured.UnstructuredList{}
+	configs.SetGroupVersionKind(cluster.KlusterletConfigKind)
+	if err := s.c.List(s.t.Context(), configs); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range configs.Items {
+		if strings.HasPrefix(c.GetName(), "migration-"+s.to) {
+			s.t.Errorf("KlusterletConfig %s is left", c.GetName())
+		}
+	}
+}
+
+// TestUsersChangesStay: what a user has changed during the migration is not undone.
+func TestUsersChangesStay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.installed()
+	mc := s.cluster()
+	mc.Annotations[cluster.AnnotationKlusterletConfig] = "chosen-meanwhile"
+	if err := s.c.Update(t.Context(), mc); err != nil {
+		t.Fatal(err)
+	}
+	s.done(func() (cluster.Result, error) { return s.source(s.c).RevertBootstrap(t.Context(), []string{s.name}) })
+	want := map[string]string{cluster.AnnotationKlusterletConfig: "chosen-meanwhile", "mine": "yes"}
+	if diff := cmp.Diff(want, s.cluster().Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+// TestSharedBootstrap: of two migrations between the same hubs, the first that ends leaves
+// the other its secret.
+func TestSharedBootstrap(t *testing.T) {
+	t.Parallel()
+	first, second := newSite(t), newSite(t)
+	second.to = first.to
+	first.installed()
+	second.installed()
+	first.done(func() (cluster.Result, error) {
+		return first.source(first.c).RevertBootstrap(t.Context(), []string{first.name})
+	})
+	if err := first.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + first.to}, &corev1.Secret{}); err != nil {
+		t.Fatalf("the secret that the second migration needs: %v", err)
+	}
+	second.done(func() (cluster.Result, error) {
+		return second.source(second.c).RevertBootstrap(t.Context(), []string{second.name})
+	})
+	second.sharedIsGone()
+}
+
+// TestForeignSecret: an object of the name that the migration needs is not overwritten.
+func TestForeignSecret(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	secret := &corev1.Secret{Data: map[string][]byte{"mine": []byte("x")}}
+	secret.Namespace, secret.Name = bootstrapNamespace, "bootstrap-"+s.to
+	s.create(secret)
+	if _, err := s.install(s.c)(); !cluster.Final(err) || !strings.Contains(err.Error(), string(cluster.ReasonForeignObject)) {
+		t.Errorf("install: %v, want %s", err, cluster.ReasonForeignObject)
+	}
+	if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || len(secret.Data) != 1 {
+		t.Errorf("the user's secret has %v, %v", secret.Data, err)
+	}
+}
+
+// TestValidateSource names what is wrong with each cluster, and writes nothing.
+func TestValidateSource(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason cluster.Reason
+		change func(s site)
+	}{
+		"Local": {cluster.ReasonLocal, func(s site) {
+			s.edit(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"local-cluster": "true"}) })
+		}},
+		"Hosted": {cluster.ReasonHosted, func(s site) { s.annotate("import.open-cluster-management.io/klusterlet-deploy-mode", "Hosted") }},
+		"NotAccepted": {cluster.ReasonUnavailable, func(s site) {
+			s.edit(func(o *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
+			})
+		}},
+		"Unavailable": {cluster.ReasonUnavailable, func(s site) {
+			mc := s.cluster()
+			mc.Status.Conditions = mc.Status.Conditions[:1]
+			if err := s.c.Status().Update(s.t.Context(), mc); err != nil {
+				s.t.Fatal(err)
+			}
+		}},
+		"Deleting": {cluster.ReasonBeingDeleted, func(s site) {
+			s.edit(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) })
+			if err := s.c.Delete(s.t.Context(), s.cluster()); err != nil {
+				s.t.Fatal(err)
+			}
+		}},
+		"Gone": {cluster.ReasonNotFound, func(s site) {
+			if err := s.c.Delete(s.t.Context(), s.cluster()); err != nil {
+				s.t.Fatal(err)
+			}
+		}},
+		"OtherMigration": {cluster.ReasonOtherMigration, func(s site) {
+			other := s
+			other.uid, other.to = "other", "elsewhere-"+s.name
+			other.installed()
+		}},
+		"NoWork": {cluster.ReasonNoKlusterletWork, func(s site) {
+			work := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork"}}
+			work.SetNamespace(s.name)
+			work.SetName(s.name + "-klusterlet")
+			if err := s.c.Delete(s.t.Context(), work); err != nil {
+				s.t.Fatal(err)
+			}
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			validate := func() (cluster.Result, error) { return s.source(s.c).ValidateSource(t.Context(), []string{s.name}) }
+			s.done(validate)
+			tc.change(s)
+			before := s.objects()
+			s.mustFail(tc.reason, s.name, validate)
+			if diff := cmp.Diff(before, s.objects()); diff != "" {
+				t.Errorf("the validation has written (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func (s site) edit(change func(*unstructured.Unstructured)) {
+	s.t.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}}
+	if err := s.c.Get(s.t.Context(), client.ObjectKey{Name: s.name}, o); err != nil {
+		s.t.Fatal(err)
+	}
+	change(o)
+	if err := s.c.Update(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s site) annotate(name, value string) {
+	s.t.Helper()
+	s.edit(func(o *unstructured.Unstructured) {
+		annotations := o.GetAnnotations()
+		annotations[name] = value
+		o.SetAnnotations(annotations)
+	})
+}
+
+// TestSentIsAllowed: what a source sends, a target accepts, and it has nothing of the hub.
+func TestSentIsAllowed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.installed()
+	var kinds []string
+	for _, text := range s.sent()[0].Objects {
+		var o unstructured.Unstructured
+		if err := o.UnmarshalJSON(text); err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, o.GetKind()+"/"+strings.ReplaceAll(o.GetName(), s.name, "NAME"))
+		references := []resource.Reference{{Kind: "Secret", Name: "bmc"}, {Kind: "Secret", Name: "pull"}, {Kind: "ConfigMap", Name: "extra"}}
+		if err := resource.Check(s.name, o.Object, resource.Rules(), references); err != nil {
+			t.Error(err)
+		}
+		if o.GetKind() == "ManagedCluster" && (o.GetAnnotations()[cluster.AnnotationKlusterletConfig] != "proxy-"+s.name || o.Object["status"] != nil) {
+			t.Errorf("the ManagedCluster that is sent: %s", text)
+		}
+	}
+	want := []string{
+		"Secret/NAME-admin-password", "Secret/network", "ConfigMap/kept", "ManagedCluster/NAME", "KlusterletAddonConfig/NAME",
+		"BareMetalHost/node-1", "BareMetalHost/node-2", "BareMetalHost/node-3", "HostFirmwareSettings/node-1", "DataImage/node-1",
+		"ImageClusterInstall/NAME", "ClusterDeployment/NAME", "Secret/bmc", "ConfigMap/extra", "Secret/pull",
+	}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("objects that were sent (-want +got):\n%s", diff)
+	}
+}
+
+// TestDeleteMoved: nothing that moves is left, no host is unpaused on the way, and an object
+// with a finalizer of others is named.
+func TestDeleteMoved(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.installed()
+	s.sent()
+	remove := func() (cluster.Result, error) { return s.source(s.c).DeleteMoved(t.Context(), []string{s.name}) }
+	s.mustFail(cluster.ReasonNotPrepared, "accepts", remove)
+	s.released()
+
+	s.edit(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) })
+	s.mustWait("ManagedCluster "+s.name+" is being deleted", remove)
+	s.edit(func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+	s.done(remove)
+	if left := s.objects(); len(left) != 1 || left["ConfigMap/not-moved"] == "" {
+		t.Errorf("left on the source: %v", left)
+	}
+	s.sharedIsGone()
+}
+
+// TestDeleteMovedKeepsANewCluster: a cluster that was imported again is not deleted.
+func TestDeleteMovedKeepsANewCluster(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.mustFail(cluster.ReasonNotPrepared, "created again", func() (cluster.Result, error) {
+		return s.source(s.c).DeleteMoved(t.Context(), []string{s.name})
+	})
+	s.cluster()
+}

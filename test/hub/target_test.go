@@ -1,0 +1,397 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/hub/target"
+)
+
+// target is the agent of the target hub. It is the same API server as that of the source:
+// what was sent is deleted there before it is received, or is received by another name.
+func (s site) target(c client.Client) target.Hub {
+	return target.Hub{Client: c, Migration: target.Migration{UID: s.uid, Account: types.NamespacedName{Namespace: "default", Name: "account-of-" + s.to}}}
+}
+
+func (s site) receive(c client.Client, arrived []message.Resources) func() (cluster.Result, error) {
+	return func() (cluster.Result, error) { return s.target(c).ReceiveResources(s.t.Context(), arrived) }
+}
+
+// moving returns a site that has nothing on the hub, and the objects that arrive for it.
+func moving(t *testing.T) (site, []message.Resources) {
+	t.Helper()
+	from := newSite(t)
+	from.installed()
+	s := site{t: t, c: from.c, name: newName() + "x", to: from.to}
+	s.uid = "uid-of-" + s.name
+	sent := from.sent()[0]
+	to := message.Resources{Cluster: s.name}
+	for _, text := range sent.Objects {
+		to.Objects = append(to.Objects, json.RawMessage(strings.ReplaceAll(string(text), from.name, s.name)))
+	}
+	return s, []message.Resources{to}
+}
+
+// TestMove: what arrives is what was sent, paused and not accepted; and after the move it is
+// what the user had.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	before := s.objects()
+	s.installed()
+	sent := s.sent()
+	s.released()
+	s.done(func() (cluster.Result, error) { return s.source(s.c).DeleteMoved(t.Context(), []string{s.name}) })
+
+	s.done(s.receive(s.c, sent))
+	for name, text := range s.objects() {
+		if strings.HasPrefix(name, "BareMetalHost/") && (!strings.Contains(text, `"baremetalhost.metal3.io/paused"`) || !strings.Contains(text, "provisioned")) {
+			t.Errorf("a host that is not paused, or without its status, is provisioned anew: %s", text)
+		}
+	}
+	if mc := s.cluster(); mc.Spec.HubAcceptsClient || mc.Annotations[cluster.AnnotationAccepted] == "" {
+		t.Errorf("the ManagedCluster is accepted, or may be automatically: %v %v", mc.Spec, mc.Annotations)
+	}
+	clusters, hub := []string{s.name}, s.target(s.c)
+	s.done(func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
+	s.register()
+
+	finish := func() (cluster.Result, error) { return hub.FinishMoved(t.Context(), clusters) }
+	s.setWork(false)
+	s.mustWait("has not applied generation", finish)
+	s.setWork(true)
+	s.done(finish)
+	s.done(finish)
+	if diff := cmp.Diff(asUserSees(before), asUserSees(s.objects())); diff != "" {
+		t.Errorf("after the move (-before +after):\n%s", diff)
+	}
+}
+
+// register plays the agent of the cluster and the controllers of the hub: conditions that
+// were there before prove nothing, two renewals of the lease do.
+func (s site) register() {
+	s.t.Helper()
+	leases := &cluster.Leases{}
+	await := func() (cluster.Result, error) {
+		return s.target(s.c).AwaitRegistration(s.t.Context(), []string{s.name}, leases)
+	}
+	s.mustWait("CertificateSigningRequest", await)
+	mc := s.cluster()
+	for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
+		mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()})
+		mc.Status.Version.Kubernetes = "v1"
+		if err := s.c.Status().Update(s.t.Context(), mc); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for range 2 {
+		s.mustWait("has not renewed its lease on the target hub twice", await)
+		s.renewLease()
+	}
+	s.done(await)
+}
+
+// asUserSees removes what a move changes on purpose: finalizers are set by the hub's own
+// controllers, an ImageClusterInstall is marked as restored, and the addresses of a cluster
+// are written by the hub.
+func asUserSees(objects map[string]string) map[string]string {
+	clean := map[string]string{}
+	for name, text := range objects {
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON([]byte(text)); err != nil {
+			panic(err)
+		}
+		o.SetFinalizers(nil)
+		switch o.GetKind() {
+		case "ImageClusterInstall":
+			o.SetLabels(nil)
+			o.SetAnnotations(nil)
+		case "ManagedCluster":
+			delete(o.Object, "status")
+			unstructured.RemoveNestedField(o.Object, "spec", "managedClusterClientConfigs")
+		}
+		cleaned, err := o.MarshalJSON()
+		if err != nil {
+			panic(err)
+		}
+		clean[name] = string(cleaned)
+	}
+	return clean
+}
+
+// TestReceiveRefuses: no object of a cluster is applied if one of them is not allowed, or
+// there already.
+func TestReceiveRefuses(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason cluster.Reason
+		change func(s site, r *message.Resources)
+	}{
+		"Role": {cluster.ReasonRefusedObject, func(s site, r *message.Resources) {
+			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"`+s.name+`"}}`))
+		}},
+		"OtherNamespace": {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) {
+			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"kube-system"}}`))
+		}},
+		"NotReferred": {cluster.ReasonRefusedObject, func(s site, r *message.Resources) {
+			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"other","namespace":"`+s.name+`"}}`))
+		}},
+		"NoCluster": {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) {
+			r.Objects = slices.DeleteFunc(r.Objects, func(o json.RawMessage) bool { return strings.Contains(string(o), `"kind":"ManagedCluster"`) })
+		}},
+		"Original": {cluster.ReasonRefusedObject, func(s site, r *message.Resources) {
+			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"evil","namespace":"`+s.name+
+				`","annotations":{"godwit.dev/migration-original":"{\"migration\":\"`+s.uid+`\",\"annotations\":{\"example.com/evil\":{\"was\":\"x\",\"set\":\"\"}}}"}}}`))
+		}},
+		"NoJSON": {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) { r.Objects = append(r.Objects, json.RawMessage(`[]`)) }},
+		"Exists": {cluster.ReasonExists, func(s site, _ *message.Resources) {
+			s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
+			s.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: bmc, namespace: " + s.name + "}\nstringData: {mine: x}")
+		}},
+		"Invalid": {cluster.ReasonAPI, func(s site, r *message.Resources) {
+			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"bad","namespace":"`+s.name+`"},"spec":{"online":"no"}}`))
+		}},
+		"Version": {cluster.ReasonKindNotServed, func(s site, r *message.Resources) {
+			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"metal3.io/v9","kind":"BareMetalHost","metadata":{"name":"new","namespace":"`+s.name+`"}}`))
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, arrived := moving(t)
+			tc.change(s, &arrived[0])
+			before := s.objects()
+			s.mustFail(tc.reason, "", s.receive(s.c, arrived))
+			if after := s.objects(); tc.reason == cluster.ReasonRefusedObject && len(after) > 0 {
+				t.Errorf("the target has applied %v", after)
+			} else if before["Secret/bmc"] != "" && after["Secret/bmc"] != before["Secret/bmc"] {
+				t.Errorf("the user's secret is %s", after["Secret/bmc"])
+			}
+		})
+	}
+}
+
+// TestDeleteCreated: what the migration has created is deleted, and what was there before
+// stays, also the namespace.
+func TestDeleteCreated(t *testing.T) {
+	t.Parallel()
+	for name, existed := range map[string]bool{"NewNamespace": false, "NamespaceOfTheUser": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, arrived := moving(t)
+			hub, clusters := s.target(s.c), []string{s.name}
+			if existed {
+				s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
+				s.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: theirs, namespace: " + s.name + "}")
+			}
+			s.done(s.receive(s.c, arrived))
+			s.done(func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
+			remove := func() (cluster.Result, error) { return hub.DeleteCreated(t.Context(), clusters) }
+			s.mustFail(cluster.ReasonNotPrepared, "accepts", remove)
+
+			s.done(func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) })
+			if mc := s.cluster(); mc.Spec.HubAcceptsClient || mc.Annotations[cluster.AnnotationAccepted] == "" {
+				t.Errorf("the target still accepts the cluster, or will: %v %v", mc.Spec, mc.Annotations)
+			}
+			s.done(remove)
+			s.done(remove)
+			s.done(func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) }) // no ManagedCluster, nothing to stop
+			left := s.objects()
+			namespace := &corev1.Namespace{}
+			if err := s.c.Get(t.Context(), client.ObjectKey{Name: s.name}, namespace); err != nil {
+				t.Fatal(err)
+			}
+			if existed != (left["Secret/theirs"] != "") || len(left) > 1 {
+				t.Errorf("left on the target: %v", left)
+			}
+			if existed != namespace.DeletionTimestamp.IsZero() {
+				t.Errorf("namespace that existed before: %v; it is deleted at %v", existed, namespace.DeletionTimestamp)
+			}
+		})
+	}
+}
+
+// TestForeignCluster: a ManagedCluster that the migration has not created is neither
+// accepted nor deleted.
+func TestForeignCluster(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	hub, clusters := s.target(s.c), []string{s.name}
+	before := s.objects()
+	s.mustFail(cluster.ReasonExists, "has a ManagedCluster", func() (cluster.Result, error) { return s.validate() })
+	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
+	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) })
+	s.done(func() (cluster.Result, error) { return hub.DeleteCreated(t.Context(), clusters) })
+	if diff := cmp.Diff(before, s.objects()); diff != "" {
+		t.Errorf("the user's objects (-before +after):\n%s", diff)
+	}
+}
+
+// validate needs a role by which clusters register, which all tests share.
+func (s site) validate() (cluster.Result, error) {
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:bootstrap"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"get"}}},
+	}
+	if err := s.c.Create(s.t.Context(), role); err != nil && !apierrors.IsAlreadyExists(err) {
+		s.t.Fatal(err)
+	}
+	return s.target(s.c).ValidateTarget(s.t.Context(), []string{s.name})
+}
+
+// TestTooManySigningRequests: with ten of them, the agent would never register.
+func TestTooManySigningRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := s.c.Delete(t.Context(), s.cluster()); err != nil {
+		t.Fatal(err)
+	}
+	s.done(s.validate)
+	for i := range 9 {
+		s.signing(i + 1)
+	}
+	s.mustFail(cluster.ReasonTooManyRequests, "kubectl delete csr -l open-cluster-management.io/cluster-name="+s.name, s.validate)
+}
+
+func (s site) signing(n int) *certificatesv1.CertificateSigningRequest {
+	s.t.Helper()
+	r := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name + "-" + string(rune('a'+n)), Labels: map[string]string{clusterv1.ClusterNameLabelKey: s.name}},
+		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: signingRequest(s.t, s.name), SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}},
+	}
+	s.create(r)
+	return r
+}
+
+// TestNotRegistered says why a cluster is not registered.
+func TestNotRegistered(t *testing.T) {
+	t.Parallel()
+	s, arrived := moving(t)
+	s.done(s.receive(s.c, arrived))
+	await := func() (cluster.Result, error) {
+		return s.target(s.c).AwaitRegistration(t.Context(), []string{s.name}, &cluster.Leases{})
+	}
+	s.mustFail(cluster.ReasonNotPrepared, "does not accept", await)
+	s.done(func() (cluster.Result, error) { return s.target(s.c).AcceptClusters(t.Context(), []string{s.name}) })
+	s.mustWait("has made no CertificateSigningRequest", await)
+	r := s.signing(0)
+	s.mustWait("kubectl certificate approve "+r.Name, await)
+	r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Message: "not today"}}
+	if err := s.c.SubResource("approval").Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	s.mustFail(cluster.ReasonDenied, "not today", await)
+}
+
+// TestRegistration: two migrations with one account share what was granted. The last one
+// removes exactly what was added, beside what users have.
+//
+// It runs alone: a hub has one ClusterManager.
+func TestRegistration(t *testing.T) { //nolint:paralleltest // see above
+	s := newSite(t)
+	if _, err := s.validate(); err != nil {
+		t.Fatal(err)
+	}
+	manager := &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}}
+	manager.Spec.RegistrationConfiguration = &operatorv1.RegistrationHubConfiguration{
+		AutoApproveUsers: []string{"theirs"},
+		FeatureGates:     []operatorv1.FeatureGate{{Feature: "ManagedClusterAutoApproval", Mode: operatorv1.FeatureGateModeTypeDisable}},
+	}
+	s.create(manager)
+	defer func() {
+		if err := s.c.Delete(t.Context(), manager); err != nil {
+			t.Error(err)
+		}
+	}()
+	want := manager.DeepCopy()
+	first, second := s.target(s.c), s.target(s.c)
+	second.UID = "second"
+	for _, hub := range []target.Hub{first, second} {
+		waits, err := hub.GrantRegistration(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hub.UID == first.UID && !strings.Contains(waits, "has not applied generation") {
+			t.Errorf("waits for %q, want the operator", waits)
+		}
+		s.operator()
+		if waits, err := hub.GrantRegistration(t.Context()); waits != "" || err != nil {
+			t.Errorf("waits for %q, %v", waits, err)
+		}
+	}
+	token, err := first.IssueToken(t.Context(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mayRegister(token, true)
+	if err := first.RevokeRegistration(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m := s.operator(); !slices.Contains(m.Spec.RegistrationConfiguration.AutoApproveUsers, "system:serviceaccount:default:account-of-"+s.to) {
+		t.Error("the first migration has removed what the second one needs")
+	}
+	if err := second.RevokeRegistration(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := s.operator()
+	if diff := cmp.Diff(want.Spec.RegistrationConfiguration, got.Spec.RegistrationConfiguration); diff != "" || len(got.Annotations) > 0 {
+		t.Errorf("ClusterManager after all migrations (-before +after):\n%s%v", diff, got.Annotations)
+	}
+	s.mayRegister(token, false)
+}
+
+// operator plays the operator of the hub, which applies the ClusterManager.
+func (s site) operator() *operatorv1.ClusterManager {
+	s.t.Helper()
+	m := &operatorv1.ClusterManager{}
+	if err := s.c.Get(s.t.Context(), client.ObjectKey{Name: "cluster-manager"}, m); err != nil {
+		s.t.Fatal(err)
+	}
+	m.Status.ObservedGeneration = m.Generation
+	m.Status.Conditions = []metav1.Condition{{Type: "Applied", Status: metav1.ConditionTrue, Reason: "Applied", LastTransitionTime: metav1.Now()}}
+	if err := s.c.Status().Update(s.t.Context(), m); err != nil {
+		s.t.Fatal(err)
+	}
+	return m
+}
+
+// mayRegister asks the API server with the token, which is what a cluster does.
+func (s site) mayRegister(token string, want bool) {
+	s.t.Helper()
+	config := rest.AnonymousClientConfig(shared.Config())
+	config.BearerToken = token
+	c := hubClient(s.t, config)
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := c.Get(s.t.Context(), client.ObjectKey{Name: s.name}, &clusterv1.ManagedCluster{})
+		refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+		if err != nil && !refused {
+			s.t.Fatal(err)
+		}
+		if refused != want {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the token may read ManagedClusters: %v, want %v", !refused, want)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}

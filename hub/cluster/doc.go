@@ -10,6 +10,6 @@
 //
 // # Reading order
 //
-// reason.go, result.go, names.go, patch.go, original.go, owner.go, object.go, lease.go. A
-// file uses only files before it.
+// reason.go, result.go, names.go, patch.go, original.go, object.go, owner.go,
+// delete.go, lease.go. A file uses only files before it.
 package cluster

@@ -23,6 +23,8 @@ const LabelMigration = "godwit.dev/migration"
 const (
 	// annotationOwners lists the UIDs of the migrations that need a shared object.
 	annotationOwners = "godwit.dev/migrations"
+	// annotationContent is the hash of what the source has sent of an object.
+	annotationContent = "godwit.dev/migration-content"
 	// annotationOriginal has what the migration replaced in an object.
 	annotationOriginal = "godwit.dev/migration-original"
 )

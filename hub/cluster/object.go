@@ -7,12 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/resource"
@@ -98,26 +96,42 @@ func Owned(ctx context.Context, c client.Client, cluster string, rules []resourc
 }
 
 // IsOwned reports whether the migration has created an object.
-func IsOwned(o client.Object, migration string) bool { return o.GetLabels()[LabelMigration] == migration }
+func IsOwned(o client.Object, migration string) bool {
+	return o.GetLabels()[LabelMigration] == migration
+}
 
-// Own marks an object as one that the migration creates.
-func Own(o client.Object, migration string) {
+// Own marks an object as one that the migration creates, with the hash of its content.
+func Own(o client.Object, migration, content string) {
 	labels := maps.Clone(o.GetLabels())
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	labels[LabelMigration] = migration
 	o.SetLabels(labels)
+	annotations := clone(o)
+	annotations[annotationContent] = content
+	o.SetAnnotations(annotations)
+}
+
+// SameContent reports whether an object was made of the same content as another one.
+func SameContent(o, other client.Object) bool {
+	content := o.GetAnnotations()[annotationContent]
+	return content != "" && content == other.GetAnnotations()[annotationContent]
 }
 
 // Disown makes an object the user's.
 func Disown(o client.Object) {
-	labels := maps.Clone(o.GetLabels())
+	labels, annotations := maps.Clone(o.GetLabels()), clone(o)
 	delete(labels, LabelMigration)
+	delete(annotations, annotationContent)
 	if len(labels) == 0 {
 		labels = nil
 	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
 	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
 }
 
 // list reads the objects that a rule may name.
@@ -192,57 +206,6 @@ func Unpause(ctx context.Context, c client.Client, o Object, migration string) e
 		return fmt.Errorf("unpause %s: %w", name(c, o), err)
 	}
 	return nil
-}
-
-// DeleteForGood deletes an object whose deletion must not deprovision a host or a cluster:
-// it removes the finalizers that would, while the object is paused, and then deletes. It
-// returns what the deletion waits for.
-func DeleteForGood(ctx context.Context, c client.Client, o Object) (waits string, err error) {
-	if len(o.Rule.Finalizers) > 0 {
-		if _, paused := o.GetAnnotations()[o.Rule.Pause]; o.Rule.Pause != "" && !paused {
-			return "", Fail(ReasonNotPrepared, "%s is not paused, so that its deletion would deprovision: set its annotation %s", name(c, o), o.Rule.Pause)
-		}
-		if err := Patch(ctx, c, o.Unstructured, func() error {
-			kept := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return slices.Contains(o.Rule.Finalizers, f) })
-			if len(kept) < len(o.GetFinalizers()) {
-				o.SetFinalizers(kept)
-			}
-			return nil
-		}); err != nil {
-			return "", client.IgnoreNotFound(err)
-		}
-	}
-	if err := Delete(ctx, c, o.Unstructured); err != nil {
-		return "", err
-	}
-	if left := o.GetFinalizers(); len(left) > 0 {
-		return fmt.Sprintf("%s is deleted when finalizer %s is removed", name(c, o), left[0]), nil
-	}
-	return "", nil
-}
-
-// DeleteSigningRequests deletes the CertificateSigningRequests of a cluster that is not at
-// this hub any more. Ten of them would keep it from ever registering here again.
-func DeleteSigningRequests(ctx context.Context, c client.Client, cluster string) error {
-	return c.DeleteAllOf(ctx, &certificatesv1.CertificateSigningRequest{}, client.MatchingLabels{clusterv1.ClusterNameLabelKey: cluster})
-}
-
-// DeleteCluster deletes a ManagedCluster, and returns what it waits for until the object is
-// gone.
-func DeleteCluster(ctx context.Context, c client.Client, mc *clusterv1.ManagedCluster) (waits string, err error) {
-	if err := Delete(ctx, c, mc); err != nil {
-		return "", err
-	}
-	switch err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc); {
-	case apierrors.IsNotFound(err):
-		return "", nil
-	case err != nil:
-		return "", err
-	}
-	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionDeleting); c != nil && c.Reason == clusterv1.ConditionDeletingReasonResourceRemaining {
-		return fmt.Sprintf("ManagedCluster %s is being deleted: %s", mc.Name, c.Message), nil
-	}
-	return fmt.Sprintf("ManagedCluster %s is being deleted; the registration controller of the hub removes its finalizers", mc.Name), nil
 }
 
 // name is how messages name an object.

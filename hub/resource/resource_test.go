@@ -3,6 +3,7 @@ package resource
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -83,4 +84,32 @@ func TestClean(t *testing.T) {
 		t.Error(err)
 	}
 	Clean(map[string]any{}) // an object without metadata
+}
+
+// TestReferences: what an object names is found at the paths of its kind, in lists as well,
+// and foreign content is no error.
+func TestReferences(t *testing.T) {
+	cases := map[string]struct {
+		object string
+		want   []Reference
+	}{
+		"Host": {
+			`{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","spec":{"bmc":{"credentialsName":"bmc"},"networkData":{"name":"net"},"userData":{"name":""}}}`,
+			[]Reference{{"Secret", "bmc"}, {"Secret", "net"}},
+		},
+		"List": {
+			`{"apiVersion":"extensions.hive.openshift.io/v1alpha1","kind":"ImageClusterInstall","spec":{"extraManifestsRefs":[{"name":"a"},3,{"name":"b"},{"name":"a"}]}}`,
+			[]Reference{{"ConfigMap", "a"}, {"ConfigMap", "b"}},
+		},
+		"PullSecret": {`{"apiVersion":"hive.openshift.io/v1","kind":"ClusterDeployment","spec":{"pullSecretRef":{"name":"pull"}}}`, []Reference{{"Secret", "pull"}}},
+		"OtherGroup": {`{"apiVersion":"evil.io/v1","kind":"ClusterDeployment","spec":{"pullSecretRef":{"name":"pull"}}}`, nil},
+		"Foreign":    {`{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","spec":[{"bmc":1}]}`, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := References(decode(t, tc.object), Rules()); !slices.Equal(got, tc.want) {
+				t.Errorf("references are %v, want %v", got, tc.want)
+			}
+		})
+	}
 }

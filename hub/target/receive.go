@@ -2,6 +2,8 @@ package target
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,7 +85,9 @@ const kindCluster = "ManagedCluster"
 
 // order of an object: -1 if another one refers to it.
 func (h Hub) order(o cluster.Object) int {
-	return slices.IndexFunc(h.rules(), func(r resource.Rule) bool { return r.Group == o.Rule.Group && r.Kind == o.Rule.Kind && o.Rule.Kind != "" })
+	return slices.IndexFunc(h.rules(), func(r resource.Rule) bool {
+		return r.Group == o.Rule.Group && r.Kind == o.Rule.Kind && o.Rule.Kind != ""
+	})
 }
 
 // prepare makes an object one of the migration: labelled, paused, and not accepted.
@@ -113,7 +117,12 @@ func (h Hub) prepare(o cluster.Object) error {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	o.SetLabels(merge(labels, o.Rule.SetLabels))
 	o.SetAnnotations(merge(annotations, o.Rule.SetAnnotations))
-	cluster.Own(o, h.UID)
+	text, err := o.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("hash %s: %w", o.GetName(), err)
+	}
+	sum := sha256.Sum256(text)
+	cluster.Own(o, h.UID, hex.EncodeToString(sum[:]))
 	return nil
 }
 
@@ -148,15 +157,9 @@ func (h Hub) namespace(ctx context.Context, name string) error {
 // from taking it for new.
 func (h Hub) apply(ctx context.Context, o cluster.Object) error {
 	status, hasStatus := o.Object["status"]
-	applied := o.DeepCopy()
-	err := h.Client.Create(ctx, applied)
-	if apierrors.IsAlreadyExists(err) {
-		if applied, err = h.update(ctx, o); err != nil {
-			return err
-		}
-	}
+	applied, err := h.write(ctx, o)
 	if err != nil {
-		return fmt.Errorf("create %s: %w", cluster.Name(h.Client, o.Unstructured), err)
+		return err
 	}
 	if !o.Rule.Status || !hasStatus || equality.Semantic.DeepEqual(applied.Object["status"], status) {
 		return nil
@@ -168,25 +171,33 @@ func (h Hub) apply(ctx context.Context, o cluster.Object) error {
 	return nil
 }
 
-func (h Hub) update(ctx context.Context, o cluster.Object) (*unstructured.Unstructured, error) {
+func (h Hub) write(ctx context.Context, o cluster.Object) (*unstructured.Unstructured, error) {
+	name := cluster.Name(h.Client, o.Unstructured)
 	present := &unstructured.Unstructured{}
 	present.SetGroupVersionKind(o.GroupVersionKind())
-	if err := h.Client.Get(ctx, client.ObjectKeyFromObject(o), present); err != nil {
-		return nil, err
-	}
-	if !cluster.IsOwned(present, h.UID) {
-		return nil, cluster.Fail(cluster.ReasonExists, "the target hub has %s, which the migration has not created: delete it there, or remove the cluster from the migration", cluster.Name(h.Client, o.Unstructured))
-	}
-	if !present.GetDeletionTimestamp().IsZero() {
-		return nil, errors.New(cluster.Name(h.Client, present) + " is being deleted")
-	}
+	err := h.Client.Get(ctx, client.ObjectKeyFromObject(o), present)
 	desired := o.DeepCopy()
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := h.Client.Create(ctx, desired); err != nil {
+			return nil, fmt.Errorf("create %s: %w", name, err)
+		}
+		return desired, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	case !cluster.IsOwned(present, h.UID):
+		return nil, cluster.Fail(cluster.ReasonExists, "the target hub has %s, which the migration has not created: delete it there, or remove the cluster from the migration", name)
+	case !present.GetDeletionTimestamp().IsZero():
+		return nil, errors.New(name + " is being deleted")
+	case cluster.SameContent(present, desired):
+		return present, nil
+	}
 	desired.SetResourceVersion(present.GetResourceVersion())
 	desired.SetUID(present.GetUID())
 	desired.SetFinalizers(present.GetFinalizers())
 	desired.SetOwnerReferences(present.GetOwnerReferences())
 	if err := h.Client.Update(ctx, desired); err != nil {
-		return nil, fmt.Errorf("update %s: %w", cluster.Name(h.Client, o.Unstructured), err)
+		return nil, fmt.Errorf("update %s: %w", name, err)
 	}
 	return desired, nil
 }

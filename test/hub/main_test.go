@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
@@ -18,6 +20,7 @@ import (
 var shared *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
 	os.Exit(controlplane.Main(m, &shared, func(ctx context.Context, cp *controlplane.ControlPlane) error {
 		file, err := os.ReadFile("../../hub/api/v1alpha1/crd/global-hub.open-cluster-management.io_managedclustermigrations.yaml")
 		if err != nil {

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// DeleteForGood deletes an object whose deletion must not deprovision a host or a cluster:
+// it removes the finalizers that would, while the object is paused, and then deletes. It
+// returns what the deletion waits for.
+func DeleteForGood(ctx context.Context, c client.Client, o Object) (waits string, err error) {
+	if len(o.Rule.Finalizers) > 0 {
+		if _, paused := o.GetAnnotations()[o.Rule.Pause]; o.Rule.Pause != "" && !paused {
+			return "", Fail(ReasonNotPrepared, "%s is not paused, so that its deletion would deprovision: set its annotation %s", name(c, o), o.Rule.Pause)
+		}
+		if err := Patch(ctx, c, o.Unstructured, func() error {
+			kept := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return slices.Contains(o.Rule.Finalizers, f) })
+			if len(kept) < len(o.GetFinalizers()) {
+				o.SetFinalizers(kept)
+			}
+			return nil
+		}); err != nil {
+			return "", client.IgnoreNotFound(err)
+		}
+	}
+	if err := Delete(ctx, c, o.Unstructured); err != nil {
+		return "", err
+	}
+	if left := o.GetFinalizers(); len(left) > 0 {
+		return fmt.Sprintf("%s is deleted when finalizer %s is removed", name(c, o), left[0]), nil
+	}
+	return "", nil
+}
+
+// DeleteSigningRequests deletes the CertificateSigningRequests of a cluster that is not at
+// this hub any more. Ten of them would keep it from ever registering here again.
+func DeleteSigningRequests(ctx context.Context, c client.Client, cluster string) error {
+	list := &certificatesv1.CertificateSigningRequestList{}
+	if err := c.List(ctx, list, client.MatchingLabels{clusterv1.ClusterNameLabelKey: cluster}); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if err := Delete(ctx, c, &list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteCluster deletes a ManagedCluster, and returns what it waits for until the object is
+// gone.
+func DeleteCluster(ctx context.Context, c client.Client, mc *clusterv1.ManagedCluster) (waits string, err error) {
+	if err := Delete(ctx, c, mc); err != nil {
+		return "", err
+	}
+	switch err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc); {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionDeleting); c != nil && c.Reason == clusterv1.ConditionDeletingReasonResourceRemaining {
+		return fmt.Sprintf("ManagedCluster %s is being deleted: %s", mc.Name, c.Message), nil
+	}
+	return fmt.Sprintf("ManagedCluster %s is being deleted; the registration controller of the hub removes its finalizers", mc.Name), nil
+}

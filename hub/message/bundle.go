@@ -19,8 +19,14 @@ type SourceBundle struct {
 	// BootstrapSecret is the kubeconfig of the target hub, sealed to the source.
 	BootstrapSecret Sealed    `json:"bootstrapSecret,omitempty"`
 	RollbackStage   api.Phase `json:"rollbackStage,omitempty"`
-	// TargetSealingKey is what resources are sealed to, of the target's first status.
+	// TargetSealingKey is what resources are sealed to, of the target's reports.
 	TargetSealingKey []byte `json:"targetSealingKey,omitempty"`
+	// ReconnectTimeoutSeconds is how long a klusterlet tries to reach a hub before it tries the
+	// other one.
+	ReconnectTimeoutSeconds int64 `json:"reconnectTimeoutSeconds,omitempty"`
+	// Missing is what the target has not got of the resources, as its report names it. It
+	// comes with the command of SendResources, sent again, and the source sends only this.
+	Missing []Gap `json:"missing,omitempty"`
 }
 
 // TargetBundle is a command to the target hub.
@@ -35,8 +41,21 @@ type TargetBundle struct {
 	RegisteringTimeoutSeconds int64 `json:"registeringTimeoutSeconds,omitempty"`
 	// SourceIdentity signs the resource bundles.
 	SourceIdentity []byte `json:"sourceIdentity,omitempty"`
-	// SourceSealingKey is what a token that the target issues is sealed to.
+	// SourceSealingKey is what a kubeconfig that the target issues is sealed to.
 	SourceSealingKey []byte `json:"sourceSealingKey,omitempty"`
+	// Bootstrap asks the target to issue the bootstrap kubeconfig with GrantRegistration. It is
+	// nil if the manager has the token of a ManagedServiceAccount.
+	Bootstrap *BootstrapRequest `json:"bootstrap,omitempty"`
+}
+
+// BootstrapRequest is what a target has to know for a kubeconfig by which clusters register.
+type BootstrapRequest struct {
+	// Server is the address by which managed clusters reach the target hub.
+	Server string `json:"server"`
+	// CABundle is what verifies the server, in PEM; empty if the roots of a klusterlet do.
+	CABundle []byte `json:"caBundle,omitempty"`
+	// TokenLifetimeSeconds is longer than the migration with its rollback.
+	TokenLifetimeSeconds int64 `json:"tokenLifetimeSeconds"`
 }
 
 // StatusBundle is a report of an agent.
@@ -48,11 +67,13 @@ type StatusBundle struct {
 	FailedClusters  []string          `json:"failedClusters,omitempty"`
 	// Done are the clusters that have reached what the command is for.
 	Done []string `json:"done,omitempty"`
-	// SealingKey of the hub, in its first report.
+	// SealingKey of the hub, in every report until the hub needs to open nothing more.
 	SealingKey []byte `json:"sealingKey,omitempty"`
-	// BootstrapSecret is a kubeconfig that the target has issued, sealed to the source.
+	// BootstrapSecret is the kubeconfig that the target has issued, sealed to the source, in the
+	// final report on GrantRegistration.
 	BootstrapSecret Sealed `json:"bootstrapSecret,omitempty"`
-	// Missing are the objects of resource bundles that did not arrive.
+	// Missing are the objects of resource bundles that did not arrive, in a report that is not
+	// final. The manager sends them to the source, with the same command as before.
 	Missing []Gap `json:"missing,omitempty"`
 }
 

@@ -11,5 +11,5 @@
 // # Reading order
 //
 // reason.go, result.go, names.go, patch.go, original.go, object.go, owner.go,
-// delete.go, lease.go. A file uses only files before it.
+// delete.go, lease.go, kubeconfig.go. A file uses only files before it.
 package cluster

@@ -47,6 +47,16 @@ const (
 	ReasonNoRole Reason = "BootstrapRoleNotFound"
 	// ReasonTooLarge means that an object does not fit into a message.
 	ReasonTooLarge Reason = "ObjectTooLarge"
+	// ReasonTimeout means that the action was not done for the cluster before its command
+	// ended. The message has what the cluster was waiting for.
+	ReasonTimeout Reason = "NotInTime"
+	// ReasonNotArrived means that the target hub has not got all objects of the cluster.
+	ReasonNotArrived Reason = "ObjectsNotArrived"
+	// ReasonKey means that the hub can't open a secret that was sealed to it, or can't seal one
+	// to the other hub.
+	ReasonKey Reason = "SealingKeyUnknown"
+	// ReasonUnknownAction means that the agent is older than the manager.
+	ReasonUnknownAction Reason = "ActionUnknown"
 )
 
 // Failure is an error that repetition does not fix. Its message says what to do.

@@ -39,6 +39,8 @@ const (
 	Import Subject = "Import"
 	// ClusterMigration is a ManagedClusterMigration.
 	ClusterMigration Subject = "ManagedClusterMigration"
+	// ManagedCluster is a cluster that changes hubs.
+	ManagedCluster Subject = "ManagedCluster"
 	// Command is a command line.
 	Command Subject = "Command"
 )
@@ -69,6 +71,7 @@ func Groups() []Group {
 		{ManagedResource, "godwit externalname plan, apply, rollback and restore", remedy.ManagedResources, []string{"externalname/fleet"}},
 		{Import, "godwit externalname ready", remedy.Imports, []string{"externalname/ready"}},
 		{ClusterMigration, "conditions of a ManagedClusterMigration", remedy.ClusterMigrations, []string{"hub/api/v1alpha1"}},
+		{ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", remedy.ManagedClusters, []string{"hub/cluster"}},
 		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
 	}
 }

@@ -1,6 +1,9 @@
 package remedy
 
-import hubv1alpha1 "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+import (
+	hubv1alpha1 "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/hub/cluster"
+)
 
 // ClusterMigrations are the reasons of conditions of a ManagedClusterMigration.
 var ClusterMigrations = []ReasonDoc{
@@ -40,4 +43,74 @@ var ClusterMigrations = []ReasonDoc{
 	{Reason: hubv1alpha1.ReasonIncomplete, UserAction: true,
 		Meaning: "A rollback or a cleanup is not finished after its timeout. The manager continues.",
 		Remedy:  "See whether the hub in the message is reachable. The migration ends by itself when it is."},
+}
+
+// ManagedClusters are the reasons for which an agent does not do its task for a cluster.
+var ManagedClusters = []ReasonDoc{
+	{Reason: string(cluster.ReasonNotFound), UserAction: true,
+		Meaning: "The hub has no ManagedCluster of this name.",
+		Remedy:  "Check the name. Import the cluster at the hub that the message names, or remove it from the migration."},
+	{Reason: string(cluster.ReasonExists), UserAction: true,
+		Meaning: "The target hub has an object that the migration wants to create, and did not create it.",
+		Remedy:  "Delete the object on the target hub if nothing there needs it, or remove the cluster from the migration."},
+	{Reason: string(cluster.ReasonBeingDeleted), UserAction: true,
+		Meaning: "The ManagedCluster, or its namespace on the target hub, is being deleted.",
+		Remedy:  "Wait until the deletion has ended. `kubectl get <kind> <name> -o yaml` shows the finalizers that it waits for."},
+	{Reason: string(cluster.ReasonLocal), UserAction: true,
+		Meaning: "The cluster is the source hub itself, which has the label local-cluster=true.",
+		Remedy:  "Remove the cluster from the list or from the placement."},
+	{Reason: string(cluster.ReasonHosted), UserAction: true,
+		Meaning: "The klusterlet runs in hosted mode on another cluster, which stays at the source hub.",
+		Remedy:  "Remove the cluster from the migration. Detach it and import it at the target hub instead."},
+	{Reason: string(cluster.ReasonUnavailable), UserAction: true,
+		Meaning: "The source hub does not accept the cluster, or its agent does not answer.",
+		Remedy:  "See the conditions with `kubectl get managedcluster <cluster> -o yaml` on the source hub, and correct the klusterlet. Or remove the cluster from the migration."},
+	{Reason: string(cluster.ReasonOtherMigration), UserAction: true,
+		Meaning: "Another migration has changed the object, and has not restored it.",
+		Remedy:  "Wait for the end of the migration whose UID the message has, or abort it with the annotation global-hub.open-cluster-management.io/migration-request=rollback."},
+	{Reason: string(cluster.ReasonNoKlusterletWork), UserAction: true,
+		Meaning: "The hub does not install the klusterlet of the cluster by a ManifestWork. The migration could not give it the kubeconfig of the target hub.",
+		Remedy:  "Import the cluster with the import controller of the hub, or remove it from the migration."},
+	{Reason: string(cluster.ReasonKindNotServed), UserAction: true,
+		Meaning: "The hub has no CRD of a kind that the migration needs.",
+		Remedy:  "Install the component that brings the CRD in the message. KlusterletConfig comes with the import controller."},
+	{Reason: string(cluster.ReasonPlacement), UserAction: true,
+		Meaning: "The source hub has no such Placement in the namespace of its agent.",
+		Remedy:  "Create the Placement in that namespace, or list the clusters in includedManagedClusters."},
+	{Reason: string(cluster.ReasonForeignObject), UserAction: true,
+		Meaning: "An object has a name that the migration needs, and Godwit did not create it.",
+		Remedy:  "Rename or delete the object in the message, then create the migration again under another name."},
+	{Reason: string(cluster.ReasonTooManyRequests), UserAction: true,
+		Meaning: "The target hub has ten or more CertificateSigningRequests of the cluster. Its agent makes no further one.",
+		Remedy:  "Delete them with `kubectl delete csr -l open-cluster-management.io/cluster-name=<cluster>` on the target hub."},
+	{Reason: string(cluster.ReasonDenied), UserAction: true,
+		Meaning: "The target hub has denied or failed the CertificateSigningRequest of the cluster.",
+		Remedy:  "See the message of the request with `kubectl describe csr <name>` on the target hub. Let the signer or the policy that denied it accept the bootstrap account."},
+	{Reason: string(cluster.ReasonRefusedObject), UserAction: true,
+		Meaning: "The source hub has sent an object that no rule names, or whose metadata belongs to the source hub. Nothing of its cluster was applied.",
+		Remedy:  "Add a rule for the kind to the agents of both hubs, if it is to move. Otherwise find out what has written it on the source hub: the collection rules never select it."},
+	{Reason: string(cluster.ReasonAPI), UserAction: true,
+		Meaning: "The API server of the hub refuses a request. The message has its answer.",
+		Remedy:  "Correct what the answer names, such as a permission (`godwit rbac --for=hub-agent`) or a webhook, then create the migration again under another name."},
+	{Reason: string(cluster.ReasonNotPrepared), UserAction: true,
+		Meaning: "An earlier step is missing for the cluster, mostly since a user has changed or deleted its ManagedCluster during the migration.",
+		Remedy:  "Restore what the message names, or abort the migration: the rollback returns the cluster."},
+	{Reason: string(cluster.ReasonNoRole), UserAction: true,
+		Meaning: "The target hub has no ClusterRole by which a cluster may register.",
+		Remedy:  "Install the hub of Open Cluster Management on the target."},
+	{Reason: string(cluster.ReasonTooLarge), UserAction: true,
+		Meaning: "An object does not fit into a message of 800 KiB.",
+		Remedy:  "Make the object smaller, or leave it out of the rules and move it by hand."},
+	{Reason: string(cluster.ReasonTimeout), UserAction: true,
+		Meaning: "A hub did not complete its task for the cluster before the phase ended.",
+		Remedy:  "Correct what the message says that the cluster was waiting for. The migration returns the cluster to the source hub, or tries again in Cleaning and Rollbacking."},
+	{Reason: string(cluster.ReasonNotArrived), UserAction: true,
+		Meaning: "The target hub did not receive all objects of the cluster before Deploying ended.",
+		Remedy:  "See whether both agents reach the brokers, and whether the source may write the topic godwit.migration.<target>. Then create the migration again under another name, with a longer stageTimeout if there are many clusters."},
+	{Reason: string(cluster.ReasonKey), UserAction: true,
+		Meaning: "The hub cannot open the bootstrap kubeconfig that was sealed to it, or has no key of the other hub to seal to.",
+		Remedy:  "The Secret of the migration in the namespace of the agent was deleted or changed. Create the migration again under another name."},
+	{Reason: string(cluster.ReasonUnknownAction), UserAction: true,
+		Meaning: "The manager asks the agent for an action that it does not have.",
+		Remedy:  "Upgrade the agent of the hub in the message to the version of the manager."},
 }

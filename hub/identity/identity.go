@@ -1,0 +1,71 @@
+// Package identity keeps the identities of the manager and of agents: a key for life in a
+// Secret, and its public half as text, by which a hub is enrolled with the manager and the
+// manager is made known to a hub.
+package identity
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub/message"
+)
+
+const (
+	// Secret is in the namespace of the manager and of each agent, and has its identity. It is
+	// made at the first start. A user who can read it can act as the manager or as that hub.
+	Secret = "godwit-hub-identity" //nolint:gosec // the name of a Secret
+	// Private and Public are keys of [Secret]: 32 bytes, and the text of [Format].
+	Private, Public = "private", "public"
+)
+
+// Ensure reads the identity of the manager or of an agent, which it makes when there is none.
+// Of two programs that make one at the same time, both get the first. The reader must not
+// be a cache.
+func Ensure(ctx context.Context, w client.Writer, reader client.Reader, namespace string) (message.Identity, error) {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: namespace, Name: Secret}
+	err := reader.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		if err = create(ctx, w, key); err == nil || apierrors.IsAlreadyExists(err) {
+			err = reader.Get(ctx, key, secret)
+		}
+	}
+	if err != nil {
+		return message.Identity{}, fmt.Errorf("read the identity in Secret %s: %w", key, err)
+	}
+	own, err := message.ReadIdentity(secret.Data[Private])
+	if err != nil {
+		return message.Identity{}, fmt.Errorf("key %s of Secret %s: %w; restore it from a backup, or delete the Secret, restart and enroll again", Private, key, err)
+	}
+	return own, nil
+}
+
+func create(ctx context.Context, w client.Writer, key client.ObjectKey) error {
+	own, err := message.NewIdentity()
+	if err != nil {
+		return err
+	}
+	return w.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Data:       map[string][]byte{Private: own.Bytes(), Public: []byte(Format(own.Key()))},
+	})
+}
+
+// Format writes a public key as text.
+func Format(k message.IdentityKey) string { return base64.StdEncoding.EncodeToString(k.Bytes()) }
+
+// Parse reads what [Format] has written.
+func Parse(text string) (message.IdentityKey, error) {
+	public, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil {
+		return message.IdentityKey{}, fmt.Errorf("read the key of an identity: %w", err)
+	}
+	return message.ReadIdentityKey(public)
+}

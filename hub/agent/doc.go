@@ -17,10 +17,10 @@
 //
 // # Reading order
 //
-// options.go, metrics.go, task.go and store.go are what an agent has and keeps; migration.go
-// is one migration in memory, with report.go for what it says, and arrivals.go for the
-// resources that arrive. open.go decides which messages are refused. work.go executes a
-// command; source.go and target.go have the orders of the two roles, and deploy.go those by
-// which resources travel. execute.go chooses among them, and agent.go receives, repeats and
-// ends. A file uses only files before it.
+// metrics.go, options.go, task.go and store.go are what an agent has and keeps; arrivals.go
+// is for resources that arrive, migration.go is one migration in memory, and report.go what
+// it says. open.go decides which messages are refused. work.go executes a command; source.go
+// and target.go have the orders of the two roles, and deploy.go those by which resources
+// travel. execute.go chooses among them, and agent.go receives, repeats and ends. A file uses
+// only files before it.
 package agent

@@ -29,7 +29,9 @@ func (w *work) sourcePass(action hub.Action) (pass, bool) {
 	case hub.RevertBootstrap:
 		return h.RevertBootstrap, true
 	case hub.AwaitReturn:
-		return func(ctx context.Context, names []string) (cluster.Result, error) { return h.AwaitReturn(ctx, names, &w.leases) }, true
+		return func(ctx context.Context, names []string) (cluster.Result, error) {
+			return h.AwaitReturn(ctx, names, &w.leases)
+		}, true
 	case hub.DeleteMoved:
 		return h.DeleteMoved, true
 	}

@@ -36,6 +36,7 @@ var reasonSections = map[reason.Subject][2]string{
 	reason.ManagedResource:  {"Renaming managed resources", "[`godwit externalname`](cli.md) has these reasons, and those of external names."},
 	reason.Import:           {"Imported managed resources", "[`godwit externalname ready`](cli.md#godwit-externalname-ready) has these reasons."},
 	reason.ClusterMigration: {"Migrations of clusters", "Conditions of a ManagedClusterMigration have these reasons."},
+	reason.ManagedCluster:   {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},
 	reason.Command:          {"Commands", "Any command may end with one of these reasons."},
 }
 

@@ -33,7 +33,7 @@ var ordered = []string{
 	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
 	"crdmigrator", "crdmigrator/markers",
 	"externalname/fieldmigration",
-	"hub/message",
+	"hub/agent", "hub/cluster", "hub/message", "hub/source", "hub/target",
 	"internal/kube", "internal/storageversion", "internal/storageversion/preflight",
 	"revision", "revision/kubevirt",
 	"walk",

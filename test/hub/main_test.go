@@ -16,30 +16,39 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// shared is the control plane of all tests. Each test has a namespace of its own.
-var shared *controlplane.ControlPlane
+// shared is the control plane of all tests, and second is a target hub. Each test has names of
+// its own.
+var shared, second *controlplane.ControlPlane
+
+// onSecond runs the tests beside a second control plane.
+type onSecond struct{ *testing.M }
+
+func (m onSecond) Run() int { return controlplane.Main(m.M, &second, install) }
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(controlplane.Main(m, &shared, func(ctx context.Context, cp *controlplane.ControlPlane) error {
-		file, err := os.ReadFile("../../hub/api/v1alpha1/crd/global-hub.open-cluster-management.io_managedclustermigrations.yaml")
-		if err != nil {
-			return err
-		}
-		crds, err := controlplane.DecodeCRDs(file)
-		if err != nil {
-			return err
-		}
-		ours, err := controlplane.ReadCRDs("testdata/crds/*.yaml")
-		if err != nil {
-			return err
-		}
-		ocm, err := ocmCRDs(ctx)
-		if err != nil {
-			return err
-		}
-		return controlplane.InstallCRDs(ctx, cp.Config(), slices.Concat(crds, ours, ocm)...)
-	}))
+	os.Exit(controlplane.Main(onSecond{m}, &shared, install))
+}
+
+// install installs the CRDs of a hub.
+func install(ctx context.Context, cp *controlplane.ControlPlane) error {
+	file, err := os.ReadFile("../../hub/api/v1alpha1/crd/global-hub.open-cluster-management.io_managedclustermigrations.yaml")
+	if err != nil {
+		return err
+	}
+	crds, err := controlplane.DecodeCRDs(file)
+	if err != nil {
+		return err
+	}
+	ours, err := controlplane.ReadCRDs("testdata/crds/*.yaml")
+	if err != nil {
+		return err
+	}
+	ocm, err := ocmCRDs(ctx)
+	if err != nil {
+		return err
+	}
+	return controlplane.InstallCRDs(ctx, cp.Config(), slices.Concat(crds, ours, ocm)...)
 }
 
 // ocmCRDs are those of Open Cluster Management, from the module of its types.

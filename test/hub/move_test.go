@@ -1,0 +1,451 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kfake"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub"
+	"github.com/godwit-dev/godwit/hub/agent"
+	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/hub/kafka"
+	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/test/fault"
+)
+
+// hubSide is a hub with its agent.
+type hubSide struct {
+	name      string
+	config    *rest.Config
+	c         client.Client
+	identity  message.Identity
+	namespace string
+	metrics   *agent.Metrics
+	registry  *prometheus.Registry
+	// transport is the agent's, if the test has replaced it.
+	transport agent.Transport
+}
+
+// move is a migration of which a test plays the manager. Agents and hubs are real.
+type move struct {
+	t              *testing.T
+	broker         *kfake.Cluster
+	source, target *hubSide
+	klusterlets    []*klusterlet
+	sites          []site
+
+	uid      string
+	identity message.Identity
+	kafka    *kafka.Transport
+	events   chan status
+	sealing  map[hub.Party][]byte
+	secret   message.Sealed
+	// state is the manager's. The goroutine of the test has it.
+	state hub.State
+	sent  map[hub.Party]message.Envelope
+	heard map[string]bool
+	// relayed counts the reports by which the target has named what is missing.
+	relayed int
+	logs    *lines
+}
+
+// lines are what agents have logged.
+type lines struct {
+	mutex sync.Mutex
+	all   []string
+}
+
+func (l *lines) add(prefix, args string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.all = append(l.all, prefix+args)
+}
+
+func (l *lines) text() []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return slices.Clone(l.all)
+}
+
+const bootstrapAccountRole = "open-cluster-management:bootstrap"
+
+// newMove makes clusters at the source hub, and a migration of them.
+func newMove(t *testing.T, clusters int) *move {
+	t.Helper()
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	m := &move{t: t, broker: broker, events: make(chan status, 1000), sealing: map[hub.Party][]byte{}, sent: map[hub.Party]message.Envelope{}, heard: map[string]bool{}, logs: &lines{}}
+	m.source, m.target = m.newSide("source", shared.Config()), m.newSide("target", second.Config())
+	for range clusters {
+		s := newSite(t)
+		s.c = m.source.c
+		m.sites = append(m.sites, s)
+		m.klusterlets = append(m.klusterlets, &klusterlet{name: s.name, source: m.source.c, target: m.target.c, config: "proxy-" + s.name})
+	}
+	m.uid = "uid-of-" + m.sites[0].name
+	if m.identity, err = message.NewIdentity(); err != nil {
+		t.Fatal(err)
+	}
+	m.kafka = m.connect("manager")
+	topics := []string{message.MigrationTopic(m.source.name), message.MigrationTopic(m.target.name)}
+	for _, s := range []*hubSide{m.source, m.target} {
+		topics = append(topics, message.SpecTopic(s.name), message.StatusTopic(s.name))
+	}
+	if err := m.kafka.EnsureTopics(t.Context(), topics...); err != nil {
+		t.Fatal(err)
+	}
+	spec := api.ManagedClusterMigrationSpec{From: api.HubName(m.source.name), To: api.HubName(m.target.name)}
+	for _, name := range names(m.klusterlets) {
+		spec.IncludedManagedClusters = append(spec.IncludedManagedClusters, api.ClusterName(name))
+	}
+	m.state = hub.New(spec)
+	m.state.Timeouts.Stage = 2 * time.Minute
+	return m
+}
+
+func (m *move) newSide(role string, config *rest.Config) *hubSide {
+	m.t.Helper()
+	identity, err := message.NewIdentity()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	s := &hubSide{name: role + "-" + newName(), config: config, c: hubClient(m.t, config), identity: identity, registry: prometheus.NewRegistry(), metrics: agent.NewMetrics()}
+	s.namespace = s.name
+	if err := s.metrics.Register(s.registry); err != nil {
+		m.t.Fatal(err)
+	}
+	for _, namespace := range []string{s.namespace, bootstrapNamespace} {
+		if err := s.c.Create(m.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
+			m.t.Fatal(err)
+		}
+	}
+	if err := s.c.Create(m.t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: bootstrapAccountRole}}); err != nil && !apierrors.IsAlreadyExists(err) {
+		m.t.Fatal(err)
+	}
+	return s
+}
+
+func (m *move) connect(name string) *kafka.Transport {
+	m.t.Helper()
+	transport, err := kafka.New(kafka.Options{Brokers: m.broker.ListenAddrs(), ClientID: name})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(transport.Close)
+	return transport
+}
+
+// asTransport lets the agent use Kafka.
+type asTransport struct{ *kafka.Transport }
+
+func (t asTransport) Receive(ctx context.Context, group string, topics []string, handle func(context.Context, string, message.Envelope) error) error {
+	return t.Transport.Receive(ctx, group, topics, handle)
+}
+
+// agent is one life of the agent of a hub.
+func (m *move) agent(s *hubSide, c client.Client) *agent.Agent {
+	var transport agent.Transport = asTransport{m.connect(s.name)}
+	if s.transport != nil {
+		transport = s.transport
+	}
+	return agent.New(agent.Options{
+		Client: c, Transport: transport, Hub: s.name, Namespace: s.namespace, BootstrapNamespace: bootstrapNamespace,
+		Manager: m.identity.Key(), Identity: s.identity, Metrics: s.metrics,
+		Heartbeat: time.Second, Poll: 200 * time.Millisecond, Quiet: time.Second,
+	})
+}
+
+func (m *move) log(s *hubSide) logr.Logger {
+	return funcr.New(func(prefix, args string) { m.logs.add(s.name+" "+prefix, args) }, funcr.Options{})
+}
+
+// run runs the agent of a hub until it is stopped, or the test ends.
+func (m *move) run(s *hubSide) (stop func()) {
+	m.t.Helper()
+	return m.goes(func(ctx context.Context) {
+		if err := m.agent(s, s.c).Run(logr.NewContext(ctx, m.log(s))); err != nil {
+			m.t.Errorf("agent of %s: %v", s.name, err)
+		}
+	})
+}
+
+// goes runs something until it is stopped, or the test ends.
+func (m *move) goes(f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(m.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
+	m.t.Cleanup(stop)
+	return stop
+}
+
+// live runs agent after agent, each of which is killed at a write: before it, or after it
+// and without its answer. A life is one write longer than the one before, so that one gets
+// through in the end.
+func (m *move) live(s *hubSide) (kills func() int) {
+	var mutex sync.Mutex
+	n := 0
+	m.goes(func(ctx context.Context) {
+		for life := 2; ctx.Err() == nil; life++ {
+			kill := []string{"killed before the write", "killed after the write"}[life%2]
+			transport := &fault.Transport{Fault: fault.All()[kill], At: life / 2}
+			transport.Run(ctx, func(ctx context.Context) {
+				c := hubClient(m.t, transport.Config(s.config))
+				if err := m.agent(s, c).Run(logr.NewContext(ctx, m.log(s))); err != nil && ctx.Err() == nil {
+					m.t.Errorf("agent of %s: %v", s.name, err)
+				}
+			})
+			mutex.Lock()
+			n = life - 1
+			mutex.Unlock()
+		}
+	})
+	return func() int {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return n
+	}
+}
+
+// manage plays the manager: it hears the status topics, steps, and sends what is due, until
+// the migration is settled or the condition holds.
+func (m *move) manage(until func() bool) {
+	m.t.Helper()
+	for _, s := range []*hubSide{m.source, m.target} {
+		if m.heard[s.name] {
+			continue
+		}
+		m.heard[s.name] = true
+		m.goes(func(ctx context.Context) {
+			if err := m.kafka.Receive(ctx, "manager", []string{message.StatusTopic(s.name)}, func(_ context.Context, _ string, e message.Envelope) error {
+				return m.hear(s, e)
+			}); ctx.Err() == nil {
+				m.t.Errorf("status of %s: %v", s.name, err)
+			}
+		})
+	}
+	deadline := time.After(3 * time.Minute)
+	for !m.state.Settled() && !until() {
+		m.sendDue()
+		select {
+		case e := <-m.events:
+			m.learn(e)
+		case <-time.After(100 * time.Millisecond):
+			m.state = hub.Step(m.state, hub.Tick{At: time.Now()})
+		case <-deadline:
+			m.t.Fatalf("phase %s, turn %d, attempt %d, %s; %v\nlogs:\n%v", m.state.Phase, m.state.Turn, m.state.Attempt, m.state.Message, m.state.Clusters, m.logs.text())
+		}
+	}
+}
+
+// status is what an agent says.
+type status struct {
+	hub.Report
+	bundle message.StatusBundle
+}
+
+// hear reads a status.
+func (m *move) hear(s *hubSide, e message.Envelope) error {
+	party := hub.Source
+	if s == m.target {
+		party = hub.Target
+	}
+	h, data, err := message.Read(e, message.ManagerName, s.identity.Key(), nil)
+	if err != nil || h.Type == message.TypeHeartbeat || h.Migration != m.uid {
+		return err
+	}
+	b, err := message.Decode[message.StatusBundle](data)
+	if err != nil {
+		return err
+	}
+	m.events <- status{b.Report(h, party, time.Now()), b}
+	return nil
+}
+
+// learn takes a status, and relays what the target has not got.
+func (m *move) learn(e status) {
+	if e.bundle.SealingKey != nil {
+		m.sealing[e.Party] = e.bundle.SealingKey
+	}
+	if e.bundle.BootstrapSecret != nil {
+		m.secret = e.bundle.BootstrapSecret
+	}
+	if s := m.state; len(e.bundle.Missing) > 0 && s.Stage == api.PhaseDeploying && e.Attempt == s.Attempt {
+		m.relayed++
+		m.send(hub.Effect{
+			Party: hub.Source, Stage: s.Stage, Attempt: s.Attempt, Until: time.Now().Add(time.Minute),
+			Orders: []hub.Order{{Action: hub.SendResources, Clusters: names(m.klusterlets)}},
+		}, e.bundle.Missing)
+	}
+	m.state = hub.Step(m.state, e.Report)
+}
+
+func (m *move) sendDue() {
+	m.t.Helper()
+	for _, e := range hub.Due(m.state) {
+		if e.Party == hub.Manager {
+			m.state = hub.Step(m.state, hub.Report{At: time.Now(), Party: hub.Manager, Stage: e.Stage, Attempt: e.Attempt, Finished: true})
+			return
+		}
+		m.send(e, nil)
+		m.state = hub.Step(m.state, hub.Sent{At: time.Now(), Key: e.Key})
+	}
+}
+
+const tokenLifetime = time.Hour
+
+// send sends a command.
+func (m *move) send(e hub.Effect, missing []message.Gap) {
+	m.t.Helper()
+	command := hub.Command{Stage: e.Stage, Attempt: e.Attempt, Orders: e.Orders}
+	h := message.Header{Migration: m.uid, From: message.ManagerName, Stage: e.Stage, Attempt: e.Attempt, Left: max(time.Until(e.Until), 0).Truncate(time.Second)}
+	var bundle any
+	if e.Party == hub.Source {
+		h.Type, h.To = message.TypeSource, m.source.name
+		bundle = message.SourceBundle{Command: command, ToHub: m.target.name, BootstrapSecret: m.secret, TargetSealingKey: m.sealing[hub.Target], ReconnectTimeoutSeconds: 180, Missing: missing}
+	} else {
+		h.Type, h.To = message.TypeTarget, m.target.name
+		bundle = message.TargetBundle{
+			Command: command, FromHub: m.source.name, ManagedServiceAccountName: "account-" + m.target.name, InstallNamespace: m.target.namespace,
+			SourceIdentity: m.source.identity.Key().Bytes(), SourceSealingKey: m.sealing[hub.Source],
+			Bootstrap: &message.BootstrapRequest{Server: second.Config().Host, CABundle: second.Config().CAData, TokenLifetimeSeconds: int64(tokenLifetime.Seconds())},
+		}
+	}
+	m.sent[e.Party] = m.envelope(m.identity, h, bundle)
+	m.put(h.To, m.sent[e.Party])
+}
+
+// envelope is a command as it travels.
+func (m *move) envelope(identity message.Identity, h message.Header, bundle any) message.Envelope {
+	m.t.Helper()
+	data, err := message.Encode(bundle)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	e, err := message.Write(h, data, identity, nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return e
+}
+
+// put writes a message to the commands of a hub, as it is.
+func (m *move) put(to string, e message.Envelope) {
+	m.t.Helper()
+	if err := m.kafka.Send(m.t.Context(), message.SpecTopic(to), m.uid, e); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// start begins the migration.
+func (m *move) start() {
+	play(m.t, m.klusterlets...)
+	m.state = hub.Step(m.state, hub.Start{At: time.Now()})
+}
+
+func never() bool { return false }
+
+// mustEnd fails the test unless the migration ends in a phase.
+func (m *move) mustEnd(phase api.Phase) {
+	m.t.Helper()
+	m.manage(never)
+	if m.state.Phase != phase {
+		m.t.Fatalf("the migration ends in %s, want %s: %s %s %v\nlogs:\n%v", m.state.Phase, phase, m.state.Reason, m.state.Message, m.state.Clusters, m.logs.text())
+	}
+	m.mustHaveNoKeys()
+}
+
+// mustHaveNoKeys: at every end the keys of the migration are deleted, and the commands are
+// kept.
+func (m *move) mustHaveNoKeys() {
+	m.t.Helper()
+	for _, s := range []*hubSide{m.source, m.target} {
+		secret := &corev1.Secret{}
+		if err := s.c.Get(m.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "godwit-migration-" + m.uid}, secret); err != nil {
+			m.t.Fatal(err)
+		}
+		if keys := slices.Sorted(maps.Keys(secret.Data)); !slices.Equal(keys, []string{"task"}) {
+			m.t.Errorf("the Secret of hub %s has %v, want the task alone", s.name, keys)
+		}
+	}
+}
+
+// onTarget is a site as the target hub has it.
+func (m *move) onTarget(s site) site {
+	s.c = m.target.c
+	return s
+}
+
+// refused counts the messages that a hub has refused for a reason.
+func (m *move) refused(s *hubSide, reason string) (n int) {
+	m.t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, metric := range f.GetMetric() {
+			for _, l := range metric.GetLabel() {
+				if f.GetName() == "godwit_hub_agent_messages_refused_total" && l.GetName() == "reason" && l.GetValue() == reason {
+					n += int(metric.GetCounter().GetValue())
+				}
+			}
+		}
+	}
+	return n
+}
+
+// await fails the test unless something holds in the end.
+func (m *move) await(what string, holds func() bool) {
+	m.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(tick) {
+		if time.Now().After(deadline) {
+			m.t.Fatalf("waited a minute for %s\nlogs:\n%v", what, m.logs.text())
+		}
+	}
+}
+
+// values are all that the broker has.
+func (m *move) values() []string {
+	m.t.Helper()
+	var all []string
+	for _, s := range []*hubSide{m.source, m.target} {
+		for _, topic := range []string{message.SpecTopic(s.name), message.StatusTopic(s.name), message.MigrationTopic(s.name)} {
+			ctx, cancel := context.WithTimeout(m.t.Context(), time.Second)
+			err := m.kafka.Receive(ctx, "reader-of-"+topic, []string{topic}, func(_ context.Context, _ string, e message.Envelope) error {
+				all = append(all, fmt.Sprint(e.Attributes), string(e.Value))
+				return nil
+			})
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				m.t.Fatal(err)
+			}
+		}
+	}
+	return all
+}

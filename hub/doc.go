@@ -21,6 +21,11 @@
 // An agent passes commands to its [Inbox], which tells a new command from a repeated and
 // an old one, and decides on leases by a [LeaseWatch], which compares no clocks.
 //
-// Read state.go, turns.go, step.go, due.go, shard.go, status.go; then overlap.go, inbox.go
-// and lease.go, which stand for themselves.
+// # Reading order
+//
+// text.go bounds messages. state.go has the nouns, turns.go the protocol as a table, and due.go the
+// effects that a state calls for. event.go has the events. report.go records what parties report,
+// phase.go begins and ends phases, registering.go decides on each cluster of phase Registering, and
+// step.go is [Step]. status.go shows a state to users, shard.go stores it, and overlap.go compares
+// the clusters of two migrations. inbox.go and lease.go are for agents. A file uses only files before it.
 package hub

@@ -51,13 +51,3 @@ func (i Inbox) Answer(r Report) Inbox {
 	}
 	return i
 }
-
-// StageNumber orders the stages, from 1. It is zero for what is no stage.
-func StageNumber(stage api.Phase) int {
-	for i, s := range stages {
-		if s == stage {
-			return i + 1
-		}
-	}
-	return 0
-}

@@ -130,6 +130,16 @@ var stages = []api.Phase{
 	api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering, api.PhaseRollbacking, api.PhaseCleaning,
 }
 
+// StageNumber orders the stages, from 1. It is zero for what is no stage.
+func StageNumber(stage api.Phase) int {
+	for i, s := range stages {
+		if s == stage {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // State is all that the manager knows of a migration. It is a value: [Step] returns
 // another one, and changes none.
 type State struct {
@@ -230,19 +240,4 @@ func (s State) in(states ...ClusterState) []string {
 
 func (s State) any(states ...ClusterState) bool {
 	return slices.ContainsFunc(s.Clusters, func(c Cluster) bool { return slices.Contains(states, c.State) })
-}
-
-// ended reports whether the phase is one that is not left by itself.
-func (s State) ended() bool { return s.Phase == api.PhaseFailed || s.Phase == api.PhaseCompleted }
-
-// Settled reports whether the migration has ended and nothing of it is left to do.
-func (s State) Settled() bool { return s.ended() && s.Turn >= len(s.turns()) }
-
-// timeout of the present phase. Clusters that return during Cleaning need as long as in
-// Rollbacking.
-func (s State) timeout() time.Duration {
-	if s.Stage == api.PhaseCleaning && s.any(Returning, Returned, Restored) {
-		return max(s.Timeouts.Of(api.PhaseCleaning), s.Timeouts.Of(api.PhaseRollbacking))
-	}
-	return s.Timeouts.Of(s.Stage)
 }

@@ -2,19 +2,14 @@ package hub
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 )
 
-const (
-	// maxFailures is the bound of status.failures in the CustomResourceDefinition.
-	maxFailures = 20
-	// maxNamed bounds the clusters that a message names.
-	maxNamed = 3
-)
+// maxFailures is the bound of status.failures in the CustomResourceDefinition.
+const maxFailures = 20
 
 // stageConditions are the conditions of the stages in their order.
 var stageConditions = map[api.Phase]string{
@@ -22,7 +17,7 @@ var stageConditions = map[api.Phase]string{
 	api.PhaseDeploying: api.ConditionDeployed, api.PhaseRegistering: api.ConditionRegistered,
 }
 
-// Counts counts the clusters.
+// Counts returns the number of clusters in each state of the API.
 func (s State) Counts() api.ClusterCounts {
 	counts := api.ClusterCounts{Total: int32(len(s.Clusters))} //nolint:gosec // admission allows 5,000
 	for _, c := range s.Clusters {
@@ -39,7 +34,7 @@ func (s State) Counts() api.ClusterCounts {
 	return counts
 }
 
-// Failures returns the first clusters with something that a user should know.
+// Failures returns the first clusters that have a message.
 func (s State) Failures() []api.ClusterFailure {
 	var failures []api.ClusterFailure
 	for _, c := range s.Clusters {
@@ -101,7 +96,7 @@ func (s State) reachedStage() (stage api.Phase, failed bool) {
 	return s.Stage, false
 }
 
-// registered is the condition after phase Registering.
+// registered returns the condition after phase Registering.
 func (s State) registered() metav1.Condition {
 	if s.any(Returning, Returned, Restored) {
 		return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionFalse, Reason: api.ReasonPartiallyRegistered, Message: s.Message}
@@ -109,7 +104,7 @@ func (s State) registered() metav1.Condition {
 	return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded}
 }
 
-// ending is the condition of a rollback or a cleanup, with the clusters that it waits for.
+// ending returns the condition of a rollback or a cleanup, with the clusters that it waits for.
 func (s State) ending(kind string, left []string) metav1.Condition {
 	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: api.ReasonInProgress, Message: "waiting for " + s.waitsFor().String()}
 	switch {
@@ -119,18 +114,10 @@ func (s State) ending(kind string, left []string) metav1.Condition {
 		c.Reason = api.ReasonIncomplete
 	}
 	if len(left) > 0 {
-		c.Message += ", for " + some(left)
+		c.Message += ", for " + firstNames(left)
 	}
 	if failed := s.failure(); failed != "" {
 		c.Message += ": " + failed
 	}
 	return c
-}
-
-// some names a few clusters.
-func some(names []string) string {
-	if len(names) > maxNamed {
-		return strings.Join(names[:maxNamed], ", ") + " and others"
-	}
-	return strings.Join(names, ", ")
 }

@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"time"
+
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 )
 
@@ -130,7 +132,7 @@ var backward = map[api.Phase][]turn{
 		{{Source, []Action{RestoreAcceptance}}},
 		{{Target, []Action{StopAccepting}}},
 		{{Source, []Action{RemovePauses, RevertBootstrap, AwaitReturn}}},
-		// Again, in case that the target did not answer and its turn was passed over.
+		// Again, in case that the target did not answer and skipTurn has left its turn.
 		{{Target, []Action{StopAccepting, DeleteCreated}}},
 		{{Target, []Action{RevokeRegistration}}},
 		{{Manager, []Action{RevokeBootstrap}}},
@@ -219,4 +221,19 @@ func (s State) reached(a Action, was ClusterState) ClusterState {
 		return Moved
 	}
 	return was
+}
+
+// ended reports whether the phase is the last one.
+func (s State) ended() bool { return s.Phase == api.PhaseFailed || s.Phase == api.PhaseCompleted }
+
+// Settled reports whether the migration has ended and nothing of it is left to do.
+func (s State) Settled() bool { return s.ended() && s.Turn >= len(s.turns()) }
+
+// timeout of the present phase. Clusters that return during Cleaning need as long as in
+// Rollbacking.
+func (s State) timeout() time.Duration {
+	if s.Stage == api.PhaseCleaning && s.any(Returning, Returned, Restored) {
+		return max(s.Timeouts.Of(api.PhaseCleaning), s.Timeouts.Of(api.PhaseRollbacking))
+	}
+	return s.Timeouts.Of(s.Stage)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -32,9 +33,9 @@ const (
 var ordered = []string{
 	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
 	"crdmigrator", "crdmigrator/markers",
-	"externalname/fieldmigration",
-	"hub/agent", "hub/cluster", "hub/message", "hub/source", "hub/target",
-	"internal/kube", "internal/storageversion", "internal/storageversion/preflight",
+	"hub", "hub/message",
+	"internal/kube", "internal/storageversion",
+	"internal/storageversion/preflight",
 	"revision", "revision/kubevirt",
 	"walk",
 }
@@ -44,13 +45,13 @@ var ordered = []string{
 var unordered = []string{
 	"api/v1alpha1",
 	"bench/manager", "bench/revision",
-	"cmd/internal/cli", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/revision", "cmd/internal/cli/root",
-	"cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
+	"cmd/internal/cli", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/revision",
+	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
 	"cmd/internal/demo", "cmd/internal/report/crdreport",
 	"examples/provider-ldap/provider",
-	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
+	"externalname", "externalname/crossplane",
+	"externalname/crossplane/conformance", "externalname/crossplane/export",
 	"externalname/fleet",
-	"hub",
 	"test/controlplane",
 }
 
@@ -177,6 +178,16 @@ func load(folder string, exports map[string]string) (source, error) {
 		if strings.HasSuffix(base, "_test.go") {
 			continue
 		}
+		if base != "doc.go" && isSource(base) {
+			s.all = append(s.all, base)
+		}
+		// A file of another operating system or build tag has its place in the order, but declares the same names.
+		if built, err := build.Default.MatchFile(filepath.Dir(name), base); err != nil || !built {
+			if err != nil {
+				return s, err
+			}
+			continue
+		}
 		file, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return s, err
@@ -184,9 +195,6 @@ func load(folder string, exports map[string]string) (source, error) {
 		files = append(files, file)
 		if file.Doc != nil {
 			s.doc = file.Doc.Text()
-		}
-		if base != "doc.go" && isSource(base) {
-			s.all = append(s.all, base)
 		}
 	}
 	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }

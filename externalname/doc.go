@@ -29,7 +29,8 @@
 //
 // # Reading order
 //
-// invalid.go has the error, codec.go the interface and the description of a name. escape.go,
-// guid.go and rule.go are what segments are made of, compound.go joins them. scheme.go adds
-// former forms, upjet.go bridges to providers that Upjet generates.
+// invalid.go has the error. escape.go, guid.go and rule.go are what segments are made of. codec.go has
+// the interface and the description of a name, and compound.go joins segments. single.go has the
+// codecs of one segment, scheme.go adds former forms, and upjet.go is for providers that Upjet
+// generates. A file uses only files before it.
 package externalname

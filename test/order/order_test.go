@@ -33,9 +33,10 @@ const (
 var ordered = []string{
 	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
 	"crdmigrator", "crdmigrator/markers",
+	"externalname",
 	"hub", "hub/message",
-	"internal/kube", "internal/storageversion",
-	"internal/storageversion/preflight",
+	"internal/kube",
+	"internal/storageversion", "internal/storageversion/preflight",
 	"revision", "revision/kubevirt",
 	"walk",
 }
@@ -49,9 +50,7 @@ var unordered = []string{
 	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
 	"cmd/internal/demo", "cmd/internal/report/crdreport",
 	"examples/provider-ldap/provider",
-	"externalname", "externalname/crossplane",
-	"externalname/crossplane/conformance", "externalname/crossplane/export",
-	"externalname/fleet",
+	"externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export", "externalname/fleet",
 	"test/controlplane",
 }
 

@@ -29,14 +29,6 @@ func (r Resource[M, K, X]) Describe() Description {
 	return d
 }
 
-func (r Resource[M, K, X]) legacyForms() []string {
-	var forms []string
-	for _, form := range r.Names.Legacy {
-		forms = append(forms, form.Name)
-	}
-	return forms
-}
-
 // WriteMarkdown writes the section of a provider's reference about the external names of its
 // kinds: a table of the kinds, and for each one the segments of its name.
 func WriteMarkdown(w io.Writer, kinds ...Description) error {

@@ -73,9 +73,10 @@
 //
 // # Reading order
 //
-// errors.go and external.go are what an author uses, with resource.go and describe.go. decide.go
-// decides. metrics.go counts.
-// journal.go writes annotations, drift.go and claims.go conditions. observe.go, write.go and
-// explain.go are one pass over an object. wrap.go has the rules for clients that exist,
-// mirror.go a check for the author's tests.
+// errors.go, external.go and resource.go are what an author writes, and describe.go documents it.
+// metrics.go counts calls. decide.go decides. journal.go writes annotations, drift.go and claims.go
+// conditions. reconciliation.go is one pass over an object: explain.go words its errors, observe.go
+// reads, and write.go creates, updates and deletes. setup.go adds the controller to a manager.
+// wrap.go has the rules for clients that exist, and mirror.go is a check for the author's tests. A
+// file uses only files before it.
 package crossplane

@@ -15,16 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Difference is one field in which the external resource differs from the spec.
-type Difference struct {
-	// Field is the path in spec.forProvider, such as "displayName".
-	Field string
-	// Desired and Observed are the values.
-	Desired, Observed string
-	// Secret values are not printed.
-	Secret bool
-}
-
 const (
 	// TypeDrift is the type of the condition that reports differences.
 	TypeDrift xpv2.ConditionType = "Drift"

@@ -118,3 +118,18 @@ func (e External[M, K, X]) missing() string {
 	}
 	return ""
 }
+
+// copyOf returns a copy of an object, so that the functions of the author cannot change the original.
+func copyOf[M resource.Managed](mg M) M {
+	return mg.DeepCopyObject().(M)
+}
+
+// Difference is one field in which the external resource differs from the spec.
+type Difference struct {
+	// Field is the path in spec.forProvider, such as "displayName".
+	Field string
+	// Desired and Observed are the values.
+	Desired, Observed string
+	// Secret values are not printed.
+	Secret bool
+}

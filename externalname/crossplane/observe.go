@@ -18,35 +18,6 @@ import (
 	"github.com/godwit-dev/godwit/externalname"
 )
 
-// reconciliation is one pass over one object: Observe, and at most one of Create, Update and
-// Delete after it.
-type reconciliation[M resource.Managed, K, X any] struct {
-	Resource[M, K, X]
-
-	journal  journal
-	recorder event.Recorder
-	claims   *claims
-	drift    *announcer
-	meter    *meter
-	external External[M, K, X]
-
-	// What Observe has found, for the call after it.
-	key       K
-	name      string
-	observed  X
-	lifecycle Lifecycle
-	exists    bool
-
-	// gotten are the external resources that Get returned, by name, so that none is read
-	// twice in a pass.
-	gotten map[string]gotten[K, X]
-}
-
-type gotten[K, X any] struct {
-	key      K
-	resource X
-}
-
 // maxQuestions is more than any path through decide has.
 const maxQuestions = 12
 

@@ -26,8 +26,10 @@
 //
 // # Reading order
 //
-// managed.go reads a managed resource, owner.go who owns its name. naming.go proposes names, plan.go
-// decides what to do with each managed resource. journal.go has the journal, step.go decides the next
-// step of a renaming, rename.go carries steps out, run.go has canaries and batches. rollback.go and
-// book.go restore names, store.go keeps a book in ConfigMaps. fleet.go has the requests.
+// managed.go reads a managed resource, and journal.go its journal. naming.go proposes names, owner.go
+// finds the owner of a name, and plan.go decides what to do with each managed resource. result.go has
+// the phases and reasons of a result, and fleet.go the options and the requests. step.go decides the
+// next step of a renaming, rename.go carries steps out, and run.go has canaries and batches.
+// rollback.go and book.go restore names, and store.go keeps a book in ConfigMaps. A file uses only
+// files before it.
 package fleet

@@ -7,32 +7,6 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// Reasons of a [Result] that is not Renamed, RolledBack or Restored.
-const (
-	// ReasonNotPaused means that the provider did not report the pause in time. It may be away.
-	ReasonNotPaused = "NotPaused"
-	// ReasonNotReconciled means that the provider did not report success under the new name in time. The
-	// old name is restored.
-	ReasonNotReconciled = "NotReconciled"
-	// ReasonIdentityChanged means that the new name identifies another external resource. The old name is
-	// restored.
-	ReasonIdentityChanged = "IdentityChanged"
-	// ReasonCreated means that the provider began to create an external resource under the new name. The
-	// old name is restored.
-	ReasonCreated = "Created"
-	// ReasonChanged means that another client has changed the external name or the pause meanwhile. What
-	// that client wrote stays.
-	ReasonChanged = "Changed"
-	// ReasonRefused means that the API server refuses the write, and would refuse it again.
-	ReasonRefused = "Refused"
-	// ReasonUnanswered means that the API server did not answer, or has not written the patch.
-	ReasonUnanswered = "Unanswered"
-	// ReasonConflict means that other clients kept writing the managed resource.
-	ReasonConflict = "Conflict"
-	// ReasonStopped means that the run stopped before this managed resource.
-	ReasonStopped = "Stopped"
-)
-
 // move is the next step of a renaming.
 type move string
 

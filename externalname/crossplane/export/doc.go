@@ -15,6 +15,7 @@
 //
 // # Reading order
 //
-// export.go runs an export, kind.go reads the external resources of one kind, manifest.go makes and proves a manifest. name.go
-// makes names. report.go says what was exported, dryrun.go asks an API server.
+// report.go says what was exported. kind.go is what an author writes, manifest.go makes and proves a manifest, and read.go reads
+// the external resources of one kind. name.go makes names, dryrun.go asks an API server, and export.go runs an export. A file uses
+// only files before it.
 package export

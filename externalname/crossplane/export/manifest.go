@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -13,6 +14,11 @@ import (
 
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
+
+// empty returns a new object of the type of another one.
+func empty[M resource.Managed](of M) M {
+	return reflect.New(reflect.TypeOf(of).Elem()).Interface().(M)
+}
 
 // observed is an external resource that was read by the key of its name.
 type observed[M resource.Managed, X any] struct {

@@ -33,7 +33,8 @@ const (
 var ordered = []string{
 	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
 	"crdmigrator", "crdmigrator/markers",
-	"externalname", "externalname/crossplane", "externalname/crossplane/export", "externalname/fleet",
+	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
+	"externalname/fleet",
 	"hub", "hub/message",
 	"internal/kube",
 	"internal/storageversion", "internal/storageversion/preflight",
@@ -50,7 +51,6 @@ var unordered = []string{
 	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
 	"cmd/internal/demo", "cmd/internal/report/crdreport",
 	"examples/provider-ldap/provider",
-	"externalname/crossplane/conformance",
 	"test/controlplane",
 }
 

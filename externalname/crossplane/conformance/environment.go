@@ -13,13 +13,35 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// preparationError is an error before the check itself.
+type preparationError struct{ err error }
+
+func (e *preparationError) Error() string { return e.err.Error() }
+
+func (e *preparationError) Unwrap() error { return e.err }
+
+// prepare marks an error as one of the preparation.
+func prepare(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &preparationError{err: err}
+}
+
+// running is a provider that was started.
+type running interface {
+	// kill ends it as a machine dies: no request leaves it any more. It does not wait.
+	kill()
+	// wait returns when it has ended.
+	wait()
+}
 
 // environment is what one check works with: a namespace, an external system, and a provider
 // that the check starts.
@@ -71,6 +93,26 @@ func newEnvironment(ctx context.Context, k Kind, h Harness) (*environment, error
 		}
 	}
 	return e, nil
+}
+
+// kill may be called within a call of the provider.
+func (e *environment) kill() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running != nil {
+		e.running.kill()
+	}
+}
+
+func (e *environment) stop() {
+	e.kill()
+	e.mu.Lock()
+	ended := e.running
+	e.running = nil
+	e.mu.Unlock()
+	if ended != nil {
+		ended.wait()
+	}
 }
 
 // cleanupTimeout bounds what a check does when it has ended.
@@ -172,104 +214,4 @@ func (e *environment) exists(ctx context.Context, name string) (bool, error) {
 		return false, prepare(fmt.Errorf("list the external resources: %w", err))
 	}
 	return slices.Contains(names, name), nil
-}
-
-// calls counts the calls of the provider, and lets a check interfere.
-type calls struct {
-	mu     sync.Mutex
-	counts map[Operation]int
-	hook   func(Operation) Fault
-}
-
-func (c *calls) decide(op Operation) Fault {
-	c.mu.Lock()
-	c.counts[op]++
-	hook := c.hook
-	c.mu.Unlock()
-	if hook == nil {
-		return Fault{}
-	}
-	return hook(op)
-}
-
-func (c *calls) intercept(hook func(Operation) Fault) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.hook = hook
-}
-
-// once lets a fault happen to the first call of an operation.
-func (c *calls) once(op Operation, fault Fault) {
-	done := false
-	var mu sync.Mutex
-	c.intercept(func(this Operation) Fault {
-		mu.Lock()
-		defer mu.Unlock()
-		if this != op || done {
-			return Fault{}
-		}
-		done = true
-		return fault
-	})
-}
-
-// always lets a fault happen to every call of an operation.
-func (c *calls) always(op Operation, fault Fault) {
-	c.intercept(func(this Operation) Fault {
-		if this == op {
-			return fault
-		}
-		return Fault{}
-	})
-}
-
-// count counts the calls of some operations, or of all.
-func (c *calls) count(ops ...Operation) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	sum := 0
-	for op, n := range c.counts {
-		if len(ops) == 0 || slices.Contains(ops, op) {
-			sum += n
-		}
-	}
-	return sum
-}
-
-func (c *calls) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return fmt.Sprint(c.counts)
-}
-
-// checkNone reports calls that should not have been.
-func (c *calls) checkNone(ops ...Operation) error {
-	if n := c.count(ops...); n > 0 {
-		return fmt.Errorf("the provider has called the external system: %s", c)
-	}
-	return nil
-}
-
-// installCRDs creates the CRDs that do not exist, and waits until they are served.
-func installCRDs(ctx context.Context, h Harness) error {
-	c, err := client.New(h.Config, client.Options{})
-	if err != nil {
-		return fmt.Errorf("connect to the API server: %w", err)
-	}
-	for _, crd := range h.CRDs {
-		if err := c.Create(ctx, crd.DeepCopy()); err != nil && !kerrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create CRD %s: %w", crd.GetName(), err)
-		}
-		err := poll(ctx, h.Patience, func() (bool, error) {
-			live := crd.DeepCopy()
-			if err := c.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
-				return false, err
-			}
-			return conditionOf(live, "Established").status == "True", nil
-		})
-		if err != nil {
-			return fmt.Errorf("wait until CRD %s is established: %w", crd.GetName(), err)
-		}
-	}
-	return nil
 }

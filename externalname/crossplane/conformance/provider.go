@@ -5,14 +5,6 @@ import (
 	"errors"
 )
 
-// running is a provider that was started.
-type running interface {
-	// kill ends it as a machine dies: no request leaves it any more. It does not wait.
-	kill()
-	// wait returns when it has ended.
-	wait()
-}
-
 // start starts the provider, also again after it was killed.
 func (e *environment) start(ctx context.Context) error {
 	var started running
@@ -34,24 +26,4 @@ func (e *environment) start(ctx context.Context) error {
 	defer e.mu.Unlock()
 	e.running = started
 	return nil
-}
-
-// kill may be called within a call of the provider.
-func (e *environment) kill() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.running != nil {
-		e.running.kill()
-	}
-}
-
-func (e *environment) stop() {
-	e.kill()
-	e.mu.Lock()
-	ended := e.running
-	e.running = nil
-	e.mu.Unlock()
-	if ended != nil {
-		ended.wait()
-	}
 }

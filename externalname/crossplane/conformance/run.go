@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Run runs the checks, logs the table, and reports an error to the test for each check that
@@ -70,59 +73,26 @@ func Prove(ctx context.Context, k Kind, h Harness) (Report, error) {
 	return report, nil
 }
 
-// check is one rule of the contract.
-type check struct {
-	name CheckName
-	// rule is what the check proves, in a sentence.
-	rule string
-	// needs are asked in this order; the first one that is not met decides.
-	needs []need
-	// run returns a note about how the provider passed, or why it did not.
-	run func(ctx context.Context, e *environment) (note string, err error)
-}
-
-func (c check) prove(ctx context.Context, k Kind, h Harness) (result Result) {
-	if reason := k.Exempt[c.name]; reason != "" {
-		return Result{State: DoesNotApply, Detail: reason}
-	}
-	e, err := newEnvironment(ctx, k, h)
+// installCRDs creates the CRDs that do not exist, and waits until they are served.
+func installCRDs(ctx context.Context, h Harness) error {
+	c, err := client.New(h.Config, client.Options{})
 	if err != nil {
-		return Result{State: NotLookedAt, Detail: "could not be prepared: " + err.Error(), unprepared: true}
+		return fmt.Errorf("connect to the API server: %w", err)
 	}
-	defer func() {
-		if err := e.close(ctx); err != nil && result.State == Passed {
-			result = Result{State: NotLookedAt, Detail: "could not be cleaned up: " + err.Error(), unprepared: true}
+	for _, crd := range h.CRDs {
+		if err := c.Create(ctx, crd.DeepCopy()); err != nil && !kerrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create CRD %s: %w", crd.GetName(), err)
 		}
-	}()
-	for _, need := range append([]need{needList}, c.needs...) {
-		if state, cause := need(e); state != "" {
-			return Result{State: state, Detail: cause}
+		err := poll(ctx, h.Patience, func() (bool, error) {
+			live := crd.DeepCopy()
+			if err := c.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
+				return false, err
+			}
+			return conditionOf(live, "Established").status == "True", nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait until CRD %s is established: %w", crd.GetName(), err)
 		}
 	}
-	note, err := c.run(ctx, e)
-	if err != nil && e.output != nil {
-		err = fmt.Errorf("%w\nthe provider has printed: %s", err, e.output())
-	}
-	var unprepared *preparationError
-	switch {
-	case errors.As(err, &unprepared):
-		return Result{State: NotLookedAt, Detail: "could not be prepared: " + err.Error(), unprepared: true}
-	case err != nil:
-		return Result{State: Failed, Detail: err.Error()}
-	}
-	return Result{State: Passed, Detail: note}
-}
-
-// preparationError is an error before the check itself.
-type preparationError struct{ err error }
-
-func (e *preparationError) Error() string { return e.err.Error() }
-func (e *preparationError) Unwrap() error { return e.err }
-
-// prepare marks an error as one of the preparation.
-func prepare(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &preparationError{err: err}
+	return nil
 }

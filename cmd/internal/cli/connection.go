@@ -1,16 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"net"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/godwit-dev/godwit/internal/kube"
 )
@@ -30,64 +24,6 @@ type Connection struct {
 	server  string
 	context string // of the kubeconfig; empty in a cluster
 	Purpose Purpose
-}
-
-// Dial chooses the cluster by kubectl's rules and checks that its API server answers.
-func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
-	loader := a.Cluster.ToRawKubeConfigLoader()
-	raw, err := loader.RawConfig()
-	if err != nil && !clientcmd.IsEmptyConfig(err) {
-		return nil, BadKubeconfig(err)
-	}
-	config, err := a.Cluster.ToRESTConfig()
-	if err != nil {
-		return nil, BadKubeconfig(err)
-	}
-	config.Dial = (&net.Dialer{Timeout: DialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	config.WarningHandlerWithContext = &warnings{console: a.Console}
-	config.UserAgent = "godwit/" + Build().Version
-	p.cluster = a.administratorFlags()
-	c := &Connection{Config: config, server: config.Host, context: raw.CurrentContext, Purpose: p}
-	if *a.Cluster.Context != "" {
-		c.context = *a.Cluster.Context
-	}
-	if c.Client, err = plainClient(config); err != nil {
-		return nil, BadKubeconfig(err)
-	}
-	noConfig := clientcmd.IsEmptyConfig(clientcmd.Validate(raw)) && *a.Cluster.APIServer == ""
-	return c, c.greet(ctx, noConfig)
-}
-
-// plainClient is for the requests before and after a migration, which a command sends one after
-// another. The default of client-go is five per second: a user would wait seconds for the access
-// reviews of one command.
-func plainClient(config *rest.Config) (*rest.RESTClient, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	return rest.UnversionedRESTClientFor(config)
-}
-
-// greet checks that an API server answers and accepts the credentials. A user without
-// the permission to read /version gets an answer as well.
-func (c *Connection) greet(ctx context.Context, noConfig bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, firstAnswerTimeout, errNoAnswer)
-	defer cancel()
-	body, err := c.Client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
-	_, gone := Unreachable(err)
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil
-	case err == nil && bytes.Contains(body, []byte(`"gitVersion"`)):
-		return nil
-	case errors.Is(context.Cause(ctx), errNoAnswer):
-		return c.Explain(context.WithoutCancel(ctx), errNoAnswer)
-	case ctx.Err() == nil && noConfig && gone:
-		return noKubeconfig(c.server)
-	case ctx.Err() == nil && (err == nil || apierrors.IsNotFound(err)):
-		return c.notKubernetes()
-	}
-	return c.Explain(ctx, err)
 }
 
 // WhoAmI returns the user name that the API server authenticates, or a placeholder.

@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"golang.org/x/term"
-
-	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
 // Console is stderr. A progress bar shares it with messages.
@@ -36,11 +34,6 @@ func IsTerminal(stream any) bool {
 // hasColor reports whether a stream shows colours, by the rules of no-color.org.
 func hasColor(stream any) bool {
 	return IsTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// Style returns the style of tables for a stream.
-func (a *App) Style(stream any, f Output) report.Style {
-	return report.Style{Color: hasColor(stream), Wide: f.Value == "wide"}
 }
 
 // Write writes p as a whole: no other goroutine writes within it.

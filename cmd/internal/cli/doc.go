@@ -10,8 +10,12 @@
 // this package and not each other. Package root builds the tree of commands. Packages rbac,
 // manager, lint and explain have the other commands.
 //
-// Read app.go and exit.go, then flag.go and output.go. The files console.go, draw.go and
-// warning.go write to stderr. The files consent.go and commandline.go ask, and print commands
-// to paste. The files connection.go, permission.go and problem.go connect to the cluster and
-// explain its errors. Files use those that come later in this order.
+// # Reading order
+//
+// buildinfo.go has the version. console.go, draw.go and warning.go write to stderr. exit.go has the
+// exit codes, and app.go is one invocation of the program. commandline.go prints commands to paste,
+// consent.go asks, and suggest.go corrects typos. problem.go is an error with its remedy. flag.go and
+// output.go have the common flags. purpose.go says what a connection is for, connection.go is the
+// connection, permission.go finds missing permissions, explain.go explains errors, and dial.go
+// connects. A file uses only files before it.
 package cli

@@ -114,6 +114,11 @@ func (f *Output) Set(value string) error {
 // machine reports whether a program reads the output. Programs get a list in every case.
 func (f *Output) machine() bool { return f.Value == "json" || f.Value == "yaml" }
 
+// Style returns the style of tables for a stream.
+func (a *App) Style(stream any, f Output) report.Style {
+	return report.Style{Color: hasColor(stream), Wide: f.Value == "wide"}
+}
+
 // Write prints a list in the format of the flag. people writes the table.
 func Write[T report.Item](w io.Writer, f Output, list report.List[T], people func(io.Writer) error) error {
 	return WriteDocument(w, f, list, report.NamesOf(list.Items), people)

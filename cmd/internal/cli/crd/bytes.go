@@ -15,6 +15,9 @@ type bytesFlag int64
 var _ pflag.Value = new(bytesFlag)
 
 const (
+	// maxBytesFlag is the name of the flag.
+	maxBytesFlag = "max-bytes-per-5m"
+
 	noBytes = "none"
 
 	// leastBytes catches 512 for 512Mi, which would write one object in five minutes.

@@ -1,12 +1,15 @@
 // Package crd has the commands that migrate custom resources to the storage version of
 // their CRD: `godwit crd`.
 //
-// The commands decide nothing about a migration, storageversion does: they choose CRDs, carry
-// plans out side by side, wait where the library says to wait, and turn what it
-// reports into the contract of package report.
+// Package storageversion decides about a migration. The commands choose CRDs, carry plans out
+// concurrently, wait where the library says to wait, and turn its reports into the contract of
+// package report.
 //
-// Read crd.go, then plan.go, run.go with runner.go and passage.go, verify.go, and check.go with
-// input.go. The file consent.go asks. The files observe.go and lacking.go read CRDs and find
-// missing permissions. The files target.go, policy.go and bytes.go have flags. The files
-// progress.go and board.go show the progress of a run.
+// # Reading order
+//
+// bytes.go and policy.go have flags. session.go is the connection of a command, observe.go reads CRDs,
+// and target.go chooses them. progress.go and board.go show the progress of a run. passage.go is the
+// run of one CRD, lacking.go finds missing permissions, and runner.go runs several CRDs. consent.go asks the
+// user. input.go reads the manifests of check. The commands are in plan.go, run.go, verify.go,
+// check.go and advise.go, and crd.go is their parent. A file uses only files before it.
 package crd

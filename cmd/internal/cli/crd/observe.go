@@ -3,6 +3,7 @@ package crd
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,6 +81,26 @@ func (s *session) find(ctx context.Context, f *finding) error {
 		}
 		return err
 	})
+}
+
+// suggestNames adds similar names to errors about CRDs that do not exist.
+func (s *session) suggestNames(ctx context.Context, findings []finding) {
+	var known []string
+	for i := range findings {
+		f := &findings[i]
+		if f.problem == nil || !errors.Is(f.problem, storageversion.ErrNotFound) {
+			continue
+		}
+		if known == nil {
+			var err error
+			if known, err = s.Names(ctx, ""); err != nil {
+				return
+			}
+		}
+		if near := cli.Suggest(f.name, known); len(near) > 0 {
+			f.problem.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+	}
 }
 
 // retryRead retries a read that a loaded API server answered with a transient error.

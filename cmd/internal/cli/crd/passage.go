@@ -1,20 +1,12 @@
 package crd
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
-
-// maxReplans bounds how often one run follows a CRD that changes under it. The
-// library counts over an hour, and blocks.
-const maxReplans = 3
 
 // passage is how a plan was carried out: the report of the last pass over the objects,
 // what follows it, and whether any pass settled some objects by a write.
@@ -36,40 +28,6 @@ func (p *passage) end(after storageversion.Report, err error) {
 	}
 	p.wrote = p.wrote || after.Storage.Counts.Migrated+after.Storage.Counts.Unchanged > 0
 	p.err, p.step = err, storageversion.Next(p.plan, p.report, err, p.step.History)
-}
-
-// carryOut makes passes until one is the last: it waits while the API servers have
-// not settled, and plans again when the CRD changed. A command leaves every other
-// retry to its user.
-func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *passage) {
-	for replans := 0; ; {
-		r.show(p)
-		p.end(m.Run(ctx, p.plan, func(now storageversion.Report) { r.moved(p, now) }))
-		var unsettled *storageversion.NotSettledError
-		replan := p.step.Action == storageversion.ActionReplan
-		switch {
-		case ctx.Err() != nil || p.step.Action != storageversion.ActionWait && (!replan || replans == maxReplans):
-			return
-		case replan:
-			replans++
-			r.board.note(fmt.Sprintf("%s: %s; planning again", p.plan.Name, cli.OneLine(p.err)))
-		case errors.As(p.err, &unsettled):
-			r.board.settling(p.view, unsettled)
-		}
-		if cause := r.slots.pause(ctx, p.step.After); cause != nil {
-			p.err = cause
-			return
-		}
-		if !replan {
-			continue
-		}
-		plan, err := m.Plan(ctx, p.plan.Name)
-		if err != nil {
-			p.end(storageversion.Report{}, err)
-			return
-		}
-		p.plan = plan
-	}
 }
 
 // result renders the last step. A pass that did not reach its end counts as what it

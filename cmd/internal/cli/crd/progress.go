@@ -83,30 +83,6 @@ func (v *view) total() (done, total int64) {
 	return done, total
 }
 
-// addTo adds the progress of this CRD to that of others.
-func (v *view) addTo(s *sum) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	done, total := v.total()
-	s.done, s.total = s.done+done, s.total+max(done, total)
-	s.failed += v.report.Storage.Counts.Failed
-	switch {
-	case v.ended:
-		s.ended++
-	case v.unsettle != nil:
-		s.waiting++
-	}
-	switch {
-	case v.first.IsZero():
-		s.before += done // only skipped so far
-	default:
-		s.before += v.before
-		if s.first.IsZero() || v.first.Before(s.first) {
-			s.first = v.first
-		}
-	}
-}
-
 // text says in a few words how it stands.
 func (v *view) text(now time.Time) string {
 	v.mu.Lock()

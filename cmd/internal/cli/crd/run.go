@@ -16,10 +16,6 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-const (
-	maxBytesFlag = "max-bytes-per-5m"
-)
-
 type runOptions struct {
 	*cli.App
 	Selection

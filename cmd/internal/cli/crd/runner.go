@@ -3,6 +3,7 @@ package crd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -124,6 +125,44 @@ func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
 		end.statusPatchPasses = err == nil && passes
 	}
 	return end
+}
+
+// maxReplans bounds how often one run follows a CRD that changes under it. The
+// library counts over an hour, and blocks.
+const maxReplans = 3
+
+// carryOut makes passes until one is the last: it waits while the API servers have
+// not settled, and plans again when the CRD changed. A command leaves every other
+// retry to its user.
+func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *passage) {
+	for replans := 0; ; {
+		r.show(p)
+		p.end(m.Run(ctx, p.plan, func(now storageversion.Report) { r.moved(p, now) }))
+		var unsettled *storageversion.NotSettledError
+		replan := p.step.Action == storageversion.ActionReplan
+		switch {
+		case ctx.Err() != nil || p.step.Action != storageversion.ActionWait && (!replan || replans == maxReplans):
+			return
+		case replan:
+			replans++
+			r.board.note(fmt.Sprintf("%s: %s; planning again", p.plan.Name, cli.OneLine(p.err)))
+		case errors.As(p.err, &unsettled):
+			r.board.settling(p.view, unsettled)
+		}
+		if cause := r.slots.pause(ctx, p.step.After); cause != nil {
+			p.err = cause
+			return
+		}
+		if !replan {
+			continue
+		}
+		plan, err := m.Plan(ctx, p.plan.Name)
+		if err != nil {
+			p.end(storageversion.Report{}, err)
+			return
+		}
+		p.plan = plan
+	}
 }
 
 // moved shows progress. A clean CRD appears once a run finds managedFields to clean.

@@ -2,7 +2,6 @@ package crd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,25 +139,5 @@ func CompleteNames(a *cli.App) cobra.CompletionFunc {
 		return slices.DeleteFunc(names, func(name string) bool {
 			return !strings.HasPrefix(name, toComplete) || slices.Contains(given, name)
 		}), cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// suggestNames adds similar names to errors about CRDs that do not exist.
-func (s *session) suggestNames(ctx context.Context, findings []finding) {
-	var known []string
-	for i := range findings {
-		f := &findings[i]
-		if f.problem == nil || !errors.Is(f.problem, storageversion.ErrNotFound) {
-			continue
-		}
-		if known == nil {
-			var err error
-			if known, err = s.Names(ctx, ""); err != nil {
-				return
-			}
-		}
-		if near := cli.Suggest(f.name, known); len(near) > 0 {
-			f.problem.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
-		}
 	}
 }

@@ -70,6 +70,15 @@ func after(until, now time.Time) string {
 	return "after " + clockTime(until, now) + " "
 }
 
+// clockTime returns a time of day, with the date if it is not today.
+func clockTime(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04:05 MST")
+	}
+	return t.Format("2006-01-02 15:04:05 MST")
+}
+
 // maxRollbackHints bounds the printed commands, since each rolls back one namespace.
 const maxRollbackHints = 5
 

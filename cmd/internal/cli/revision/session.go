@@ -16,13 +16,14 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// purposeOf names the permissions that a revision command needs, and their scope.
-func purposeOf(a *cli.App, c permission.Command, scope *selection) cli.Purpose {
-	where := []string{"--all-namespaces"}
-	if scope.namespace != "" {
-		where = []string{"--namespace=" + scope.namespace}
-	}
-	return cli.Purpose{Program: a.Program, Command: c, Scope: where}
+// session is a connection over which revisions of one family are upgraded.
+type session struct {
+	*cli.Connection
+	*revision.Upgrader
+	family revision.Family
+	scope  *selection
+	// clusterFlags are those of printed commands.
+	clusterFlags string
 }
 
 // missing returns an error that names the permissions that the user lacks and the command that
@@ -65,4 +66,18 @@ func (s *session) enforced(ctx context.Context, namespace string, p permission.P
 	err = s.Client.Post().AbsPath("/apis/apps/v1/namespaces", namespace, "controllerrevisions").
 		SetHeader("Content-Type", runtime.ContentTypeJSON).Param("dryRun", metav1.DryRunAll).Body(body).Do(ctx).Error()
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "blockOwnerDeletion")
+}
+
+// explain names the permissions of the command that are missing.
+func (s *session) explain(ctx context.Context, err error) error {
+	if ctx.Err() == nil && apierrors.IsForbidden(err) {
+		namespace := s.scope.namespace
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault
+		}
+		if missing := s.missing(ctx, namespace); missing != nil {
+			return missing
+		}
+	}
+	return s.Connection.Explain(ctx, err)
 }

@@ -51,22 +51,6 @@ func dial(ctx context.Context, a *cli.App, p cli.Purpose) (*cluster, error) {
 	return s, nil
 }
 
-// connect returns an error if the CRD is not of managed resources.
-func connect(ctx context.Context, a *cli.App, command permission.Command, s *selection, o fleet.Options) (*session, error) {
-	scope := []string{s.resource}
-	if s.namespace != "" {
-		scope = append(scope, "--namespace="+s.namespace)
-	}
-	c, err := dial(ctx, a, cli.Purpose{Command: command, Scope: scope})
-	if err != nil {
-		return nil, err
-	}
-	if o.Limiter != nil {
-		c.limiter = o.Limiter
-	}
-	return c.of(ctx, s.resource, s.namespace, o)
-}
-
 // of is the session for one kind over a connection.
 func (c *cluster) of(ctx context.Context, resource, namespace string, o fleet.Options) (*session, error) {
 	s := &session{cluster: c, resource: resource, namespace: namespace}

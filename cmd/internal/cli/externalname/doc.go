@@ -1,0 +1,10 @@
+// Package externalname has the commands for the external names of managed resources: `godwit
+// externalname`.
+//
+// # Reading order
+//
+// naming.go has the expression that makes a name. session.go is a connection for the managed resources
+// of one kind, and selection.go chooses them by flags. progress.go shows the progress of a run, and
+// end.go prints its end. The commands are in plan.go, apply.go, rollback.go, ready.go and book.go, and
+// externalname.go is their parent. A file uses only files before it.
+package externalname

@@ -4,6 +4,11 @@
 // It never touches an object of a migrated kind itself: that is the task of package
 // storageversion, which also decides what follows a pass.
 //
-// Read reconcile.go, migration.go, spec.go, outcome.go, record.go and journal.go in this order.
-// instance.go tells the manager's own CRDMigrations from those of users.
+// # Reading order
+//
+// instance.go tells the manager's own CRDMigrations from those of users. spec.go reads a spec,
+// outcome.go turns a result into a status, reasons.go documents the reasons, record.go writes the
+// status, and metrics.go counts. reconciler.go is what the manager keeps of a CRDMigration, journal.go its
+// checkpoint, migration.go advances it, and reconcile.go is the table of contents. A file uses only
+// files before it.
 package crdmigration

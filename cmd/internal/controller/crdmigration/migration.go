@@ -7,11 +7,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -21,22 +19,6 @@ var (
 	errSpecChanged = errors.New("the spec of the CRDMigration changed, or a user deleted it")
 	errLeftScope   = errors.New("the CRD left the scope of the manager")
 )
-
-// migration is what the manager remembers of one CRDMigration. A manager that loses it sends
-// some requests again: the checkpoint is in the status.
-type migration struct {
-	*Reconciler
-	name       string
-	uid        types.UID
-	generation int64
-	spec       v1alpha1.CRDMigrationSpec // with the defaults
-	migrator   *storageversion.Migrator
-	status     *status.Writer[*v1alpha1.CRDMigration]
-
-	plan     *storageversion.Plan // of a run that waits until the API servers have settled
-	history  storageversion.History
-	reported time.Time // when a lack of convergence was last announced
-}
 
 func (r *Reconciler) newMigration(m *v1alpha1.CRDMigration) (*migration, error) {
 	w := &migration{Reconciler: r, name: m.Name, uid: m.UID, generation: m.Generation, spec: withDefaults(m.Spec, r.Defaults)}

@@ -3,14 +3,11 @@ package crdmigration
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +19,6 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // passesAtOnce is how many passes run at the same time. They share one limiter, so that more
@@ -54,29 +50,6 @@ func Backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 // The API servers' identities, and events about objects without a namespace.
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list,namespace=kube-system
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=default
-
-// Reconciler carries out CRDMigrations.
-type Reconciler struct {
-	Client   client.Client
-	Reader   client.Reader // live
-	Config   *rest.Config
-	Recorder events.EventRecorder
-	// Defaults hold where a CRDMigration says nothing.
-	Defaults v1alpha1.CRDMigrationSpec
-	// Limiter paces all migrations together.
-	Limiter *walk.Limiter
-	// MaxWritesPerSecond is the rate of Limiter; 0 means none.
-	MaxWritesPerSecond float64
-	// Instance is this manager.
-	Instance InstanceID
-	// InScope reports whether the manager still chooses a CRD; it is asked only about
-	// migrations that the manager created.
-	InScope func(crd metav1.Object) bool
-	Metrics *Metrics
-
-	mu         sync.Mutex
-	migrations map[string]*migration // by name
-}
 
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {

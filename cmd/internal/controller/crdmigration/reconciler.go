@@ -1,0 +1,56 @@
+package crdmigration
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Reconciler carries out CRDMigrations.
+type Reconciler struct {
+	Client   client.Client
+	Reader   client.Reader // live
+	Config   *rest.Config
+	Recorder events.EventRecorder
+	// Defaults hold where a CRDMigration says nothing.
+	Defaults v1alpha1.CRDMigrationSpec
+	// Limiter paces all migrations together.
+	Limiter *walk.Limiter
+	// MaxWritesPerSecond is the rate of Limiter; 0 means none.
+	MaxWritesPerSecond float64
+	// Instance is this manager.
+	Instance InstanceID
+	// InScope reports whether the manager still chooses a CRD; it is asked only about
+	// migrations that the manager created.
+	InScope func(crd metav1.Object) bool
+	Metrics *Metrics
+
+	mu         sync.Mutex
+	migrations map[string]*migration // by name
+}
+
+// migration is what the manager remembers of one CRDMigration. A manager that loses it sends
+// some requests again: the checkpoint is in the status.
+type migration struct {
+	*Reconciler
+	name       string
+	uid        types.UID
+	generation int64
+	spec       v1alpha1.CRDMigrationSpec // with the defaults
+	migrator   *storageversion.Migrator
+	status     *status.Writer[*v1alpha1.CRDMigration]
+
+	plan     *storageversion.Plan // of a run that waits until the API servers have settled
+	history  storageversion.History
+	reported time.Time // when a lack of convergence was last announced
+}

@@ -32,8 +32,8 @@ const (
 // ordered are the packages that hold their reading order, as folders of the repository.
 var ordered = []string{
 	"cmd/internal/cli", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/revision",
-	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/permission", "cmd/internal/reference",
-	"cmd/internal/remedy",
+	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
+	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
 	"crdmigrator", "crdmigrator/markers",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
 	"externalname/fleet",
@@ -49,7 +49,7 @@ var ordered = []string{
 var unordered = []string{
 	"api/v1alpha1",
 	"bench/manager", "bench/revision",
-	"cmd/internal/controller/revisionupgrade", "cmd/internal/demo", "cmd/internal/report/crdreport",
+	"cmd/internal/demo", "cmd/internal/report/crdreport",
 	"examples/provider-ldap/provider",
 	"test/controlplane",
 }

@@ -3,7 +3,6 @@ package revisionupgrade
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,30 +83,6 @@ func (t *Triggers) summaryOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec,
 	}
 	return status.Summary{State: status.StateStalled, Reason: ReasonUpgradesFailed, Message: "some revisions need user action: see status.failures"}
 }
-
-// setInventory sets the conditions about the scan and about the versions that can be dropped.
-func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *findings) {
-	i := f.inventory
-	complete, reason, message := true, ReasonScanned, "every revision in scope was scanned"
-	if f.unconfirmed > 0 {
-		complete, reason = false, revision.ReasonUnconfirmed
-		message = fmt.Sprintf("the scan is incomplete: it did not find %d revisions that references name, and did not read them again", f.unconfirmed)
-	}
-	if len(i.UnknownStorageVersions) > 0 {
-		message += fmt.Sprintf("; the CRDs store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(i.UnknownStorageVersions, ", "))
-	}
-	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, complete, reason, message)
-	if len(i.InUse) > 0 {
-		first := i.InUse[0]
-		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonVersionsInUse,
-			fmt.Sprintf("%s is used by %s", first.Version, strings.Join(first.UsedBy, ", ")))
-		return
-	}
-	status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, true, ReasonSucceeded, "nothing is left at "+strings.Join(i.Droppable, ", "))
-}
-
-// maxSamples bounds the lists of a status, as the CRDs do.
-const maxSamples = 20
 
 // fill writes a result into a status. A result of a pass that could not read the objects changes nothing that is known.
 func fill(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {

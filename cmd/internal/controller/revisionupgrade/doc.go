@@ -6,9 +6,9 @@
 //
 // # Reading order
 //
-// Each file uses those before it. reason.go documents the reasons, and request.go reads an upgrade. cache.go says what the
-// manager's cache keeps of it. tally.go counts upgrades, and conditions.go turns results and counts into a status. Upgrades:
-// schedule.go says which are due, pool.go bounds their concurrency, record.go writes their status, and upgrade.go reconciles a
-// namespace. Triggers: trigger.go reconciles one by a pass of triggerpass.go, which scans (scan.go), ensures upgrades (ensure.go),
-// aggregates and sets conditions. metrics.go counts what the cache has.
+// reason.go documents the reasons, and request.go reads an upgrade. cache.go says what the manager's cache keeps of it, and
+// metrics.go counts what the cache has. schedule.go says which upgrades are due, and pool.go bounds their concurrency.
+// reconcilers.go has the two reconcilers. conditions.go turns results and counts into a status, occurrence.go says how a reason shows
+// in it, and tally.go counts upgrades. Of upgrades, record.go writes the status, and upgrade.go reconciles a namespace. Of triggers, scan.go finds revisions, ensure.go
+// creates upgrades, triggerpass.go is one pass, and trigger.go reconciles. A file uses only files before it.
 package revisionupgrade

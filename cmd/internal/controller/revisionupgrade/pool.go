@@ -3,9 +3,14 @@ package revisionupgrade
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
 )
+
+// triggerSpecs are the specs of the triggers that are not being deleted, by UID.
+type triggerSpecs map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec
 
 // defaultMaxConcurrent bounds the upgrades that are written at once, unless a trigger has another bound.
 const defaultMaxConcurrent = 10

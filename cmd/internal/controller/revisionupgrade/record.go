@@ -13,12 +13,6 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// written is a status that was written: the hash of its content, and the resourceVersion of the upgrade since.
-type written struct {
-	resourceVersion string
-	hash            uint64
-}
-
 var hashSeed = maphash.MakeSeed()
 
 // hashOf hashes what a result says. A status that has it already is neither read nor written again.

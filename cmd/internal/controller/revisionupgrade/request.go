@@ -87,3 +87,10 @@ func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolic
 	}
 	return p
 }
+
+func continuous(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) bool {
+	return spec.Run == v1alpha1.RunContinuous
+}
+
+// creates reports whether a mode creates upgrades.
+func creates(m v1alpha1.UpgradeMode) bool { return m == "" || m == v1alpha1.ModeUpgrade }

@@ -77,6 +77,27 @@ func (f *findings) add(i revision.Item) bool {
 	return true
 }
 
+// setInventory sets the conditions about the scan and about the versions that can be dropped.
+func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *findings) {
+	i := f.inventory
+	complete, reason, message := true, ReasonScanned, "every revision in scope was scanned"
+	if f.unconfirmed > 0 {
+		complete, reason = false, revision.ReasonUnconfirmed
+		message = fmt.Sprintf("the scan is incomplete: it did not find %d revisions that references name, and did not read them again", f.unconfirmed)
+	}
+	if len(i.UnknownStorageVersions) > 0 {
+		message += fmt.Sprintf("; the CRDs store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(i.UnknownStorageVersions, ", "))
+	}
+	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, complete, reason, message)
+	if len(i.InUse) > 0 {
+		first := i.InUse[0]
+		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonVersionsInUse,
+			fmt.Sprintf("%s is used by %s", first.Version, strings.Join(first.UsedBy, ", ")))
+		return
+	}
+	status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, true, ReasonSucceeded, "nothing is left at "+strings.Join(i.Droppable, ", "))
+}
+
 // scan reads every revision in scope, and at which versions the cluster stores objects. If the scope is the whole cluster, one
 // pass reads both.
 func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (*findings, error) {

@@ -28,6 +28,12 @@ type visit struct {
 	written written
 }
 
+// written is a status that was written: the hash of its content, and the resourceVersion of the upgrade since.
+type written struct {
+	resourceVersion string
+	hash            uint64
+}
+
 // Take returns the upgrades to visit now: the new ones, those with a changed spec, and those whose time has come. An upgrade
 // whose write was refused joins every turn: a webhook may accept the references of several upgrades only together. Take also
 // returns how long to wait for the next turn; zero if there is none.

@@ -1,15 +1,11 @@
 package revisionupgrade
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -20,27 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/revision"
 )
-
-// defaultScanEvery is the time between two scans of a continuous trigger. A scan reads every virtual machine and revision in
-// scope.
-const defaultScanEvery = 10 * time.Minute
-
-// Triggers creates upgrades and counts them.
-type Triggers struct {
-	// Client reads the cache, which has of each upgrade what [NewCacheTransform] keeps.
-	Client client.Client
-	// Reader asks the API server: a cache may still have a trigger as it was before its scan.
-	Reader   client.Reader
-	Recorder events.EventRecorder
-	Upgrader *revision.Upgrader
-	Clock    clock.PassiveClock
-	// ScanEvery is the time between two scans of a continuous trigger; 0 means ten minutes.
-	ScanEvery time.Duration
-	// MaxWritesPerSecond is the limit of the Upgrader, for messages; 0 means none.
-	MaxWritesPerSecond float64
-}
 
 // The permissions to scan, to create upgrades, and to delete completed ones.
 // +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgradetriggers,verbs=get;list;watch;delete
@@ -102,5 +78,3 @@ func (t *Triggers) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	}
 	return reconcile.Result{RequeueAfter: wait}, err
 }
-
-func (t *Triggers) scanEvery() time.Duration { return cmp.Or(t.ScanEvery, defaultScanEvery) }

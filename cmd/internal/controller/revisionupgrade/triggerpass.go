@@ -202,13 +202,6 @@ func (p *triggerPass) finish(ctx context.Context) (status.Summary, time.Duration
 	return done, 0, client.IgnoreNotFound(p.Client.Delete(ctx, p.trigger, client.Preconditions{UID: &p.trigger.UID}))
 }
 
-func continuous(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) bool {
-	return spec.Run == v1alpha1.RunContinuous
-}
-
-// creates reports whether a mode creates upgrades.
-func creates(m v1alpha1.UpgradeMode) bool { return m == "" || m == v1alpha1.ModeUpgrade }
-
 // scanDue reports whether it is time to scan. A trigger that runs once scans once.
 func (p *triggerPass) scanDue() bool {
 	last := p.trigger.Status.LastScanTime

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -20,10 +18,6 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
 )
-
-// concurrentNamespaces is the number of namespaces that are advanced concurrently. They share one limiter, and spend most of
-// their time waiting for the API server.
-const concurrentNamespaces = 4
 
 // The permissions to find the references to revisions, to create and delete revisions, and to repoint references.
 // +kubebuilder:rbac:groups=godwit.dev,resources=controllerrevisionupgrades,verbs=get;list;watch
@@ -42,20 +36,6 @@ const concurrentNamespaces = 4
 // +kubebuilder:rbac:groups=snapshot.kubevirt.io,resources=virtualmachinesnapshots/finalizers,verbs=update
 // Events about upgrades are in their namespaces.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-
-// Upgrades advances the ControllerRevisionUpgrades of one namespace at a time.
-type Upgrades struct {
-	// Client reads the cache, which has of each upgrade what [NewCacheTransform] keeps.
-	Client client.Client
-	// Reader asks the API server.
-	Reader   client.Reader
-	Recorder events.EventRecorder
-	Upgrader *revision.Upgrader
-	Clock    clock.PassiveClock
-
-	schedule schedule
-	pool     upgraderPool
-}
 
 // SetupWithManager registers the reconciler. A request is a namespace. When a trigger is suspended or resumed, the request is for
 // each namespace with upgrades of it.
@@ -147,9 +127,6 @@ func advance(ctx context.Context, upgrader *revision.Upgrader, namespace string,
 	}
 	return results, err
 }
-
-// triggerSpecs are the specs of the triggers that are not being deleted, by UID.
-type triggerSpecs map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec
 
 func (u *Upgrades) triggers(ctx context.Context) (triggerSpecs, error) {
 	list := &v1alpha1.ControllerRevisionUpgradeTriggerList{}

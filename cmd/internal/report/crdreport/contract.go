@@ -1,7 +1,3 @@
-// Package crdreport is the output of `godwit crd`: its JSON contract, and its tables and sums
-// for people. It is pure: values in, text out.
-//
-// Read contract.go, then the files named after the commands.
 package crdreport
 
 import (

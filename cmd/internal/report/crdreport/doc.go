@@ -1,0 +1,8 @@
+// Package crdreport is the output of `godwit crd`: its JSON contract, and its tables and sums
+// for users. It is pure: values in, text out.
+//
+// # Reading order
+//
+// contract.go has the types of the JSON output. plan.go, run.go, verify.go, check.go and advise.go
+// print the results of the command of the same name. A file uses only files before it.
+package crdreport

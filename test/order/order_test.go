@@ -33,7 +33,8 @@ const (
 var ordered = []string{
 	"cmd/internal/cli", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/revision",
 	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
-	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy", "cmd/internal/report/crdreport",
+	"cmd/internal/demo", "cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
+	"cmd/internal/report/crdreport",
 	"crdmigrator", "crdmigrator/markers",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
 	"externalname/fleet",
@@ -49,7 +50,6 @@ var ordered = []string{
 var unordered = []string{
 	"api/v1alpha1",
 	"bench/manager", "bench/revision",
-	"cmd/internal/demo",
 	"examples/provider-ldap/provider",
 	"test/controlplane",
 }

@@ -5,9 +5,11 @@
 // etcd, or with a request to the API server. A claim that does not hold ends the demo with an
 // error. It reads no kubeconfig, and removes everything at its end.
 //
-// Read demo.go, which has the chapters, then story.go for the chapters' text and evidence.go
-// for their checks. gatewayapi.go reads the CRDs, population.go creates the objects, and
-// freeze.go makes the API server deny writes of one object. teller.go and program.go write the
-// output. command.go has the flags, and keep.go is --keep. The demo of ControllerRevisions is
-// in revisions.go, with the objects that kubevirt.go creates. stage.go is common to both.
+// # Reading order
+//
+// teller.go and program.go write the output. stage.go is common to both demos, and keep.go is --keep.
+// gatewayapi.go reads the CRDs, and freeze.go makes the API server deny writes of one object. demo.go is
+// the demo of stored objects: population.go creates the objects, evidence.go checks, and story.go has
+// the chapters. kubevirt.go creates the objects of the demo of ControllerRevisions, and revisions.go has
+// its chapters. command.go has the flags. A file uses only files before it.
 package demo

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,16 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
+
+// oldRevisionVersions are the versions that the demo removes.
+var oldRevisionVersions = []string{"v1alpha1", "v1alpha2"}
+
+// revisionDemo is one run of the demo of ControllerRevisions.
+type revisionDemo struct {
+	stage
+	crds     []*apiextensionsv1.CustomResourceDefinition
+	resolved int // references to revisions at the beginning
+}
 
 const (
 	revisionNamespace = "shop"

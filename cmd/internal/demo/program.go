@@ -38,7 +38,7 @@ func (p *program) show(ctx context.Context, code int, args ...string) (string, e
 	return out.copy.String(), claim(p.teller, "exit code", p.code, code)
 }
 
-// runForScript is play for a command whose stdout is to be decoded.
+// showForScript is show for a command whose stdout is to be decoded.
 func (p *program) showForScript(ctx context.Context, code int, args ...string) ([]byte, error) {
 	var stdout bytes.Buffer
 	if err := p.run(ctx, &stdout, &indented{teller: p.teller}, args); err != nil {

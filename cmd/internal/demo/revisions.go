@@ -22,16 +22,6 @@ import (
 // exitBlocked is the exit code of godwit if the user must decide.
 const exitBlocked = 3
 
-// oldRevisionVersions are the versions that the demo removes.
-var oldRevisionVersions = []string{"v1alpha1", "v1alpha2"}
-
-// revisionDemo is one run of the demo of ControllerRevisions.
-type revisionDemo struct {
-	stage
-	crds     []*apiextensionsv1.CustomResourceDefinition
-	resolved int // references to revisions at the beginning
-}
-
 // RunRevisions shows the demo of ControllerRevisions and returns after it has removed
 // everything. It returns an error if a claim does not hold.
 func RunRevisions(ctx context.Context, o Options) (err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -12,6 +13,19 @@ import (
 
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
+
+// Options say how to show the demo.
+type Options struct {
+	// Program is what the user types for godwit.
+	Program string
+	// Out receives the story. ErrOut, if it is a terminal, receives the progress
+	// of the commands in it.
+	Out, ErrOut io.Writer
+	// Keep leaves the cluster running until the context ends.
+	Keep bool
+	// Kubeconfig is the file that Keep writes; empty means DefaultKubeconfig.
+	Kubeconfig string
+}
 
 // stage is common to both demos: a control plane and the godwit program.
 type stage struct {

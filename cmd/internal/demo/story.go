@@ -3,11 +3,15 @@ package demo
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
@@ -16,6 +20,46 @@ import (
 
 // settle is short. The chapter about the migration says why it may be.
 const settle = "--settle=2s"
+
+// Run shows the demo and returns after it has removed everything. It returns an error if a
+// claim does not hold.
+func Run(ctx context.Context, o Options) (err error) {
+	d := &demo{stage: stage{teller: &teller{out: o.Out, began: time.Now()}}}
+	d.teller.line("Migrate objects of the Gateway API from %s. The demo runs on this machine only.", oldVersion)
+	if err := d.begin(ctx, o); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.plane.Stop()) }()
+	for _, chapter := range []func(context.Context) error{
+		d.install, d.upgrade, d.planWithPolicy, d.migrate, d.finish, d.prove, d.drop,
+	} {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	return d.end(ctx, o, d.sum, "kubectl get httproutes -A", d.program.typed+" crd plan")
+}
+
+// begin reads the CRDs and starts the servers.
+func (d *demo) begin(ctx context.Context, o Options) (err error) {
+	d.teller.chapter("A local control plane")
+	if d.before, err = releasedCRDs(ctx, before); err != nil {
+		return err
+	}
+	if d.after, err = releasedCRDs(ctx, after); err != nil {
+		return err
+	}
+	if err := d.open(ctx, o); err != nil {
+		return err
+	}
+	clients, err := clientset.NewForConfig(d.plane.Config())
+	if err != nil {
+		return errors.Join(fmt.Errorf("connect to %s: %w", d.plane.Config().Host, err), d.plane.Stop())
+	}
+	d.crds = clients.ApiextensionsV1().CustomResourceDefinitions()
+	d.freeze = freeze{clients: d.clients, objects: d.objects}
+	return nil
+}
 
 // Exit codes of godwit that the demo expects.
 const (

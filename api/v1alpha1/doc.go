@@ -1,8 +1,15 @@
 // Package v1alpha1 holds the kinds of group godwit.dev that clusters store.
 //
-// A [CRDMigration] is the migration of one CustomResourceDefinition's objects, as
-// the manager carries it out: what users ask for in its spec, which is theirs
-// alone, and how far it is in its status, which is the manager's.
+// A [CRDMigration] is the migration of the objects of one CRD, which the manager carries out. Its
+// spec is what users ask for, and only users write it. Its status is how far the migration is, and
+// only the manager writes it.
+//
+// # Reading order
+//
+// crdmigration.go is the migration of a CRD. revisionpolicy.go, revisionupgrade.go and
+// revisiontrigger.go are the upgrade of ControllerRevisions. conditions.go gives access to the
+// conditions of all kinds, and register.go adds the kinds to a scheme. A file uses only files before
+// it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=godwit.dev

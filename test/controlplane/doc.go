@@ -8,7 +8,11 @@
 // It does not download anything, does not run on a folder that another control plane has used, and ends with the program
 // that started it. It is not for production: etcd does not sync to disk, and credentials are in plain files.
 //
-// Read controlplane.go (start and stop), then apiserver.go, controllermanager.go and credentials.go. The process*.go files
-// have what differs between operating systems; binaries.go finds the programs. crd.go and stored.go are for tests: they
-// install CRDs, and count the objects in etcd by version.
+// # Reading order
+//
+// binaries.go finds the programs, port.go a free port, and logs.go reads the end of a log. process.go is a server's process, with
+// what differs between operating systems in process_linux.go and process_other.go. authority.go signs certificates. controlplane.go
+// has the options and the type; credentials.go adds users, and apiserver.go, etcd.go and controllermanager.go start servers.
+// start.go starts and stops all, and main.go does so for the tests of a package. crd.go and stored.go are for tests: they install
+// CRDs, and count the objects in etcd by version. A file uses only files before it.
 package controlplane

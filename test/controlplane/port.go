@@ -9,6 +9,9 @@ import (
 	"sync"
 )
 
+// loopback is the address of every server, so that none is reachable from outside.
+const loopback = "127.0.0.1"
+
 // FreePort returns a port of the loopback interface on which no process listens. No other test process gets it before
 // this one ends, so that a server may leave the port and come back to it. It is below the ports that systems hand out
 // to outgoing connections (32768 and up on Linux, 49152 on macOS), so that none of these takes it in between.

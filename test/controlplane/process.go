@@ -6,10 +6,17 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+)
+
+const (
+	// startTimeout bounds the start of one server, which takes 2 to 5 s on an idle machine of two cores, and up to
+	// twenty times that on a busy one.
+	startTimeout = 2 * time.Minute
+	// stopTimeout is how long a server may take to end before it is killed.
+	stopTimeout = 20 * time.Second
 )
 
 // pollInterval is short compared with the seconds that a server takes to start, and does not slow it down.
@@ -27,43 +34,6 @@ type process struct {
 	exited  chan struct{} // closed when the process has ended
 	failure error         // why it ended; valid once exited is closed
 	stop    func() error
-}
-
-// run starts a server and returns when it is ready. It stops a server that does not become ready.
-func (cp *ControlPlane) run(ctx context.Context, name string, command *exec.Cmd, ready func(context.Context) error) (*process, error) {
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	if err := cp.checkStartable(ctx); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	for _, other := range cp.started {
-		if other.name == name && !other.ended() {
-			return nil, fmt.Errorf("start %s: it runs already", name)
-		}
-	}
-	out, err := cp.logs.open(name)
-	if err != nil {
-		return nil, err
-	}
-	command.Stdout, command.Stderr = out, out
-	command.Env = append(command.Environ(), serverGOGC)
-	setDeathWithParent(command)
-	p := &process{name: name, command: command, exited: make(chan struct{})}
-	p.stop = sync.OnceValue(p.end)
-	if err := onLastingThread(cp.finished, command.Start); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	go func() {
-		p.failure = command.Wait()
-		close(p.exited)
-	}()
-	if err := p.await(ctx, name+" to be ready", ready); err != nil {
-		// Its log has more than the error of the stop.
-		_ = p.stop()
-		return nil, fmt.Errorf("start %s: %w%s", name, err, cp.logs.tail(name))
-	}
-	cp.started = append(cp.started, p)
-	return p, nil
 }
 
 // await polls until the server is ready, or has ended.

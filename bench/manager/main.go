@@ -1,11 +1,3 @@
-// Command manager measures `godwit manager`: how long it takes for many
-// CRDs, what it takes away from others meanwhile, and what it costs while
-// there is nothing to do.
-//
-// The manager is a process of its own, with the rights and the priority of a
-// ServiceAccount. Whatever is compared takes turns against the same control plane,
-// since a machine that is shared is never equally fast twice: what counts are
-// ratios within one run of this command. Read wall.go, neighbour.go and idle.go.
 package main
 
 import (
@@ -21,20 +13,6 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
-
-// settings are what the flags say.
-type settings struct {
-	binary   string
-	crds     int
-	objects  int           // of each
-	singles  int           // runs of `godwit crd run`, before and after the manager's
-	rounds   int           // of neighbours
-	window   time.Duration // of a neighbour's round, idle and loaded
-	idle     time.Duration
-	idleCRDs int
-	limits   string
-	rate     float64 // that is expected of a manager with these limits
-}
 
 // result is what is written to bench/out/manager.json.
 type result struct {
@@ -110,16 +88,6 @@ func (r result) write(path string) error {
 	return nil
 }
 
-// bench is what the three measurements share.
-type bench struct {
-	settings
-	plane      *controlplane.ControlPlane
-	requests   *account.Requests
-	migrations *migrations
-	resources  []*widget.Resource
-	dir        string // for files of the manager
-}
-
 func newBench(ctx context.Context, plane *controlplane.ControlPlane, s settings, dir string) (*bench, error) {
 	b := &bench{settings: s, plane: plane, dir: dir}
 	err := b.installManager(ctx)
@@ -142,32 +110,4 @@ func newBench(ctx context.Context, plane *controlplane.ControlPlane, s settings,
 		}
 	}
 	return b, nil
-}
-
-func names(prefix string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf("%s%03d", prefix, i)
-	}
-	return all
-}
-
-// flip makes the other version the storage version of every resource.
-func flip(ctx context.Context, resources []*widget.Resource) error {
-	for _, r := range resources {
-		if err := r.Flip(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mustBeMigrated keeps the measurement honest: what is timed has to be work.
-func mustBeMigrated(ctx context.Context, resources []*widget.Resource) error {
-	for _, r := range resources {
-		if err := errors.Join(r.MustBeMigrated(ctx), r.MustBeTrimmed(ctx)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

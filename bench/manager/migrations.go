@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,14 +21,6 @@ import (
 
 // migrationTimeout is far above what a migration of the largest size takes.
 const migrationTimeout = time.Hour
-
-// migrations follows what the manager writes down, by one watch that is there all
-// the time: polling would be a load of its own.
-type migrations struct {
-	mu      sync.Mutex
-	known   map[string]*v1alpha1.CRDMigration
-	changed chan struct{} // closed at the next change
-}
 
 func watchMigrations(ctx context.Context, admin *rest.Config) (*migrations, error) {
 	client, err := dynamic.NewForConfig(admin)

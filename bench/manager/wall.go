@@ -53,8 +53,6 @@ type single struct {
 	PeakRSSMiB float64 `json:"peakRSSMiB"`
 }
 
-const mib = 1 << 20
-
 func (b *bench) measureWall(ctx context.Context) (wall, error) {
 	w := wall{Settle: "0s"}
 	var err error

@@ -14,11 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-const (
-	group  = "instancetype.kubevirt.io"
-	target = "v1beta1"
-)
-
 var virtualMachines = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
 
 // mustBeUpgraded makes sure that what is timed has done its work. It finds the new revisions of
@@ -168,4 +163,27 @@ func resolve(vm *unstructured.Unstructured, revisions byName) ([2]*appsv1.Contro
 		found[i] = r
 	}
 	return found, nil
+}
+
+// keepReplacements keeps what godwit has created.
+func (f *fleet) keepReplacements(ctx context.Context) error {
+	found, err := f.mustBeUpgraded(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range f.vms {
+		for i := range m.roles {
+			r := &m.roles[i]
+			created := found[m.namespace+"/"+m.name][i]
+			r.replacement = &appsv1.ControllerRevision{
+				TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
+				ObjectMeta: metav1.ObjectMeta{
+					Name: created.Name, Namespace: created.Namespace, Labels: created.Labels,
+					Annotations: created.Annotations, OwnerReferences: created.OwnerReferences,
+				},
+				Data: created.Data, Revision: created.Revision,
+			}
+		}
+	}
+	return nil
 }

@@ -22,6 +22,11 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
+const (
+	group  = "instancetype.kubevirt.io"
+	target = "v1beta1"
+)
+
 // fillers prepare VirtualMachines in parallel.
 const fillers = 16
 
@@ -122,29 +127,6 @@ func (f *fleet) create(ctx context.Context, m *vm) error {
 	for _, r := range m.roles {
 		if _, err := f.core.AppsV1().ControllerRevisions(m.namespace).Create(ctx, r.fixture.Revision(created), metav1.CreateOptions{}); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// keepReplacements keeps what godwit has created.
-func (f *fleet) keepReplacements(ctx context.Context) error {
-	found, err := f.mustBeUpgraded(ctx)
-	if err != nil {
-		return err
-	}
-	for _, m := range f.vms {
-		for i := range m.roles {
-			r := &m.roles[i]
-			created := found[m.namespace+"/"+m.name][i]
-			r.replacement = &appsv1.ControllerRevision{
-				TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
-				ObjectMeta: metav1.ObjectMeta{
-					Name: created.Name, Namespace: created.Namespace, Labels: created.Labels,
-					Annotations: created.Annotations, OwnerReferences: created.OwnerReferences,
-				},
-				Data: created.Data, Revision: created.Revision,
-			}
 		}
 	}
 	return nil

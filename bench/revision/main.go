@@ -1,106 +1,15 @@
-// Command revision measures `godwit revision run` on VirtualMachines of which each has a revision
-// of an instance type and one of a preference, at versions that KubeVirt can no longer read.
-//
-// The ceiling is a client that knows beforehand what to write, sends nothing else, and leaves the
-// same objects: for each VirtualMachine it creates two revisions, repoints the spec and the
-// status, and writes to both old revisions since when no object refers to them. These last two
-// writes are what the retention is counted by, so that a client without them could never delete
-// an old revision safely. A second number is of the same client without them.
-//
-// Both run against the same control plane, in turns and several times, since other processes of a
-// machine change how fast it is: the result is the ratio within one run of this command. The
-// ratio of CPU times depends less on other processes, but it does depend on them: they share
-// caches and cores with what is measured. Compare only results of a quiet machine.
-// After each measurement every reference must name a revision at the target version, or there is
-// no result.
-//
-// Memory is the peak of the process at n and at ten times n. A second run, which deletes the old
-// revisions, and a third, which finds nothing to do, are measured at ten times n.
-//
-// Read fleet.go (the VirtualMachines), check.go (whether they are upgraded), ceiling.go and
-// command.go (a run of godwit), then main.go. plan.go measures a cluster that is too large to be
-// created by an API server.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 
-	"github.com/godwit-dev/godwit/bench/internal/account"
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 	"github.com/godwit-dev/godwit/bench/internal/proc"
-	"github.com/godwit-dev/godwit/test/controlplane"
-	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/walk"
 )
-
-// settings are what the flags say.
-type settings struct {
-	binary     string
-	vms        int
-	namespaces int
-	rounds     int
-	larger     int
-	plan       int
-}
-
-// result is what is written to bench/out/revision.json.
-type result struct {
-	VMs            int       `json:"vms"`
-	Namespaces     int       `json:"namespaces"`
-	Rounds         int       `json:"rounds"`
-	VMsPerSecond   float64   `json:"vmsPerSecond"`
-	Ceiling        ceiling   `json:"ceiling"`
-	RatioToCeiling float64   `json:"ratioToCeiling"`
-	RatioPerRound  []float64 `json:"ratioPerRound"`
-	// RatioOfCPU compares the CPU time of all processes for one VirtualMachine: 1 is as little as
-	// the ceiling's.
-	RatioOfCPU float64 `json:"ratioOfCPUTime"`
-	// RatioWithoutRetention compares with a client that does not write since when old revisions
-	// are unreferenced.
-	RatioWithoutRetention float64 `json:"ratioToCeilingWithoutRetention"`
-
-	RequestsPerVM  float64            `json:"requestsPerVM"`
-	RequestsByVerb map[string]float64 `json:"requestsPerVMByVerb"`
-	PeakRSS        map[int]int64      `json:"peakRSSBytes"`
-	RSSSlope       float64            `json:"rssSlopeBytesPerVM"`
-	Runs           []round            `json:"runs"`
-	// Larger are the passes over more VirtualMachines.
-	Larger passes `json:"larger"`
-	// Plan is of a whole cluster; nil unless -plan is given.
-	Plan *plan `json:"plan,omitempty"`
-}
-
-type ceiling struct {
-	InFlight     int     `json:"inFlight"`
-	VMsPerSecond float64 `json:"vmsPerSecond"`
-}
-
-// round measures each client once.
-type round struct {
-	Godwit           pass          `json:"godwit"`
-	Ceiling          map[int]speed `json:"ceilingByInFlight"`
-	WithoutRetention speed         `json:"ceilingWithoutRetention"`
-	// LoadAverage is the machine's over the minute before.
-	LoadAverage float64 `json:"loadAverage"`
-}
-
-// passes upgrade VirtualMachines from the plan to the deletion of their old revisions.
-type passes struct {
-	VMs int `json:"vms"`
-	// Plan only reads.
-	Plan pass `json:"plan"`
-	// Upgrade creates new revisions and repoints every reference.
-	Upgrade pass `json:"upgrade"`
-	// Removal deletes the old revisions, whose retention is over.
-	Removal pass `json:"removal"`
-	// Idle finds nothing to do.
-	Idle pass `json:"idle"`
-}
 
 func main() {
 	var s settings
@@ -147,36 +56,6 @@ func run(ctx context.Context, s settings) (result, error) {
 	}
 	r.Plan, err = measurePlan(ctx, s)
 	return r, err
-}
-
-// onControlPlane works on a control plane that has KubeVirt's CRDs, and no VirtualMachine yet.
-func onControlPlane(ctx context.Context, binary string, namespaces int, work func(*fleet, *command) error) (err error) {
-	plane, err := controlplane.Start(ctx, controlplane.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	if err := cluster.Install(ctx, plane.Config()); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "godwit-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	user, err := account.AddUser(ctx, plane, "godwit", account.Godwit)
-	if err != nil {
-		return err
-	}
-	c, err := newCommand(ctx, binary, filepath.Join(dir, "kubeconfig"), user, plane.Config())
-	if err != nil {
-		return err
-	}
-	f, err := newFleet(ctx, plane, user, namespaces)
-	if err != nil {
-		return err
-	}
-	return work(f, c)
 }
 
 // measureSpeed measures godwit and the ceiling in turns. Each begins with every VirtualMachine at
@@ -238,46 +117,5 @@ func (r *result) measureLarger(ctx context.Context, f *fleet, c *command, vms in
 		return err
 	}
 	measure.Say("with nothing to do: %.2f s", r.Larger.Idle.Seconds)
-	return nil
-}
-
-// rate picks the ceiling's width by its median, and compares round by round.
-func (r *result) rate() {
-	r.Ceiling.InFlight, r.Ceiling.VMsPerSecond = measure.Best(r.Runs, func(t round, width int) float64 { return t.Ceiling[width].VMsPerSecond })
-	for _, t := range r.Runs {
-		r.RatioPerRound = append(r.RatioPerRound, measure.Ratio(t.Godwit.VMsPerSecond, t.Ceiling[r.Ceiling.InFlight].VMsPerSecond))
-	}
-	r.RatioToCeiling = measure.Median(r.RatioPerRound, func(f float64) float64 { return f })
-	r.RatioOfCPU = measure.Median(r.Runs, func(t round) float64 {
-		return measure.Ratio(t.Ceiling[r.Ceiling.InFlight].CPUPerVM, t.Godwit.CPUPerVM)
-	})
-	r.RatioWithoutRetention = measure.Median(r.Runs, func(t round) float64 {
-		return measure.Ratio(t.Godwit.VMsPerSecond, t.WithoutRetention.VMsPerSecond)
-	})
-	of := func(value func(pass) float64) float64 {
-		return measure.Median(r.Runs, func(t round) float64 { return value(t.Godwit) })
-	}
-	r.VMsPerSecond = of(func(p pass) float64 { return p.VMsPerSecond })
-	r.RequestsPerVM = of(func(p pass) float64 { return p.RequestsPerVM })
-	r.RequestsByVerb = map[string]float64{}
-	for _, t := range r.Runs {
-		for verb := range t.Godwit.Requests {
-			r.RequestsByVerb[verb] = of(func(p pass) float64 { return float64(p.Requests[verb]) / float64(r.VMs) })
-		}
-	}
-	r.PeakRSS[r.VMs] = int64(of(func(p pass) float64 { return float64(p.PeakRSS) }))
-	if r.Larger.VMs == 0 {
-		return
-	}
-	r.PeakRSS[r.Larger.VMs] = r.Larger.Upgrade.PeakRSS
-	r.RSSSlope = measure.Ratio(float64(r.PeakRSS[r.Larger.VMs]-r.PeakRSS[r.VMs]), float64(r.Larger.VMs-r.VMs))
-}
-
-func (r result) write(path string) error {
-	if err := measure.Write(os.Stdout, path, r); err != nil {
-		return err
-	}
-	fmt.Printf("revision: vms_per_second=%.1f ratio_to_ceiling=%.2f ratio_of_cpu_time=%.2f ratio_without_retention=%.2f requests_per_vm=%.2f rss_slope_bytes=%.0f\n",
-		r.VMsPerSecond, r.RatioToCeiling, r.RatioOfCPU, r.RatioWithoutRetention, r.RequestsPerVM, r.RSSSlope)
 	return nil
 }

@@ -3,7 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,6 +110,37 @@ func (r *RateFlag) String() string {
 		return ""
 	}
 	return strconv.FormatFloat(float64(*r), 'g', -1, 64)
+}
+
+// Choice is a flag with a fixed set of values. An unknown value is an error of the
+// command line that lists the values.
+type Choice struct {
+	Value   string
+	Allowed []string
+	Kind    string
+}
+
+var _ pflag.Value = &Choice{}
+
+// String implements pflag.Value.
+func (c *Choice) String() string { return c.Value }
+
+// Type implements pflag.Value.
+func (c *Choice) Type() string { return c.Kind }
+
+// Set implements pflag.Value.
+func (c *Choice) Set(value string) error {
+	if slices.Contains(c.Allowed, value) {
+		c.Value = value
+		return nil
+	}
+	return fmt.Errorf("choose one of %s", strings.Join(c.Allowed, ", "))
+}
+
+// AddTo registers the flag and its completion.
+func (c *Choice) AddTo(command *cobra.Command, name, shorthand, usage string) {
+	command.Flags().VarP(c, name, shorthand, usage)
+	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.Allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Values of --dry-run.

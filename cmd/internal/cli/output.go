@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -16,37 +15,6 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
-
-// Choice is a flag with a fixed set of values. An unknown value is an error of the
-// command line that lists the values.
-type Choice struct {
-	Value   string
-	Allowed []string
-	Kind    string
-}
-
-var _ pflag.Value = &Choice{}
-
-// String implements pflag.Value.
-func (c *Choice) String() string { return c.Value }
-
-// Type implements pflag.Value.
-func (c *Choice) Type() string { return c.Kind }
-
-// Set implements pflag.Value.
-func (c *Choice) Set(value string) error {
-	if slices.Contains(c.Allowed, value) {
-		c.Value = value
-		return nil
-	}
-	return fmt.Errorf("choose one of %s", strings.Join(c.Allowed, ", "))
-}
-
-// AddTo registers the flag and its completion.
-func (c *Choice) AddTo(command *cobra.Command, name, shorthand, usage string) {
-	command.Flags().VarP(c, name, shorthand, usage)
-	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.Allowed, cobra.ShellCompDirectiveNoFileComp))
-}
 
 // Output is the flag -o. Commands write tables, package report writes JSON and YAML, and
 // kubectl's printers write templates.

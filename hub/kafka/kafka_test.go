@@ -22,8 +22,8 @@ import (
 const (
 	topic = "godwit.hub.hub1.spec"
 	group = "hub1"
-	// patience is for a busy machine.
-	patience = time.Minute
+	// timeout is for a busy machine.
+	timeout = time.Minute
 )
 
 func newBroker(t *testing.T, options ...kfake.Opt) *kfake.Cluster {
@@ -57,7 +57,7 @@ func text(s string) message.Envelope {
 // bounded is the context of a test.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -208,11 +208,11 @@ func TestBrokerAway(t *testing.T) {
 	began := time.Now()
 	if err := transport.Send(bounded(t), topic, "migration", text("lost")); err == nil {
 		t.Error("a message was sent while the broker is away")
-	} else if took := time.Since(began); took > patience/2 {
+	} else if took := time.Since(began); took > timeout/2 {
 		t.Errorf("the send failed after %s", took)
 	}
 	set(false)
-	transport.options.DeliveryTimeout = patience
+	transport.options.DeliveryTimeout = timeout
 	send(t, transport, "after")
 	for v := ""; v != "after"; {
 		select {

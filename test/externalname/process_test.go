@@ -90,7 +90,7 @@ func TestProcessLDAP(t *testing.T) {
 		},
 		Poll:     processPoll,
 		Recovery: 50 * time.Second, // The recovery delay of a kind is 30 s by default.
-		Patience: 2 * time.Minute,
+		Timeout:  2 * time.Minute,
 	})
 	checkUndecided(t, report, map[conformance.CheckName]conformance.State{
 		conformance.MissingParentIsNoDrift: conformance.DoesNotApply,
@@ -241,7 +241,7 @@ func TestProcessProviderKubernetes(t *testing.T) {
 		},
 		Poll:     processPoll,
 		Recovery: 10 * time.Second,
-		Patience: 90 * time.Second, // For 30 s after a creation, crossplane-runtime does not believe that the resource is gone.
+		Timeout:  90 * time.Second, // For 30 s after a creation, crossplane-runtime does not believe that the resource is gone.
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -262,8 +262,8 @@ func TestProcessProviderKubernetes(t *testing.T) {
 	if diff := cmp.Diff(brokenByProviderKubernetes, failed); diff != "" {
 		t.Errorf("rules that provider-kubernetes v0.17.1 breaks (-want +got):\n%s", diff)
 	}
-	for _, result := range report.With(conformance.NotLookedAt) {
-		t.Errorf("%s was not looked at: %s", result.Check, result.Detail)
+	for _, result := range report.With(conformance.NotChecked) {
+		t.Errorf("%s was not checked: %s", result.Check, result.Detail)
 	}
 }
 

@@ -16,16 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pause is between two looks at the API server.
+// pause is between two reads from the API server.
 const pause = 30 * time.Millisecond
 
 // A check believes that nothing happens after quietPolls poll intervals in which the provider
-// has looked at least quietReads times, and in any case after patientPolls: a provider that
-// refuses an object does not look, and a busy machine is late.
+// has read the resource at least quietReads times, and in any case after maxPolls: a provider
+// that refuses an object does not read, and a busy machine is late.
 const (
-	quietPolls   = 5
-	quietReads   = 3
-	patientPolls = 20
+	quietPolls = 5
+	quietReads = 3
+	maxPolls   = 20
 )
 
 // condition is one of status.conditions.
@@ -61,9 +61,9 @@ func clip(text string) string {
 	return text
 }
 
-// poll calls done until it returns true, and returns the last error after the patience.
-func poll(ctx context.Context, patience time.Duration, done func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// poll calls done until it returns true, and returns the last error after the timeout.
+func poll(ctx context.Context, timeout time.Duration, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var last error
 	for {
@@ -80,7 +80,7 @@ func poll(ctx context.Context, patience time.Duration, done func() (bool, error)
 		select {
 		case <-ctx.Done():
 			if last == nil {
-				last = fmt.Errorf("it did not happen within %s", patience)
+				last = fmt.Errorf("it did not happen within %s", timeout)
 			}
 			return last
 		case <-time.After(pause):
@@ -102,7 +102,7 @@ func (e *environment) get(ctx context.Context, o *unstructured.Unstructured) (*u
 // await waits until the object fits.
 func (e *environment) await(ctx context.Context, o *unstructured.Unstructured, what string, fits func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
-	err := poll(ctx, e.harness.Patience, func() (bool, error) {
+	err := poll(ctx, e.harness.Timeout, func() (bool, error) {
 		var err error
 		if live, err = e.get(ctx, o); err != nil {
 			return false, err
@@ -117,12 +117,12 @@ func (e *environment) await(ctx context.Context, o *unstructured.Unstructured, w
 
 // awaitBound waits until the object is Synced with a name that identifies an external resource.
 func (e *environment) awaitBound(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, string, error) {
-	return e.awaitBoundWithin(ctx, e.harness.Patience, o)
+	return e.awaitBoundWithin(ctx, e.harness.Timeout, o)
 }
 
-func (e *environment) awaitBoundWithin(ctx context.Context, patience time.Duration, o *unstructured.Unstructured) (*unstructured.Unstructured, string, error) {
+func (e *environment) awaitBoundWithin(ctx context.Context, timeout time.Duration, o *unstructured.Unstructured) (*unstructured.Unstructured, string, error) {
 	var live *unstructured.Unstructured
-	err := poll(ctx, patience, func() (bool, error) {
+	err := poll(ctx, timeout, func() (bool, error) {
 		var err error
 		if live, err = e.get(ctx, o); err != nil {
 			return false, err
@@ -149,7 +149,7 @@ func (e *environment) bound(ctx context.Context, o *unstructured.Unstructured) (
 
 // awaitGone waits until the object is deleted.
 func (e *environment) awaitGone(ctx context.Context, o *unstructured.Unstructured) error {
-	return poll(ctx, e.harness.Patience, func() (bool, error) {
+	return poll(ctx, e.harness.Timeout, func() (bool, error) {
 		live, err := e.get(ctx, o)
 		if kerrors.IsNotFound(err) {
 			return true, nil
@@ -174,8 +174,8 @@ func (e *environment) quiet(ctx context.Context, holds func() error) error {
 			return err
 		}
 		waited := time.Since(began)
-		looked := e.system.OnCall == nil || e.calls.count(Read, Search) >= reads+quietReads
-		if waited > patientPolls*e.harness.Poll || looked && waited > quietPolls*e.harness.Poll {
+		enough := e.system.OnCall == nil || e.calls.count(Read, Search) >= reads+quietReads
+		if waited > maxPolls*e.harness.Poll || enough && waited > quietPolls*e.harness.Poll {
 			return nil
 		}
 		select {
@@ -188,7 +188,7 @@ func (e *environment) quiet(ctx context.Context, holds func() error) error {
 
 // awaitCalls waits until the provider has called that many times.
 func (e *environment) awaitCalls(ctx context.Context, op Operation, n int) error {
-	return poll(ctx, e.harness.Patience, func() (bool, error) {
+	return poll(ctx, e.harness.Timeout, func() (bool, error) {
 		if seen := e.calls.count(op); seen < n {
 			return false, fmt.Errorf("the provider has called %s %d times, expected %d", op, seen, n)
 		}

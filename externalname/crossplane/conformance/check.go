@@ -24,11 +24,11 @@ func (c check) prove(ctx context.Context, k Kind, h Harness) (result Result) {
 	}
 	e, err := newEnvironment(ctx, k, h)
 	if err != nil {
-		return Result{State: NotLookedAt, Detail: "could not be prepared: " + err.Error(), unprepared: true}
+		return Result{State: NotChecked, Detail: "could not be prepared: " + err.Error(), unprepared: true}
 	}
 	defer func() {
 		if err := e.close(ctx); err != nil && result.State == Passed {
-			result = Result{State: NotLookedAt, Detail: "could not be cleaned up: " + err.Error(), unprepared: true}
+			result = Result{State: NotChecked, Detail: "could not be cleaned up: " + err.Error(), unprepared: true}
 		}
 	}()
 	for _, need := range append([]need{needList}, c.needs...) {
@@ -43,7 +43,7 @@ func (c check) prove(ctx context.Context, k Kind, h Harness) (result Result) {
 	var unprepared *preparationError
 	switch {
 	case errors.As(err, &unprepared):
-		return Result{State: NotLookedAt, Detail: "could not be prepared: " + err.Error(), unprepared: true}
+		return Result{State: NotChecked, Detail: "could not be prepared: " + err.Error(), unprepared: true}
 	case err != nil:
 		return Result{State: Failed, Detail: err.Error()}
 	}

@@ -24,7 +24,7 @@ func (e *environment) killDuring(ctx context.Context, op Operation, carriedOut b
 	case <-dead:
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(e.harness.Patience):
+	case <-time.After(e.harness.Timeout):
 		return errors.New("the provider has not called " + string(op))
 	}
 	e.stop()

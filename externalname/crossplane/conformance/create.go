@@ -138,7 +138,7 @@ func (e *environment) outcome(ctx context.Context, o *unstructured.Unstructured)
 		return recovered, nil
 	}
 	note := ""
-	err := poll(ctx, e.harness.Patience, func() (bool, error) {
+	err := poll(ctx, e.harness.Timeout, func() (bool, error) {
 		live, err := e.get(ctx, o)
 		if err != nil {
 			return false, err
@@ -197,7 +197,7 @@ func foreignResource(ctx context.Context, e *environment) (string, error) {
 	case name = <-foreign:
 	case err := <-failed:
 		return "", prepare(err)
-	case <-time.After(e.harness.Patience):
+	case <-time.After(e.harness.Timeout):
 		return "", errors.New("the provider has not called Create")
 	}
 	end := time.Now().Add(e.harness.Recovery)

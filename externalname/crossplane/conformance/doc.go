@@ -12,7 +12,7 @@
 // system and a provider of its own, and leaves nothing behind.
 //
 // The result of a check is Passed, Failed with the evidence, DoesNotApply with the cause, or
-// NotLookedAt with what is missing. A check is never Passed because it was not looked at. [Run]
+// NotChecked with what is missing. A check is never Passed because it was not checked. [Run]
 // prints the table of all checks. docs/reference/external-names.md describes them.
 //
 // [RunExport] proves the same of a tool that writes manifests for external resources that exist.

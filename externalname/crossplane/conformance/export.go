@@ -27,7 +27,7 @@ type Export struct {
 	// Names returns the external names of the resources that should be exported.
 	Names func(ctx context.Context) ([]string, error)
 	// Config is that of an API server with the CRDs, which a strict dry run asks whether it
-	// accepts the manifests. Without it, that check is NotLookedAt.
+	// accepts the manifests. Without it, that check is NotChecked.
 	Config *rest.Config
 	// Namespace is where the dry run creates objects that have a namespaced kind and no
 	// namespace. Empty means default.
@@ -101,7 +101,7 @@ func ProveExport(ctx context.Context, e Export) (Report, error) {
 		result := Result{Check: c.name, Rule: c.rule, State: Passed}
 		switch {
 		case c.name == ExportPassesStrictCheck && e.Config == nil:
-			result.State, result.Detail = NotLookedAt, "Export.Config is not set"
+			result.State, result.Detail = NotChecked, "Export.Config is not set"
 		default:
 			if err := c.prove(ctx, e, out); err != nil {
 				result.State, result.Detail = Failed, err.Error()

@@ -86,7 +86,7 @@ func TestExportFindsBugs(t *testing.T) {
 func TestExport(t *testing.T) {
 	t.Parallel()
 	report := conformance.RunExport(t, conformance.Export{Run: (&exporter{}).run, Names: names})
-	if got, want := report.String(), "conformance: 5 passed, 0 failed, 0 do not apply, 1 not looked at"; got != want {
+	if got, want := report.String(), "conformance: 5 passed, 0 failed, 0 do not apply, 1 not checked"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	broken := errors.New("no connection")

@@ -32,16 +32,16 @@ type Harness struct {
 	// Recovery is how long the provider may take to find out what became of an interrupted
 	// creation. Zero means 45 s.
 	Recovery time.Duration
-	// Patience is how long a check waits for what should happen. Zero means 2 min, since
+	// Timeout is how long a check waits for what should happen. Zero means 2 min, since
 	// crossplane-runtime delays an object that has failed by up to a minute.
-	Patience time.Duration
-	// Only are the checks to run; empty means all of them. The others are NotLookedAt.
+	Timeout time.Duration
+	// Only are the checks to run; empty means all of them. The others are NotChecked.
 	Only []CheckName
 }
 
 // System is the external system behind functions. Each acts as another client of the external
 // system does, and not by way of the provider. Without a function, the checks that need it are
-// NotLookedAt. A name is an external name, or what [Kind.NameOf] returns.
+// NotChecked. A name is an external name, or what [Kind.NameOf] returns.
 type System struct {
 	// Add creates the external resource that the spec of the object asks for, and returns its
 	// name.
@@ -125,7 +125,7 @@ type Provider struct {
 const (
 	defaultPoll     = time.Second
 	defaultRecovery = 45 * time.Second
-	defaultPatience = 2 * time.Minute
+	defaultTimeout  = 2 * time.Minute
 )
 
 func (h Harness) withDefaults() Harness {
@@ -136,8 +136,8 @@ func (h Harness) withDefaults() Harness {
 	if h.Recovery == 0 {
 		h.Recovery = defaultRecovery
 	}
-	if h.Patience == 0 {
-		h.Patience = defaultPatience
+	if h.Timeout == 0 {
+		h.Timeout = defaultTimeout
 	}
 	return h
 }

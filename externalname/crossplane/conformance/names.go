@@ -176,7 +176,7 @@ const refusals = 20
 func (e *environment) hardKey(ctx context.Context, o *unstructured.Unstructured) (string, error) {
 	creates := e.calls.count(Create)
 	seen, bound := 0, false
-	err := poll(ctx, e.harness.Patience, func() (bool, error) {
+	err := poll(ctx, e.harness.Timeout, func() (bool, error) {
 		live, err := e.get(ctx, o)
 		if err != nil {
 			return false, err

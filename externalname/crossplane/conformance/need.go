@@ -12,7 +12,7 @@ type need func(e *environment) (State, string)
 
 func missing(isMissing bool, what string) (State, string) {
 	if isMissing {
-		return NotLookedAt, what + " is not set"
+		return NotChecked, what + " is not set"
 	}
 	return "", ""
 }

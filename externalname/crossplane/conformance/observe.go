@@ -60,7 +60,7 @@ func diffIsReported(ctx context.Context, e *environment) (string, error) {
 	}
 	drift := e.kind.driftCondition()
 	var live *unstructured.Unstructured
-	err = poll(ctx, min(e.harness.Patience, patientPolls*e.harness.Poll), func() (bool, error) {
+	err = poll(ctx, min(e.harness.Timeout, maxPolls*e.harness.Poll), func() (bool, error) {
 		if live, err = e.get(ctx, o); err == nil && conditionOf(live, drift).status != "True" {
 			err = fmt.Errorf("the external resource differs, and condition %s is not True", drift)
 		}
@@ -77,7 +77,7 @@ func diffIsReported(ctx context.Context, e *environment) (string, error) {
 		return "", err
 	}
 	n := 0
-	err = poll(ctx, e.harness.Patience, func() (bool, error) {
+	err = poll(ctx, e.harness.Timeout, func() (bool, error) {
 		if n, err = e.events(ctx, live, message); err == nil && n == 0 {
 			err = fmt.Errorf("no event has the differences: %s", message)
 		}
@@ -128,7 +128,7 @@ func missingIsDrift(ctx context.Context, e *environment) (string, error) {
 	if err := e.system.Remove(ctx, name); err != nil {
 		return "", prepare(err)
 	}
-	err = poll(ctx, e.harness.Patience, func() (bool, error) {
+	err = poll(ctx, e.harness.Timeout, func() (bool, error) {
 		names, err := e.created(ctx)
 		if err == nil && len(names) == 0 {
 			err = errors.New("the external resource was deleted by another client, and is not created again")
@@ -324,7 +324,7 @@ const conflicts = 5
 // several times.
 func (e *environment) awaitReported(ctx context.Context, o *unstructured.Unstructured, op Operation) error {
 	before := e.calls.count(op)
-	return poll(ctx, e.harness.Patience, func() (bool, error) {
+	return poll(ctx, e.harness.Timeout, func() (bool, error) {
 		n := e.calls.count(op) - before
 		live, err := e.get(ctx, o)
 		if err != nil || refused(live) {

@@ -21,8 +21,8 @@ const (
 	// DoesNotApply means that the check has no meaning for the kind or for the form of the
 	// provider. The detail is the cause.
 	DoesNotApply State = "DoesNotApply"
-	// NotLookedAt means that nothing is known. The detail says what is missing.
-	NotLookedAt State = "NotLookedAt"
+	// NotChecked means that nothing is known. The detail says what is missing.
+	NotChecked State = "NotChecked"
 )
 
 // Result is what came of one check.
@@ -62,7 +62,7 @@ func (r Report) Of(check CheckName) Result {
 			return result
 		}
 	}
-	return Result{Check: check, State: NotLookedAt, Detail: "no check has this name"}
+	return Result{Check: check, State: NotChecked, Detail: "no check has this name"}
 }
 
 // Write prints the table of the checks and a line with the counts.
@@ -81,8 +81,8 @@ func (r Report) Write(w io.Writer) error {
 
 // String returns the counts.
 func (r Report) String() string {
-	return fmt.Sprintf("conformance: %d passed, %d failed, %d do not apply, %d not looked at",
-		len(r.With(Passed)), len(r.With(Failed)), len(r.With(DoesNotApply)), len(r.With(NotLookedAt)))
+	return fmt.Sprintf("conformance: %d passed, %d failed, %d do not apply, %d not checked",
+		len(r.With(Passed)), len(r.With(Failed)), len(r.With(DoesNotApply)), len(r.With(NotChecked)))
 }
 
 // detailBytes keeps a line of the table readable; Result has the whole text.

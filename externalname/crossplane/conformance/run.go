@@ -57,7 +57,7 @@ func Prove(ctx context.Context, k Kind, h Harness) (Report, error) {
 	free := make(chan struct{}, h.Parallel)
 	var running sync.WaitGroup
 	for i, c := range catalog {
-		report.Results[i] = Result{Check: c.name, Rule: c.rule, State: NotLookedAt, Detail: "not selected"}
+		report.Results[i] = Result{Check: c.name, Rule: c.rule, State: NotChecked, Detail: "not selected"}
 		if len(h.Only) > 0 && !slices.Contains(h.Only, c.name) {
 			continue
 		}
@@ -83,7 +83,7 @@ func installCRDs(ctx context.Context, h Harness) error {
 		if err := c.Create(ctx, crd.DeepCopy()); err != nil && !kerrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create CRD %s: %w", crd.GetName(), err)
 		}
-		err := poll(ctx, h.Patience, func() (bool, error) {
+		err := poll(ctx, h.Timeout, func() (bool, error) {
 			live := crd.DeepCopy()
 			if err := c.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
 				return false, err

@@ -11,9 +11,9 @@ import (
 )
 
 // renamed waits until the object has another name than before, which identifies the resource.
-func (e *environment) renamed(ctx context.Context, patience time.Duration, o *unstructured.Unstructured, before string) error {
+func (e *environment) renamed(ctx context.Context, timeout time.Duration, o *unstructured.Unstructured, before string) error {
 	creates := e.calls.count(Create)
-	return poll(ctx, patience, func() (bool, error) {
+	return poll(ctx, timeout, func() (bool, error) {
 		if n := e.calls.count(Create) - creates; n > 0 {
 			return false, &finalError{err: errors.New("the provider has called Create after an update of the key: the name that the update gave is lost")}
 		}
@@ -38,7 +38,7 @@ func updateKeepsTheKey(ctx context.Context, e *environment) (string, error) {
 	if err := e.patch(ctx, o, e.kind.Rename); err != nil {
 		return "", prepare(err)
 	}
-	if err := e.renamed(ctx, e.harness.Patience, o, before); err != nil {
+	if err := e.renamed(ctx, e.harness.Timeout, o, before); err != nil {
 		return "", err
 	}
 	return "", e.quiet(ctx, func() error { return e.checkCreated(ctx, 1) })

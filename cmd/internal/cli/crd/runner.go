@@ -41,12 +41,12 @@ type slots chan struct{}
 // would not make a run faster, and each holds two pages of objects.
 const passesAtOnce = walk.DefaultMaxInFlight
 
-func (s slots) take()     { s <- struct{}{} }
-func (s slots) giveBack() { <-s }
+func (s slots) take()    { s <- struct{}{} }
+func (s slots) release() { <-s }
 
 // pause waits without a slot. After an interrupt, too, the slot comes back: passes end then.
 func (s slots) pause(ctx context.Context, d time.Duration) error {
-	s.giveBack()
+	s.release()
 	defer s.take()
 	return walk.Wait(ctx, d)
 }
@@ -60,7 +60,7 @@ func (r *runner) all(ctx context.Context, findings []finding) []ending {
 		r.slots.take()
 		p := r.begin(ctx, f)
 		passes.Go(func() {
-			defer r.slots.giveBack()
+			defer r.slots.release()
 			ends[i] = r.one(ctx, f, p)
 		})
 	}

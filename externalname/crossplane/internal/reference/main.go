@@ -35,7 +35,7 @@ and a provider of its own. Its result is one of:
 | Passed | The provider does what the rule says. |
 | Failed | The provider breaks the rule. The detail is the evidence. |
 | DoesNotApply | The rule has no meaning for the kind, or for the form of the provider. The detail is the cause. |
-| NotLookedAt | Nothing is known. The detail says what is missing. |
+| NotChecked | Nothing is known. The detail says what is missing. |
 
 `)
 	rules(&b, conformance.Rules())

@@ -1,202 +1,33 @@
 package externalname_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/externalname/crossplane"
-	"github.com/godwit-dev/godwit/test/externalname/kinds"
+	"github.com/godwit-dev/godwit/test/externalname/database"
 	"github.com/godwit-dev/godwit/test/jobservice"
 )
 
-// databaseParameters are identified by a GUID that an operation makes.
-type databaseParameters struct {
-	Name string `json:"name"`
-	Size int    `json:"size,omitempty"`
-}
-
-type database = object[databaseParameters]
-
-// A kind that is created and deleted asynchronously.
-func databases(c databaseClient) crossplane.Resource[*database, string, jobservice.Database] {
-	return crossplane.Resource[*database, string, jobservice.Database]{
-		Kind:          groupVersion.WithKind("Database"),
-		Names:         kinds.DatabaseNames,
-		RecoveryDelay: soon,
-		OperationPoll: pollEvery,
-		Connect: func(context.Context, *database) (crossplane.External[*database, string, jobservice.Database], error) {
-			return crossplane.External[*database, string, jobservice.Database]{
-				Get: c.read,
-				Create: func(ctx context.Context, d *database) (crossplane.Created[string], error) {
-					operation, err := c.create(ctx, wanted(d))
-					return crossplane.Pending[string](operation), err
-				},
-				Update: func(ctx context.Context, d *database, id string, _ jobservice.Database) (string, error) {
-					return id, c.send(ctx, http.MethodPut, "/databases/"+id, wanted(d), nil)
-				},
-				Delete: func(ctx context.Context, id string) error {
-					return c.send(ctx, http.MethodDelete, "/databases/"+id, nil, nil)
-				},
-				Mirror: func(d *database, o jobservice.Database) {
-					d.Status.AtProvider = databaseParameters{Name: o.Name, Size: o.Size}
-				},
-				Diff: func(d *database, o jobservice.Database) []crossplane.Difference {
-					return differences(crossplane.Difference{Field: "size", Desired: fmt.Sprint(d.Spec.ForProvider.Size), Observed: fmt.Sprint(o.Size)})
-				},
-				Lifecycle: func(o jobservice.Database) crossplane.Lifecycle {
-					return crossplane.Lifecycle{State: crossplane.State(o.State)}
-				},
-				Find: func(ctx context.Context, d *database) ([]string, error) { return c.find(ctx, d.Spec.ForProvider.Name) },
-				Ours: func(_ context.Context, d *database, o jobservice.Database) (bool, error) {
-					return o.Token == crossplane.Token(d), nil
-				},
-				List:      c.list,
-				Operation: crossplane.Operation[*database, string]{Await: c.await, Find: c.findOperation},
-			}, nil
-		},
-	}
-}
-
-func wanted(d *database) jobservice.Database {
-	f := d.Spec.ForProvider
-	return jobservice.Database{Name: f.Name, Size: f.Size, Token: crossplane.Token(d)}
-}
-
-// databaseClient is a client as its author has it.
-type databaseClient struct{ url string }
-
-// send returns what an answer means. A 5xx, an answer that is no JSON, and no answer at all leave a creation unknown.
-func (c databaseClient) send(ctx context.Context, method, path string, body, into any) error {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	failure := fmt.Errorf("%s %s: %s: %s", method, path, response.Status, text)
-	switch {
-	case response.StatusCode == http.StatusNotFound && strings.HasPrefix(path, "/operations"):
-		return fmt.Errorf("%w: %w", crossplane.ErrOperationNotFound, failure)
-	case response.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%w: %w", crossplane.ErrNotFound, failure)
-	case response.StatusCode == http.StatusConflict && method == http.MethodPost:
-		return fmt.Errorf("%w: %w", crossplane.ErrAlreadyExists, failure)
-	case response.StatusCode >= http.StatusInternalServerError && method == http.MethodPost:
-		return fmt.Errorf("%w: %w", crossplane.ErrOutcomeUnknown, failure)
-	case response.StatusCode >= http.StatusBadRequest:
-		return failure
-	case into == nil:
-		return nil
-	}
-	err = json.Unmarshal(text, into)
-	if err != nil && method == http.MethodPost {
-		return fmt.Errorf("%w: %w", crossplane.ErrOutcomeUnknown, err)
-	}
-	return err
-}
-
-func (c databaseClient) read(ctx context.Context, id string) (d jobservice.Database, err error) {
-	return d, c.send(ctx, http.MethodGet, "/databases/"+id, nil, &d)
-}
-
-func (c databaseClient) create(ctx context.Context, d jobservice.Database) (string, error) {
-	var made struct{ Operation string }
-	if err := c.send(ctx, http.MethodPost, "/databases", d, &made); err != nil {
-		return "", err
-	}
-	return made.Operation, nil
-}
-
-func (c databaseClient) all(ctx context.Context) iter.Seq2[jobservice.Database, error] {
-	return func(yield func(jobservice.Database, error) bool) {
-		after := ""
-		for {
-			var page []jobservice.Database
-			if err := c.send(ctx, http.MethodGet, "/databases?after="+url.QueryEscape(after), nil, &page); err != nil {
-				yield(jobservice.Database{}, err)
-				return
-			}
-			for _, d := range page {
-				if !yield(d, nil) {
-					return
-				}
-				after = d.ID
-			}
-			if len(page) == 0 {
-				return
-			}
-		}
-	}
-}
-
-func (c databaseClient) list(ctx context.Context) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for d, err := range c.all(ctx) {
-			if !yield(d.ID, err) {
-				return
-			}
-		}
-	}
-}
-
-func (c databaseClient) find(ctx context.Context, name string) (ids []string, err error) {
-	for d, err := range c.all(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if d.Name == name {
-			ids = append(ids, d.ID)
-		}
-	}
-	return ids, nil
-}
-
-func (c databaseClient) await(ctx context.Context, operation string) (string, error) {
-	var o jobservice.Operation
-	if err := c.send(ctx, http.MethodGet, "/operations/"+url.PathEscape(operation), nil, &o); err != nil {
-		return "", err
-	}
-	switch o.State {
-	case jobservice.Running:
-		return "", crossplane.ErrOperationRunning
-	case jobservice.Succeeded:
-		return o.Database, nil
-	}
-	return "", fmt.Errorf("%w: %s", crossplane.ErrOperationFailed, o.Message)
-}
-
-func (c databaseClient) findOperation(ctx context.Context, d *database) (string, error) {
-	var o jobservice.Operation
-	err := c.send(ctx, http.MethodGet, "/operations?token="+url.QueryEscape(crossplane.Token(d)), nil, &o)
-	return o.ID, err
+// databases is the kind with the delays of these tests.
+func databases(c database.Client) crossplane.Resource[*database.Database, string, jobservice.Database] {
+	r := database.Resource(c)
+	r.RecoveryDelay, r.OperationPoll = soon, pollEvery
+	return r
 }
 
 // serviceWorld is a world with a job service in a process of its own.
@@ -204,7 +35,7 @@ type serviceWorld struct {
 	*world
 
 	service *jobservice.Process
-	client  databaseClient
+	client  database.Client
 }
 
 func newServiceWorld(t *testing.T) *serviceWorld {
@@ -219,7 +50,7 @@ func newServiceWorld(t *testing.T) *serviceWorld {
 			t.Error(err)
 		}
 	})
-	w.service, w.client = service, databaseClient{service.URL}
+	w.service, w.client = service, database.Client{URL: service.URL}
 	return w
 }
 
@@ -239,10 +70,10 @@ func (w *serviceWorld) requests(pattern string) int {
 	return counts[pattern]
 }
 
-func (w *serviceWorld) database(name string) *database {
+func (w *serviceWorld) database(name string) *database.Database {
 	w.t.Helper()
-	d := &database{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace}}
-	d.Spec.ForProvider = databaseParameters{Name: name, Size: 1}
+	d := &database.Database{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace}}
+	d.Spec.ForProvider = database.Parameters{Name: name, Size: 1}
 	w.create(d)
 	return d
 }
@@ -251,7 +82,7 @@ func (w *serviceWorld) database(name string) *database {
 func (w *serviceWorld) checkDatabases(want ...string) {
 	w.t.Helper()
 	var names []string
-	for d, err := range w.client.all(w.t.Context()) {
+	for d, err := range w.client.All(w.t.Context()) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -268,18 +99,18 @@ func TestDatabase(t *testing.T) {
 	w.control(jobservice.Control{Hold: true})
 	run(w.world, databases(w.client), options{})
 	d := w.database("orders")
-	awaitObject(w.world, d, "pending", func(d *database) bool {
+	awaitObject(w.world, d, "pending", func(d *database.Database) bool {
 		return d.Annotations[crossplane.AnnotationOperation] != "" && synced(d) && !ready(d)
 	})
 	w.control(jobservice.Control{})
-	awaitObject(w.world, d, "created", func(d *database) bool { return isBound(d) && ready(d) })
+	awaitObject(w.world, d, "created", func(d *database.Database) bool { return isBound(d) && ready(d) })
 	if n := w.requests("POST /databases"); n != 1 {
 		t.Errorf("%d creations", n)
 	}
 	w.checkClean(d)
 
 	w.patch(d, `{"spec":{"forProvider":{"size":2}}}`)
-	awaitObject(w.world, d, "resized", func(d *database) bool { return d.Status.AtProvider.Size == 2 && synced(d) })
+	awaitObject(w.world, d, "resized", func(d *database.Database) bool { return d.Status.AtProvider.Size == 2 && synced(d) })
 
 	w.control(jobservice.Control{Hold: true})
 	w.delete(d)
@@ -313,7 +144,7 @@ func TestDatabaseFaults(t *testing.T) {
 			w.control(jobservice.Control{Faults: []jobservice.Fault{{Kind: kind, Pattern: "POST /databases", Times: 1}}})
 			run(w.world, databases(w.client), options{further: []managed.ReconcilerOption{managed.WithTimeout(2 * time.Second)}})
 			d := w.database("orders")
-			awaitObject(w.world, d, "created", func(d *database) bool { return isBound(d) && ready(d) })
+			awaitObject(w.world, d, "created", func(d *database.Database) bool { return isBound(d) && ready(d) })
 			w.checkDatabases("orders")
 			w.checkClean(d)
 			if events := strings.Join(w.events.with("CannotCreateExternalResource"), "\n"); !strings.Contains(events, message) || len(events) > 2000 || strings.ContainsRune(events, '\x1b') {
@@ -336,16 +167,16 @@ func TestDatabaseFaultsAreReported(t *testing.T) {
 			w := newServiceWorld(t)
 			run(w.world, databases(w.client), options{further: []managed.ReconcilerOption{managed.WithTimeout(2 * time.Second)}})
 			d := w.database("orders")
-			awaitObject(w.world, d, "created", func(d *database) bool { return isBound(d) && ready(d) })
+			awaitObject(w.world, d, "created", func(d *database.Database) bool { return isBound(d) && ready(d) })
 			name := meta.GetExternalName(d)
 			w.control(jobservice.Control{Faults: []jobservice.Fault{{Kind: kind, Pattern: "GET /databases/{id}"}}})
-			awaitObject(w.world, d, "reported", func(d *database) bool {
+			awaitObject(w.world, d, "reported", func(d *database.Database) bool {
 				c := d.GetCondition(xpv2.TypeSynced)
 				return c.Status == corev1.ConditionFalse && strings.Contains(c.Message, message) && len(c.Message) < 2000
 			})
 			w.control(jobservice.Control{Faults: []jobservice.Fault{{Kind: kind, Pattern: "PUT /databases/{id}", Times: 1}}})
 			w.patch(d, `{"spec":{"forProvider":{"size":2}}}`)
-			awaitObject(w.world, d, "resized", func(d *database) bool { return isBound(d) && d.Status.AtProvider.Size == 2 })
+			awaitObject(w.world, d, "resized", func(d *database.Database) bool { return isBound(d) && d.Status.AtProvider.Size == 2 })
 			// The next observation may find the update carried out, so that the status does not keep the message. The client does not
 			// read the answer of PUT.
 			events := strings.Join(w.events.with("CannotUpdateExternalResource"), "\n")
@@ -368,7 +199,7 @@ func TestDatabaseDeletionFaults(t *testing.T) {
 	w := newServiceWorld(t)
 	run(w.world, databases(w.client), options{further: []managed.ReconcilerOption{managed.WithTimeout(2 * time.Second)}})
 	d := w.database("orders")
-	awaitObject(w.world, d, "created", isBound[*database])
+	awaitObject(w.world, d, "created", isBound[*database.Database])
 	w.control(jobservice.Control{Faults: []jobservice.Fault{
 		{Kind: jobservice.Unavailable, Pattern: "DELETE /databases/{id}", Times: 1},
 		{Kind: jobservice.Conflict, Pattern: "DELETE /databases/{id}", Times: 1},
@@ -393,7 +224,7 @@ func TestDatabaseOperationFails(t *testing.T) {
 		return ""
 	})
 	w.control(jobservice.Control{})
-	awaitObject(w.world, d, "created", isBound[*database])
+	awaitObject(w.world, d, "created", isBound[*database.Database])
 	w.checkDatabases("orders")
 }
 
@@ -404,10 +235,10 @@ func TestDatabaseKilledWhilePending(t *testing.T) {
 	kind := databases(w.client)
 	var p *process
 	connect := kind.Connect
-	kind.Connect = func(ctx context.Context, d *database) (crossplane.External[*database, string, jobservice.Database], error) {
+	kind.Connect = func(ctx context.Context, d *database.Database) (crossplane.External[*database.Database, string, jobservice.Database], error) {
 		e, err := connect(ctx, d)
 		create := e.Create
-		e.Create = func(ctx context.Context, d *database) (crossplane.Created[string], error) {
+		e.Create = func(ctx context.Context, d *database.Database) (crossplane.Created[string], error) {
 			created, err := create(ctx, d)
 			p.kill()
 			return created, err
@@ -421,9 +252,9 @@ func TestDatabaseKilledWhilePending(t *testing.T) {
 		t.Fatalf("annotations are %v: the process was not killed in between", d.Annotations)
 	}
 	run(w.world, databases(w.client), options{})
-	awaitObject(w.world, d, "pending", func(d *database) bool { return synced(d) && d.GetCondition("Ready").Reason == "Creating" })
+	awaitObject(w.world, d, "pending", func(d *database.Database) bool { return synced(d) && d.GetCondition("Ready").Reason == "Creating" })
 	w.control(jobservice.Control{})
-	awaitObject(w.world, d, "created", isBound[*database])
+	awaitObject(w.world, d, "created", isBound[*database.Database])
 	if n := w.requests("POST /databases"); n != 1 {
 		t.Errorf("%d creations", n)
 	}
@@ -431,16 +262,49 @@ func TestDatabaseKilledWhilePending(t *testing.T) {
 	w.checkClean(d)
 }
 
+// The same kind that is written on crossplane-runtime alone, with which the benchmark compares, has the same life.
+func TestDatabaseByHand(t *testing.T) {
+	w := newServiceWorld(t)
+	w.start(options{}, func(m manager.Manager) error {
+		return database.SetupByHand(m, w.client, xpcontroller.Options{
+			PollInterval: pollEvery, MaxConcurrentReconciles: 1, GlobalRateLimiter: ratelimiter.NewGlobal(100),
+		})
+	})
+	d := w.database("orders")
+	awaitObject(w.world, d, "created", func(d *database.Database) bool { return synced(d) && ready(d) && d.Status.AtProvider.Size == 1 })
+	w.patch(d, `{"spec":{"forProvider":{"size":2}}}`)
+	awaitObject(w.world, d, "resized", func(d *database.Database) bool { return d.Status.AtProvider.Size == 2 && synced(d) })
+	w.delete(d)
+	w.awaitGone(d)
+	w.checkDatabases()
+	for _, pattern := range []string{"POST /databases", "DELETE /databases/{id}"} {
+		if n := w.requests(pattern); n != 1 {
+			t.Errorf("%d times %s", n, pattern)
+		}
+	}
+}
+
+// An import copies status.atProvider, so that no field may be missing there.
+func TestDatabaseMirror(t *testing.T) {
+	if missing, err := crossplane.NotMirrored(&database.Database{}); err != nil || len(missing) > 0 {
+		t.Errorf("status.atProvider lacks %v, %v", missing, err)
+	}
+}
+
 // The list has several pages, and ends after an error.
 func TestDatabaseList(t *testing.T) {
 	w := newServiceWorld(t)
 	for i := range 7 {
-		if _, err := w.client.create(t.Context(), jobservice.Database{Name: fmt.Sprint("db", i)}); err != nil {
+		if _, err := w.client.Create(t.Context(), jobservice.Database{Name: fmt.Sprint("db", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	e, err := databases(w.client).Connect(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var ids []string
-	for id, err := range w.client.list(t.Context()) {
+	for id, err := range e.List(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -450,7 +314,7 @@ func TestDatabaseList(t *testing.T) {
 		t.Errorf("%d databases", len(ids))
 	}
 	w.control(jobservice.Control{Faults: []jobservice.Fault{{Kind: jobservice.Unavailable, Pattern: "GET /databases"}}})
-	for _, err := range w.client.list(t.Context()) {
+	for _, err := range e.List(t.Context()) {
 		if err == nil || errors.Is(err, crossplane.ErrNotFound) {
 			t.Errorf("error is %v", err)
 		}

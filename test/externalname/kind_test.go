@@ -11,6 +11,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	ldapv1 "github.com/godwit-dev/godwit/examples/provider-ldap/api/v1"
+	"github.com/godwit-dev/godwit/test/externalname/database"
 	"github.com/godwit-dev/godwit/test/externalname/kinds"
 )
 
@@ -121,10 +122,8 @@ func addToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("PersonList"), &objectList[personParameters]{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("Membership"), &membership{})
 	scheme.AddKnownTypeWithName(groupVersion.WithKind("MembershipList"), &objectList[membershipParameters]{})
-	scheme.AddKnownTypeWithName(groupVersion.WithKind("Database"), &database{})
-	scheme.AddKnownTypeWithName(groupVersion.WithKind("DatabaseList"), &objectList[databaseParameters]{})
 	metav1.AddToGroupVersion(scheme, groupVersion)
-	return errors.Join(ldapv1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))
+	return errors.Join(ldapv1.AddToScheme(scheme), database.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))
 }
 
 func crd(kind, plural string) *apiextensionsv1.CustomResourceDefinition {

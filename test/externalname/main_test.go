@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/jobservice"
+	jobprovider "github.com/godwit-dev/godwit/test/jobservice/provider"
 	"github.com/godwit-dev/godwit/test/slapd"
 )
 
@@ -31,8 +32,12 @@ func TestMain(m *testing.M) {
 	_ = os.Setenv("LDAP_PASSWORD", slapd.Password) // of exports that need no cluster
 	code := controlplane.Main(m, &shared,
 		func(ctx context.Context, cp *controlplane.ControlPlane) error {
-			list := append(providerCRDs(), crd("Person", "persons"), crd("Membership", "memberships"), crd("Database", "databases"))
-			return controlplane.InstallCRDs(ctx, cp.Config(), list...)
+			databases, err := jobprovider.CRDs()
+			if err != nil {
+				return err
+			}
+			list := append(providerCRDs(), crd("Person", "persons"), crd("Membership", "memberships"))
+			return controlplane.InstallCRDs(ctx, cp.Config(), append(list, databases...)...)
 		},
 		func(ctx context.Context, _ *controlplane.ControlPlane) error { return startServer(ctx) },
 	)

@@ -63,6 +63,11 @@ func Start(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the job service: %w", err)
 	}
+	return StartProgram(ctx, program)
+}
+
+// StartProgram starts another program that calls [Main] as the service.
+func StartProgram(ctx context.Context, program string) (*Process, error) {
 	command := exec.CommandContext(context.WithoutCancel(ctx), program)
 	command.Env = append(os.Environ(), variable+"=1")
 	command.Stderr = os.Stderr

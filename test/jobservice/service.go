@@ -60,6 +60,9 @@ type service struct {
 	databases  map[string]*Database
 	operations map[string]*Operation
 	requests   map[string]int
+	// running and deleting have not ended, so that a request takes as long with many databases as with few.
+	running  []*Operation
+	deleting []string
 }
 
 // New returns the handler of a service without databases.
@@ -113,20 +116,17 @@ func (s *service) settle() {
 	if s.control.Hold {
 		return
 	}
-	for _, o := range s.operations {
-		switch {
-		case o.State != Running:
-		case s.control.Fail != "":
+	for _, o := range s.running {
+		if s.control.Fail != "" {
 			o.State, o.Message = Failed, s.control.Fail
-		default:
-			o.State, o.Database = Succeeded, s.add(o.wanted)
+			continue
 		}
+		o.State, o.Database = Succeeded, s.add(o.wanted)
 	}
-	for id, d := range s.databases {
-		if d.State == Deleting {
-			delete(s.databases, id)
-		}
+	for _, id := range s.deleting {
+		delete(s.databases, id)
 	}
+	s.running, s.deleting = nil, nil
 }
 
 func (s *service) add(d Database) string {
@@ -151,6 +151,7 @@ func (s *service) create(r *http.Request) (int, any) {
 	s.made++
 	o := &Operation{ID: fmt.Sprintf("op-%d", s.made), State: Running, wanted: wanted}
 	s.operations[o.ID] = o
+	s.running = append(s.running, o)
 	return http.StatusAccepted, map[string]string{"operation": o.ID}
 }
 
@@ -198,6 +199,7 @@ func (s *service) remove(r *http.Request) (int, any) {
 		return problem(http.StatusConflict, "the database is being deleted")
 	}
 	d.State = Deleting
+	s.deleting = append(s.deleting, d.ID)
 	return http.StatusAccepted, struct{}{}
 }
 

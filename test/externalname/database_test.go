@@ -24,7 +24,7 @@ import (
 )
 
 // databases is the kind with the delays of these tests.
-func databases(c database.Client) crossplane.Resource[*database.Database, string, jobservice.Database] {
+func databases(c jobservice.Client) crossplane.Resource[*database.Database, string, jobservice.Database] {
 	r := database.Resource(c)
 	r.RecoveryDelay, r.OperationPoll = soon, pollEvery
 	return r
@@ -35,7 +35,7 @@ type serviceWorld struct {
 	*world
 
 	service *jobservice.Process
-	client  database.Client
+	client  jobservice.Client
 }
 
 func newServiceWorld(t *testing.T) *serviceWorld {
@@ -50,7 +50,7 @@ func newServiceWorld(t *testing.T) *serviceWorld {
 			t.Error(err)
 		}
 	})
-	w.service, w.client = service, database.Client{URL: service.URL}
+	w.service, w.client = service, jobservice.Client{URL: service.URL}
 	return w
 }
 

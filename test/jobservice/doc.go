@@ -13,5 +13,5 @@
 //	PUT    /control            sets [Control]
 //	GET    /requests           200 {"POST /databases": 1}: how many arrived, by pattern
 //
-// Read service.go for what it does, fault.go for what goes wrong, process.go for how it is started.
+// Read service.go for what it does, fault.go for what goes wrong, process.go for how it is started. client.go is a client.
 package jobservice

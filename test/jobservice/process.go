@@ -91,11 +91,14 @@ func StartProgram(ctx context.Context, program string) (*Process, error) {
 	return p, nil
 }
 
-// Stop kills the service: it has nothing to lose.
+// Stop kills the service: it has nothing to lose. A signal from the terminal may have ended it before.
 func (p *Process) Stop() error {
 	err := p.command.Process.Signal(syscall.SIGKILL)
 	_ = p.input.Close()
 	_ = p.command.Wait() // It was killed.
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
 	return err
 }
 

@@ -131,7 +131,7 @@ func (s *service) settle() {
 
 func (s *service) add(d Database) string {
 	s.made++
-	d.ID, d.State = fmt.Sprintf("00000000-0000-4000-8000-%012d", s.made), Ready
+	d.ID, d.State = fmt.Sprintf("da7aba5e-0000-4000-8000-%012x", s.made), Ready // in order, and with letters
 	s.databases[d.ID] = &d
 	return d.ID
 }

@@ -1,5 +1,5 @@
-// Package program compiles the programs that tests run as processes of their own,
-// with the go command of the machine and as `make build` does.
+// Package program compiles the programs that tests, the demo and the benchmarks run as
+// processes of their own, with the go command of the machine and as `make build` does.
 package program
 
 import (
@@ -39,6 +39,18 @@ func Godwit(ctx context.Context, folder string) (path string, err error) {
 	return path, nil
 }
 
+// JobProvider compiles the provider of the job service of tests. It links nothing where that has
+// been done already.
+func JobProvider(ctx context.Context) (path string, err error) {
+	root, err := workspace(ctx)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(root, "bin", "jobprovider")
+	_, err = run(ctx, root, "build", "-o", path, "github.com/godwit-dev/godwit/test/externalname/jobprovider")
+	return path, err
+}
+
 // Helm compiles Helm, at the version that tools/helm names.
 func Helm(ctx context.Context) (path string, err error) {
 	root, err := workspace(ctx)
@@ -48,10 +60,22 @@ func Helm(ctx context.Context) (path string, err error) {
 	return run(ctx, root, "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
 }
 
-// workspace is the folder of go.work.
+// workspace is the folder of go.work, above the working directory or above the program.
 func workspace(ctx context.Context) (string, error) {
-	file, err := run(ctx, "", "env", "GOWORK")
-	return filepath.Dir(file), err
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	for _, folder := range []string{"", filepath.Dir(program)} {
+		file, err := run(ctx, folder, "env", "GOWORK")
+		if err != nil {
+			return "", err
+		}
+		if filepath.Base(file) == "go.work" {
+			return filepath.Dir(file), nil
+		}
+	}
+	return "", errors.New("there is no go.work above the working directory or the program: run it within the repository")
 }
 
 // run is a command of go, without cgo and without the flags of the test that asks.
@@ -63,6 +87,12 @@ func run(ctx context.Context, folder string, args ...string) (string, error) {
 		command.Env = append(command.Env, "GOWORK=off")
 	}
 	out, err := command.Output()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", errors.New("the go command is not in PATH: install Go 1.26 or add it to PATH")
+	}
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		return "", fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, failed.Stderr)
 	}

@@ -19,7 +19,8 @@ func Command(program string, streams genericiooptions.IOStreams) *cobra.Command 
 			"fix that object, resume, verify in etcd, and remove the old version from the CRDs.\n\n" +
 			"The demo reads no kubeconfig. At its end, it stops the control plane and removes all files.\n\n" +
 			"The demo needs the binaries that `make controlplane` compiles, and the go command, which\n" +
-			"downloads the CRDs. `" + program + " demo revisions` shows the upgrade of ControllerRevisions.",
+			"downloads the CRDs. `" + program + " demo revisions` shows the upgrade of ControllerRevisions, and\n" +
+			"`" + program + " demo names` an import and a renaming of external names.",
 		Example: "  # Run the demo\n" +
 			"  " + program + " demo\n\n" +
 			"  # Keep the cluster afterwards, to look at it with kubectl\n" +
@@ -32,7 +33,7 @@ func Command(program string, streams genericiooptions.IOStreams) *cobra.Command 
 		},
 	}
 	o.addTo(c)
-	c.AddCommand(revisionsCommand(program, streams))
+	c.AddCommand(revisionsCommand(program, streams), namesCommand(program, streams))
 	return c
 }
 
@@ -62,6 +63,34 @@ func revisionsCommand(program string, streams genericiooptions.IOStreams) *cobra
 				return err
 			}
 			return RunRevisions(c.Context(), o)
+		},
+	}
+	o.addTo(c)
+	return c
+}
+
+func namesCommand(program string, streams genericiooptions.IOStreams) *cobra.Command {
+	o := Options{Program: program, Out: streams.Out, ErrOut: streams.ErrOut}
+	c := &cobra.Command{
+		Use:   "names [--keep]",
+		Short: "Show an import and a renaming of external names on a local control plane; connects to no other cluster",
+		Long: "Start etcd, kube-apiserver, a job service and a Crossplane provider for it on this machine. Import\n" +
+			"databases that exist in the service, show one that another client changes, and give the provider\n" +
+			"full management. Then rename the external names that an earlier release of the provider wrote,\n" +
+			"with a proof for each, and roll them back.\n\n" +
+			"The demo reads no kubeconfig. At its end, it stops all processes and removes all files but the\n" +
+			"compiled provider.\n\n" +
+			"The demo needs the binaries that `make controlplane` compiles, and the go command, which compiles\n" +
+			"the provider. This takes a minute the first time.",
+		Example: "  # Run the demo\n" +
+			"  " + program + " demo names\n\n" +
+			"  # Keep the cluster, the service and the provider afterwards, to look at them with kubectl\n" +
+			"  " + program + " demo names --keep",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := refuse(c, args); err != nil {
+				return err
+			}
+			return RunNames(c.Context(), o)
 		},
 	}
 	o.addTo(c)

@@ -25,6 +25,7 @@ import (
 const (
 	lastLine          = "demo: 2000 objects, 0 at old versions, storedVersions trimmed on 3 CRDs"
 	lastRevisionsLine = "demo: 26 references to 10 revisions, 0 at old versions, 0 lost"
+	lastNamesLine     = "demo: 12 names renamed and 12 rolled back byte for byte, 12 identities unchanged, 0 external creations, 14 of 14 databases exist"
 )
 
 // longest is the time that a demo may take on a busy machine.
@@ -168,6 +169,7 @@ func TestKeep(t *testing.T) {
 	}{
 		"stored objects":      {nil, lastLine, schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}},
 		"ControllerRevisions": {[]string{"revisions"}, lastRevisionsLine, schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}},
+		"external names":      {[]string{"names"}, lastNamesLine, schema.GroupVersionResource{Group: "jobs.example.org", Version: "v1", Resource: "databases"}},
 	} {
 		t.Run(story, func(t *testing.T) {
 			t.Parallel()
@@ -234,6 +236,8 @@ func TestMissing(t *testing.T) {
 		"servers":            {env: noServers, want: "make controlplane"},
 		"understanding":      {args: []string{"--context=production"}, want: "remove --context"},
 		"a cluster of yours": {args: []string{"revisions", "--context=production"}, want: "remove --context"},
+		"names":              {args: []string{"names", "--context=production"}, want: "remove --context"},
+		"compiler":           {env: []string{"PATH=" + t.TempDir()}, args: []string{"names"}, want: "compile the provider of the job service: the go command is not in PATH: install Go"},
 		"use for arguments":  {args: []string{"production"}, want: "takes no arguments"},
 	} {
 		t.Run(missing, func(t *testing.T) {

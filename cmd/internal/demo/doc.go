@@ -7,9 +7,10 @@
 //
 // # Reading order
 //
-// teller.go and program.go write the output. stage.go is common to both demos, and keep.go is --keep.
+// teller.go and program.go write the output. stage.go is common to all demos, and keep.go is --keep.
 // gatewayapi.go reads the CRDs, and freeze.go makes the API server deny writes of one object. demo.go is
 // the demo of stored objects: population.go creates the objects, evidence.go checks, and story.go has
 // the chapters. kubevirt.go creates the objects of the demo of ControllerRevisions, and revisions.go has
-// its chapters. command.go has the flags. A file uses only files before it.
+// its chapters. databases.go starts the provider of the demo of external names and reads its managed
+// resources, and names.go has its chapters. command.go has the flags. A file uses only files before it.
 package demo

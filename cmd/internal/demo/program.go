@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // endTimeout is the time that an interrupted command has to finish its writes and to save its
@@ -49,7 +51,7 @@ func (p *program) showForScript(ctx context.Context, code int, args ...string) (
 }
 
 func (p *program) run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
-	p.teller.say("$ %s %s", p.typed, strings.Join(args, " "))
+	p.teller.say("$ %s", commandLine(append([]string{p.typed}, args...)))
 	command := exec.CommandContext(ctx, p.path, args...)
 	command.Args[0] = p.typed
 	command.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)
@@ -69,6 +71,15 @@ func (p *program) run(ctx context.Context, stdout, stderr io.Writer, args []stri
 	}
 	p.code = command.ProcessState.ExitCode()
 	return nil
+}
+
+// commandLine is what a user types for a command.
+func commandLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = quote.Shell(word)
+	}
+	return strings.Join(quoted, " ")
 }
 
 func isTerminal(w io.Writer) bool {

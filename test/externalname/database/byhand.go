@@ -21,7 +21,7 @@ import (
 
 // SetupByHand adds a controller of the same kind that is written on crossplane-runtime alone. It has what authors write, and none
 // of the guards of package crossplane: the external name is the ID of the operation until Observe knows the GUID.
-func SetupByHand(m manager.Manager, c Client, o xpcontroller.Options) error {
+func SetupByHand(m manager.Manager, c jobservice.Client, o xpcontroller.Options) error {
 	name := managed.ControllerName(Kind.GroupKind().String())
 	connector := managed.TypedExternalConnectorFn[*Database](func(context.Context, *Database) (managed.TypedExternalClient[*Database], error) {
 		return &byHand{client: c}, nil
@@ -46,7 +46,7 @@ const operationPrefix = "op-"
 type byHand struct {
 	managed.NopDisconnecter
 
-	client Client
+	client jobservice.Client
 }
 
 func (h *byHand) Observe(ctx context.Context, d *Database) (managed.ExternalObservation, error) {
@@ -70,7 +70,7 @@ func (h *byHand) Observe(ctx context.Context, d *Database) (managed.ExternalObse
 		meta.SetExternalName(d, name)
 	}
 	observed, err := h.client.Read(ctx, name)
-	if answered(err, http.StatusNotFound) {
+	if jobservice.Answered(err, http.StatusNotFound) {
 		return managed.ExternalObservation{}, nil
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (h *byHand) Delete(ctx context.Context, d *Database) (managed.ExternalDelet
 		return managed.ExternalDelete{}, nil
 	}
 	err := h.client.Delete(ctx, meta.GetExternalName(d))
-	if answered(err, http.StatusNotFound) {
+	if jobservice.Answered(err, http.StatusNotFound) {
 		return managed.ExternalDelete{}, nil
 	}
 	return managed.ExternalDelete{}, err

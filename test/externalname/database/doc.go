@@ -4,6 +4,6 @@
 //
 // # Reading order
 //
-// types.go has the kind and client.go the client of the service, without anything of Godwit. resource.go has the controller on
-// package crossplane and what it exports. byhand.go has the other controller. A file uses only files before it.
+// types.go has the kind. resource.go has the controller on package crossplane, and what it exports. byhand.go has the other
+// controller. A file uses only files before it.
 package database

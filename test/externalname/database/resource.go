@@ -15,12 +15,15 @@ import (
 	"github.com/godwit-dev/godwit/test/jobservice"
 )
 
+// Names are the GUIDs that operations of the job service make.
+var Names = externalname.Scheme[string]{Codec: externalname.GUID()}
+
 // Resource is the kind on package crossplane. It is created and deleted asynchronously.
-func Resource(c Client) crossplane.Resource[*Database, string, jobservice.Database] {
+func Resource(c jobservice.Client) crossplane.Resource[*Database, string, jobservice.Database] {
 	s := system{c}
 	return crossplane.Resource[*Database, string, jobservice.Database]{
 		Kind:  Kind,
-		Names: externalname.Scheme[string]{Codec: externalname.GUID()},
+		Names: Names,
 		Connect: func(context.Context, *Database) (crossplane.External[*Database, string, jobservice.Database], error) {
 			return crossplane.External[*Database, string, jobservice.Database]{
 				Get:    s.get,
@@ -46,7 +49,7 @@ func Resource(c Client) crossplane.Resource[*Database, string, jobservice.Databa
 }
 
 // Export has manifests for the databases of the service, in a namespace.
-func Export(c Client, namespace string) export.Kind {
+func Export(c jobservice.Client, namespace string) export.Kind {
 	return export.Of(Resource(c), export.Options[*Database, jobservice.Database]{
 		New: func() *Database {
 			d := &Database{}
@@ -82,11 +85,11 @@ func differences(d *Database, o jobservice.Database) []crossplane.Difference {
 }
 
 // system says what an answer of the service means to package crossplane.
-type system struct{ Client }
+type system struct{ jobservice.Client }
 
 // missing says that an answer 404 means an error.
 func missing(err, meaning error) error {
-	if answered(err, http.StatusNotFound) {
+	if jobservice.Answered(err, http.StatusNotFound) {
 		return fmt.Errorf("%w: %w", meaning, err)
 	}
 	return err
@@ -100,11 +103,11 @@ func (s system) get(ctx context.Context, id string) (jobservice.Database, error)
 // create does not know whether a database will exist after a 5xx, an answer that is no JSON, and no answer at all.
 func (s system) create(ctx context.Context, d *Database) (crossplane.Created[string], error) {
 	operation, err := s.Create(ctx, wanted(d))
-	var answer *AnswerError
+	var answer *jobservice.AnswerError
 	switch {
 	case err == nil:
 		return crossplane.Pending[string](operation), nil
-	case answered(err, http.StatusConflict):
+	case jobservice.Answered(err, http.StatusConflict):
 		return crossplane.Created[string]{}, fmt.Errorf("%w: %w", crossplane.ErrAlreadyExists, err)
 	case !errors.As(err, &answer), answer.Code >= http.StatusInternalServerError:
 		return crossplane.Created[string]{}, fmt.Errorf("%w: %w", crossplane.ErrOutcomeUnknown, err)

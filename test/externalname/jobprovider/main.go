@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	o := xpcontroller.Options{PollInterval: *poll, MaxConcurrentReconciles: *rate, GlobalRateLimiter: ratelimiter.NewGlobal(*rate)}
-	client := database.Client{URL: *service}
+	client := jobservice.Client{URL: *service}
 	if *byHand {
 		err = database.SetupByHand(m, client, o)
 	} else {
@@ -110,7 +110,7 @@ func exportAll(ctx context.Context, args []string) (export.Code, error) {
 		return export.Error, err
 	}
 	exporter := export.Exporter{
-		Kinds: []export.Kind{database.Export(database.Client{URL: *service}, *namespace)},
+		Kinds: []export.Kind{database.Export(jobservice.Client{URL: *service}, *namespace)},
 		Out:   os.Stdout, Log: os.Stderr,
 	}
 	report, err := exporter.Run(ctx)

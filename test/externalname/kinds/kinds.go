@@ -7,13 +7,11 @@ import (
 
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
+	"github.com/godwit-dev/godwit/test/externalname/database"
 )
 
-// Version is the API of the kinds.
+// Version is the API of the kinds that are declared here.
 var Version = schema.GroupVersion{Group: "names.example.org", Version: "v1"}
-
-// DatabaseNames are the GUIDs that operations of the job service make.
-var DatabaseNames = externalname.Scheme[string]{Codec: externalname.GUID()}
 
 // HybridKey is the key of a person in a hybrid kind. The mail is known from the status only.
 type HybridKey struct{ ID, Mail string }
@@ -32,11 +30,11 @@ var HybridExceptions = []crossplane.Exception{
 // Descriptions are what the reference says about the kinds.
 func Descriptions() []crossplane.Description {
 	return []crossplane.Description{
-		describe("Database", DatabaseNames.Codec.Describe()),
-		describe("Person", HybridNames.Codec.Describe(), HybridExceptions...),
+		describe(database.Kind, database.Names.Codec.Describe()),
+		describe(Version.WithKind("Person"), HybridNames.Codec.Describe(), HybridExceptions...),
 	}
 }
 
-func describe(kind string, shape externalname.Shape, exceptions ...crossplane.Exception) crossplane.Description {
-	return crossplane.Description{Kind: Version.WithKind(kind), Pattern: shape.String(), Shape: shape, Exceptions: exceptions}
+func describe(kind schema.GroupVersionKind, shape externalname.Shape, exceptions ...crossplane.Exception) crossplane.Description {
+	return crossplane.Description{Kind: kind, Pattern: shape.String(), Shape: shape, Exceptions: exceptions}
 }

@@ -26,7 +26,7 @@ type applyOptions struct {
 	proofTimeout cli.DurationFlag
 	timeout      cli.DurationFlag
 	maxInFlight  cli.CountFlag
-	maxRate      cli.RateFlag
+	maxWrites    cli.RateFlag
 }
 
 // Defaults of flags, as in package fleet.
@@ -91,7 +91,7 @@ func (o *applyOptions) addFlags(a *cli.App, c *cobra.Command) {
 	flags.Var(&o.proofTimeout, "proof-timeout", "how long the provider may take to report success under the new name")
 	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
 	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be in flight; Godwit sends fewer while the API server is overloaded")
-	flags.Var(&o.maxRate, "max-rate", "how many writes may start per second (default: no limit)")
+	flags.Var(&o.maxWrites, "max-writes-per-second", "how many writes may start per second (default: no limit)")
 	o.output.AddTo(c)
 }
 
@@ -113,7 +113,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	options := o.options(&o.selection)
 	options.Canaries, options.Batch, options.Progress = int(o.canaries), int(o.batch), progress.moved
 	options.PauseTimeout, options.ProofTimeout = time.Duration(o.pauseTimeout), time.Duration(o.proofTimeout)
-	options.Limiter = walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxRate)})
+	options.Limiter = walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxWrites)})
 	command := permission.ExternalNameApply
 	if !changes {
 		command = permission.ExternalNamePlan

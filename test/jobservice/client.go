@@ -1,4 +1,4 @@
-package database
+package jobservice
 
 import (
 	"bytes"
@@ -10,11 +10,9 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-
-	"github.com/godwit-dev/godwit/test/jobservice"
 )
 
-// Client is a client of the job service, as its author has it.
+// Client is a client of the service, as the author of a provider has it.
 type Client struct {
 	// URL is where the service listens.
 	URL string
@@ -30,13 +28,13 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("%s %s: %s: %s", e.Method, e.Path, e.Status, e.Text)
 }
 
-// answered reports whether an error is an answer with one of the codes.
-func answered(err error, code int) bool {
+// Answered reports whether an error is an answer with a code.
+func Answered(err error, code int) bool {
 	var answer *AnswerError
 	return errors.As(err, &answer) && answer.Code == code
 }
 
-// connections are kept open for as many requests as a provider has in flight.
+// connections are kept open for as many requests as a provider has in flight. Go keeps two by default.
 var connections = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 // maxAnswer is more than a page of databases has.
@@ -69,20 +67,20 @@ func (c Client) send(ctx context.Context, method, path string, body, into any) e
 }
 
 // Create begins the creation of a database, and returns the ID of the operation.
-func (c Client) Create(ctx context.Context, d jobservice.Database) (operation string, err error) {
+func (c Client) Create(ctx context.Context, d Database) (operation string, err error) {
 	var made struct{ Operation string }
 	err = c.send(ctx, http.MethodPost, "/databases", d, &made)
 	return made.Operation, err
 }
 
 // Read reads a database.
-func (c Client) Read(ctx context.Context, id string) (d jobservice.Database, err error) {
+func (c Client) Read(ctx context.Context, id string) (d Database, err error) {
 	err = c.send(ctx, http.MethodGet, "/databases/"+url.PathEscape(id), nil, &d)
 	return d, err
 }
 
 // Update writes a database.
-func (c Client) Update(ctx context.Context, id string, d jobservice.Database) error {
+func (c Client) Update(ctx context.Context, id string, d Database) error {
 	return c.send(ctx, http.MethodPut, "/databases/"+url.PathEscape(id), d, nil)
 }
 
@@ -92,25 +90,25 @@ func (c Client) Delete(ctx context.Context, id string) error {
 }
 
 // Operation reads an operation.
-func (c Client) Operation(ctx context.Context, id string) (o jobservice.Operation, err error) {
+func (c Client) Operation(ctx context.Context, id string) (o Operation, err error) {
 	err = c.send(ctx, http.MethodGet, "/operations/"+url.PathEscape(id), nil, &o)
 	return o, err
 }
 
 // OperationOf finds the operation that was begun with a token.
-func (c Client) OperationOf(ctx context.Context, token string) (o jobservice.Operation, err error) {
+func (c Client) OperationOf(ctx context.Context, token string) (o Operation, err error) {
 	err = c.send(ctx, http.MethodGet, "/operations?token="+url.QueryEscape(token), nil, &o)
 	return o, err
 }
 
 // All reads all databases, page by page.
-func (c Client) All(ctx context.Context) iter.Seq2[jobservice.Database, error] {
-	return func(yield func(jobservice.Database, error) bool) {
+func (c Client) All(ctx context.Context) iter.Seq2[Database, error] {
+	return func(yield func(Database, error) bool) {
 		after := ""
 		for {
-			var page []jobservice.Database
+			var page []Database
 			if err := c.send(ctx, http.MethodGet, "/databases?after="+url.QueryEscape(after), nil, &page); err != nil {
-				yield(jobservice.Database{}, err)
+				yield(Database{}, err)
 				return
 			}
 			for _, d := range page {

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 const (
@@ -30,7 +32,7 @@ const (
 type APIServer struct {
 	config   *rest.Config
 	identity string
-	process  *process
+	process  *process.Process
 }
 
 // Config returns the cluster administrator's configuration for this server. The caller owns the copy.
@@ -41,14 +43,14 @@ func (s *APIServer) Identity() string { return s.identity }
 
 // Pause freezes the server as a stuck machine would, and returns when none of its threads runs: connections stay open,
 // requests queue up, and the lease becomes stale.
-func (s *APIServer) Pause(ctx context.Context) error { return s.process.pause(ctx) }
+func (s *APIServer) Pause(ctx context.Context) error { return s.process.Pause(ctx) }
 
 // Continue resumes a paused server, which first handles the queued requests.
-func (s *APIServer) Continue() error { return s.process.resume() }
+func (s *APIServer) Continue() error { return s.process.Continue() }
 
 // Stop ends the server; it may be called again. A paused server is killed, so that its queued requests are never served.
 // Its lease stays for an hour, as after a crash.
-func (s *APIServer) Stop() error { return s.process.stop() }
+func (s *APIServer) Stop() error { return s.process.Stop() }
 
 // StopAPIServer ends the first API server; everything else runs. StartAPIServer starts it again.
 func (cp *ControlPlane) StopAPIServer() error {
@@ -80,14 +82,14 @@ func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 		return fmt.Errorf("start kube-apiserver: %w", err)
 	}
 	cp.serving = true // also if it fails: then Stop must clean up
-	if err := onLastingThread(cp.finished, cp.server.Start); err != nil {
+	if err := process.OnLastingThread(cp.finished, cp.server.Start); err != nil {
 		return fmt.Errorf("start kube-apiserver: %w%s", err, cp.logs.tail(firstServer))
 	}
 	if cp.admin == nil {
 		cp.admin = cp.anonymous()
 		cp.admin.BearerToken = cp.adminToken
 	}
-	return poll(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return serverReady(ctx, cp.admin) })
+	return process.Poll(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return serverReady(ctx, cp.admin) })
 }
 
 // RestartAPIServer stops and starts the first API server. Watches end and requests fail in between.
@@ -129,15 +131,15 @@ func (cp *ControlPlane) StartSecond(ctx context.Context, hostname string) (*APIS
 	config := cp.Config()
 	config.Host = "https://" + net.JoinHostPort(loopback, strconv.Itoa(port))
 	began := time.Now()
-	process, err := cp.run(ctx, firstServer+"-"+hostname, command, func(ctx context.Context) error { return serverReady(ctx, config) })
+	server, err := cp.run(ctx, firstServer+"-"+hostname, command, func(ctx context.Context) error { return serverReady(ctx, config) })
 	if err != nil {
 		return nil, err
 	}
 	identity, err := awaitIdentity(ctx, config, hostname, began)
 	if err != nil {
-		return nil, errors.Join(err, process.stop())
+		return nil, errors.Join(err, server.Stop())
 	}
-	return &APIServer{config: config, identity: identity, process: process}, nil
+	return &APIServer{config: config, identity: identity, process: server}, nil
 }
 
 // configureAPIServer prepares the first server. Its port stays the same across restarts.
@@ -166,8 +168,8 @@ func (cp *ControlPlane) configureAPIServer() error {
 		Path:         program,
 		CertDir:      certDir,
 		EtcdURL:      cp.etcd.URL,
-		StartTimeout: startTimeout,
-		StopTimeout:  stopTimeout,
+		StartTimeout: process.StartTimeout,
+		StopTimeout:  process.StopTimeout,
 		Out:          out,
 		Err:          out,
 	}
@@ -236,7 +238,7 @@ func awaitIdentity(ctx context.Context, config *rest.Config, hostname string, si
 		return "", fmt.Errorf("connect to kube-apiserver: %w", err)
 	}
 	var identity string
-	err = poll(ctx, "the identity lease of host "+hostname, func(ctx context.Context) error {
+	err = process.Poll(ctx, "the identity lease of host "+hostname, func(ctx context.Context) error {
 		leases, err := clients.CoordinationV1().Leases(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 			LabelSelector: identityLabel + "," + corev1.LabelHostname + "=" + hostname,
 		})

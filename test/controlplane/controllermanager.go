@@ -33,11 +33,11 @@ func (cp *ControlPlane) StartControllerManager(ctx context.Context, args ...stri
 		return nil, err
 	}
 	command := exec.Command(filepath.Join(cp.binaries, controllerManager), append(flags, args...)...)
-	process, err := cp.run(ctx, name, command, func(ctx context.Context) error { return healthy(ctx, port) })
+	server, err := cp.run(ctx, name, command, func(ctx context.Context) error { return healthy(ctx, port) })
 	if err != nil {
 		return nil, err
 	}
-	return process.stop, nil
+	return server.Stop, nil
 }
 
 func (cp *ControlPlane) controllerManagerFlags(name string, port int) ([]string, error) {

@@ -11,6 +11,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // Options of a control plane. The zero value works.
@@ -47,7 +49,7 @@ type ControlPlane struct {
 	mu       sync.Mutex
 	server   *envtest.APIServer
 	serving  bool
-	started  []*process
+	started  []*process.Process
 	finished chan struct{} // closed when the last server has ended
 	stop     func() error
 }
@@ -76,14 +78,14 @@ func (cp *ControlPlane) checkStartable(ctx context.Context) error {
 }
 
 // run starts a server and returns when it is ready. It stops a server that does not become ready.
-func (cp *ControlPlane) run(ctx context.Context, name string, command *exec.Cmd, ready func(context.Context) error) (*process, error) {
+func (cp *ControlPlane) run(ctx context.Context, name string, command *exec.Cmd, ready func(context.Context) error) (*process.Process, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
 	if err := cp.checkStartable(ctx); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	for _, other := range cp.started {
-		if other.name == name && !other.ended() {
+		if other.Name() == name && !other.Ended() {
 			return nil, fmt.Errorf("start %s: it runs already", name)
 		}
 	}
@@ -92,22 +94,16 @@ func (cp *ControlPlane) run(ctx context.Context, name string, command *exec.Cmd,
 		return nil, err
 	}
 	command.Stdout, command.Stderr = out, out
-	command.Env = append(command.Environ(), serverGOGC)
-	setDeathWithParent(command)
-	p := &process{name: name, command: command, exited: make(chan struct{})}
-	p.stop = sync.OnceValue(p.end)
-	if err := onLastingThread(cp.finished, command.Start); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+	command.Env = append(command.Environ(), process.GOGC)
+	server, err := process.Start(name, command)
+	if err != nil {
+		return nil, err
 	}
-	go func() {
-		p.failure = command.Wait()
-		close(p.exited)
-	}()
-	if err := p.await(ctx, name+" to be ready", ready); err != nil {
+	if err := server.Await(ctx, name+" to be ready", ready); err != nil {
 		// Its log has more than the error of the stop.
-		_ = p.stop()
+		_ = server.Stop()
 		return nil, fmt.Errorf("start %s: %w%s", name, err, cp.logs.tail(name))
 	}
-	cp.started = append(cp.started, p)
-	return p, nil
+	cp.started = append(cp.started, server)
+	return server, nil
 }

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // ReadCRDs reads the CRDs in the files of a pattern, in the order of the files.
@@ -123,7 +125,7 @@ func AwaitServed(ctx context.Context, config *rest.Config, name string) error {
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	return poll(ctx, "CRD "+name+" to be served", func(ctx context.Context) error {
+	return process.Poll(ctx, "CRD "+name+" to be served", func(ctx context.Context) error {
 		crd, err := clients.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

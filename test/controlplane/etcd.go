@@ -11,6 +11,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // etcdQuota, in bytes, is the most that etcd's documentation recommends. Its default of 2 GB ends a benchmark of a
@@ -34,10 +36,10 @@ func (cp *ControlPlane) StartEtcd(ctx context.Context) error {
 	if err := cp.checkStartable(ctx); err != nil {
 		return fmt.Errorf("start etcd: %w", err)
 	}
-	if err := onLastingThread(cp.finished, cp.etcd.Start); err != nil {
+	if err := process.OnLastingThread(cp.finished, cp.etcd.Start); err != nil {
 		return fmt.Errorf("start etcd: %w%s", err, cp.logs.tail("etcd"))
 	}
-	return poll(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return serverReady(ctx, cp.admin) })
+	return process.Poll(ctx, "kube-apiserver to be ready", func(ctx context.Context) error { return serverReady(ctx, cp.admin) })
 }
 
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
@@ -62,21 +64,21 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 		DataDir:      filepath.Join(cp.dir, "etcd"),
 		Out:          out,
 		Err:          out,
-		StartTimeout: startTimeout,
-		StopTimeout:  stopTimeout,
+		StartTimeout: process.StartTimeout,
+		StopTimeout:  process.StopTimeout,
 	}
 	etcd.Configure().Set("quota-backend-bytes", strconv.Itoa(etcdQuota))
 	// The only member has no other to wait for, and elects itself at once: with etcd's defaults of 100 and 1000 ms after a
 	// second. A heartbeat every 10 ms would cost an idle etcd 1% of a core.
 	etcd.Configure().Set("heartbeat-interval", "50").Set("election-timeout", "250")
 	cp.etcd = etcd
-	if err := onLastingThread(cp.finished, etcd.Start); err != nil {
+	if err := process.OnLastingThread(cp.finished, etcd.Start); err != nil {
 		return fmt.Errorf("start etcd: %w%s", err, cp.logs.tail("etcd"))
 	}
 	// The client would log every connection that a test cuts on purpose.
 	cp.client, err = clientv3.New(clientv3.Config{
 		Endpoints:   []string{cp.EtcdEndpoint()},
-		DialTimeout: startTimeout,
+		DialTimeout: process.StartTimeout,
 		Logger:      zap.NewNop(),
 	})
 	if err != nil {

@@ -6,12 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-)
 
-// tailLines is the number of log lines in an error: the cause, without the start-up messages before it.
-const tailLines = 15
+	"github.com/godwit-dev/godwit/test/process"
+)
 
 // logs keeps a file per server in dir and copies them all to one writer, if there is one.
 type logs struct {
@@ -45,15 +43,7 @@ func (l *logs) Write(p []byte) (int, error) {
 }
 
 // tail renders the end of a log as the end of an error; empty where there is no log.
-func (l *logs) tail(name string) string {
-	content, err := os.ReadFile(l.path(name))
-	text := strings.TrimSpace(string(content))
-	if err != nil || text == "" {
-		return ""
-	}
-	lines := strings.Split(text, "\n")
-	return fmt.Sprintf("; %s ends:\n%s", l.path(name), strings.Join(lines[max(0, len(lines)-tailLines):], "\n"))
-}
+func (l *logs) tail(name string) string { return process.Tail(l.path(name)) }
 
 func (l *logs) close() error {
 	l.mu.Lock()

@@ -1,14 +1,14 @@
 package controlplane
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // underHostname is a script of sh, with the name as $0 and the server's command line after it. The server replaces sh and
@@ -17,16 +17,6 @@ import (
 const underHostname = `[ "$(readlink /proc/self/ns/uts)" != "$(readlink "/proc/$PPID/ns/uts")" ] || exit 1
 { hostname "$0" || echo "$0" >/proc/sys/kernel/hostname; } && exec "$@"`
 
-// setDeathWithParent makes the kernel kill the command when our process ends in any way. With a process group of its own
-// the command does not get a Ctrl-C of the terminal: Stop ends the servers in order.
-func setDeathWithParent(command *exec.Cmd) {
-	if command.SysProcAttr == nil {
-		command.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	command.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	command.SysProcAttr.Setpgid = true
-}
-
 // dyingWithParent returns a program to start instead of binary, for envtest, which would leave its servers running when a
 // test panics or times out. Without setpriv(1) of util-linux it returns binary itself.
 func dyingWithParent(dir, binary string) (string, error) {
@@ -34,7 +24,7 @@ func dyingWithParent(dir, binary string) (string, error) {
 		return binary, nil
 	}
 	quoted := "'" + strings.ReplaceAll(binary, "'", `'\''`) + "'"
-	script := "#!/bin/sh\n" + serverGOGC + " exec setpriv --pdeathsig KILL " + quoted + ` "$@"` + "\n"
+	script := "#!/bin/sh\n" + process.GOGC + " exec setpriv --pdeathsig KILL " + quoted + ` "$@"` + "\n"
 	path := filepath.Join(dir, "start-"+filepath.Base(binary))
 	// A process forked meanwhile would have the script open for writing, and executing it would fail with "text file busy".
 	syscall.ForkLock.RLock()
@@ -60,35 +50,5 @@ func onHost(hostname string, command *exec.Cmd) error {
 		command.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		command.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	return nil
-}
-
-// pause returns when every thread has stopped: the signal takes time, and the server could handle one more request.
-func (p *process) pause(ctx context.Context) error {
-	p.paused.Store(true)
-	if err := p.command.Process.Signal(syscall.SIGSTOP); err != nil {
-		return fmt.Errorf("pause %s: %w", p.name, err)
-	}
-	return poll(ctx, "all threads to stop", func(context.Context) error {
-		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.command.Process.Pid))
-		if err != nil {
-			return err
-		}
-		for _, thread := range threads {
-			stat, err := os.ReadFile(thread)
-			// The state follows the program's name, which is in parentheses and may itself contain some.
-			if end := bytes.LastIndexByte(stat, ')'); err == nil && !bytes.HasPrefix(stat[end+1:], []byte(" T")) {
-				return fmt.Errorf("%s: %s", thread, stat)
-			}
-		}
-		return nil
-	})
-}
-
-func (p *process) resume() error {
-	if err := p.command.Process.Signal(syscall.SIGCONT); err != nil {
-		return fmt.Errorf("continue %s: %w", p.name, err)
-	}
-	p.paused.Store(false)
 	return nil
 }

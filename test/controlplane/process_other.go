@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -14,13 +13,6 @@ import (
 var errLinuxOnly = fmt.Errorf("%w on %s: an API server gets an identity of its own from a UTS namespace, which only Linux has",
 	errors.ErrUnsupported, runtime.GOOS)
 
-// setDeathWithParent does nothing: no other system than Linux ends a process with its parent.
-func setDeathWithParent(*exec.Cmd) {}
-
 func dyingWithParent(_, binary string) (string, error) { return binary, nil }
 
 func onHost(string, *exec.Cmd) error { return errLinuxOnly }
-
-func (*process) pause(context.Context) error { return errLinuxOnly }
-
-func (*process) resume() error { return errLinuxOnly }

@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // Start starts etcd and an API server and returns when that serves, after 3 to 6 s. A start that is canceled or fails
@@ -85,7 +87,7 @@ func (cp *ControlPlane) awaitDefaultNamespace(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to kube-apiserver: %w", err)
 	}
-	return poll(ctx, "the default namespace", func(ctx context.Context) error {
+	return process.Poll(ctx, "the default namespace", func(ctx context.Context) error {
 		_, err := clients.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
 		return err
 	})
@@ -100,7 +102,7 @@ func (cp *ControlPlane) end() error {
 	defer cp.mu.Unlock()
 	var errs []error
 	for i := len(cp.started) - 1; i >= 0; i-- {
-		errs = append(errs, cp.started[i].stop())
+		errs = append(errs, cp.started[i].Stop())
 	}
 	errs = append(errs, cp.stopAPIServer())
 	if cp.client != nil {

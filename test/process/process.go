@@ -1,0 +1,157 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// StartTimeout bounds the start of one server, which takes 2 to 5 s on an idle machine of two cores, and up to
+	// twenty times that on a busy one.
+	StartTimeout = 2 * time.Minute
+	// StopTimeout is how long a server may take to end before it is killed.
+	StopTimeout = 20 * time.Second
+	// GOGC is a variable of the environment, which lets a server's heap grow to four times its live size before a
+	// collection. With Go's default of twice, garbage collection took a third of an API server's CPU time in our tests.
+	GOGC = "GOGC=300"
+
+	// pollInterval is short compared with the seconds that a server takes to start, and does not slow it down.
+	pollInterval = 50 * time.Millisecond
+)
+
+// Process is a running server.
+type Process struct {
+	name    string
+	command *exec.Cmd
+	paused  atomic.Bool
+	killed  atomic.Bool
+	exited  chan struct{} // closed when the process has ended
+	failure error         // why it ended; valid once exited is closed
+	stop    func() error
+}
+
+// Start starts a server, whose output the command names. The name is for errors.
+func Start(name string, command *exec.Cmd) (*Process, error) {
+	setDeathWithParent(command)
+	p := &Process{name: name, command: command, exited: make(chan struct{})}
+	p.stop = sync.OnceValue(p.end)
+	if err := OnLastingThread(p.exited, command.Start); err != nil {
+		close(p.exited)
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		p.failure = command.Wait()
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// Name is the name that Start got.
+func (p *Process) Name() string { return p.name }
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Await polls until the server is ready, or has ended.
+func (p *Process) Await(ctx context.Context, what string, ready func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-p.exited:
+			cancel(fmt.Errorf("it ended by itself: %v", p.failure)) //nolint:errorlint // nil after an orderly end
+		case <-ctx.Done():
+		}
+	}()
+	return Poll(ctx, what, ready)
+}
+
+// Ended reports whether the process has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// Stop asks the server to finish, and kills it if it does not. It kills a paused server, which never handles what is
+// queued. Stop is an error if the server had ended by itself, and not by Kill. It may be called again.
+func (p *Process) Stop() error { return p.stop() }
+
+func (p *Process) end() error {
+	if p.Ended() && !p.killed.Load() {
+		return fmt.Errorf("stop %s: it had ended by itself: %v", p.name, p.failure) //nolint:errorlint // nil after an orderly end
+	}
+	if p.Ended() {
+		return nil
+	}
+	if p.paused.Load() {
+		return p.Kill()
+	}
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return errors.Join(fmt.Errorf("stop %s: %w", p.name, err), p.command.Process.Kill())
+	}
+	select {
+	case <-p.exited:
+		return nil
+	case <-time.After(StopTimeout):
+		return errors.Join(fmt.Errorf("stop %s: killed after %s", p.name, StopTimeout), p.Kill())
+	}
+}
+
+// Kill ends the server as a crash would, and returns when it has ended.
+func (p *Process) Kill() error {
+	p.killed.Store(true)
+	if err := p.command.Process.Kill(); err != nil {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	<-p.exited
+	return nil
+}
+
+// Poll calls check until it succeeds, StartTimeout has passed or ctx is done, and then returns the last error of check.
+func Poll(ctx context.Context, what string, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+	defer cancel()
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	var last error
+	for {
+		// The error of a canceled call has less information than the one before it.
+		if err := check(ctx); err == nil {
+			return nil
+		} else if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w (%w)", what, context.Cause(ctx), last)
+		case <-ticker.C:
+		}
+	}
+}
+
+// OnLastingThread runs start on a thread that lives until finished is closed. To the kernel, a process loses its parent when
+// the thread ends that started it, and Go ends a thread when a goroutine returns that has locked it.
+func OnLastingThread(finished <-chan struct{}, start func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		result <- start()
+		<-finished
+	}()
+	return <-result
+}

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+)
+
+// setDeathWithParent does nothing: no other system than Linux ends a process with its parent.
+func setDeathWithParent(*exec.Cmd) {}
+
+// Pause is for Linux, where the state of threads can be read.
+func (p *Process) Pause(context.Context) error {
+	return fmt.Errorf("pause %s: %w on %s", p.name, errors.ErrUnsupported, runtime.GOOS)
+}
+
+// Continue resumes a paused server.
+func (p *Process) Continue() error {
+	return fmt.Errorf("continue %s: %w on %s", p.name, errors.ErrUnsupported, runtime.GOOS)
+}

@@ -79,6 +79,10 @@ controlplane: ## Compile etcd, kube-apiserver and kube-controller-manager: minut
 slapd: ## Provide slapd for the tests of external names: Debian's packages, unpacked into bin/slapd, unless it is installed.
 	@tools/slapd/build.sh
 
+.PHONY: kafka
+kafka: ## Provide Apache Kafka for make e2e-hub: jars of Maven Central, into bin/kafka. It needs Java 17 and Maven.
+	@tools/kafka/install.sh
+
 ##@ Change
 
 .PHONY: test-fast
@@ -117,6 +121,10 @@ soak: controlplane ## Test outages of two minutes. make test has each outage wit
 .PHONY: conformance
 conformance: controlplane slapd ## Prove two providers that run as processes: examples/provider-ldap, and provider-kubernetes v0.17.1, which is compiled first.
 	@GODWIT_CONFORMANCE=1 go test $(SERVERS) -v -run '^TestProcess' ./test/externalname
+
+.PHONY: e2e-hub
+e2e-hub: kafka ## Test the migration of managed clusters with Apache Kafka.
+	@GODWIT_E2E_HUB=1 go test $(SERVERS) -v ./test/hub/e2e
 
 .PHONY: lint
 lint: ## Lint every module of the workspace; LINT_FLAGS=--fix fixes what it can.

@@ -11,8 +11,8 @@
 // # Reading order
 //
 // binaries.go finds the programs, port.go a free port, and logs.go reads the end of a log. process_linux.go and process_other.go have
-// what differs between operating systems. authority.go signs certificates. controlplane.go
-// has the options and the type; credentials.go adds users, and apiserver.go, etcd.go and controllermanager.go start servers.
+// what differs between operating systems. authority.go signs certificates. controlplane.go has the options and the type;
+// credentials.go adds users, and apiserver.go, etcd.go and controllermanager.go start servers.
 // start.go starts and stops all, and main.go does so for the tests of a package. crd.go and stored.go are for tests: they install
 // CRDs, and count the objects in etcd by version. A file uses only files before it.
 package controlplane

@@ -7,6 +7,7 @@ require (
 	github.com/godwit-dev/godwit/hub v0.0.0
 	github.com/godwit-dev/godwit/test v0.0.0
 	github.com/google/go-cmp v0.7.0
+	github.com/twmb/franz-go v1.22.2
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -19,7 +20,6 @@ require (
 require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
-	github.com/twmb/franz-go v1.22.2 // indirect
 	github.com/twmb/franz-go/pkg/kadm v1.19.0 // indirect
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // indirect
 )

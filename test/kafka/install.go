@@ -1,0 +1,52 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// ErrMissing means that this machine has no Kafka.
+var ErrMissing = errors.New("find Apache Kafka")
+
+// Required reports whether a missing broker is a failure, as in CI.
+func Required() bool { return os.Getenv("CI") == "true" }
+
+// installation is where the parts of the broker are.
+type installation struct {
+	java string
+	// classpath names all jars of a folder.
+	classpath string
+}
+
+func find() (installation, error) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return installation{}, fmt.Errorf("%w: no java in PATH: install Java 17 or later (apt-get install openjdk-17-jre-headless), then run `make kafka`", ErrMissing)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return installation{}, err
+	}
+	for {
+		jars := filepath.Join(dir, "bin", "kafka", "jars")
+		if info, err := os.Stat(jars); err == nil && info.IsDir() {
+			return installation{java: java, classpath: filepath.Join(jars, "*")}, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return installation{}, fmt.Errorf("%w: no bin/kafka above the working directory: run `make kafka`", ErrMissing)
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// command runs a class of Kafka. 256 MB of heap are enough for a test, and Kafka's own default of 1 GB is not.
+func (i installation) command(class string, args ...string) *exec.Cmd {
+	return exec.Command(i.java, append([]string{
+		"-Xmx256m", "-Xms64m", "-XX:+UseSerialGC",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-Dorg.slf4j.simpleLogger.showDateTime=true",
+		"-cp", i.classpath, class,
+	}, args...)...)
+}

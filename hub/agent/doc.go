@@ -21,6 +21,7 @@
 // is for resources that arrive, migration.go is one migration in memory, and report.go what
 // it says. open.go decides which messages are refused. work.go executes a command; source.go
 // and target.go have the orders of the two roles, and deploy.go those by which resources
-// travel. execute.go chooses among them, and agent.go receives, repeats and ends. A file uses
+// travel. execute.go chooses among them, and agent.go receives, repeats and ends. permission.go
+// is what RBAC has to allow. A file uses
 // only files before it.
 package agent

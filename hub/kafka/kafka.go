@@ -121,7 +121,7 @@ func (t *Transport) Send(ctx context.Context, topic, key string, e message.Envel
 
 // Handler stores what an envelope says. It returns an error only if the message is to be
 // delivered again: one that can't be read, or is forged, is handled by being counted.
-type Handler func(ctx context.Context, topic string, e message.Envelope) error
+type Handler = func(ctx context.Context, topic string, e message.Envelope) error
 
 // Receive passes the messages of topics to a handler, one after another in the order of
 // their partition, until the context ends, the handler fails, or the broker refuses. The

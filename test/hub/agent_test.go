@@ -81,7 +81,7 @@ func TestAgentsReturn(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 2)
 	before := m.objects()
-	m.state.Timeouts.Stage = 20 * time.Second
+	m.state.Timeouts.Stage = 12 * time.Second
 	m.klusterlets[1].unreachable = true
 	m.run(m.source)
 	m.run(m.target)
@@ -168,7 +168,7 @@ func TestAgentsLoseBundles(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 2)
 	before := m.objects()
-	m.source.transport = &losing{Transport: asTransport{m.connect("source")}, lose: 1}
+	m.source.transport = &losing{Transport: m.connect("source"), lose: 1}
 	m.run(m.source)
 	m.run(m.target)
 	m.start()

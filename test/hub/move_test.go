@@ -31,7 +31,9 @@ import (
 
 // hubSide is a hub with its agent.
 type hubSide struct {
-	name      string
+	name string
+	// config is that of the agent, which has the permissions of its role and no others; c is the
+	// administrator's client.
 	config    *rest.Config
 	c         client.Client
 	identity  message.Identity
@@ -128,12 +130,12 @@ func (m *move) newSide(role string, config *rest.Config) *hubSide {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	s := &hubSide{name: role + "-" + newName(), config: config, c: hubClient(m.t, config), identity: identity, registry: prometheus.NewRegistry(), metrics: agent.NewMetrics()}
+	s := &hubSide{name: role + "-" + newName(), config: rest.CopyConfig(config), c: hubClient(m.t, config), identity: identity, registry: prometheus.NewRegistry(), metrics: agent.NewMetrics()}
 	s.namespace = s.name
 	if err := s.metrics.Register(s.registry); err != nil {
 		m.t.Fatal(err)
 	}
-	for _, namespace := range []string{s.namespace, bootstrapNamespace} {
+	for _, namespace := range []string{s.namespace, bootstrapNamespace, agent.AccountNamespace} {
 		if err := s.c.Create(m.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
 			m.t.Fatal(err)
 		}
@@ -141,7 +143,38 @@ func (m *move) newSide(role string, config *rest.Config) *hubSide {
 	if err := s.c.Create(m.t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: bootstrapAccountRole}}); err != nil && !apierrors.IsAlreadyExists(err) {
 		m.t.Fatal(err)
 	}
+	user := "agent-of-" + s.name
+	m.grant(s, user)
+	s.config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	return s
+}
+
+// grant gives an agent its permissions.
+func (m *move) grant(s *hubSide, user string) {
+	m.t.Helper()
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	rules := map[string][]rbacv1.PolicyRule{}
+	for _, p := range agent.Permissions(s.namespace) {
+		rules[p.Namespace] = append(rules[p.Namespace], rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, ResourceNames: p.Names, Verbs: p.Verbs})
+	}
+	for namespace, rules := range rules {
+		metadata := metav1.ObjectMeta{Namespace: namespace, Name: user}
+		objects := []client.Object{
+			&rbacv1.Role{ObjectMeta: metadata, Rules: rules},
+			&rbacv1.RoleBinding{ObjectMeta: metadata, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user}},
+		}
+		if namespace == "" {
+			objects = []client.Object{
+				&rbacv1.ClusterRole{ObjectMeta: metadata, Rules: rules},
+				&rbacv1.ClusterRoleBinding{ObjectMeta: metadata, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user}},
+			}
+		}
+		for _, o := range objects {
+			if err := s.c.Create(m.t.Context(), o); err != nil {
+				m.t.Fatal(err)
+			}
+		}
+	}
 }
 
 func (m *move) connect(name string) *kafka.Transport {
@@ -154,16 +187,9 @@ func (m *move) connect(name string) *kafka.Transport {
 	return transport
 }
 
-// asTransport lets the agent use Kafka.
-type asTransport struct{ *kafka.Transport }
-
-func (t asTransport) Receive(ctx context.Context, group string, topics []string, handle func(context.Context, string, message.Envelope) error) error {
-	return t.Transport.Receive(ctx, group, topics, handle)
-}
-
 // agent is one life of the agent of a hub.
 func (m *move) agent(s *hubSide, c client.Client) *agent.Agent {
-	var transport agent.Transport = asTransport{m.connect(s.name)}
+	var transport agent.Transport = m.connect(s.name)
 	if s.transport != nil {
 		transport = s.transport
 	}
@@ -182,7 +208,7 @@ func (m *move) log(s *hubSide) logr.Logger {
 func (m *move) run(s *hubSide) (stop func()) {
 	m.t.Helper()
 	return m.goes(func(ctx context.Context) {
-		if err := m.agent(s, s.c).Run(logr.NewContext(ctx, m.log(s))); err != nil {
+		if err := m.agent(s, hubClient(m.t, s.config)).Run(logr.NewContext(ctx, m.log(s))); err != nil {
 			m.t.Errorf("agent of %s: %v", s.name, err)
 		}
 	})
@@ -331,7 +357,7 @@ func (m *move) send(e hub.Effect, missing []message.Gap) {
 	} else {
 		h.Type, h.To = message.TypeTarget, m.target.name
 		bundle = message.TargetBundle{
-			Command: command, FromHub: m.source.name, ManagedServiceAccountName: "account-" + m.target.name, InstallNamespace: m.target.namespace,
+			Command: command, FromHub: m.source.name, ManagedServiceAccountName: "account-" + m.target.name, InstallNamespace: agent.AccountNamespace,
 			SourceIdentity: m.source.identity.Key().Bytes(), SourceSealingKey: m.sealing[hub.Source],
 			Bootstrap: &message.BootstrapRequest{Server: second.Config().Host, CABundle: second.Config().CAData, TokenLifetimeSeconds: int64(tokenLifetime.Seconds())},
 		}

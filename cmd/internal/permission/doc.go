@@ -9,6 +9,6 @@
 //
 // # Reading order
 //
-// permission.go has the nouns. crd.go, revision.go and externalname.go have the lists, list.go names the commands, and manifest.go
+// permission.go has the nouns. crd.go, revision.go, externalname.go and hub.go have the lists, list.go names the commands, and manifest.go
 // renders their roles. A file uses only files before it.
 package permission

@@ -22,10 +22,12 @@ const (
 	ExternalNamePlan Command = "externalname-plan"
 	// ExternalNameApply is also for rollback, and for restore from a file.
 	ExternalNameApply Command = "externalname-apply"
+	// HubAgent is `godwit agent`, which runs as a ServiceAccount.
+	HubAgent Command = "hub-agent"
 )
 
 // Commands lists them in the order of the help.
-var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix, ExternalNamePlan, ExternalNameApply}
+var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix, ExternalNamePlan, ExternalNameApply, HubAgent}
 
 // OfCRDs reports whether the command is about CustomResourceDefinitions, and not about
 // revisions.
@@ -58,6 +60,8 @@ func For(c Command, s Scope) []Permission {
 		return s.externalNamePlan()
 	case ExternalNameApply:
 		return s.externalNameApply()
+	case HubAgent:
+		return s.hubAgent()
 	}
 	return s.revisionPlan()
 }

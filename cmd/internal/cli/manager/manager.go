@@ -6,9 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
@@ -37,7 +35,7 @@ func Command(a *cli.App) *cobra.Command {
 				return cli.BadKubeconfig(err)
 			}
 			cfg.UserAgent = "godwit-manager/" + cli.Build().Version
-			logger := newLogger(a, verbose)
+			logger := a.Logger(verbose)
 			log.SetLogger(logger)
 			return operator.Run(logr.NewContext(c.Context(), logger), cfg, o)
 		},
@@ -54,17 +52,4 @@ func Command(a *cli.App) *cobra.Command {
 	flags.StringVar(&o.Namespace, "leader-elect-namespace", "", "where the lease of the leader is (default: the pod's own namespace)")
 	flags.CountVarP(&verbose, "verbose", "v", "log more; twice for still more")
 	return c
-}
-
-// maxVerbose is where Kubernetes' libraries have said all they know.
-const maxVerbose = 10
-
-// logger writes JSON, a line for each event, to stderr.
-func newLogger(a *cli.App, verbose int) logr.Logger {
-	level := zapcore.InfoLevel
-	for range min(verbose, maxVerbose) {
-		level--
-	}
-	return zap.New(zap.WriteTo(a.Streams.ErrOut), zap.Level(level), zap.StacktraceLevel(zapcore.PanicLevel),
-		zap.JSONEncoder(func(e *zapcore.EncoderConfig) { e.EncodeTime = zapcore.RFC3339TimeEncoder }))
 }

@@ -54,6 +54,8 @@ func Command(a *cli.App) *cobra.Command {
 			"--for=manager prints the roles of `" + a.Program + " manager` for the custom resources of some API\n" +
 			"groups. It is the default if you give no user and no group. With --all-groups, the manager can\n" +
 			"write every object of the cluster: give API groups instead where you can.\n\n" +
+			"--for=hub-agent prints the roles of `" + a.Program + " agent`. The namespace of its\n" +
+			"ServiceAccount is the namespace of the agent.\n\n" +
 			"crd-run can patch the CRDs that it migrates, to trim status.storedVersions. crd-check can\n" +
 			"create CRDs and update the named CRDs, for its dry run.",
 		Example: "  # Let alice upgrade the revisions of one namespace\n" +
@@ -61,7 +63,9 @@ func Command(a *cli.App) *cobra.Command {
 			"  # Let a group plan the migration of all CRDs\n" +
 			"  " + a.Program + " rbac --for=crd-plan --group=platform --all | kubectl apply -f -\n\n" +
 			"  # Give the manager the permissions for two API groups\n" +
-			"  " + a.Program + " rbac --api-group=example.com --api-group=gateway.networking.k8s.io | kubectl apply -f -",
+			"  " + a.Program + " rbac --api-group=example.com --api-group=gateway.networking.k8s.io | kubectl apply -f -\n\n" +
+			"  # Give the agent of a hub its permissions\n" +
+			"  " + a.Program + " rbac --for=hub-agent --serviceaccount=godwit:godwit-agent | kubectl apply -f -",
 		ValidArgsFunction: crd.CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.parse(a, c, args); err != nil {
@@ -120,6 +124,8 @@ func (o *rbacOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 		return cli.Usagef("no command is given: give --for, CRDs or --namespace")
 	case permission.Command(o.command.Value).OfManagedResources():
 		return o.parseManagedResources(a, c, args)
+	case o.command.Value == string(permission.HubAgent):
+		return o.parseAgent(a, namespaced, ofCRDs)
 	case !permission.Command(o.command.Value).OfCRDs():
 		return o.parseRevisions(a, c, ofCRDs)
 	case o.everywhere:
@@ -186,6 +192,18 @@ func (o *rbacOptions) parseManagedResources(a *cli.App, c *cobra.Command, args [
 		o.everywhere = true
 	}
 	o.Names = args
+	return nil
+}
+
+// parseAgent takes the namespace of the agent from its ServiceAccount.
+func (o *rbacOptions) parseAgent(a *cli.App, namespaced, ofCRDs bool) error {
+	switch {
+	case len(o.users)+len(o.groups) > 0 || len(o.serviceAccounts) != 1:
+		return cli.Usagef("the agent of a hub runs as one ServiceAccount: give --serviceaccount=NAMESPACE:NAME")
+	case ofCRDs || namespaced:
+		return cli.Usagef("--for=%s takes no CRDs and no namespace: the agent is in the namespace of its ServiceAccount", o.command.Value)
+	}
+	*a.Cluster.Namespace, _, _ = strings.Cut(o.serviceAccounts[0], ":")
 	return nil
 }
 

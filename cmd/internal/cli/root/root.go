@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/agent"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/crd"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/explain"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/externalname"
@@ -50,7 +51,7 @@ func rootCommand(a *cli.App) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(crd.Command(a), revision.Command(a), externalname.Command(a), lint.Command(a))
 	root.AddCommand(demoCommands(a)...)
-	root.AddCommand(manager.Command(a), rbac.Command(a), explain.Command(a), versionCommand(a), completionCommand(a), optionsCommand(a))
+	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), versionCommand(a), completionCommand(a), optionsCommand(a))
 	completeClusterFlags(a, root)
 	setHelp(root)
 	return root

@@ -1,0 +1,176 @@
+// Package hubagent is the process of the agent of a hub: its clients, its endpoints, and its
+// place as the one agent that works.
+package hubagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/hub/agent"
+	"github.com/godwit-dev/godwit/hub/identity"
+	"github.com/godwit-dev/godwit/hub/kafka"
+	"github.com/godwit-dev/godwit/hub/resource"
+)
+
+// Options are the flags of the process.
+type Options struct {
+	// Hub is the name of the hub, and ManagerKey the public key of the manager as text.
+	Hub, ManagerKey string
+	// Namespace of the agent; empty: the pod's own.
+	Namespace          string
+	BootstrapNamespace string
+	// RulesFile has rules beside those of package resource; empty: none.
+	RulesFile       string
+	Kafka           kafka.Options
+	MetricsAddress  string // "0": none
+	InsecureMetrics bool   // over HTTP, for every client
+	HealthAddress   string
+	PprofAddress    string // empty: none
+	LeaderElection  bool
+	// RequestsPerSecond bounds the requests to the API server.
+	RequestsPerSecond float32
+}
+
+// leaderElectionID is the name of the lease of the agent that works.
+const leaderElectionID = "godwit-agent"
+
+// namespaceFile is where a ServiceAccount's volume says which namespace a pod is in.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// Run runs the agent until the context ends.
+func Run(ctx context.Context, cfg *rest.Config, o Options) error {
+	if o.Namespace == "" {
+		text, err := os.ReadFile(namespaceFile)
+		if err != nil {
+			return errors.New("in which namespace is the agent? Outside a cluster say --namespace=NAMESPACE")
+		}
+		o.Namespace = strings.TrimSpace(string(text))
+	}
+	managerKey, err := identity.Parse(o.ManagerKey)
+	if err != nil {
+		return fmt.Errorf("--manager-key: %w", err)
+	}
+	rules, err := readRules(o.RulesFile)
+	if err != nil {
+		return err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.Burst = o.RequestsPerSecond, int(2*o.RequestsPerSecond)
+	mgr, err := manager.New(cfg, o.manager(scheme))
+	if err != nil {
+		return fmt.Errorf("make the agent: %w", err)
+	}
+	// The agent reads what it has written: it must not read from a cache.
+	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return fmt.Errorf("make the agent: %w", err)
+	}
+	counted := agent.NewMetrics()
+	if err := counted.Register(metrics.Registry); err != nil {
+		return err
+	}
+	p := &process{options: agent.Options{
+		Client: c, Hub: o.Hub, Namespace: o.Namespace, BootstrapNamespace: o.BootstrapNamespace,
+		Manager: managerKey, Rules: rules, Metrics: counted,
+	}, kafka: o.Kafka}
+	if err := errors.Join(mgr.Add(p), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta1.Install, workv1.Install, operatorv1.Install,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+func (o Options) manager(scheme *runtime.Scheme) manager.Options {
+	m := manager.Options{
+		Scheme: scheme, HealthProbeBindAddress: o.HealthAddress, PprofBindAddress: o.PprofAddress,
+		LeaderElection: o.LeaderElection, LeaderElectionID: leaderElectionID, LeaderElectionNamespace: o.Namespace,
+		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+	}
+	if !o.InsecureMetrics {
+		m.Metrics.SecureServing = true
+		m.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return m
+}
+
+// readRules returns nil without a file.
+func readRules(file string) ([]resource.Rule, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read --rules: %w", err)
+	}
+	var more []resource.Rule
+	if err := yaml.UnmarshalStrict(text, &more); err != nil {
+		return nil, fmt.Errorf("--rules: %s is no list of rules: %w", file, err)
+	}
+	for i, r := range more {
+		if r.Kind == "" {
+			return nil, fmt.Errorf("--rules: rule %d of %s has no kind", i, file)
+		}
+	}
+	return append(resource.Rules(), more...), nil
+}
+
+// process runs the agent while it is elected.
+type process struct {
+	options agent.Options
+	kafka   kafka.Options
+}
+
+// Start implements manager.Runnable, which runs while the process is elected.
+func (p *process) Start(ctx context.Context) error {
+	own, err := identity.Ensure(ctx, p.options.Client, p.options.Client, p.options.Namespace)
+	if err != nil {
+		return err
+	}
+	p.options.Identity = own
+	// A user enrolls the hub with the manager by this key.
+	log.FromContext(ctx).Info("The agent works", "hub", p.options.Hub, "publicKey", identity.Format(own.Key()))
+	p.kafka.ClientID = cmp.Or(p.kafka.ClientID, "godwit-agent-"+p.options.Hub)
+	transport, err := kafka.New(p.kafka)
+	if err != nil {
+		return err
+	}
+	defer transport.Close()
+	p.options.Transport = transport
+	return agent.New(p.options).Run(ctx)
+}

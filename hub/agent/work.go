@@ -30,6 +30,10 @@ type work struct {
 	key       *message.OpeningKey
 	// passOf returns the pass of an action, or false if the role does not have it.
 	passOf func(hub.Action) (pass, bool)
+	// last is the index of the last order that names a cluster, and done are the clusters of the
+	// report.
+	last map[string]int
+	done map[string]bool
 	// leases are those seen since the command was executed first by this process.
 	leases   cluster.Leases
 	progress progress
@@ -39,8 +43,14 @@ type work struct {
 func (a *Agent) newWork(m *migration) *work {
 	s := m.get()
 	last := s.task.Inbox.Last
+	byCluster := map[string]int{}
+	for i, o := range last.Orders {
+		for _, name := range o.Clusters {
+			byCluster[name] = i
+		}
+	}
 	return &work{
-		Agent: a, migration: m, task: s.task, key: s.key,
+		Agent: a, migration: m, task: s.task, key: s.key, last: byCluster, done: map[string]bool{},
 		progress: progress{report: hub.Report{Party: s.task.Role, Stage: last.Stage, Attempt: last.Attempt, ClusterErrors: map[string]string{}}},
 	}
 }
@@ -95,9 +105,10 @@ func (w *work) order(ctx context.Context, i int) error {
 			return err
 		case err == nil:
 			advanced := w.take(ctx, i, r)
-			if left = w.sound(slices.DeleteFunc(left, func(name string) bool { return slices.Contains(r.Done, name) })); len(r.Waiting) == 0 {
+			if len(r.Waiting) == 0 {
 				return nil
 			}
+			left = slices.DeleteFunc(left, func(name string) bool { return r.Waiting[name] == "" })
 			if advanced {
 				pause = firstPause
 				continue
@@ -137,7 +148,8 @@ func (w *work) until(action hub.Action) time.Time {
 func (w *work) take(ctx context.Context, i int, r cluster.Result) (advanced bool) {
 	report := &w.progress.report
 	for _, name := range r.Done {
-		if w.lastOrder(name) == i && !slices.Contains(report.Done, name) {
+		if at, named := w.last[name]; named && at == i && !w.done[name] {
+			w.done[name] = true
 			report.Done = append(report.Done, name)
 			advanced = true
 		}
@@ -151,17 +163,6 @@ func (w *work) take(ctx context.Context, i int, r cluster.Result) (advanced bool
 		w.publish(ctx)
 	}
 	return advanced
-}
-
-// lastOrder is the index of the last order that names a cluster, or -1.
-func (w *work) lastOrder(name string) int {
-	orders := w.task.Inbox.Last.Orders
-	for i, o := range slices.Backward(orders) {
-		if slices.Contains(o.Clusters, name) {
-			return i
-		}
-	}
-	return -1
 }
 
 // late fails what is not done when the command ends.

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"go/ast"
@@ -27,6 +28,9 @@ const (
 
 	// A package with more files than manyFiles has a reading order in its doc.go.
 	manyFiles = 5
+	// A package has at most maxFiles files and maxLines lines: a larger one is two.
+	maxFiles = 20
+	maxLines = 3500
 )
 
 // ordered are the packages whose files use each other in their reading order, as folders of the repository.
@@ -49,32 +53,51 @@ var ordered = []string{
 	"walk",
 }
 
-// TestPackagesWithManyFilesAreOrdered finds a package whose order no test checks.
-func TestPackagesWithManyFilesAreOrdered(t *testing.T) {
-	files := map[string]int{}
+// TestPackagesAreSmall finds a package that is too large, and one with many files whose order no test checks.
+func TestPackagesAreSmall(t *testing.T) {
+	for folder, p := range packages(t) {
+		if p.files > maxFiles || p.lines > maxLines {
+			t.Errorf("%s has %d files with %d lines, want at most %d and %d: make two packages of it", folder, p.files, p.lines, maxFiles, maxLines)
+		}
+		if p.files > manyFiles && !slices.Contains(ordered, folder) {
+			t.Errorf("%s has %d files: give it a reading order in doc.go, and name it in ordered", folder, p.files)
+		}
+	}
+}
+
+// size of a package, without tests, generated files and its documentation.
+type size struct{ files, lines int }
+
+// packages are all of the repository, by folder.
+func packages(t *testing.T) map[string]size {
+	t.Helper()
+	found := map[string]size{}
 	err := filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
 		case err != nil:
 			return err
 		case entry.IsDir() && path != repository && (name == "testdata" || name == "bin" || strings.HasPrefix(name, ".")):
 			return filepath.SkipDir
-		case isSource(name) && name != "doc.go":
-			files[filepath.Dir(path)]++
+		case !isSource(name) || name == "doc.go":
+			return nil
 		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel(repository, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		folder = filepath.ToSlash(folder)
+		p := found[folder]
+		found[folder] = size{files: p.files + 1, lines: p.lines + bytes.Count(text, []byte("\n"))}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, n := range files {
-		folder, err := filepath.Rel(repository, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if folder = filepath.ToSlash(folder); n > manyFiles && !slices.Contains(ordered, folder) {
-			t.Errorf("%s has %d files: give it a reading order in doc.go, and name it in ordered", folder, n)
-		}
-	}
+	return found
 }
 
 // isSource reports whether a file is Go that is read: neither a test nor generated.

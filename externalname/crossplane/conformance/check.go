@@ -2,9 +2,126 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// need says whether a check can run: an empty state means that it can.
+type need func(e *environment) (State, string)
+
+func missing(isMissing bool, what string) (State, string) {
+	if isMissing {
+		return NotChecked, what + " is not set"
+	}
+	return "", ""
+}
+
+func needList(e *environment) (State, string) { return missing(e.system.List == nil, "System.List") }
+func needAdd(e *environment) (State, string)  { return missing(e.system.Add == nil, "System.Add") }
+func needChanges(e *environment) (State, string) {
+	return missing(e.system.Change == nil, "System.Change")
+}
+func needRemove(e *environment) (State, string) {
+	return missing(e.system.Remove == nil, "System.Remove")
+}
+func needCalls(e *environment) (State, string) {
+	return missing(e.system.OnCall == nil, "System.OnCall")
+}
+func needChangePatch(e *environment) (State, string) {
+	return missing(e.kind.Change == "", "Kind.Change")
+}
+func needTwins(e *environment) (State, string) {
+	return missing(e.system.AddTwins == nil, "System.AddTwins")
+}
+func needLookup(e *environment) (State, string) {
+	return missing(e.kind.LookupName == nil, "Kind.LookupName")
+}
+func needUnknown(e *environment) (State, string) {
+	return missing(e.kind.Unknown == "", "Kind.Unknown")
+}
+func needParent(e *environment) (State, string) {
+	return missing(e.system.HideParent == nil, "System.HideParent")
+}
+func needDeleting(e *environment) (State, string) {
+	return missing(e.system.SlowDeletion == nil, "System.SlowDeletion")
+}
+
+// needNames is for rules about the external name itself.
+func needNames(e *environment) (State, string) {
+	if e.kind.IgnoresNames != "" {
+		return DoesNotApply, "the kind does not use external names: " + e.kind.IgnoresNames
+	}
+	return "", ""
+}
+
+func needMalformed(e *environment) (State, string) {
+	return missing(len(e.kind.malformed()) == 0, "Kind.Malformed, or Kind.Shape with Kind.Unknown")
+}
+
+func needRename(e *environment) (State, string) {
+	if len(e.kind.Shape.Segments) > 0 && !e.kind.Shape.Mutable() {
+		return DoesNotApply, "no segment of the name is mutable"
+	}
+	return missing(e.kind.Rename == "", "Kind.Rename")
+}
+
+func needHardKeys(e *environment) (State, string) {
+	if !e.kind.escapes() {
+		return DoesNotApply, "no segment of the name can have text that needs escaping"
+	}
+	return missing(len(e.kind.HardKeys) == 0, "Kind.HardKeys")
+}
+
+func needUniqueness(e *environment) (State, string) {
+	if e.kind.AllowsDuplicates {
+		return DoesNotApply, "the external system creates a second resource that is equal to one that exists"
+	}
+	return "", ""
+}
+
+// needCrash is for rules about a process that ends between two steps.
+func needCrash(e *environment) (State, string) {
+	if e.provider.Client != nil {
+		return DoesNotApply, "a bare ExternalClient has no say after a crash: crossplane-runtime stops before it connects"
+	}
+	return "", ""
+}
+
+// identified is a managed resource with an external name, unless the kind ignores names.
+func (e *environment) identified(mg *unstructured.Unstructured, name string) *unstructured.Unstructured {
+	if e.kind.IgnoresNames == "" {
+		return named(mg, name)
+	}
+	return mg
+}
+
+// mergeInto applies a merge patch to a manifest.
+func mergeInto(o *unstructured.Unstructured, patch string) error {
+	var changes map[string]any
+	if err := json.Unmarshal([]byte(patch), &changes); err != nil {
+		return fmt.Errorf("read merge patch %s: %w", patch, err)
+	}
+	merge(o.Object, changes)
+	return nil
+}
+
+func merge(into, changes map[string]any) {
+	for key, value := range changes {
+		deeper, isMap := value.(map[string]any)
+		existing, exists := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case isMap && exists:
+			merge(existing, deeper)
+		default:
+			into[key] = value
+		}
+	}
+}
 
 // check is one rule of the contract.
 type check struct {

@@ -2,6 +2,7 @@ package externalname_test
 
 import (
 	"bufio"
+	"encoding/asn1"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ const (
 	tagRename, tagRenamed    = 0x6c, 0x6d
 )
 
-// ldapOperations are what a request does to a person, and the tag of its answer.
+// ldapOperations are what a request does to an entry, and the tag of its answer.
 var ldapOperations = map[byte]struct {
 	op     conformance.Operation
 	answer byte
@@ -46,16 +47,18 @@ const (
 type ldapWire struct {
 	listener net.Listener
 	server   string
-	onCall   atomic.Pointer[func(conformance.Operation) conformance.Fault]
+	// operation is what a request does to the resources of a check.
+	operation func(message) (op conformance.Operation, known bool)
+	onCall    atomic.Pointer[func(conformance.Operation) conformance.Fault]
 }
 
-func newLDAPWire(t *testing.T, server string) (*ldapWire, error) {
+func newLDAPWire(t *testing.T, server string, operation func(message) (conformance.Operation, bool)) (*ldapWire, error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	w := &ldapWire{listener: listener, server: server}
+	w := &ldapWire{listener: listener, server: server, operation: operation}
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -113,7 +116,7 @@ func (w *ldapWire) serve(client net.Conn) error {
 		if err != nil {
 			return err
 		}
-		fault := w.fault(m.tag)
+		fault := w.fault(m)
 		if fault.Before != nil {
 			fault.Before()
 		}
@@ -138,20 +141,62 @@ func (w *ldapWire) serve(client net.Conn) error {
 	}
 }
 
-func (w *ldapWire) fault(tag byte) conformance.Fault {
-	known, ok := ldapOperations[tag]
+func (w *ldapWire) fault(m message) conformance.Fault {
+	op, known := w.operation(m)
 	f := w.onCall.Load()
-	if !ok || f == nil {
+	if !known || f == nil {
 		return conformance.Fault{}
 	}
-	return (*f)(known.op)
+	return (*f)(op)
+}
+
+// entryOperation is what a request does to an entry.
+func entryOperation(m message) (conformance.Operation, bool) {
+	known, ok := ldapOperations[m.tag]
+	return known.op, ok
+}
+
+// memberOperation is what a request does to a member of a group, each of which is a value of an attribute.
+func memberOperation(m message) (conformance.Operation, bool) {
+	if m.tag != tagModify {
+		return conformance.Read, m.tag == tagSearch
+	}
+	var request struct {
+		Entry   []byte
+		Changes []struct {
+			Kind      asn1.Enumerated // 0 adds values, 1 deletes values
+			Attribute struct {
+				Name   []byte
+				Values []asn1.RawValue `asn1:"set"`
+			}
+		}
+	}
+	if _, err := asn1.UnmarshalWithParams(m.operation, &request, "application,tag:6"); err != nil {
+		return "", false
+	}
+	done := map[asn1.Enumerated]bool{}
+	for _, change := range request.Changes {
+		if string(change.Attribute.Name) == "member" {
+			done[change.Kind] = true
+		}
+	}
+	switch {
+	case done[0] && done[1]:
+		return conformance.Update, true
+	case done[0]:
+		return conformance.Create, true
+	case done[1]:
+		return conformance.Delete, true
+	}
+	return "", false
 }
 
 // message is one of LDAP: a sequence of an ID and an operation.
 type message struct {
-	id    string
-	tag   byte
-	bytes []byte
+	id        string
+	tag       byte
+	operation []byte // begins with the tag
+	bytes     []byte
 }
 
 func readLDAP(from *bufio.Reader) (message, error) {
@@ -167,7 +212,7 @@ func readLDAP(from *bufio.Reader) (message, error) {
 		return message{}, errors.New("not a message of LDAP")
 	}
 	end := 2 + int(body[1])
-	return message{id: string(body[2:end]), tag: body[end], bytes: append(header, body...)}, nil
+	return message{id: string(body[2:end]), tag: body[end], operation: body[end:], bytes: append(header, body...)}, nil
 }
 
 // readHeader reads a tag and a length in the definite form.

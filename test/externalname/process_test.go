@@ -103,38 +103,38 @@ func TestProcessLDAP(t *testing.T) {
 
 func baseOf(namespace string) string { return ldap.Join("ou", namespace, slapd.Suffix) }
 
-// openLDAP makes a part of the directory for one check, and the ProviderConfig that leads to it.
+// openLDAP makes a part of the directory for one check, and a provider that uses it.
 func openLDAP(ctx context.Context, t *testing.T, binary, namespace string) (conformance.System, conformance.Provider, error) {
 	t.Helper()
-	none := func(err error) (conformance.System, conformance.Provider, error) {
-		return conformance.System{}, conformance.Provider{}, err
-	}
 	config, err := makeBase(ctx, namespace)
 	if err != nil {
-		return none(err)
+		return conformance.System{}, conformance.Provider{}, err
 	}
-	wire, err := newLDAPWire(t, server.Address())
+	wire, err := newLDAPWire(t, server.Address(), entryOperation)
 	if err != nil {
-		return none(err)
+		return conformance.System{}, conformance.Provider{}, err
 	}
+	system := ldapSystem(config)
+	system.OnCall = wire.OnCall
+	started, err := ldapProvider(ctx, wire, config, binary, namespace)
+	return system, started, err
+}
+
+// ldapProvider makes the ProviderConfig of a namespace, and returns the program.
+func ldapProvider(ctx context.Context, wire *ldapWire, config ldap.Config, binary, namespace string) (conformance.Provider, error) {
 	c, err := client.New(shared.Config(), client.Options{Scheme: newScheme()})
 	if err != nil {
-		return none(err)
+		return conformance.Provider{}, err
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "directory", Namespace: namespace}, StringData: map[string]string{"password": config.Password}}
 	pc := &ldapv1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: namespace}}
 	pc.Spec = ldapv1.ProviderConfigSpec{URL: wire.url(), BaseDN: config.BaseDN, BindDN: config.BindDN}
 	pc.Spec.PasswordSecretRef.Name, pc.Spec.PasswordSecretRef.Key = "directory", "password"
-	if err := errors.Join(c.Create(ctx, secret), c.Create(ctx, pc)); err != nil {
-		return none(err)
-	}
-	system := ldapSystem(config)
-	system.OnCall = wire.OnCall
-	return system, conformance.Provider{Command: func(ctx context.Context, kubeconfig string) *exec.Cmd {
+	return conformance.Provider{Command: func(ctx context.Context, kubeconfig string) *exec.Cmd {
 		command := exec.CommandContext(ctx, binary, "run", "--poll", processPoll.String(), "--metrics-bind-address", "0")
 		command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 		return command
-	}}, nil
+	}}, errors.Join(c.Create(ctx, secret), c.Create(ctx, pc))
 }
 
 // ldapSystem acts as another client of the directory.

@@ -194,21 +194,34 @@ func TestDatabaseFaultsAreReported(t *testing.T) {
 	}
 }
 
-// An external system that does not answer a deletion is asked again, and nothing is lost.
+// An external system that does not answer a deletion is asked again, and nothing is lost. The last fault deletes the database.
 func TestDatabaseDeletionFaults(t *testing.T) {
-	w := newServiceWorld(t)
-	run(w.world, databases(w.client), options{further: []managed.ReconcilerOption{managed.WithTimeout(2 * time.Second)}})
-	d := w.database("orders")
-	awaitObject(w.world, d, "created", isBound[*database.Database])
-	w.control(jobservice.Control{Faults: []jobservice.Fault{
-		{Kind: jobservice.Unavailable, Pattern: "DELETE /databases/{id}", Times: 1},
-		{Kind: jobservice.Conflict, Pattern: "DELETE /databases/{id}", Times: 1},
-		{Kind: jobservice.Garbage, Pattern: "GET /databases/{id}", Times: 1},
-		{Kind: jobservice.Drop, Pattern: "DELETE /databases/{id}", Times: 1},
-	}})
-	w.delete(d)
-	w.awaitGone(d)
-	w.checkDatabases()
+	for last, message := range map[jobservice.FaultKind]string{
+		jobservice.Drop: "EOF",
+		jobservice.Hang: "deadline exceeded",
+	} {
+		t.Run(string(last), func(t *testing.T) {
+			w := newServiceWorld(t)
+			run(w.world, databases(w.client), options{further: []managed.ReconcilerOption{managed.WithTimeout(2 * time.Second)}})
+			d := w.database("orders")
+			awaitObject(w.world, d, "created", isBound[*database.Database])
+			w.control(jobservice.Control{Faults: []jobservice.Fault{
+				{Kind: jobservice.Unavailable, Pattern: "DELETE /databases/{id}", Times: 1},
+				{Kind: jobservice.Conflict, Pattern: "DELETE /databases/{id}", Times: 1},
+				{Kind: jobservice.Garbage, Pattern: "GET /databases/{id}", Times: 1},
+				{Kind: last, Pattern: "DELETE /databases/{id}", Times: 1},
+			}})
+			w.delete(d)
+			w.awaitGone(d)
+			w.checkDatabases()
+			events := strings.Join(w.events.with("CannotDeleteExternalResource"), "\n")
+			for _, want := range []string{"503 Service Unavailable", "409 Conflict", message} {
+				if !strings.Contains(events, want) {
+					t.Errorf("events are %q, want %q", events, want)
+				}
+			}
+		})
+	}
 }
 
 // An operation that fails has created nothing, and the next one is begun.

@@ -58,7 +58,7 @@ func TestProcessLDAPMembership(t *testing.T) {
 		},
 		Poll:     processPoll,
 		Recovery: 50 * time.Second, // The recovery delay of a kind is 30 s by default.
-		Patience: 2 * time.Minute,
+		Timeout:  2 * time.Minute,
 	})
 	undecided := map[conformance.CheckName]conformance.State{}
 	for check := range kind.Exempt {

@@ -309,10 +309,12 @@ func TestManagedCRDsMustDeclareTheirKey(t *testing.T) {
 	}
 }
 
-// The example of a provider follows what it is an example of.
-func TestExampleProvider(t *testing.T) {
-	findings, err := Check(t.Context(), filepath.Join("..", "..", "..", "examples", "provider-ldap", "..."))
-	if err != nil || len(findings) > 0 {
-		t.Errorf("findings %v, error %v", findings, err)
+// The providers of this repository follow what they are examples of.
+func TestProvidersOfThisRepository(t *testing.T) {
+	for _, folder := range []string{"examples/provider-ldap", "test/jobservice", "test/externalname"} {
+		findings, err := Check(t.Context(), filepath.Join("..", "..", "..", filepath.FromSlash(folder), "..."))
+		if err != nil || len(findings) > 0 {
+			t.Errorf("%s: findings %v, error %v", folder, findings, err)
+		}
 	}
 }

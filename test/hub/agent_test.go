@@ -2,16 +2,20 @@ package hub_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub"
 	"github.com/godwit-dev/godwit/hub/agent"
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/hub/resource"
 )
 
 // moved fails the test unless a cluster is at the target hub alone, with all that it had.
@@ -239,4 +243,110 @@ func TestAgentsRefuseReplays(t *testing.T) {
 	m.put(m.source.name, release)
 	m.await("the command to be refused", func() bool { return m.refused(m.source, "Replayed") > was })
 	m.back(m.sites[0], before[m.sites[0].name])
+}
+
+// TestAgentsBothWays: one agent is the source of one migration and the target of another, at
+// the same time.
+func TestAgentsBothWays(t *testing.T) {
+	t.Parallel()
+	there := newMove(t, 2)
+	there.run(there.source)
+	there.run(there.target)
+	t.Run("Moves", func(t *testing.T) {
+		moves := map[string]func(t *testing.T) *move{
+			"There": func(t *testing.T) *move {
+				there.t = t
+				return there
+			},
+			"Back": func(t *testing.T) *move { return there.backwards(t, 2) },
+		}
+		for name, begin := range moves {
+			m := begin(t)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				m.t = t
+				before := m.objects()
+				m.start()
+				m.mustEnd(api.PhaseCompleted)
+				for _, s := range m.sites {
+					m.moved(s, before[s.name])
+				}
+			})
+		}
+	})
+}
+
+// TestAgentsRefuseObjects: the source collects by a rule that the target does not have. The
+// cluster fails with a reason, and returns.
+func TestAgentsRefuseObjects(t *testing.T) {
+	t.Parallel()
+	m := newMove(t, 1)
+	before := m.objects()
+	m.source.rules = append(resource.Rules(), resource.Rule{Kind: "ConfigMap", Names: []string{"not-moved"}})
+	m.run(m.source)
+	m.run(m.target)
+	m.start()
+	m.mustEnd(api.PhaseFailed)
+	m.back(m.sites[0], before[m.sites[0].name])
+	if c := m.state.Clusters[0]; c.FailedIn != api.PhaseDeploying || !strings.HasPrefix(c.Message, "ObjectRefused: ConfigMap not-moved") {
+		t.Errorf("the cluster failed in %s with %q, want ObjectRefused in Deploying", c.FailedIn, c.Message)
+	}
+}
+
+// TestAgentsRefuseResources: bundles that the source hub has not signed are refused, also if
+// they wait for a command that makes them look right.
+func TestAgentsRefuseResources(t *testing.T) {
+	t.Parallel()
+	m := newMove(t, 1)
+	before := m.objects()
+	stranger, err := message.NewIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := message.NewOpeningKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealing := key.Key()
+	// One of these is the attempt of Deploying.
+	for attempt := range int64(20) {
+		h := message.Header{Type: message.TypeResource, Migration: m.uid, From: m.source.name, To: m.target.name, Stage: api.PhaseDeploying, Attempt: attempt, Left: time.Hour}
+		e, err := message.Write(h, []byte("{}"), stranger, &sealing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.kafka.Send(t.Context(), message.MigrationTopic(m.target.name), m.uid, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.run(m.source)
+	m.run(m.target)
+	m.start()
+	m.mustEnd(api.PhaseCompleted)
+	m.moved(m.sites[0], before[m.sites[0].name])
+	if m.refused(m.target, "Forged") == 0 {
+		t.Error("no bundle was refused as forged")
+	}
+}
+
+// TestAgentsWithoutPermission: the agent names what it may not do, and the migration is rolled
+// back.
+func TestAgentsWithoutPermission(t *testing.T) {
+	t.Parallel()
+	m := newMove(t, 1)
+	role := &rbacv1.ClusterRole{}
+	if err := m.target.c.Get(t.Context(), client.ObjectKey{Name: "agent-of-" + m.target.name}, role); err != nil {
+		t.Fatal(err)
+	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "clusterrolebindings") })
+	if err := m.target.c.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	m.run(m.source)
+	m.run(m.target)
+	m.start()
+	m.manage(func() bool { return m.state.Phase == api.PhaseRollbacking })
+	if text := m.state.Message; !strings.HasPrefix(text, "RequestRefused: ") || !strings.Contains(text, "clusterrolebindings") || !strings.Contains(text, "forbidden") {
+		t.Errorf("the message is %q, want the permission that is missing", text)
+	}
 }

@@ -90,8 +90,13 @@ func newName() string { return fmt.Sprintf("site%d", sites.Add(1)) }
 
 func newSite(t *testing.T) site {
 	t.Helper()
+	return newSiteOn(t, shared.Config())
+}
+
+func newSiteOn(t *testing.T, hub *rest.Config) site {
+	t.Helper()
 	name := newName()
-	s := site{t: t, c: hubClient(t, shared.Config()), name: name, uid: "uid-of-" + name, to: "to-" + name}
+	s := site{t: t, c: hubClient(t, hub), name: name, uid: "uid-of-" + name, to: "to-" + name}
 	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err := s.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: bootstrapNamespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/kafka"
 	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/hub/resource"
 	"github.com/godwit-dev/godwit/test/fault"
 )
 
@@ -40,8 +41,9 @@ type hubSide struct {
 	namespace string
 	metrics   *agent.Metrics
 	registry  *prometheus.Registry
-	// transport is the agent's, if the test has replaced it.
+	// transport and rules are the agent's, if the test has replaced them.
 	transport agent.Transport
+	rules     []resource.Rule
 }
 
 // move is a migration of which a test plays the manager. Agents and hubs are real.
@@ -87,7 +89,7 @@ func (l *lines) text() []string {
 
 const bootstrapAccountRole = "open-cluster-management:bootstrap"
 
-// newMove makes clusters at the source hub, and a migration of them.
+// newMove makes two hubs, clusters at the source, and a migration of them.
 func newMove(t *testing.T, clusters int) *move {
 	t.Helper()
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
@@ -95,18 +97,11 @@ func newMove(t *testing.T, clusters int) *move {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	m := &move{t: t, broker: broker, events: make(chan status, 1000), sealing: map[hub.Party][]byte{}, sent: map[hub.Party]message.Envelope{}, heard: map[string]bool{}, logs: &lines{}}
-	m.source, m.target = m.newSide("source", shared.Config()), m.newSide("target", second.Config())
-	for range clusters {
-		s := newSite(t)
-		s.c = m.source.c
-		m.sites = append(m.sites, s)
-		m.klusterlets = append(m.klusterlets, &klusterlet{name: s.name, source: m.source.c, target: m.target.c, config: "proxy-" + s.name})
-	}
-	m.uid = "uid-of-" + m.sites[0].name
+	m := &move{t: t, broker: broker, logs: &lines{}}
 	if m.identity, err = message.NewIdentity(); err != nil {
 		t.Fatal(err)
 	}
+	m.source, m.target = m.newSide("source", shared.Config()), m.newSide("target", second.Config())
 	m.kafka = m.connect("manager")
 	topics := []string{message.MigrationTopic(m.source.name), message.MigrationTopic(m.target.name)}
 	for _, s := range []*hubSide{m.source, m.target} {
@@ -115,13 +110,34 @@ func newMove(t *testing.T, clusters int) *move {
 	if err := m.kafka.EnsureTopics(t.Context(), topics...); err != nil {
 		t.Fatal(err)
 	}
+	m.begin(clusters, shared.Config())
+	return m
+}
+
+// backwards is another migration, of clusters of its own from the target to the source.
+func (m *move) backwards(t *testing.T, clusters int) *move {
+	t.Helper()
+	other := &move{t: t, broker: m.broker, logs: m.logs, identity: m.identity, source: m.target, target: m.source, kafka: m.kafka}
+	other.begin(clusters, second.Config())
+	return other
+}
+
+// begin makes the clusters, and the state of the manager.
+func (m *move) begin(clusters int, hubConfig *rest.Config) {
+	m.t.Helper()
+	m.events, m.sealing, m.sent, m.heard = make(chan status, 1000), map[hub.Party][]byte{}, map[hub.Party]message.Envelope{}, map[string]bool{}
+	for range clusters {
+		s := newSiteOn(m.t, hubConfig)
+		m.sites = append(m.sites, s)
+		m.klusterlets = append(m.klusterlets, &klusterlet{name: s.name, source: m.source.c, target: m.target.c, config: "proxy-" + s.name})
+	}
+	m.uid = "uid-of-" + m.sites[0].name
 	spec := api.ManagedClusterMigrationSpec{From: api.HubName(m.source.name), To: api.HubName(m.target.name)}
 	for _, name := range names(m.klusterlets) {
 		spec.IncludedManagedClusters = append(spec.IncludedManagedClusters, api.ClusterName(name))
 	}
 	m.state = hub.New(spec)
 	m.state.Timeouts.Stage = 2 * time.Minute
-	return m
 }
 
 func (m *move) newSide(role string, config *rest.Config) *hubSide {
@@ -195,7 +211,7 @@ func (m *move) agent(s *hubSide, c client.Client) *agent.Agent {
 	}
 	return agent.New(agent.Options{
 		Client: c, Transport: transport, Hub: s.name, Namespace: s.namespace, BootstrapNamespace: bootstrapNamespace,
-		Manager: m.identity.Key(), Identity: s.identity, Metrics: s.metrics,
+		Manager: m.identity.Key(), Identity: s.identity, Metrics: s.metrics, Rules: s.rules,
 		Heartbeat: time.Second, Poll: 200 * time.Millisecond, Quiet: time.Second,
 	})
 }
@@ -268,7 +284,7 @@ func (m *move) manage(until func() bool) {
 		}
 		m.heard[s.name] = true
 		m.goes(func(ctx context.Context) {
-			if err := m.kafka.Receive(ctx, "manager", []string{message.StatusTopic(s.name)}, func(_ context.Context, _ string, e message.Envelope) error {
+			if err := m.kafka.Receive(ctx, "manager-of-"+m.uid, []string{message.StatusTopic(s.name)}, func(_ context.Context, _ string, e message.Envelope) error {
 				return m.hear(s, e)
 			}); ctx.Err() == nil {
 				m.t.Errorf("status of %s: %v", s.name, err)
@@ -359,7 +375,7 @@ func (m *move) send(e hub.Effect, missing []message.Gap) {
 		bundle = message.TargetBundle{
 			Command: command, FromHub: m.source.name, ManagedServiceAccountName: "account-" + m.target.name, InstallNamespace: agent.AccountNamespace,
 			SourceIdentity: m.source.identity.Key().Bytes(), SourceSealingKey: m.sealing[hub.Source],
-			Bootstrap: &message.BootstrapRequest{Server: second.Config().Host, CABundle: second.Config().CAData, TokenLifetimeSeconds: int64(tokenLifetime.Seconds())},
+			Bootstrap: &message.BootstrapRequest{Server: m.target.config.Host, CABundle: m.target.config.CAData, TokenLifetimeSeconds: int64(tokenLifetime.Seconds())},
 		}
 	}
 	m.sent[e.Party] = m.envelope(m.identity, h, bundle)

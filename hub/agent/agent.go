@@ -164,6 +164,7 @@ func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Enve
 		}
 		a.Metrics.commands.WithLabelValues(string(handling)).Inc()
 		m.stop()
+		m.resumed = false
 		start(m, func(ctx context.Context) { a.run(ctx, m) })
 	}
 	return nil

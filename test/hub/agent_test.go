@@ -121,8 +121,8 @@ func TestAgentsAbort(t *testing.T) {
 	}
 }
 
-// TestAgentsKilled: both agents are killed again and again, each time at a later write, and
-// the migration ends as if they had not been.
+// TestAgentsKilled: both agents are killed again and again, each time at a later write or a
+// later message, and the migration ends as if they had not been.
 func TestAgentsKilled(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(*move, map[string]map[string]string){
@@ -209,6 +209,9 @@ func TestAgentsRefuse(t *testing.T) {
 	forged := refused(m.source, "Forged")
 	m.put(m.source.name, m.envelope(m.target.identity, header, cleaning))
 	m.await("a claim to be the manager to be refused", forged)
+	if text := strings.Join(m.logs.text(), "\n"); !strings.Contains(text, "the message claims to be the manager's, and is not signed by the key that was given to this agent") {
+		t.Errorf("the log does not say why the message was refused:\n%s", text)
+	}
 	own := header
 	own.From = m.target.name
 	forged = refused(m.source, "Forged")

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,12 +204,8 @@ func (m *move) connect(name string) *kafka.Transport {
 	return transport
 }
 
-// agent is one life of the agent of a hub.
-func (m *move) agent(s *hubSide, c client.Client) *agent.Agent {
-	var transport agent.Transport = m.connect(s.name)
-	if s.transport != nil {
-		transport = s.transport
-	}
+// agentOf is one life of the agent of a hub.
+func (m *move) agentOf(s *hubSide, c client.Client, transport agent.Transport) *agent.Agent {
 	return agent.New(agent.Options{
 		Client: c, Transport: transport, Hub: s.name, Namespace: s.namespace, BootstrapNamespace: bootstrapNamespace,
 		Manager: m.identity.Key(), Identity: s.identity, Metrics: s.metrics, Rules: s.rules,
@@ -223,8 +220,12 @@ func (m *move) log(s *hubSide) logr.Logger {
 // run runs the agent of a hub until it is stopped, or the test ends.
 func (m *move) run(s *hubSide) (stop func()) {
 	m.t.Helper()
+	transport := s.transport
+	if transport == nil {
+		transport = m.connect(s.name)
+	}
 	return m.goes(func(ctx context.Context) {
-		if err := m.agent(s, hubClient(m.t, s.config)).Run(logr.NewContext(ctx, m.log(s))); err != nil {
+		if err := m.agentOf(s, hubClient(m.t, s.config), transport).Run(logr.NewContext(ctx, m.log(s))); err != nil {
 			m.t.Errorf("agent of %s: %v", s.name, err)
 		}
 	})
@@ -246,32 +247,52 @@ func (m *move) goes(f func(context.Context)) (stop func()) {
 	return stop
 }
 
-// live runs agent after agent, each of which is killed at a write: before it, or after it
-// and without its answer. A life is one write longer than the one before, so that one gets
-// through in the end.
+// killing kills an agent at one of its messages: before it, or after it and without its answer.
+type killing struct {
+	agent.Transport
+	at    int32
+	after bool
+	kill  context.CancelFunc
+	sent  atomic.Int32
+}
+
+func (k *killing) Send(ctx context.Context, topic, key string, e message.Envelope) error {
+	if k.sent.Add(1) != k.at {
+		return k.Transport.Send(ctx, topic, key, e)
+	}
+	if k.after {
+		_ = k.Transport.Send(ctx, topic, key, e)
+	}
+	k.kill()
+	return errors.New("the process was killed")
+}
+
+// live runs agent after agent, each of which is killed at a write or at a message. A life
+// becomes longer, so that one gets through in the end.
 func (m *move) live(s *hubSide) (kills func() int) {
-	var mutex sync.Mutex
-	n := 0
+	var lives atomic.Int32
+	transport := m.connect(s.name)
 	m.goes(func(ctx context.Context) {
-		for life := 2; ctx.Err() == nil; life++ {
-			kill := []string{"killed before the write", "killed after the write"}[life%2]
-			transport := &fault.Transport{Fault: fault.All()[kill], At: life / 2}
-			transport.Run(ctx, func(ctx context.Context) {
-				c := hubClient(m.t, transport.Config(s.config))
-				if err := m.agent(s, c).Run(logr.NewContext(ctx, m.log(s))); err != nil && ctx.Err() == nil {
+		for life := 0; ctx.Err() == nil; life++ {
+			at, kind := 1+life/4, life%4
+			ctx, cancel := context.WithCancel(ctx)
+			writes, messages := &fault.Transport{}, &killing{Transport: transport, after: kind == 3, kill: cancel}
+			switch kind {
+			case 0, 1:
+				writes.Fault, writes.At = fault.All()[[]string{"killed before the write", "killed after the write"}[kind]], at
+			default:
+				messages.at = int32(at) //nolint:gosec // a few lives
+			}
+			writes.Run(ctx, func(ctx context.Context) {
+				if err := m.agentOf(s, hubClient(m.t, writes.Config(s.config)), messages).Run(logr.NewContext(ctx, m.log(s))); err != nil && ctx.Err() == nil {
 					m.t.Errorf("agent of %s: %v", s.name, err)
 				}
 			})
-			mutex.Lock()
-			n = life - 1
-			mutex.Unlock()
+			cancel()
+			lives.Add(1)
 		}
 	})
-	return func() int {
-		mutex.Lock()
-		defer mutex.Unlock()
-		return n
-	}
+	return func() int { return int(lives.Load()) }
 }
 
 // manage plays the manager: it hears the status topics, steps, and sends what is due, until

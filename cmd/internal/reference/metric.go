@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
+	"github.com/godwit-dev/godwit/hub/agent"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -61,6 +62,16 @@ func metricPage() (string, error) {
 		"series of a feature that is not enabled.\n\n")
 	table := newTable("metric", "type", "labels", "meaning")
 	for _, m := range ours.metrics {
+		table.row(code(m.name), m.kind, m.labels, m.help)
+	}
+	page.WriteString(table.String())
+	var agents listing
+	if err := agent.NewMetrics().Register(&agents); err != nil {
+		return "", err
+	}
+	page.WriteString("\n## The agent of a hub\n\n`godwit agent` serves these in the same way. No series has the name of a migration or of a cluster.\n\n")
+	table = newTable("metric", "type", "labels", "meaning")
+	for _, m := range agents.metrics {
 		table.row(code(m.name), m.kind, m.labels, m.help)
 	}
 	page.WriteString(table.String())

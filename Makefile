@@ -83,6 +83,10 @@ slapd: ## Provide slapd for the tests of external names: Debian's packages, unpa
 kafka: ## Provide Apache Kafka for make e2e-hub: jars of Maven Central, into bin/kafka. It needs Java 17 and Maven.
 	@tools/kafka/install.sh
 
+.PHONY: ocm
+ocm: ## Compile the registration controller and agent of Open Cluster Management for make e2e-hub: minutes once, then an instant.
+	@tools/ocm/build.sh
+
 ##@ Change
 
 .PHONY: test-fast
@@ -123,7 +127,7 @@ conformance: controlplane slapd ## Prove two providers that run as processes: ex
 	@GODWIT_CONFORMANCE=1 go test $(SERVERS) -v -run '^TestProcess' ./test/externalname
 
 .PHONY: e2e-hub
-e2e-hub: kafka ## Test the migration of managed clusters with Apache Kafka.
+e2e-hub: controlplane ocm kafka ## Test with Apache Kafka, and with hubs and clusters of Open Cluster Management that run as processes.
 	@GODWIT_E2E_HUB=1 go test $(SERVERS) -v ./test/hub/e2e
 
 .PHONY: lint

@@ -50,6 +50,7 @@ var ordered = []string{
 	"internal/storageversion", "internal/storageversion/preflight",
 	"revision", "revision/kubevirt",
 	"test/controlplane",
+	"test/hub/ocm",
 	"walk",
 }
 

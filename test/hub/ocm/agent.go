@@ -1,0 +1,152 @@
+package ocm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/process"
+)
+
+// restartDelay is how long the kubelet that is played waits before it restarts an agent.
+const restartDelay = 500 * time.Millisecond
+
+// Cluster is a managed cluster: its registration agent, and what is played around it.
+type Cluster struct {
+	Name string
+
+	program    string
+	kubeconfig string // of the cluster's own API server
+	log        *logFile
+	dir        string
+
+	mu          sync.Mutex
+	bootstraps  [][]byte
+	timeout     int32
+	unreachable []string
+	agent       *process.Process
+	stopping    bool
+	applied     appliedWork
+	// restarts counts the ends of the agent, of which some are due to a change of its configuration.
+	restarts int
+
+	kubelet    chan struct{} // closed when no agent is started any more
+	klusterlet *loop
+}
+
+// Restarts is how often the agent has ended.
+func (c *Cluster) Restarts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.restarts
+}
+
+// LogFile has what the agent prints.
+func (c *Cluster) LogFile() string { return filepath.Join(c.dir, "agent.log") }
+
+// CutOff makes a hub unreachable for the cluster: its kubeconfigs for that server get a proxy that is closed. It has an
+// effect on kubeconfigs that the cluster gets afterwards.
+func (c *Cluster) CutOff(h *Hub) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unreachable = append(c.unreachable, h.Config().Host)
+}
+
+// Stop ends the agent, as if the machines of the cluster were switched off. It may be called again.
+func (c *Cluster) Stop() error {
+	c.klusterlet.stop()
+	c.mu.Lock()
+	c.stopping = true
+	agent := c.agent
+	c.mu.Unlock()
+	var err error
+	if agent != nil && !agent.Ended() {
+		err = agent.Kill() // at SIGTERM it takes seconds to end
+	}
+	<-c.kubelet
+	return err
+}
+
+// keepAgent plays the kubelet.
+func (c *Cluster) keepAgent() {
+	defer close(c.kubelet)
+	for {
+		c.mu.Lock()
+		agent := c.agent
+		c.mu.Unlock()
+		<-agent.Exited()
+		time.Sleep(restartDelay) //nolint:forbidigo // the delay of the kubelet
+		c.mu.Lock()
+		c.restarts++
+		if c.stopping {
+			c.mu.Unlock()
+			return
+		}
+		err := c.startAgent()
+		c.mu.Unlock()
+		if err != nil {
+			_, _ = fmt.Fprintf(c.log, "%s: restart the agent: %v\n", c.Name, err)
+			return
+		}
+	}
+}
+
+// startAgent starts the agent as the klusterlet's deployment does, with one hub or with several. The caller locks.
+func (c *Cluster) startAgent() error {
+	var files []string
+	for i, kubeconfig := range c.bootstraps {
+		for _, server := range c.unreachable {
+			var err error
+			if kubeconfig, err = throughProxy(kubeconfig, server, closedProxy); err != nil {
+				return err
+			}
+		}
+		file := filepath.Join(c.dir, "bootstrap-"+strconv.Itoa(i)+".kubeconfig")
+		if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+			return fmt.Errorf("write a bootstrap kubeconfig: %w", err)
+		}
+		files = append(files, file)
+	}
+	address, err := controlplane.FreeAddress()
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"agent", "--kubeconfig=" + c.kubeconfig, "--spoke-cluster-name=" + c.Name, "--listen=" + address,
+		"--hub-kubeconfig-dir=" + c.hubDir(), "--hub-kubeconfig-secret=hub-kubeconfig-" + c.Name,
+		"--bootstrap-kubeconfig-secret=" + singleHub + "-" + c.Name,
+	}
+	switch len(files) {
+	case 0:
+		return errors.New("start the agent: its klusterlet has no bootstrap kubeconfig")
+	case 1:
+		args = append(args, "--bootstrap-kubeconfig="+files[0])
+	default:
+		args = append(args, "--feature-gates="+multipleHubs+"=true", "--hub-connection-timeout-seconds="+strconv.Itoa(int(c.timeout)))
+		for _, file := range files {
+			args = append(args, "--bootstrap-kubeconfigs="+file)
+		}
+	}
+	c.agent, err = startRegistration(c.program, "agent of "+c.Name, c.LogFile(), args...)
+	return err
+}
+
+// closedProxy is on a port that no process listens on, since only the system's administrator may.
+const closedProxy = "http://127.0.0.1:1"
+
+// appliedWork is the last ManifestWork that the klusterlet has applied, and of which hub.
+type appliedWork struct {
+	server     string
+	uid        types.UID
+	generation int64
+}
+
+// hubDir is where the agent keeps its kubeconfig for the hub.
+func (c *Cluster) hubDir() string { return filepath.Join(c.dir, "hub") }

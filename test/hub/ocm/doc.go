@@ -1,0 +1,25 @@
+// Package ocm runs hubs and managed clusters of Open Cluster Management on the local machine: real control planes, the
+// registration controller of a hub, and a registration agent for each cluster. The programs are those that tools/ocm
+// compiles into bin/ocm. Clusters register by CertificateSigningRequests that the real kube-controller-manager signs,
+// renew leases, and change hubs as they do in production.
+//
+// # What is played
+//
+// Four programs are not to be had as Go modules, or need images. This package plays the part of each that a migration
+// meets:
+//
+//   - the import controller, on each hub: it writes the ManifestWork CLUSTER-klusterlet with the bootstrap kubeconfigs of
+//     the klusterlet, anew when the KlusterletConfig or a secret that this names has changed; see importer.go
+//   - the work agent and the klusterlet operator, for each cluster: they apply that ManifestWork, with the credentials that
+//     the registration agent has got, and restart the agent when its configuration has changed; see klusterlet.go
+//   - the kubelet, which restarts an agent that ends. It waits half a second, and up to 5 minutes in production.
+//   - the operator of a hub, which restarts the registration controller with the users that its ClusterManager approves;
+//     see operator.go
+//
+// Clusters share one API server as their own. An agent needs it for a secret and for the cluster's version and claims.
+//
+// # Reading order
+//
+// install.go, kubeconfig.go, loop.go, hub.go, operator.go, importer.go, starthub.go, agent.go, klusterlet.go, spoke.go. A file uses
+// only files before it.
+package ocm

@@ -1,0 +1,192 @@
+package ocm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// klusterletNamespace has the secrets and the agents of a klusterlet.
+	klusterletNamespace = "open-cluster-management-agent"
+	// configAnnotation names the KlusterletConfig of a ManagedCluster.
+	configAnnotation = "agent.open-cluster-management.io/klusterlet-config"
+	// singleHub is the secret with the only kubeconfig of a klusterlet, and currentHub the one with the first of several.
+	singleHub     = "bootstrap-hub-kubeconfig"
+	currentHub    = "bootstrap-hub-kubeconfig-current-hub"
+	kubeconfigKey = "kubeconfig"
+	// multipleHubs is the feature gate of a klusterlet with several kubeconfigs.
+	multipleHubs = "MultipleHubs"
+)
+
+var klusterletConfigKind = schema.GroupVersionKind{Group: "config.open-cluster-management.io", Version: "v1alpha1", Kind: "KlusterletConfig"}
+
+// StopImports stops the import controller of the hub, as one that is slow or down. StartImports starts it again.
+func (h *Hub) StopImports() { h.importer.stop() }
+
+// StartImports starts the import controller after StopImports.
+func (h *Hub) StartImports() {
+	h.importer = startLoop(h.Name+": import controller", h.log, h.importClusters)
+}
+
+// importClusters plays the import controller: each ManagedCluster has a ManifestWork for its klusterlet. One cluster
+// does not keep the others from theirs.
+func (h *Hub) importClusters(ctx context.Context) error {
+	clusters := &clusterv1.ManagedClusterList{}
+	if err := h.Client.List(ctx, clusters); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		var err error
+		if cluster.DeletionTimestamp.IsZero() {
+			err = h.importCluster(ctx, cluster)
+		} else {
+			err = h.Client.DeleteAllOf(ctx, &workv1.ManifestWork{}, client.InNamespace(cluster.Name), client.MatchingLabels{klusterletWork: "true"})
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("cluster %s: %w", cluster.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// klusterletWork is the label of the works that configure klusterlets.
+const klusterletWork = "import.open-cluster-management.io/klusterlet-works"
+
+func (h *Hub) importCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	manifests, err := h.klusterletManifests(ctx, cluster.Annotations[configAnnotation])
+	if err != nil {
+		return err
+	}
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Name, Name: cluster.Name + "-klusterlet"}}
+	err = h.Client.Get(ctx, client.ObjectKeyFromObject(work), work)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	before := work.DeepCopy()
+	work.Labels = map[string]string{klusterletWork: "true"}
+	work.Spec.Workload.Manifests = manifests
+	work.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
+	switch {
+	case apierrors.IsNotFound(err):
+		err := h.Client.Create(ctx, work)
+		if apierrors.IsNotFound(err) { // the namespace, which the registration controller creates
+			return nil
+		}
+		return err
+	case equality.Semantic.DeepEqual(before, work):
+		return nil
+	}
+	return h.Client.Update(ctx, work)
+}
+
+// klusterletManifests are a Klusterlet and its bootstrap secrets: the hub's own kubeconfig, and those that the
+// KlusterletConfig of the cluster adds.
+func (h *Hub) klusterletManifests(ctx context.Context, config string) ([]workv1.Manifest, error) {
+	others, timeout, err := h.otherHubs(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	klusterlet := &operatorv1.Klusterlet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: operatorv1.GroupVersion.String(), Kind: "Klusterlet"},
+		ObjectMeta: metav1.ObjectMeta{Name: "klusterlet"},
+	}
+	if len(others) == 0 {
+		return manifestsOf(klusterlet, bootstrapSecret(singleHub, h.kubeconfig))
+	}
+	secrets := []*corev1.Secret{bootstrapSecret(currentHub, h.kubeconfig)}
+	local := operatorv1.LocalSecretsConfig{HubConnectionTimeoutSeconds: timeout}
+	for _, other := range others {
+		secrets = append(secrets, bootstrapSecret(other.Name, other.Data[kubeconfigKey]))
+	}
+	objects := []any{klusterlet}
+	for _, s := range secrets {
+		local.KubeConfigSecrets = append(local.KubeConfigSecrets, operatorv1.KubeConfigSecret{Name: s.Name})
+		objects = append(objects, s)
+	}
+	klusterlet.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+		FeatureGates:         []operatorv1.FeatureGate{{Feature: multipleHubs, Mode: operatorv1.FeatureGateModeTypeEnable}},
+		BootstrapKubeConfigs: operatorv1.BootstrapKubeConfigs{Type: operatorv1.LocalSecrets, LocalSecrets: &local},
+	}
+	return manifestsOf(objects...)
+}
+
+// otherHubs reads the bootstrap secrets that a KlusterletConfig adds. One that does not exist adds none.
+func (h *Hub) otherHubs(ctx context.Context, name string) ([]*corev1.Secret, int32, error) {
+	if name == "" {
+		return nil, 0, nil
+	}
+	config := &unstructured.Unstructured{}
+	config.SetGroupVersionKind(klusterletConfigKind)
+	err := h.Client.Get(ctx, client.ObjectKey{Name: name}, config)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	var spec struct {
+		Spec struct {
+			MultipleHubsConfig struct {
+				BootstrapKubeConfigs operatorv1.BootstrapKubeConfigs `json:"bootstrapKubeConfigs"`
+			} `json:"multipleHubsConfig"`
+		} `json:"spec"`
+	}
+	// A KlusterletConfig has the same fields here as a Klusterlet.
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, &spec); err != nil {
+		return nil, 0, fmt.Errorf("read KlusterletConfig %s: %w", name, err)
+	}
+	local := spec.Spec.MultipleHubsConfig.BootstrapKubeConfigs.LocalSecrets
+	if local == nil {
+		return nil, 0, nil
+	}
+	var secrets []*corev1.Secret
+	for _, reference := range local.KubeConfigSecrets {
+		secret := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: h.bootstrapNamespace, Name: reference.Name}
+		if err := h.Client.Get(ctx, key, secret); err != nil {
+			return nil, 0, fmt.Errorf("read the bootstrap secret of KlusterletConfig %s: %w", name, err)
+		}
+		secrets = append(secrets, secret)
+	}
+	return secrets, local.HubConnectionTimeoutSeconds, nil
+}
+
+func bootstrapSecret(name string, kubeconfig []byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: klusterletNamespace, Name: name},
+		Data:       map[string][]byte{kubeconfigKey: kubeconfig},
+	}
+}
+
+func manifestsOf(objects ...any) ([]workv1.Manifest, error) {
+	manifests := make([]workv1.Manifest, len(objects))
+	for i, o := range objects {
+		// As the API server returns it, with sorted keys, so that equal manifests are equal bytes.
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err == nil {
+			manifests[i].Raw, err = json.Marshal(fields)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("render the manifest of a klusterlet: %w", err)
+		}
+	}
+	return manifests, nil
+}

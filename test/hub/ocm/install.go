@@ -1,0 +1,68 @@
+package ocm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// api is the module of the types and their CRDs. The manifests of the registration controller are templates.
+const api = "open-cluster-management.io/api"
+
+// registration returns the program that is both the controller of a hub and the agent of a cluster.
+func registration() (string, error) {
+	root, err := root()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(root, "bin", "ocm", "registration")
+	if _, err := os.Stat(program); err != nil {
+		return "", errors.New("find the registration controller: no bin/ocm above the working directory: run `make ocm` (minutes, once)")
+	}
+	return program, nil
+}
+
+// CRDs returns CRDs of the types that the project publishes, by patterns of their files.
+func CRDs(ctx context.Context, patterns ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", api).Output()
+	if err != nil {
+		return nil, fmt.Errorf("find Go module %s: %w", api, err)
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, pattern := range patterns {
+		crds, err := controlplane.ReadCRDs(filepath.Join(strings.TrimSpace(string(out)), filepath.FromSlash(pattern)))
+		if err != nil {
+			return nil, err
+		}
+		if len(crds) == 0 {
+			return nil, fmt.Errorf("read CRDs of Go module %s: none is in %s", api, pattern)
+		}
+		all = append(all, crds...)
+	}
+	return all, nil
+}
+
+// root is the folder with go.work.
+func root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("find go.work above the working directory: run this inside the repository")
+		}
+		dir = filepath.Dir(dir)
+	}
+}

@@ -1,0 +1,129 @@
+package ocm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Hub is the API server of the hub at which the agent is registered; empty before its first registration.
+func (c *Cluster) Hub() string {
+	config, err := c.hubConfig()
+	if err != nil {
+		return ""
+	}
+	return config.Host
+}
+
+// hubConfig is what the agent has got from its hub.
+func (c *Cluster) hubConfig() (*rest.Config, error) {
+	return clientcmd.BuildConfigFromFlags("", filepath.Join(c.hubDir(), "kubeconfig"))
+}
+
+// applyWork plays the work agent and the klusterlet operator: it applies the work that configures the klusterlet, as the
+// user and from the hub of the registration agent.
+func (c *Cluster) applyWork(ctx context.Context) error {
+	config, err := c.hubConfig()
+	if err != nil { // it is not registered yet
+		return nil
+	}
+	hub, err := client.New(config, client.Options{Scheme: Scheme()})
+	if err != nil {
+		return err
+	}
+	work := &workv1.ManifestWork{}
+	if err := hub.Get(ctx, client.ObjectKey{Namespace: c.Name, Name: c.Name + "-klusterlet"}, work); err != nil {
+		return err
+	}
+	now := appliedWork{server: config.Host, uid: work.UID, generation: work.Generation}
+	if !c.isApplied(now) {
+		bootstraps, timeout, err := bootstrapsOf(work)
+		if err != nil {
+			return err
+		}
+		if err := c.configure(bootstraps, timeout); err != nil {
+			return err
+		}
+	}
+	if applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied); applied == nil || applied.ObservedGeneration != work.Generation {
+		meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
+			Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedManifestWorkComplete", ObservedGeneration: work.Generation,
+		})
+		if err := hub.Status().Update(ctx, work); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.applied = now
+	return nil
+}
+
+func (c *Cluster) isApplied(work appliedWork) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.applied == work
+}
+
+// configure restarts the agent if its configuration has changed. The kubelet starts the next one.
+func (c *Cluster) configure(bootstraps [][]byte, timeout int32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if reflect.DeepEqual(c.bootstraps, bootstraps) && c.timeout == timeout {
+		return nil
+	}
+	c.bootstraps, c.timeout = bootstraps, timeout
+	if c.agent.Ended() {
+		return nil
+	}
+	return c.agent.Kill()
+}
+
+// bootstrapsOf reads the kubeconfigs of a klusterlet in their order.
+func bootstrapsOf(work *workv1.ManifestWork) (kubeconfigs [][]byte, timeout int32, err error) {
+	klusterlet := &operatorv1.Klusterlet{}
+	secrets := map[string][]byte{}
+	for _, manifest := range work.Spec.Workload.Manifests {
+		kind := &metav1.TypeMeta{}
+		if err := json.Unmarshal(manifest.Raw, kind); err != nil {
+			return nil, 0, fmt.Errorf("read a manifest: %w", err)
+		}
+		if kind.Kind == "Klusterlet" {
+			if err := json.Unmarshal(manifest.Raw, klusterlet); err != nil {
+				return nil, 0, fmt.Errorf("read the Klusterlet: %w", err)
+			}
+			continue
+		}
+		secret := &corev1.Secret{}
+		if err := json.Unmarshal(manifest.Raw, secret); err != nil {
+			return nil, 0, fmt.Errorf("read a bootstrap secret: %w", err)
+		}
+		secrets[secret.Name] = secret.Data[kubeconfigKey]
+	}
+	names := []string{singleHub}
+	if r := klusterlet.Spec.RegistrationConfiguration; r != nil && r.BootstrapKubeConfigs.LocalSecrets != nil {
+		names, timeout = nil, r.BootstrapKubeConfigs.LocalSecrets.HubConnectionTimeoutSeconds
+		for _, s := range r.BootstrapKubeConfigs.LocalSecrets.KubeConfigSecrets {
+			names = append(names, s.Name)
+		}
+	}
+	for _, name := range names {
+		kubeconfig, ok := secrets[name]
+		if !ok {
+			return nil, 0, fmt.Errorf("the ManifestWork has no secret %s", name)
+		}
+		kubeconfigs = append(kubeconfigs, kubeconfig)
+	}
+	return kubeconfigs, timeout, nil
+}

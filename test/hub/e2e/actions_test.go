@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,50 @@ func repeat(t *testing.T, action string, pass func(context.Context) (cluster.Res
 	})
 }
 
+// moved is a migration of which a test plays the manager.
+type moved struct {
+	src source.Hub
+	dst target.Hub
+	// names of its clusters.
+	names []string
+}
+
+// release executes the actions until the source has released the clusters.
+func (f fleet) release(t *testing.T, id string, names ...string) moved {
+	t.Helper()
+	create(t, f.hub2, &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}})
+	m := moved{
+		src:   source.Hub{Client: f.hub1.Client, Migration: source.Migration{UID: id, To: "hub2", Reconnect: 180 * time.Second}},
+		dst:   target.Hub{Client: f.hub2.Client, Migration: target.Migration{UID: id, Account: types.NamespacedName{Namespace: "default", Name: id}}},
+		names: names,
+	}
+	repeat(t, "ValidateSource", func(ctx context.Context) (cluster.Result, error) { return m.src.ValidateSource(ctx, names) })
+	repeat(t, "ValidateTarget", func(ctx context.Context) (cluster.Result, error) { return m.dst.ValidateTarget(ctx, names) })
+	await(t, "GrantRegistration", func(ctx context.Context) error {
+		waits, err := m.dst.GrantRegistration(ctx)
+		if waits != "" {
+			err = errors.Join(err, errors.New(waits))
+		}
+		return err
+	})
+	token, err := m.dst.IssueToken(t.Context(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := cluster.Kubeconfig(f.hub2.Config().Host, f.hub2.Config().CAData, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeat(t, "InstallBootstrap", func(ctx context.Context) (cluster.Result, error) {
+		return m.src.InstallBootstrap(ctx, names, kubeconfig)
+	})
+	arrived := send(t, m.src, names)
+	repeat(t, "ReceiveResources", func(ctx context.Context) (cluster.Result, error) { return m.dst.ReceiveResources(ctx, arrived) })
+	repeat(t, "AcceptClusters", func(ctx context.Context) (cluster.Result, error) { return m.dst.AcceptClusters(ctx, names) })
+	repeat(t, "ReleaseClusters", func(ctx context.Context) (cluster.Result, error) { return m.src.ReleaseClusters(ctx, names) })
+	return m
+}
+
 // TestActions moves clusters by the actions of the agents, in the order of the protocol. The agents of the clusters, the
 // controllers of the hubs and their leases are real.
 func TestActions(t *testing.T) {
@@ -51,33 +96,8 @@ func TestActions(t *testing.T) {
 	create(t, f.hub1, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: names[0], Name: names[0] + "-admin-password"}, Data: map[string][]byte{"password": []byte("p")},
 	})
-	create(t, f.hub2, &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}})
-	account := types.NamespacedName{Namespace: "default", Name: "actions"}
-	src := source.Hub{Client: f.hub1.Client, Migration: source.Migration{UID: "uid-of-actions", To: "hub2", Reconnect: 180 * time.Second}}
-	dst := target.Hub{Client: f.hub2.Client, Migration: target.Migration{UID: "uid-of-actions", Account: account}}
-
-	repeat(t, "ValidateSource", func(ctx context.Context) (cluster.Result, error) { return src.ValidateSource(ctx, names) })
-	repeat(t, "ValidateTarget", func(ctx context.Context) (cluster.Result, error) { return dst.ValidateTarget(ctx, names) })
-	await(t, "GrantRegistration", func(ctx context.Context) error {
-		waits, err := dst.GrantRegistration(ctx)
-		if waits != "" {
-			err = errors.Join(err, errors.New(waits))
-		}
-		return err
-	})
-	token, err := dst.IssueToken(t.Context(), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := cluster.Kubeconfig(f.hub2.Config().Host, f.hub2.Config().CAData, token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	repeat(t, "InstallBootstrap", func(ctx context.Context) (cluster.Result, error) { return src.InstallBootstrap(ctx, names, kubeconfig) })
-	arrived := send(t, src, names)
-	repeat(t, "ReceiveResources", func(ctx context.Context) (cluster.Result, error) { return dst.ReceiveResources(ctx, arrived) })
-	repeat(t, "AcceptClusters", func(ctx context.Context) (cluster.Result, error) { return dst.AcceptClusters(ctx, names) })
-	repeat(t, "ReleaseClusters", func(ctx context.Context) (cluster.Result, error) { return src.ReleaseClusters(ctx, names) })
+	m := f.release(t, "actions", names...)
+	src, dst, account := m.src, m.dst, m.dst.Account
 	leases := &cluster.Leases{}
 	repeat(t, "AwaitRegistration", func(ctx context.Context) (cluster.Result, error) { return dst.AwaitRegistration(ctx, names, leases) })
 	repeat(t, "FinishMoved", func(ctx context.Context) (cluster.Result, error) { return dst.FinishMoved(ctx, names) })
@@ -95,9 +115,9 @@ func TestActions(t *testing.T) {
 		}
 	}
 	key := client.ObjectKey{Namespace: names[0], Name: names[0] + "-admin-password"}
-	moved := &corev1.Secret{}
-	if err := f.hub2.Client.Get(t.Context(), key, moved); err != nil || string(moved.Data["password"]) != "p" {
-		t.Errorf("secret %s at the target: %v, %q", key, err, moved.Data["password"])
+	secret := &corev1.Secret{}
+	if err := f.hub2.Client.Get(t.Context(), key, secret); err != nil || string(secret.Data["password"]) != "p" {
+		t.Errorf("secret %s at the target: %v, %q", key, err, secret.Data["password"])
 	}
 	if err := f.hub1.Client.Get(t.Context(), key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("secret %s at the source: %v, want it to be gone", key, err)
@@ -113,6 +133,40 @@ func TestActions(t *testing.T) {
 				t.Errorf("ClusterRoleBinding %s is left", b.Name)
 			}
 		}
+	}
+}
+
+// TestActionsReturn: clusters that can't reach the target return by the actions of a rollback. What the user had is as
+// before, and the target has nothing of them.
+func TestActionsReturn(t *testing.T) {
+	f := startFleet(t)
+	const name = "actions-back-1"
+	c := importClusters(t, f, name)[0]
+	before := managedCluster(t, f.hub1, name)
+	c.CutOff(f.hub2)
+	m := f.release(t, "actions-back", name)
+	awaitRestarts(t, c)
+
+	repeat(t, "RestoreAcceptance", func(ctx context.Context) (cluster.Result, error) { return m.src.RestoreAcceptance(ctx, m.names) })
+	repeat(t, "StopAccepting", func(ctx context.Context) (cluster.Result, error) { return m.dst.StopAccepting(ctx, m.names) })
+	repeat(t, "RemovePauses", func(ctx context.Context) (cluster.Result, error) { return m.src.RemovePauses(ctx, m.names) })
+	repeat(t, "RevertBootstrap", func(ctx context.Context) (cluster.Result, error) { return m.src.RevertBootstrap(ctx, m.names) })
+	leases := &cluster.Leases{}
+	repeat(t, "AwaitReturn", func(ctx context.Context) (cluster.Result, error) { return m.src.AwaitReturn(ctx, m.names, leases) })
+	repeat(t, "DeleteCreated", func(ctx context.Context) (cluster.Result, error) { return m.dst.DeleteCreated(ctx, m.names) })
+	if err := m.dst.RevokeRegistration(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitRegistered(t, f.hub1, name)
+	after := managedCluster(t, f.hub1, name)
+	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {
+		t.Errorf("spec of the ManagedCluster (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(before.Annotations, after.Annotations); diff != "" {
+		t.Errorf("annotations of the ManagedCluster (-before +after):\n%s", diff)
+	}
+	if err := f.hub2.Client.Get(t.Context(), client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{}); !apierrors.IsNotFound(err) {
+		t.Errorf("ManagedCluster of the target: %v, want it to be gone", err)
 	}
 }
 

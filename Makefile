@@ -3,7 +3,7 @@
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
-# Objects for `make bench-crd`, sizes for `make bench-manager` and `make bench-revision`, time per target for `make fuzz`, and further flags of the demo, the
+# Objects for `make bench-crd`, sizes for `make bench-manager`, `make bench-revision` and `make bench-externalname`, time per target for `make fuzz`, and further flags of the demo, the
 # tests and the linter.
 N          ?= 3000
 CRDS       ?= 50
@@ -14,6 +14,7 @@ ROUNDS     ?= 5
 WINDOW     ?= 30s
 VMS        ?= 1000
 PLAN       ?= 0
+FLEET      ?= 10000
 FUZZTIME   ?= 20s
 DEMO_FLAGS ?=
 TEST_FLAGS ?=
@@ -55,7 +56,7 @@ LONGEST := ./test/kubevirt/upgrade ./cmd/internal/guide
 
 .PHONY: help
 help: ## Show this help.
-	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
 demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running; DEMO_FLAGS=revisions upgrades ControllerRevisions of KubeVirt, DEMO_FLAGS=names renames external names.
@@ -180,6 +181,10 @@ bench-manager: controlplane build ## Measure `godwit manager`: CRDS=50 with OBJE
 .PHONY: bench-revision
 bench-revision: controlplane build ## Measure `godwit revision run` against the API server's ceiling with VMS=1000, and its memory with ten times as many. PLAN=100000 also plans that many.
 	@go -C bench run ./revision -n $(VMS) -plan $(PLAN)
+
+.PHONY: bench-externalname
+bench-externalname: controlplane build ## Measure codecs, the adapter against crossplane-runtime alone, and `godwit externalname apply` over FLEET=10000 managed resources.
+	@go -C bench run ./externalname -fleet $(FLEET)
 
 ##@ Leave
 

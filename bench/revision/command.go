@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -152,44 +149,29 @@ func (c *command) start(ctx context.Context, code, vms int, into any, args ...st
 	}
 	cmd := exec.CommandContext(ctx, c.binary, append([]string{"revision"}, append(args, "--output=json")...)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return p, err
-	}
 	timer, err := startTimer()
 	if err != nil {
 		return p, err
 	}
-	if err := cmd.Start(); err != nil {
+	ended, err := proc.Run(cmd)
+	if err != nil {
 		return p, err
 	}
-	var text bytes.Buffer
-	_, first := io.CopyN(&text, stdout, 1)
-	usage, _ := proc.UsageOf(cmd.Process.Pid) // of one that has ended there is none
-	_, others := io.Copy(&text, stdout)
-	_ = cmd.Wait() // the state says how it ended
-	p.Seconds = time.Since(timer.began).Seconds()
-	client := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	if p.speed, err = timer.stop(vms, client); err != nil {
+	if p.speed, err = timer.stop(vms, ended.CPU); err != nil {
 		return p, err
 	}
-	p.ClientCPU = 1000 * client / float64(vms)
-	if cmd.ProcessState.ExitCode() != code {
-		return p, fmt.Errorf("%s ended with %s, want %d\n%s", cmd, cmd.ProcessState, code, stderr.String())
+	p.Seconds, p.ClientCPU = ended.Took.Seconds(), 1000*ended.CPU/float64(vms)
+	if ended.Code != code {
+		return p, fmt.Errorf("%s ended with %d, want %d\n%s", cmd, ended.Code, code, ended.Stderr)
 	}
-	if err := errors.Join(first, others); err != nil {
-		return p, fmt.Errorf("read the report: %w", err)
-	}
-	if err := json.Unmarshal(text.Bytes(), into); err != nil {
+	if err := json.Unmarshal(ended.Stdout, into); err != nil {
 		return p, fmt.Errorf("read the report: %w", err)
 	}
 	after, err := c.requests.Read(ctx)
 	if err != nil {
 		return p, err
 	}
-	p.Requests, p.PeakRSS = after.Since(before), usage.PeakRSS
+	p.Requests, p.PeakRSS = after.Since(before), ended.PeakRSS
 	p.RequestsPerVM = float64(p.Requests.Total()) / float64(vms)
 	return p, nil
 }

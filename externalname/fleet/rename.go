@@ -86,6 +86,9 @@ func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.
 		if t.ended() || err != nil {
 			return outcomeOf(t.Phase), err
 		}
+		if wrote && d.move.reaches(goal) {
+			return godwit.Unchanged, nil
+		}
 		if wrote {
 			began, poll = f.clock.Now(), firstPoll
 		}
@@ -98,6 +101,11 @@ func (s situation) reached(goal phase) bool {
 		return false
 	}
 	return goal == phasePausing && s.journal.Phase == phasePausing || goal != "" && s.journal.Phase == phaseRenaming
+}
+
+// reaches reports whether a step that was written brings the journal to a phase, which needs no further read.
+func (m move) reaches(goal phase) bool {
+	return m == movePause && goal == phasePausing || m == moveRename && goal == phaseRenaming
 }
 
 // written is a decision that was carried out.

@@ -1,6 +1,10 @@
 package proc
 
-import "testing"
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
 
 func TestParse(t *testing.T) {
 	const (
@@ -30,5 +34,19 @@ func TestParse(t *testing.T) {
 				t.Errorf("%s\ngot %+v, want %+v", c.reason, got, c.want)
 			}
 		})
+	}
+}
+
+// TestRun: a command whose output fills the pipe still runs when its memory is read. Its exit code is no error.
+func TestRun(t *testing.T) {
+	e, err := Run(exec.CommandContext(t.Context(), "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x; echo why >&2; exit 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Stdout) != 200_000 || strings.TrimSpace(string(e.Stderr)) != "why" || e.Code != 3 || e.PeakRSS == 0 || e.Took <= 0 {
+		t.Errorf("%d bytes, stderr %q, code %d, peak of %d bytes, took %v", len(e.Stdout), e.Stderr, e.Code, e.PeakRSS, e.Took)
+	}
+	if _, err := Run(exec.CommandContext(t.Context(), "sh", "-c", "echo why >&2; exit 2")); err == nil || !strings.Contains(err.Error(), "why") {
+		t.Errorf("a command that prints nothing: %v, want an error with what it wrote to stderr", err)
 	}
 }

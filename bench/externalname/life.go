@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/bench/internal/account"
+	"github.com/godwit-dev/godwit/bench/internal/measure"
+)
+
+// observations are at rest: in a real cluster an object has thousands for each change.
+const observations = 5
+
+// Sizes of a database, before and after the update.
+const (
+	createdSize = 1
+	updatedSize = 2
+)
+
+// Phases of a life.
+const (
+	created  = "creation"
+	observed = "observation"
+	updated  = "update"
+	deleted  = "deletion"
+)
+
+var phases = []string{created, observed, updated, deleted}
+
+// cost is what a phase has cost a controller, for one object. That of observations is for one observation.
+type cost struct {
+	API        float64            `json:"apiRequests"`
+	ByVerb     map[string]float64 `json:"apiRequestsByVerb"`
+	External   float64            `json:"externalRequests"`
+	Reconciles float64            `json:"reconciles"`
+	CPU        float64            `json:"cpuMilliseconds"`
+	Seconds    float64            `json:"seconds"`
+}
+
+func (c cost) requests() float64 { return c.API + c.External }
+
+// life is what the life of an object has cost a controller, by phase.
+type life map[string]cost
+
+func (l life) requests() (sum float64) {
+	for _, c := range l {
+		sum += c.requests()
+	}
+	return sum
+}
+
+// String has the requests of each phase.
+func (l life) String() string {
+	parts := make([]string, len(phases))
+	for i, phase := range phases {
+		parts[i] = fmt.Sprintf("%s %.2f API %v, %.2f external", phase, l[phase].API, l[phase].ByVerb, l[phase].External)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// comparison are the lives under both controllers.
+type comparison struct {
+	Objects int `json:"objects"`
+	// Ours and ByHand are medians.
+	Ours   life `json:"crossplane"`
+	ByHand life `json:"byHand"`
+	// RequestsRatio is of all requests in a life with one observation, and RequestsRatioAtRest of those in an observation.
+	RequestsRatio       float64 `json:"requestsRatio"`
+	RequestsRatioAtRest float64 `json:"requestsRatioAtRest"`
+	// CPURatioAtRest is of the CPU time of an observation.
+	CPURatioAtRest float64 `json:"cpuRatioAtRest"`
+	Rounds         []round `json:"rounds"`
+}
+
+// round is one turn.
+type round struct {
+	Ours   life `json:"crossplane"`
+	ByHand life `json:"byHand"`
+}
+
+// compare lets both controllers take turns.
+func (c *cluster) compare(ctx context.Context, objects, rounds int) (comparison, error) {
+	r := comparison{Objects: objects}
+	for i := range rounds {
+		var one round
+		for _, turn := range []struct {
+			name   string
+			byHand bool
+			into   *life
+		}{{"by hand", true, &one.ByHand}, {"package crossplane", false, &one.Ours}} {
+			l, err := c.live(ctx, fmt.Sprintf("life-%d-%t", i, turn.byHand), turn.byHand, objects)
+			if err != nil {
+				return r, fmt.Errorf("%s: %w", turn.name, err)
+			}
+			*turn.into = l
+			measure.Say("round %d: %-18s %.2f requests in a life: %s", i+1, turn.name, l.requests(), l)
+		}
+		r.Rounds = append(r.Rounds, one)
+	}
+	r.rate()
+	return r, nil
+}
+
+// rate takes the medians.
+func (r *comparison) rate() {
+	r.Ours, r.ByHand = medians(r.Rounds, func(o round) life { return o.Ours }), medians(r.Rounds, func(o round) life { return o.ByHand })
+	r.RequestsRatio = measure.Ratio(r.Ours.requests(), r.ByHand.requests())
+	r.RequestsRatioAtRest = measure.Ratio(r.Ours[observed].requests(), r.ByHand[observed].requests())
+	r.CPURatioAtRest = measure.Ratio(r.Ours[observed].CPU, r.ByHand[observed].CPU)
+}
+
+func medians(rounds []round, of func(round) life) life {
+	l := life{}
+	for _, phase := range phases {
+		median := func(value func(cost) float64) float64 {
+			return measure.Median(rounds, func(r round) float64 { return value(of(r)[phase]) })
+		}
+		c := cost{
+			API: median(func(c cost) float64 { return c.API }), External: median(func(c cost) float64 { return c.External }),
+			Reconciles: median(func(c cost) float64 { return c.Reconciles }), CPU: median(func(c cost) float64 { return c.CPU }),
+			Seconds: median(func(c cost) float64 { return c.Seconds }), ByVerb: map[string]float64{},
+		}
+		for _, r := range rounds {
+			for verb := range of(r)[phase].ByVerb {
+				c.ByVerb[verb] = median(func(c cost) float64 { return c.ByVerb[verb] })
+			}
+		}
+		l[phase] = c
+	}
+	return l
+}
+
+// live starts a controller, and lets objects live under it.
+func (c *cluster) live(ctx context.Context, namespace string, byHand bool, objects int) (l life, err error) {
+	if err := c.addNamespace(ctx, namespace); err != nil {
+		return nil, err
+	}
+	if err := c.startProvider(ctx, account.Godwit, byHand); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range objects {
+		names = append(names, fmt.Sprintf("%s-%05d", namespace, i))
+	}
+	l = life{}
+	for _, phase := range phases {
+		if l[phase], err = c.phase(ctx, phase, namespace, names); err != nil {
+			return nil, fmt.Errorf("%s: %w", phase, err)
+		}
+	}
+	return l, c.stopProvider()
+}
+
+// phase measures one phase of all objects.
+func (c *cluster) phase(ctx context.Context, phase, namespace string, names []string) (cost, error) {
+	if err := c.quiet(ctx); err != nil {
+		return cost{}, err
+	}
+	before, err := c.count(ctx)
+	if err != nil {
+		return cost{}, err
+	}
+	times := 1
+	if phase == observed {
+		times = observations
+	}
+	for i := range times {
+		if err := c.change(ctx, phase, namespace, names, i); err != nil {
+			return cost{}, err
+		}
+	}
+	after, err := c.count(ctx)
+	if err != nil {
+		return cost{}, err
+	}
+	return costOf(before, after, len(names)*times), c.check(ctx, phase, names)
+}
+
+func costOf(before, after count, n int) cost {
+	per := func(of int64) float64 { return float64(of) / float64(n) }
+	c := cost{
+		External: per(after.external.Since(before.external).Total()), Reconciles: per(after.reconciles - before.reconciles),
+		CPU: 1000 * (after.cpu - before.cpu) / float64(n), Seconds: after.at.Sub(before.at).Seconds(), ByVerb: map[string]float64{},
+	}
+	for verb, of := range after.api.Since(before.api) {
+		c.ByVerb[verb] = per(of)
+		c.API += per(of)
+	}
+	return c
+}
+
+// change brings all objects through a phase, and returns when the controller has nothing left to do.
+func (c *cluster) change(ctx context.Context, phase, namespace string, names []string, turn int) error {
+	objects := c.in(namespace)
+	patch := func(fields map[string]any) error {
+		body, err := json.Marshal(fields)
+		if err != nil {
+			return err
+		}
+		return measure.Each(names, fillers, func(name string) error {
+			_, err := objects.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+			return err
+		})
+	}
+	start, err := c.reconciles(ctx)
+	if err != nil {
+		return err
+	}
+	left := len(names)
+	switch phase {
+	case created:
+		err = measure.Each(names, fillers, func(name string) error {
+			_, err := objects.Create(ctx, manifest(name, "", createdSize), metav1.CreateOptions{})
+			return err
+		})
+	case observed:
+		// A change of any annotation lets the controller observe.
+		err = patch(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"example.org/turn": strconv.Itoa(turn)}}})
+	case updated:
+		err = patch(map[string]any{"spec": map[string]any{"forProvider": map[string]any{"size": updatedSize}}})
+	case deleted:
+		err, left = measure.Each(names, fillers, func(name string) error { return objects.Delete(ctx, name, metav1.DeleteOptions{}) }), 0
+	}
+	if err != nil {
+		return err
+	}
+	err = c.await(ctx, "reconciliations", func() (bool, error) {
+		n, err := c.reconciles(ctx)
+		return n >= start+int64(len(names)), err
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.awaitEach(ctx, phase, namespace, left, ready); err != nil {
+		return err
+	}
+	return c.quiet(ctx)
+}
+
+// check makes sure that what is measured was work: the job service has what the phase leaves.
+func (c *cluster) check(ctx context.Context, phase string, names []string) error {
+	sizes := map[string]int{}
+	for d, err := range c.client.All(ctx) {
+		if err != nil {
+			return err
+		}
+		sizes[d.Name] = d.Size
+	}
+	want := map[string]int{created: createdSize, observed: createdSize, updated: updatedSize}[phase] // 0 after the deletion
+	for _, name := range names {
+		if sizes[name] != want {
+			return fmt.Errorf("database %s has size %d in the job service, want %d", name, sizes[name], want)
+		}
+	}
+	return nil
+}

@@ -70,7 +70,8 @@ type comparison struct {
 	// Ours and ByHand are medians.
 	Ours   life `json:"crossplane"`
 	ByHand life `json:"byHand"`
-	// RequestsRatio is of all requests in a life with one observation, and RequestsRatioAtRest of those in an observation.
+	// RequestsRatio is of all requests in a life with one observation, and RequestsRatioAtRest of those in an observation. An update
+	// under package crossplane has one request more, the event about the difference, which the other controller does not report.
 	RequestsRatio       float64 `json:"requestsRatio"`
 	RequestsRatioAtRest float64 `json:"requestsRatioAtRest"`
 	// CPURatioAtRest is of the CPU time of an observation.

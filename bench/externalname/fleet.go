@@ -21,7 +21,7 @@ import (
 )
 
 // fewest managed resources have a report that is larger than what a pipe buffers: see proc.Ended.
-const fewest = 400
+const fewest = 200
 
 // fleetSize is the size of each database of a fleet.
 const fleetSize = 1

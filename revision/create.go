@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// create is the stage that makes the replacement of each source, and what a restore looks up
+// create is the stage that creates the replacement of each source, and what a restore needs
 // beside it.
 type create struct {
 	worker       worker
@@ -189,7 +189,7 @@ func (c *create) recreateReplacement(ctx context.Context, s *snapshot, u *upgrad
 	return c.created(ctx, s, u)
 }
 
-// created hands an upgrade to the stage that repoints, once what a restore looks up exists.
+// created hands an upgrade to the stage that repoints, once the revision that a restore needs exists.
 func (c *create) created(ctx context.Context, s *snapshot, u *upgrade) error {
 	u.move = u.forward()
 	return c.counterparts.ensure(ctx, s, u)

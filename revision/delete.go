@@ -194,9 +194,9 @@ func (s *snapshot) inUse(u *upgrade) string {
 	return ""
 }
 
-// repair looks for references that came while this pass deleted a revision, or since. A
-// reference is repointed where it may be written. Where it may not, the revision is created
-// again: the copy of it is kept until the end of its batch.
+// repair handles references that were created while this pass deleted a revision, or since.
+// It repoints a reference if the referrer may be written. Otherwise it creates the revision
+// again: the pass keeps the deleted object until the end of its batch.
 func (l *release) repair(ctx context.Context, s *snapshot) error {
 	late := those(l.deletedSoFar, func(u *upgrade) bool { return u.deleted && len(s.Of(u.move.from)) > 0 })
 	if len(late) == 0 {

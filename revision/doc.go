@@ -17,7 +17,7 @@
 //	| Pending        source at an old version               create the replacement          Created
 //	| Pending        source gone, replacement known         -                               Created
 //	| Pending        a referrer runs or is not ready        -                               Converted, InUse
-//	| Created        a restore looks a revision up          create that revision first      Created, InUse
+//	| Created        a restore needs a revision             create that revision first      Created, InUse
 //	| Created        references to the old revision         repoint, the spec first         Created
 //	| Created        new scan: a reference is left          clear unreferenced-since        InUse
 //	| Created        new scan: no reference is left         unreferenced-since, upgraded-to Retained
@@ -40,7 +40,7 @@
 // not find.
 //
 // family.go, item.go, itemfix.go and lineage.go have the nouns, and plan.go decides. upgrade.go is one upgrade and its steps,
-// upgrader.go what a caller configures, and snapshot.go a scan with its decisions. counterpart.go is what a restore looks up, and
+// upgrader.go what a caller configures, and snapshot.go a scan with its decisions. counterpart.go is what a restore needs, and
 // worker.go takes a step of several upgrades. Then come the stages: create.go, rollback.go, repoint.go, and retain.go
 // with delete.go, which are one stage. pass.go takes a batch through them. inventory.go, fix.go and run.go are what callers
 // use. A file uses only files before it.

@@ -46,7 +46,7 @@ func (e *ConversionError) Error() string {
 // read and converted, and how their revisions are named. It does no I/O and
 // decides nothing about upgrades.
 type Family interface {
-	// Describe says what is known without looking at a cluster.
+	// Describe returns the facts that need no cluster.
 	Describe() Description
 	// Decode reads a revision. Where its data does not say its type, the type that a
 	// reference expects does; that is empty where no object refers to the revision, and the
@@ -73,8 +73,8 @@ type Description struct {
 	Targets []string
 	// Resources of the stored kinds.
 	Resources []schema.GroupResource
-	// Referrers are the resources whose objects refer to revisions, all of them: a
-	// reference that is not looked for can be lost.
+	// Referrers are all resources whose objects refer to revisions: Godwit does not
+	// repoint the references of another resource.
 	Referrers []reference.Type
 	// Readers are the resources whose objects name no revision, and may be about to read
 	// those of other objects.

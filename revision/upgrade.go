@@ -125,7 +125,7 @@ type move struct {
 	target *appsv1.ControllerRevision
 	// kept is reported while the old revision is retained, deleted once it is deleted.
 	kept, deleted Phase
-	// waiting is reported while a revision that a restore looks up is missing.
+	// waiting is reported while a revision that a restore needs is missing.
 	waiting Phase
 	// inUseForRestore is reported while only a restore needs the old revision.
 	inUseForRestore status

@@ -52,7 +52,7 @@
 //	|        | another error           | error; the name stays as it was
 //	| Update | a key                   | a changed name is written; it was announced before the update
 //	|        | an error                | returned as it is
-//	| Delete | deleted, or not found   | done; the next observation looks whether it is gone
+//	| Delete | deleted, or not found   | done; the next observation checks that it is gone
 //	|        | state is Deleting       | Delete is not called
 //	|        | an error                | returned as it is
 //

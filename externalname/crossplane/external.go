@@ -15,12 +15,12 @@ import (
 // Every function works on a copy of the managed resource, so that none can change its spec
 // or its annotations by accident.
 type External[M resource.Managed, K, X any] struct {
-	// Get reads the external resource that has the key, and nothing else: it never looks
-	// at a spec. It returns [ErrNotFound], [ErrParentNotFound] or a
+	// Get reads the external resource that has the key, and nothing else: it never reads
+	// a spec. It returns [ErrNotFound], [ErrParentNotFound] or a
 	// [MultipleMatchesError] where they apply.
 	Get func(ctx context.Context, key K) (X, error)
 	// Create creates the external resource. It returns [ErrAlreadyExists] if there is
-	// one, and never adopts it. It leaves the mark that Ours looks for, such as a tag
+	// one, and never adopts it. It sets the mark that Ours checks, such as a tag
 	// with [Token].
 	Create func(ctx context.Context, mg M) (Created[K], error)
 	// Update makes the external resource as the spec says. It returns the key, which may

@@ -42,7 +42,7 @@ type Resource[M resource.Managed, K, X any] struct {
 	// RecoveryDelay is how long a request may still be carried out after the process that
 	// sent it has died, and until Find shows it. Zero means 30 s.
 	RecoveryDelay time.Duration
-	// OperationPoll is how often a pending operation is looked at. Zero means 10 s.
+	// OperationPoll is how often a pending operation is polled. Zero means 10 s.
 	OperationPoll time.Duration
 	// Initializers run before each observation, after [DefaultInitializers].
 	Initializers []managed.Initializer

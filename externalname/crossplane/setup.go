@@ -58,7 +58,7 @@ func DefaultInitializers(client.Client) []managed.Initializer { return nil }
 // Options returns the options that make a reconciler of crossplane-runtime follow the contract.
 // They enable management policies. Options that the caller adds come after them, and must not
 // replace the connector, the initializers, the finalizer or the updater of critical annotations.
-// A hook for the poll interval replaces the one that looks at pending operations more often.
+// A hook for the poll interval replaces the one that polls pending operations more often.
 func (r Resource[M, K, X]) Options(m manager.Manager, recorder event.Recorder) ([]managed.ReconcilerOption, error) {
 	if err := r.validate(); err != nil {
 		return nil, fmt.Errorf("configure %s: %w", r.Kind.Kind, err)
@@ -118,7 +118,7 @@ func (r Resource[M, K, X]) Setup(m manager.Manager, o xpcontroller.Options, furt
 		Complete(ratelimiter.NewReconciler(name, reconciler, o.GlobalRateLimiter))
 }
 
-// pollInterval looks at a pending operation more often than at a resource that exists.
+// pollInterval is shorter for a pending operation than for a resource that exists.
 func (r Resource[M, K, X]) pollInterval(mg resource.Managed, interval time.Duration) time.Duration {
 	if mg.GetAnnotations()[AnnotationOperation] != "" {
 		return min(interval, r.OperationPoll)

@@ -10,8 +10,8 @@
 // API servers call admission several times. [Migration.Check] proves on samples, and on objects that are
 // made of them, that applying a migration twice equals applying it once.
 //
-// [Constraints] are rules of CEL for the fields that make the key of an external resource: they can't
-// change, can't be removed, and look as the codec of the external name wants them.
+// [Constraints] are CEL rules for the fields that make the key of an external resource: the fields can't
+// change, can't be removed, and have the form that the codec of the external name requires.
 //
 // What the package does not do: it does not convert between versions, and it does not decide which change
 // needs which approach. Package crdmigrator/advise does that.

@@ -19,8 +19,8 @@
 // A plan for users has a preflight ([Options].Preflight): package preflight sends the write as a dry run for one object of
 // each namespace, and the plan says which webhook or policy denies it or changes the object.
 //
-// The package refuses to write through any version but the storage version, to take a 404 for a deletion without a second
-// look, to trim after a pass that left an object at an old version, and to rely on a write from before the servers settled.
+// The package refuses to write through any version but the storage version, to take a 404 for a deletion without a list that
+// confirms it, to trim after a pass that left an object at an old version, and to rely on a write from before the servers settled.
 //
 // Package internal/request sends its requests, internal/settle decides when the servers have settled, listing proves that a
 // list showed every object, managedfields finds the entries that go, evidence keeps what an interrupted run has proven, and

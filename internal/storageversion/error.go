@@ -56,10 +56,9 @@ func (e *BlockedError) Error() string {
 	return fmt.Sprintf("%s is blocked: %s", e.CRD, strings.Join(messages, "; "))
 }
 
-// NotSettledError reports that nothing may be written yet. A caller who runs a
-// control loop requeues after Wait; another caller runs again at Until, and
-// better every few seconds: a lease that becomes stale meanwhile is only noticed
-// by looking.
+// NotSettledError reports that nothing may be written yet. A control loop requeues
+// after Wait. Another caller runs again at Until, or better every few seconds: only
+// a read of the leases shows that one became stale meanwhile.
 type NotSettledError struct {
 	// Until is the API server's time before which nothing is written. Where Servers are waited
 	// for, it is when they renew their leases next.

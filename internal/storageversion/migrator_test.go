@@ -46,9 +46,9 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com", UID: "1"}}
-	m.look(Facts{CRD: crd, Now: time.Now()})
+	m.settlement(Facts{CRD: crd, Now: time.Now()})
 	if len(m.leases) != 1 {
-		t.Fatalf("%d histories after a look at one CRD", len(m.leases))
+		t.Fatalf("%d histories after a reading for one CRD", len(m.leases))
 	}
 	if m.Forget(crd.Name); len(m.leases) != 0 {
 		t.Errorf("%d histories of a CRD that is gone", len(m.leases))

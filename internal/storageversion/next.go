@@ -18,7 +18,7 @@ const (
 	// ActionDone means that nothing is left to do until the CRD changes.
 	ActionDone Action = "Done"
 	// ActionWait means that nothing may be written yet. Call Run again with the same
-	// plan: to look at the API servers takes two requests, a plan ten.
+	// plan: it reads the API servers' leases with two requests, and a plan sends ten.
 	ActionWait Action = "Wait"
 	// ActionReplan means that the plan no longer fits the CRD.
 	ActionReplan Action = "Replan"
@@ -27,7 +27,7 @@ const (
 	ActionRetry Action = "Retry"
 	// ActionUnknown means that the API server did not list the objects, so that
 	// nothing is known about them. It never counts as done, and callers remember
-	// nothing that they did not see.
+	// nothing about objects that they did not read.
 	ActionUnknown Action = "Unknown"
 	// ActionStalled means that the work needs a user's action. Another pass finds out
 	// whether the user has acted.
@@ -35,22 +35,22 @@ const (
 )
 
 const (
-	// notConverging is the number of passes in a row that met writes by other
-	// clients after which a user should know.
+	// notConverging is the number of consecutive passes with writes by other
+	// clients after which the user is informed.
 	notConverging = 5
 
-	// minSettlePause keeps the last look of a settle time from coming too early,
-	// again and again: the API server's clock is read to the second.
+	// minSettlePause keeps the last check of a settle time from coming too early
+	// repeatedly: the API server's clock has a resolution of one second.
 	minSettlePause = 100 * time.Millisecond
 
 	// waitForStart is for API servers to serve a new CRD.
 	waitForStart = time.Second
-	// waitForOthers lets other clients' writes come to rest, as ToolHive's migrator
-	// does, and another migrator end.
+	// waitForOthers is for other clients to finish their writes, as in ToolHive's
+	// migrator, and for another migrator to end.
 	waitForOthers = 30 * time.Second
 
-	// A plan that no longer fits is made again at once. A CRD that changes without
-	// end, or whose deletion hangs for days, is looked at each maxReplanPause.
+	// A plan that no longer fits is made again after firstReplanPause. A CRD that keeps
+	// changing, or whose deletion hangs for days, is planned again each maxReplanPause.
 	firstReplanPause = time.Second
 	maxReplanPause   = 30 * time.Second
 
@@ -156,7 +156,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 	return s
 }
 
-// names are sorted, so that a message stays the same from look to look.
+// names are sorted, so that a message stays the same from plan to plan.
 func names(servers []Server) string {
 	texts := make([]string, len(servers))
 	for i, s := range servers {

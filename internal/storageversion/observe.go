@@ -65,7 +65,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
 		return f, err
 	}
-	m.look(f) // a server whose lease is stale now gets the whole settle time, should it be back when Run looks
+	m.settlement(f) // a server whose lease is stale now gets the whole settle time if it is back when Run reads it
 	if f.Migrations, err = m.migrations(ctx, f.CRD); err != nil {
 		return f, err
 	}
@@ -141,21 +141,22 @@ func (m *Migrator) servers(ctx context.Context) (servers []Server, unread string
 	return settle.ServersOf(leases, m.client.Clock.Now()), "", nil
 }
 
-// settled looks at the servers and remembers what it saw of this change.
+// settled reads the API servers' leases and decides whether this change has settled.
 func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	servers, _, err := m.servers(ctx)
 	if err != nil {
 		return err
 	}
 	now := m.client.Clock.Now()
-	v := m.look(Facts{CRD: crd, Servers: servers, Now: now})
+	v := m.settlement(Facts{CRD: crd, Servers: servers, Now: now})
 	if v.Settled {
 		return nil
 	}
 	return &NotSettledError{Until: v.Until, Wait: v.Until.Sub(now), Servers: v.Waiting, Stale: v.Stale}
 }
 
-func (m *Migrator) look(f Facts) settle.Settlement {
+// settlement records the leases in the history of the CRD, and decides.
+func (m *Migrator) settlement(f Facts) settle.Settlement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	history, spec := m.leases[f.CRD.Name], kube.GenerationOf(f.CRD)
@@ -163,7 +164,7 @@ func (m *Migrator) look(f Facts) settle.Settlement {
 		history = &settle.History{Spec: spec}
 		m.leases[f.CRD.Name] = history
 	}
-	return history.Look(f.CRD, f.Servers, f.Now, m.options.terms())
+	return history.Observe(f.CRD, f.Servers, f.Now, m.options.terms())
 }
 
 func (m *Migrator) migrations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]string, error) {

@@ -209,7 +209,7 @@ func (r *run) passOverAll(ctx context.Context) error {
 	return nil
 }
 
-// recheck looks whether the CRD is still the one that the evidence is about.
+// recheck checks that the CRD is still the one that the evidence is about.
 func (r *run) recheck(ctx context.Context) error {
 	now := r.epoch()
 	m, err := r.client.CRDMetadata(ctx, r.name)
@@ -217,7 +217,7 @@ func (r *run) recheck(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: %s was deleted", ErrChanged, r.name)
 	case err != nil:
-		return fmt.Errorf("look at %s again: %w", r.name, err)
+		return fmt.Errorf("read %s again: %w", r.name, err)
 	}
 	if err := now.stillThere(m); err != nil {
 		return err

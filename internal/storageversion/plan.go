@@ -255,7 +255,7 @@ func checkServers(f Facts, p Policy) []godwit.Blocker {
 		return nil
 	}
 	var blockers []godwit.Blocker
-	for _, s := range new(settle.History).Look(f.CRD, f.Servers, f.Now, p.terms()).Stale {
+	for _, s := range new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.terms()).Stale {
 		blockers = append(blockers, godwit.Blocker{
 			Reason: ReasonServerLeaseStale,
 			Message: fmt.Sprintf("API server %s has a stale lease, renewed %s ago, and may still have requests under way that store the old version",

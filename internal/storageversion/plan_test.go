@@ -246,7 +246,7 @@ func TestPlanForState(t *testing.T) {
 			reasons: []string{ReasonServerLeaseStale},
 		},
 		"no time of the flip": {
-			reason: "without managedFields the change may be as new as our first look, and a server overdue by then has a stale lease",
+			reason: "without managedFields the change may be as new as our first reading, and a server overdue by then has a stale lease",
 			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = nil }),
 				Now: now, Servers: []Server{missed}},
 			state:   Blocked,

@@ -78,8 +78,8 @@ func deletionCompleted(after *metav1.PartialObjectMetadata) bool {
 	return after.DeletionTimestamp != nil && len(after.Finalizers) == 0
 }
 
-// confirmGone looks at the collection, because a 404 may also mean that the
-// version is no longer served, and then nothing at all was migrated.
+// confirmGone lists the collection for the object, because a 404 may also mean that
+// the version is no longer served, and then no object was migrated.
 func (r *rewriter) confirmGone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
 	found, err := r.client.Find(ctx, r.epoch.Load().gvr, o)
 	switch {
@@ -120,7 +120,7 @@ func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata
 	live, findErr := r.client.Find(ctx, r.epoch.Load().gvr, o)
 	switch {
 	case findErr != nil:
-		return godwit.Failed, fmt.Errorf("look at %s after a conflict: %w", walk.Key(o), apierror.RetryForbidden(findErr))
+		return godwit.Failed, fmt.Errorf("read %s after a conflict: %w", walk.Key(o), apierror.RetryForbidden(findErr))
 	case live == nil:
 		return godwit.Gone, nil
 	}

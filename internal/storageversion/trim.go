@@ -64,7 +64,7 @@ func (r *run) whyRefused(ctx context.Context, refused error) error {
 	crd, err := r.client.CRD(ctx, r.name)
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
-		return errors.Join(refused, fmt.Errorf("look at %s again: %w", r.name, err))
+		return errors.Join(refused, fmt.Errorf("read %s again: %w", r.name, err))
 	case err != nil || crd.UID != now.UID || crd.Generation != now.Generation:
 	case kube.Trimmed(crd): // an earlier attempt whose answer was lost had been carried out
 		return nil

@@ -133,7 +133,7 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 		current, err := r.client.Find(ctx, r.epoch.Load().gvr, o)
 		switch {
 		case err != nil:
-			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields, look again after a conflict: %w", err)
+			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields, read the object again after a conflict: %w", err)
 		case current == nil:
 			return o, godwit.Gone, nil
 		}

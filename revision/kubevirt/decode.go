@@ -51,7 +51,7 @@ func (Family) Describe() revision.Description {
 // Losses are the fields that the object's version does not know. At v1beta1 there are
 // none: KubeVirt has added fields to it in one release after the other, and data at
 // v1beta1 is never converted. An object at a version that this release does not know
-// is returned without a look into it.
+// is returned as it is.
 func (Family) Decode(r *appsv1.ControllerRevision, expected reference.ExpectedType) (revision.StoredObject, error) {
 	fail := func(s revision.StoredObject, err error) (revision.StoredObject, error) {
 		if errors.Is(err, revision.ErrNotInFamily) {

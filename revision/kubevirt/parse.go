@@ -18,7 +18,7 @@ const (
 	maxDepth = 64
 )
 
-// parse reads JSON that anybody may have written. It is stricter than encoding/json
+// parse reads JSON that any client may have written. It is stricter than encoding/json
 // where two readers could see two things: a key that is there twice, text that is not
 // UTF-8. Numbers are int64, or a json.Number where that would not be the same text:
 // what is carried through must arrive as it was.

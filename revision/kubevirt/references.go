@@ -115,8 +115,8 @@ func readRevision(r *unstructured.Unstructured) reference.Usage {
 	return reference.Usage{References: references}
 }
 
-// mentionsRevision looks for the key of every fixed reference. A client may have escaped letters
-// of it, so that data with such escapes may hold one as well.
+// mentionsRevision reports whether data may contain a fixed reference, by the key that all of
+// them have. A client may have escaped letters of the key, so data with escapes may contain one.
 func mentionsRevision(data []byte) bool {
 	return bytes.Contains(data, []byte("revisionName")) || bytes.Contains(data, []byte(`\u`))
 }

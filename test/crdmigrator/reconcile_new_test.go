@@ -57,13 +57,13 @@ func TestNewCRDIsNoErrorOfARunningOperator(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await(t, "a look at the objects of each CRD", func() bool {
-		looked := map[string]bool{}
+	await(t, "a list of the objects of each CRD", func() bool {
+		listed := map[string]bool{}
 		for _, r := range o.requests.matching(func(r string) bool { return strings.HasPrefix(r, http.MethodGet) && strings.Contains(r, "limit=100") }) {
 			path, _, _ := strings.Cut(r, "?")
-			looked[path] = true
+			listed[path] = true
 		}
-		return len(looked) == n
+		return len(listed) == n
 	})
 	if errs := o.logs.errors(); len(errs) > 0 {
 		t.Errorf("logged as errors: %q", errs)

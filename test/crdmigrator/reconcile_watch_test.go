@@ -51,9 +51,9 @@ func TestWatch_ReadsMetadataOfCRDsOnly(t *testing.T) {
 	}
 }
 
-// looks counts how often the reconciler read a CRD. A reconciliation begins with a GET of
+// reads counts how often the reconciler read a CRD. A reconciliation begins with a GET of
 // the whole CRD; others follow if it continues.
-func (c *configured) looks(crd string) int {
+func (c *configured) reads(crd string) int {
 	return len(c.requests.matching(func(r string) bool {
 		return r == "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+crd
 	}))
@@ -100,9 +100,9 @@ func newBell(w *widgets) *bell {
 func (b *bell) ring(c *configured) {
 	b.w.t.Helper()
 	b.rings++
-	before := c.looks(b.w.name)
+	before := c.reads(b.w.name)
 	b.w.label("rings", strings.Repeat("i", b.rings))
-	await(c.t, "a read of the CRD that was changed last", func() bool { return c.looks(b.w.name) > before })
+	await(c.t, "a read of the CRD that was changed last", func() bool { return c.reads(b.w.name) > before })
 }
 
 // TestWatch_ResyncStartsNoReconcile: an informer's resync brings unchanged CRDs.
@@ -117,10 +117,10 @@ func TestWatch_ResyncStartsNoReconcile(t *testing.T) {
 	c.start()
 	c.awaitObserved()
 	last.ring(c)
-	before, seen := c.looks(w.name), resyncs.Load()
+	before, seen := c.reads(w.name), resyncs.Load()
 	await(c.t, "resyncs", func() bool { return resyncs.Load() >= seen+3 })
 	last.ring(c)
-	if after := c.looks(w.name); after != before {
+	if after := c.reads(w.name); after != before {
 		t.Errorf("%d reads of the CRD, want none", after-before)
 	}
 }
@@ -177,7 +177,7 @@ func TestConfig_FindsItsCRDByGroupAndKind(t *testing.T) {
 	c.mustReconcile() // as if its event had come through
 	wild.mustHaveBeenWritten("the same kind in another group", 3, 1)
 	wild.mustLeave("the same kind in another group", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
-	if n := c.looks(wild.name); n != 1 {
+	if n := c.reads(wild.name); n != 1 {
 		t.Errorf("%d reads of a CRD of another group, want only the test's own", n)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	Paused       = "crossplane.io/paused"
 )
 
-// pollEvery is how often the provider looks at all managed resources.
+// pollEvery is how often the provider reconciles all managed resources.
 const pollEvery = 50 * time.Millisecond
 
 // Kind is a kind of managed resources, members.GROUP.

@@ -1,23 +1,22 @@
-// Package guide runs the tutorials in docs/tutorials: every command in them, in the
-// order in which they are written, in one shell against a real control plane,
-// and compares what they print. There is no way for a tutorial to have a command
-// that is not run.
+// Package guide runs the tutorials in docs/tutorials: every command, in its order, in
+// one shell against a real control plane. It compares the output. A tutorial cannot
+// have a command that does not run.
 //
 // A tutorial consists of prose and of three kinds of fenced blocks:
 //
 //   - yaml, whose first line is a comment with a file name: the file is written
-//     when the guide gets there.
-//   - console, with commands after "$ " and below each what it prints. A line
+//     when the test reaches the block.
+//   - console, with commands after "$ " and the output below each. A line
 //     that is "..." stands for any lines, "..." within a line for any text. A
-//     command must succeed, unless the next one is `echo $?`. What is started in
-//     the background prints to a file, and ends with the guide.
-//   - go, whose first line is a comment with a path in this repository: what
-//     follows are lines of that file, in a row.
+//     command must succeed, unless the next one is `echo $?`. A background process
+//     prints to a file, and ends with the tutorial.
+//   - go, whose first line is a comment with a path in this repository: the other
+//     lines are consecutive lines of that file.
 //
-// What it expects of the machine besides the control plane is a POSIX shell.
+// Besides the control plane, the machine needs a POSIX shell.
 //
-// A guide in docs/guides is for the cluster of its reader. It is compared with the tutorials: it shows no command, no output and
-// no YAML that no tutorial shows.
+// A guide in docs/guides is for the cluster of its reader. A test compares it with the tutorials: each command, output and YAML
+// of a guide is in a tutorial.
 //
 // Read guide_test.go, then howto_test.go for the guides, document_test.go for the form of both,
 // shell_test.go for how commands are run, and cluster_test.go for the cluster

@@ -170,7 +170,8 @@ func hardKeys(ctx context.Context, e *environment) (string, error) {
 	return strings.Join(notes, ", "), e.checkCreated(ctx, 0)
 }
 
-// refusals are more looks at an object than one that is only late stays refused for.
+// refusals is the number of reads in a row that show an object as refused before a check
+// believes it: an object that is only late is refused in fewer.
 const refusals = 20
 
 func (e *environment) hardKey(ctx context.Context, o *unstructured.Unstructured) (string, error) {

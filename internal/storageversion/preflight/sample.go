@@ -40,9 +40,9 @@ type samples struct {
 	allSeen bool
 }
 
-// sample looks for objects in two ways, each of them bounded: a resource with few objects is
-// read through, which finds every namespace; one whose first pages are full of few namespaces
-// is asked namespace by namespace, if these may be listed.
+// sample finds objects in two ways, each of them bounded. It lists a resource with few objects
+// completely, which finds every namespace. If the first pages have few namespaces, it lists
+// namespace by namespace, if the user may list namespaces.
 func sample(ctx context.Context, t storageversion.PreflightTarget) (*samples, error) {
 	s := &samples{seen: map[string]bool{}}
 	if err := s.readPages(ctx, t); err != nil || s.allSeen || s.full() || kube.ClusterScoped(t.Facts.CRD) {

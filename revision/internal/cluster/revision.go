@@ -23,7 +23,7 @@ var Revisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
 // another way then differs from the stored bytes, and every patch is refused as a change
 // of data. In protobuf data are opaque bytes in both directions. So a revision is read in
 // protobuf, and its metadata are written by a PUT of what was read. Lists are read in
-// protobuf as well: neither side encodes or decodes data that no one looks at.
+// protobuf as well: neither side encodes or decodes data that Godwit does not use.
 
 // RevisionPages lists ControllerRevisions, in one namespace or in all of them, and keeps of each
 // what read returns.

@@ -75,7 +75,7 @@ func Reread(ctx context.Context, c *cluster.Client, types []Source, r *reference
 	return nil, nil, nil
 }
 
-// Scope is what to look at.
+// Scope selects what to scan.
 type Scope struct {
 	Types     []Source
 	Namespace string          // empty: all

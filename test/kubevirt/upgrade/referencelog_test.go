@@ -27,8 +27,8 @@ import (
 var controllerRevisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
 
 // referenceLog knows who refers to what in one namespace, and which references lead nowhere
-// or to what can't be read. It looks again at whatever a write may have changed, so
-// that it can look after every write.
+// or to what can't be read. It reads again whatever a write may have changed, so
+// that it can check after every write.
 type referenceLog struct {
 	client    dynamic.Interface
 	namespace string
@@ -73,7 +73,7 @@ func (l *referenceLog) ours(req *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := maps.Clone(l.broken)
-	l.look(req)
+	l.readAgain(req)
 	for place, why := range l.broken {
 		if before[place] == "" {
 			l.wrong = append(l.wrong, fmt.Sprintf("after %s %s: %s: %s", req.Method, req.URL.Path, place, why))
@@ -84,7 +84,7 @@ func (l *referenceLog) ours(req *http.Request) {
 func (l *referenceLog) others(req *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.look(req)
+	l.readAgain(req)
 }
 
 // unresolved is what is broken now, in order. It reads each revision anew.
@@ -105,8 +105,8 @@ func (l *referenceLog) unresolved() []string {
 	return all
 }
 
-// look at what a write may have changed: /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME.
-func (l *referenceLog) look(req *http.Request) {
+// readAgain reads what a write may have changed: /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME.
+func (l *referenceLog) readAgain(req *http.Request) {
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	if len(parts) < 6 || parts[4] != l.namespace {
 		return

@@ -105,7 +105,7 @@ func (c *Client) CountAt(ctx context.Context, r schema.GroupVersionResource, res
 func (c *Client) Cached(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) error {
 	return kube.Do(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
 		SetHeader("Accept", kube.AcceptMetadataList).
-		Param("resourceVersion", "0").Param("fieldSelector", "metadata.name=godwit-looks-for-nothing").
+		Param("resourceVersion", "0").Param("fieldSelector", "metadata.name=godwit-matches-no-object").
 		Param("timeout", timeout.String())).Error()
 }
 

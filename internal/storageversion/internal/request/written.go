@@ -51,7 +51,7 @@ func whole(ctx context.Context, req *rest.Request) (*metav1.PartialObjectMetadat
 
 // metadataIn reads an object up to the end of its metadata. The API server
 // writes keys in order, so that spec and status, which can be a megabyte, are not
-// looked at.
+// parsed.
 func metadataIn(object []byte) (metav1.ObjectMeta, error) {
 	var m metav1.ObjectMeta
 	d := json.NewDecoder(bytes.NewReader(object))

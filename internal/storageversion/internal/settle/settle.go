@@ -103,26 +103,26 @@ func (s Server) stale(now time.Time) bool { return now.Sub(s.Renewed) > staleAft
 // change of a CRD.
 type History struct {
 	Spec    kube.Generation
-	first   time.Time            // our first look
+	first   time.Time            // our first reading
 	last    time.Time            // our last one
 	adopted time.Time            // since when every server we wait for has adopted; zero: not yet
 	late    map[string]time.Time // servers seen with a stale lease, and when they were back; zero: not yet
 }
 
-// Settlement is the decision on one look.
+// Settlement is the decision after one reading of the leases.
 type Settlement struct {
 	Settled bool
-	// Until is when writing may begin or, while servers are waited for, when to look again.
+	// Until is when writing may begin or, while servers are waited for, when to read again.
 	Until   time.Time
 	Waiting []Server // not adopted yet
 	Stale   []Server // the part of waiting whose renewal is overdue
 }
 
-// Look takes in one reading of the servers and says whether writing may begin.
-// A fresh renewal alone proves nothing about a server whose lease was stale: it renews
-// first and finishes its queued writes, at the old version, afterwards. From our
-// first sight of it the settle time therefore runs anew.
-func (s *History) Look(crd *apiextensionsv1.CustomResourceDefinition, servers []Server, now time.Time, t Terms) Settlement {
+// Observe records one reading of the servers' leases, and decides whether writing may begin.
+// A fresh renewal alone proves nothing about a server whose lease was stale: the server renews
+// first, and finishes its queued writes, at the old version, afterwards. The settle time
+// therefore starts again when the server is seen again.
+func (s *History) Observe(crd *apiextensionsv1.CustomResourceDefinition, servers []Server, now time.Time, t Terms) Settlement {
 	if s.first.IsZero() {
 		s.first, s.late = now, map[string]time.Time{}
 	}

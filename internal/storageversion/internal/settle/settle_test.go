@@ -13,9 +13,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
 
-// Each script is what one process sees, one look a line:
+// Each script is what one process sees, one reading a line:
 //
-//	time of the look   server and its last renewal ...   => decision
+//	time of the reading server and its last renewal ...   => decision
 //
 // All times count from the flip as managedFields have it. They are cut to the
 // second, so the flip was at most 1 s later, a server has adopted it when it
@@ -137,12 +137,12 @@ func TestSettle(t *testing.T) {
 				10s        b-5s   => waits for b
 				10.001s    b-5s   => waits for stale b`,
 		},
-		"back before anybody looked": {
-			reason: "a process that looks for the first time can't tell a server that is back from one that never left: the default counts from the flip",
+		"back before the first reading": {
+			reason: "a process that reads for the first time can't tell a server that is back from one that never left: the default counts from the flip",
 			script: `
 				100.1s   a+98s b+100.013s   => settled`,
 		},
-		"back before anybody looked, from sight": {
+		"back before the first reading, from sight": {
 			reason: "who counts from sight need not tell",
 			terms:  Terms{SettleFromSight: true},
 			script: `
@@ -165,7 +165,7 @@ func TestSettle(t *testing.T) {
 				1h1m0s     a+3659s   => settles at 1h1m15s
 				1h1m15s    a+3670s   => settled`,
 		},
-		"from sight, a look that comes late": {
+		"from sight, a reading that comes late": {
 			reason: "a server may have stopped and come back in between, with old requests under way, and its lease tells nothing",
 			terms:  Terms{SettleFromSight: true},
 			script: `
@@ -214,7 +214,7 @@ func TestSettle(t *testing.T) {
 				76s   => settled`,
 		},
 		"no leases, from sight": {
-			reason: "time alone, from our first look",
+			reason: "time alone, from our first reading",
 			terms:  Terms{SettleFromSight: true},
 			script: `
 				1h        => settles at 1h1m15s
@@ -254,7 +254,7 @@ func TestSettle(t *testing.T) {
 				1.000000001s  a+1s     => settled`,
 		},
 		"the flip is not recorded": {
-			reason: "without managedFields the change is as old as our first look, at most",
+			reason: "without managedFields the change is as old as our first reading, at most",
 			edit:   func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = nil },
 			script: `
 				1h        a+3599s   => waits for a
@@ -268,7 +268,7 @@ func TestSettle(t *testing.T) {
 				76s   a+76.9s   => settled`,
 		},
 		"the clock goes back": {
-			reason: "a look that seems earlier waits longer, never less",
+			reason: "a reading that seems earlier waits longer, never less",
 			script: `
 				76s   a+70s   => settled
 				70s   a+70s   => settles at 1m16s
@@ -283,8 +283,8 @@ func TestSettle(t *testing.T) {
 			}
 			var s History
 			for line := range strings.SplitSeq(strings.TrimSpace(tc.script), "\n") {
-				look, want := parseLook(t, line)
-				if diff := cmp.Diff(want, decisionOf(s.Look(crd, look.servers, look.now, tc.terms))); diff != "" {
+				r, want := parseReading(t, line)
+				if diff := cmp.Diff(want, decisionOf(s.Observe(crd, r.servers, r.now, tc.terms))); diff != "" {
 					t.Errorf("%s\n%s\n(-want +got):\n%s", tc.reason, strings.TrimSpace(line), diff)
 				}
 			}
@@ -294,14 +294,14 @@ func TestSettle(t *testing.T) {
 
 var flip = kubetest.Flip
 
-// look is one reading of the servers.
-type look struct {
+// reading is one reading of the servers.
+type reading struct {
 	now     time.Time
 	servers []Server
 }
 
-// parseLook reads one line of a script.
-func parseLook(t *testing.T, line string) (look, string) {
+// parseReading reads one line of a script.
+func parseReading(t *testing.T, line string) (reading, string) {
 	t.Helper()
 	line, _, _ = strings.Cut(line, "#")
 	seen, want, ok := strings.Cut(line, "=>")
@@ -309,7 +309,7 @@ func parseLook(t *testing.T, line string) (look, string) {
 	if !ok || len(words) == 0 {
 		t.Fatalf("can't read %q", line)
 	}
-	f := look{now: sinceFlip(t, words[0])}
+	f := reading{now: sinceFlip(t, words[0])}
 	for _, word := range words[1:] {
 		name, renewed := word[:1], word[1:]
 		f.servers = append(f.servers, Server{Name: name, Renewed: sinceFlip(t, renewed)})
@@ -358,9 +358,9 @@ func decisionOf(v Settlement) string {
 // longer than the API servers need, and sends few requests meanwhile.
 func TestNextRenewal(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		look   string
-		want   time.Duration // from the look
+		reason  string
+		reading string
+		want    time.Duration // from the reading
 	}{
 		"renewed a moment ago":  {"a lease that becomes stale must not go unnoticed", "1s a+0.5s", Again},
 		"about to renew":        {"10 s and 4 % after the last renewal", "8s a-1s", 1400 * time.Millisecond},
@@ -371,8 +371,8 @@ func TestNextRenewal(t *testing.T) {
 	}
 	for name, tc := range cases {
 		var s History
-		look, _ := parseLook(t, tc.look+" =>")
-		if got := s.Look(kubetest.Widgets(), look.servers, look.now, Terms{}).Until.Sub(look.now); got != tc.want {
+		r, _ := parseReading(t, tc.reading+" =>")
+		if got := s.Observe(kubetest.Widgets(), r.servers, r.now, Terms{}).Until.Sub(r.now); got != tc.want {
 			t.Errorf("%s: %s, want %s: %s", name, got, tc.want, tc.reason)
 		}
 	}
@@ -470,13 +470,13 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// A server that stops and comes back between two looks is never seen with a stale lease.
+// A server that stops and comes back between two readings is never seen with a stale lease.
 func TestLookAgainBeforeAServerLeaseCanBeStaleUnseen(t *testing.T) {
 	for _, now := range []time.Duration{time.Second, 70 * time.Second, 10 * time.Minute} {
 		at := flip.Add(now)
-		v := new(History).Look(kubetest.Widgets(), []Server{{Name: "b", Renewed: flip}}, at, Terms{})
+		v := new(History).Observe(kubetest.Widgets(), []Server{{Name: "b", Renewed: flip}}, at, Terms{})
 		if wait := v.Until.Sub(at); wait <= 0 || wait > staleAfter {
-			t.Errorf("at %s: the next look is in %s, want it within %s", now, wait, staleAfter)
+			t.Errorf("at %s: the next reading is in %s, want it within %s", now, wait, staleAfter)
 		}
 	}
 }
@@ -490,7 +490,7 @@ func TestBusyMetadataDoesNotStarveTheMigration(t *testing.T) {
 			crd.ManagedFields[0].Time = &metav1.Time{Time: flip.Add(at)}
 		})
 		now := flip.Add(at)
-		if s.Look(crd, []Server{{Name: "a", Renewed: now}}, now, Terms{}).Settled {
+		if s.Observe(crd, []Server{{Name: "a", Renewed: now}}, now, Terms{}).Settled {
 			return
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// counterparts makes what a restore looks up.
+// counterparts creates the revisions that restores need.
 type counterparts struct {
 	client *cluster.Client
 	family Family
@@ -56,12 +56,12 @@ func (c counterparts) ensure(ctx context.Context, s *snapshot, u *upgrade) error
 	return nil
 }
 
-// counterpart is one revision that a restore looks up.
+// counterpart is one revision that a restore needs.
 type counterpart struct {
 	ref   reference.Reference
 	owner *reference.Referrer        // what is restored
 	of    *appsv1.ControllerRevision // the snapshot's revision, which it must equal
-	old   string                     // what a restore looks up before an upgrade; empty where there is none
+	old   string                     // the revision that a restore needs before an upgrade; empty if there is none
 }
 
 func (c counterpart) name() string { return c.ref.Counterpart.Revision(c.of.Name) }
@@ -187,7 +187,7 @@ func (c counterparts) makeLookedUp(ctx context.Context, s *snapshot, u *upgrade,
 			u.setStatus(Analyzing, reason, message)
 			return nil
 		}
-		u.setStatus(Succeeded, ReasonNeededForRestore, "it is made again of "+snapshotted.Name)
+		u.setStatus(Succeeded, ReasonNeededForRestore, "created again from "+snapshotted.Name)
 		return nil
 	}
 	u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object names it")

@@ -108,7 +108,7 @@ const (
 	ReasonOwnerGone = "OwnerGone"
 	// ReasonNotInFamily: it holds nothing of the family.
 	ReasonNotInFamily = "NotInFamily"
-	// ReasonNeededForRestore: a restore looks the revision up by a name that it computes.
+	// ReasonNeededForRestore: a restore needs the revision, by a name that it computes.
 	ReasonNeededForRestore = "NeededForRestore"
 	// ReasonRestoreConflict: a restore would look up a revision that can't be made, since
 	// another one has its name or no API server takes the name.
@@ -205,7 +205,7 @@ type ReferenceStatus struct {
 	Path      string `json:"path"`
 	// State is New where the field names what it is to name: a revision at the target
 	// version. Old where it does not yet, Fixed where it can't be written, Implied where
-	// it names another revision, for which a restore looks up this one.
+	// it names another revision, for which a restore needs this one.
 	State string `json:"state"`
 }
 
@@ -284,7 +284,7 @@ func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
 func describe(references []reference.Reference) string {
 	first := references[0]
 	if first.ImpliedBy != "" {
-		return fmt.Sprintf("%s %s names %s, so that a restore looks up %s", first.Referrer.Kind, first.Referrer.Name, first.ImpliedBy, first.Revision)
+		return fmt.Sprintf("%s %s names %s, so that a restore needs %s", first.Referrer.Kind, first.Referrer.Name, first.ImpliedBy, first.Revision)
 	}
 	message := fmt.Sprintf("%s %s refers to %s at %s", first.Referrer.Kind, first.Referrer.Name, first.Revision, first.Path)
 	if len(references) > 1 {

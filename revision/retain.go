@@ -68,10 +68,10 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 	return l.clearUnreferenced(ctx, u)
 }
 
-// holdForRestore keeps a revision that no object refers to, and that a restore looks up.
+// holdForRestore keeps a revision that no object refers to, and that a restore needs.
 func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, ref reference.Reference) error {
 	owner := s.RestoreTarget(ref)
-	u.setStatus(u.move.inUseForRestore.phase, u.move.inUseForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s looks up %s",
+	u.setStatus(u.move.inUseForRestore.phase, u.move.inUseForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s needs %s",
 		ref.Referrer.Kind, ref.Referrer.Name, ref.ImpliedBy, ref.Path, owner.Kind, owner.Name, ref.Revision))
 	return l.clearUnreferenced(ctx, u)
 }

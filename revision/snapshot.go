@@ -168,7 +168,7 @@ func (sc *scanner) missing() []Item {
 			references = reference.Explicit(references)
 			i := missing(s.Namespace, name, references, s.lineage.Replacements(name))
 			if source := s.lineage.NotedBy(name); source != "" && i.Action == Blocked {
-				i.Action, i.Message = Deferred, "it is gone, and is made again of "+source+", which it had replaced"
+				i.Action, i.Message = Deferred, "the revision does not exist: a run creates it again from "+source+", which it had replaced"
 			}
 			gone = append(gone, i)
 		}
@@ -260,7 +260,7 @@ func (s *snapshot) lookedUp(name string, references []reference.Reference) (Item
 		}
 		return Item{
 			Namespace: s.Namespace, Name: name, Action: Upgrade, Reason: ReasonNeededForRestore, Target: of.Target, References: referenceStatuses(references, ""),
-			Message: fmt.Sprintf("%s %s names %s, so that a restore looks this one up, and it is gone: it is made again", ref.Referrer.Kind, ref.Referrer.Name, of.Name),
+			Message: fmt.Sprintf("%s %s names %s, so that a restore needs this revision, which does not exist: a run creates it again", ref.Referrer.Kind, ref.Referrer.Name, of.Name),
 		}, true
 	}
 	return Item{}, false

@@ -173,7 +173,7 @@ type RevisionReference struct {
 	Path      string `json:"path"`
 	// State is Old if the field names the source; New if it names the replacement or another revision
 	// at the target version; Fixed if it can't be written; Implied if it names the revision of a
-	// snapshot, for which a restore looks this one up.
+	// snapshot, for which a restore needs this one.
 	State string `json:"state"`
 }
 

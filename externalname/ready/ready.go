@@ -31,7 +31,7 @@ const (
 	TypeUniqueName = "UniqueExternalName"
 	// AnnotationExternalName is the external name.
 	AnnotationExternalName = "crossplane.io/external-name"
-	// AnnotationPaused keeps a provider from looking at an object.
+	// AnnotationPaused keeps a provider from reconciling an object.
 	AnnotationPaused = "crossplane.io/paused"
 )
 
@@ -54,7 +54,7 @@ const (
 	NoName Reason = "NoName"
 	// SharedName means that another object has the same external name.
 	SharedName Reason = "SharedName"
-	// Paused means that no provider looks at the object.
+	// Paused means that no provider reconciles the object.
 	Paused Reason = "Paused"
 	// Deleting means that the object is being deleted.
 	Deleting Reason = "Deleting"
@@ -96,7 +96,7 @@ func decide(o *unstructured.Unstructured) (Reason, string) {
 	case !o.GetDeletionTimestamp().IsZero():
 		return Deleting, "the object is being deleted"
 	case annotations[AnnotationPaused] == "true":
-		return Paused, "remove the annotation " + AnnotationPaused + ": no provider looks at a paused object"
+		return Paused, "remove the annotation " + AnnotationPaused + ": no provider reconciles a paused object"
 	case synced.Status == metav1.ConditionFalse:
 		return NotSynced, synced.Message
 	case annotations[AnnotationExternalName] == "" || annotations[AnnotationBoundName] == "":

@@ -42,7 +42,7 @@ type Options struct {
 	Controllers     []string // empty: all, and the environment may switch them off
 	ConfigFile      string
 	MetricsAddress  string // "0": none
-	InsecureMetrics bool   // over HTTP, for anybody
+	InsecureMetrics bool   // over HTTP, without authorization
 	HealthAddress   string
 	PprofAddress    string // empty: none
 	LeaderElection  bool

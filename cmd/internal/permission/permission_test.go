@@ -104,7 +104,7 @@ func TestListsFollowTheCommand(t *testing.T) {
 		"run of revisions": {RevisionRun, shop, []string{revisions + "create|", "shop|kubevirt.io|virtualmachines/status|patch|", "shop|snapshot.kubevirt.io|virtualmachinesnapshots/finalizers|update|"}, []string{"|apps|controllerrevisions|create|"},
 			"new revisions block the deletion of their owner"},
 		"rollback": {RevisionRollback, shop, []string{revisions + "delete|", revisions + "create|", "shop|kubevirt.io|virtualmachines|patch|", "shop|kubevirt.io|virtualmachines/finalizers|update|"}, []string{"|apps|controllerrevisions|create|"},
-			"it makes the revision that a restore looks up, where that is gone"},
+			"it creates the revision that a restore needs, if that is gone"},
 		"fix": {RevisionFix, shop, []string{revisions + "update|", "shop|kubevirt.io|virtualmachines|get|", "shop|kubevirt.io|virtualmachines/finalizers|update|"}, []string{revisions + "delete|", revisions + "list|", "shop|kubevirt.io|virtualmachines|patch|"},
 			"it writes one revision, and reads its owner"},
 	} {

@@ -17,7 +17,7 @@ var reasonSections = map[reason.Subject][2]string{
 	reason.Migration: {"Reasons and events", "The condition Ready has one of these reasons, and so do Reconciling and Stalled. An event of the same reason is on the\n" +
 		"CRDMigration, in the namespace default, when reason or message change; progress is none, and no event is about a single object."},
 	reason.CRD: {"Blockers", "The condition Blocked has the reason of its first blocker; `status.blockers` has them all, each with a remedy for its own\n" +
-		"case. The manager looks again by itself, at first after ten seconds and then less often, up to every ten minutes.\n\n" +
+		"case. The manager checks again by itself, at first after ten seconds and then less often, up to every ten minutes.\n\n" +
 		"Some of these reasons are of warnings, which keep no run from starting. Others are of objects that the API server does not\n" +
 		"list, so that nothing is known about them: `godwit crd plan` says Unknown. In a CRDMigration, a reason that may end without a\n" +
 		"user's action is in the message of ObjectsUnlisted; the others are blockers.\n\n" +
@@ -43,9 +43,9 @@ var reasonSections = map[reason.Subject][2]string{
 func eventPage() (string, error) {
 	var page strings.Builder
 	page.WriteString(generated + "# Events, conditions and reasons\n\n" +
-		"`godwit explain REASON` prints what stands here about a reason.\n\n## Conditions\n\n" +
+		"`godwit explain REASON` prints the text of this page about a reason.\n\n## Conditions\n\n" +
 		"At most one of the first three is True. kstatus, by which Flux and others wait, says Current when Ready is True, Failed\n" +
-		"when Stalled is, and InProgress otherwise, also before anybody has looked and after a change of the spec.\n\n")
+		"when Stalled is, and InProgress otherwise, also before the first pass and after a change of the spec.\n\n")
 	conditions, err := conditionTable()
 	if err != nil {
 		return "", err

@@ -21,7 +21,7 @@ import (
 var theirs = []struct{ name, meaning string }{
 	{"leader_election_master_status", "1 for the replica that works, 0 for those that stand by"},
 	{"controller_runtime_reconcile_errors_total", "with `controller=\"crdmigration\"`, `\"crdscope\"`, `\"revisionupgrade\"` or `\"revisionupgradetrigger\"`: what could not be read or written, and is tried again"},
-	{"controller_runtime_active_workers", "with `controller=\"crdmigration\"`: migrations that are looked after at this moment, of at most 32; with `\"revisionupgrade\"`: namespaces, of at most 4"},
+	{"controller_runtime_active_workers", "with `controller=\"crdmigration\"`: migrations that are processed at this moment, of at most 32; with `\"revisionupgrade\"`: namespaces, of at most 4"},
 	{"workqueue_depth", "with `name=\"crdmigration\"`: migrations that wait for their turn"},
 	{"rest_client_requests_total", "by `code`: 429 means that the API server throttles the manager"},
 }

@@ -105,7 +105,7 @@ var Imports = []ReasonDoc{
 		Meaning: "Another managed resource has the same external name.",
 		Remedy:  "Delete one of the two, or correct its external name."},
 	{Reason: string(ready.Paused), UserAction: true,
-		Meaning: "The managed resource is paused, so that no provider looks at it.",
+		Meaning: "The managed resource is paused, so that no provider reconciles it.",
 		Remedy:  "Remove the annotation crossplane.io/paused."},
 	{Reason: string(ready.Deleting),
 		Meaning: "The managed resource is being deleted.",

@@ -45,7 +45,7 @@ func Command(a *cli.App) *cobra.Command {
 	flags.StringSliceVar(&o.Controllers, "controllers", nil, "which controllers run; there are: "+strings.Join(operator.Controllers, ", ")+" (default: "+operator.StorageVersionMigrator+")")
 	flags.StringVar(&o.ConfigFile, "config", "", "a file of kind "+operator.ConfigurationKind+" (default: no file, all defaults)")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served, to whom the API server lets in; 0 for nowhere")
-	flags.BoolVar(&o.InsecureMetrics, "metrics-insecure", false, "serve metrics over plain HTTP, to anybody")
+	flags.BoolVar(&o.InsecureMetrics, "metrics-insecure", false, "serve metrics over plain HTTP, without authorization")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "", "where profiles are served (default: nowhere)")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "make sure that one manager works and the others stand by")

@@ -21,8 +21,10 @@ const (
 	// Secret is in the namespace of the manager and of each agent, and has its identity. It is
 	// made at the first start. A user who can read it can act as the manager or as that hub.
 	Secret = "godwit-hub-identity" //nolint:gosec // the name of a Secret
-	// Private and Public are keys of [Secret]: 32 bytes, and the text of [Format].
-	Private, Public = "private", "public"
+	// Private is the key of [Secret] with 32 bytes.
+	Private = "private"
+	// Public is the key of [Secret] with the text of [Format].
+	Public = "public"
 )
 
 // Ensure reads the identity of the manager or of an agent, which it makes when there is none.

@@ -37,16 +37,28 @@ func Due(s State) []Effect {
 	}
 	var due []Effect
 	for _, t := range s.turn() {
-		orders, r := s.orders(t), s.record(t.party)
-		if len(orders) == 0 || r.Finished || t.party != Manager && r.Sent > s.Thirds {
+		if r := s.record(t.party); r.Finished || t.party != Manager && r.Sent > s.Thirds {
 			continue
 		}
-		due = append(due, Effect{
-			Key:   fmt.Sprintf("%s/%d/%s/%d", strings.ToLower(string(s.Stage)), s.Attempt, string(t.party), s.Thirds),
-			Party: t.party, Stage: s.Stage, Attempt: s.Attempt, Orders: orders, Until: s.Since.Add(s.timeout()),
-		})
+		if e, ok := Present(s, t.party); ok {
+			due = append(due, e)
+		}
 	}
 	return due
+}
+
+// Present returns the present command to a party, or false if it has none. A target that
+// names what it has not got makes the manager send the source's once more, whether or not
+// the source has finished.
+func Present(s State, p Party) (Effect, bool) {
+	t, ok := s.task(p)
+	if !ok {
+		return Effect{}, false
+	}
+	return Effect{
+		Key:   fmt.Sprintf("%s/%d/%s/%d", strings.ToLower(string(s.Stage)), s.Attempt, string(p), s.Thirds),
+		Party: p, Stage: s.Stage, Attempt: s.Attempt, Orders: s.orders(t), Until: s.Since.Add(s.timeout()),
+	}, true
 }
 
 // Deadline returns when a [Tick] changes the state, or false if time alone changes

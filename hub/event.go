@@ -12,6 +12,10 @@ type Event interface{ at() time.Time }
 // Tick says only how late it is.
 type Tick struct{ At time.Time }
 
+// Resume is the first event of a manager that reads a state. Only the shards may be of a
+// later state, since the manager before was killed ahead of the commit.
+type Resume struct{ At time.Time }
+
 // Start begins a migration that is Pending and that no other one holds up.
 type Start struct{ At time.Time }
 
@@ -57,6 +61,8 @@ type Report struct {
 }
 
 func (e Tick) at() time.Time { return e.At }
+
+func (e Resume) at() time.Time { return e.At }
 
 func (e Start) at() time.Time { return e.At }
 

@@ -15,6 +15,8 @@ func Step(s State, e Event) State {
 	switch e := e.(type) {
 	case Tick:
 		s.tick(e.At)
+	case Resume:
+		s.resume()
 	case Start:
 		s.start(e.At)
 	case Wait:
@@ -34,6 +36,14 @@ func Step(s State, e Event) State {
 	for s.advance(e.at()) {
 	}
 	return s
+}
+
+// resume calls for an action of the manager again if its result was stored without the commit,
+// which has the reason of a failure. Reports of hubs are delivered again by themselves.
+func (s *State) resume() {
+	if r := s.record(Manager); r.Finished && (s.Stage == api.PhaseValidating || s.Stage == api.PhaseInitializing) {
+		delete(s.Records, Key{Manager, s.Stage})
+	}
 }
 
 func (s *State) start(now time.Time) {

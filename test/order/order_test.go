@@ -45,7 +45,7 @@ var ordered = []string{
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
 	"externalname/fieldmigration", "externalname/fleet",
-	"hub", "hub/agent", "hub/cluster", "hub/message", "hub/source", "hub/target",
+	"hub", "hub/agent", "hub/cluster", "hub/manager", "hub/message", "hub/source", "hub/target",
 	"internal/kube",
 	"internal/storageversion", "internal/storageversion/preflight",
 	"revision", "revision/kubevirt",

@@ -19,6 +19,9 @@ var ClusterMigrations = []ReasonDoc{
 	{Reason: hubv1alpha1.ReasonHubNotReady, UserAction: true,
 		Meaning: "A hub does not exist, is not Available, or its agent has sent no heartbeat for 60 s. Nothing was sent to either hub.",
 		Remedy:  "See the conditions of the hub with `kubectl get managedcluster <hub> -o yaml`, and whether its agent runs. Then create the migration again under another name."},
+	{Reason: hubv1alpha1.ReasonBrokerRefused, UserAction: true,
+		Meaning: "The broker does not answer, or does not let the manager use a topic. Nothing was sent to either hub.",
+		Remedy:  "Grant the ACL or correct the credentials that the message names. Then create the migration again under another name."},
 	{Reason: hubv1alpha1.ReasonHubAddressUnknown, UserAction: true,
 		Meaning: "The ManagedCluster of the target hub has no spec.managedClusterClientConfigs, so that no bootstrap kubeconfig can be written.",
 		Remedy:  "Set spec.managedClusterClientConfigs of the target hub to the URL and the CA of its API server. Then create the migration again under another name."},
@@ -43,6 +46,9 @@ var ClusterMigrations = []ReasonDoc{
 	{Reason: hubv1alpha1.ReasonIncomplete, UserAction: true,
 		Meaning: "A rollback or a cleanup is not finished after its timeout. The manager continues.",
 		Remedy:  "See whether the hub in the message is reachable. The migration ends by itself when it is."},
+	{Reason: hubv1alpha1.ReasonStateLost, UserAction: true,
+		Meaning: "ConfigMaps with the state of the migration were deleted or changed. The manager does nothing until they are restored.",
+		Remedy:  "Restore the ConfigMaps <migration>-state-<n> from a backup. The manager resumes by itself."},
 }
 
 // ManagedClusters are the reasons for which an agent does not do its task for a cluster.

@@ -46,6 +46,9 @@ const (
 	// ReasonHubNotReady means that a hub does not exist, is not Available, or that its agent
 	// has sent no heartbeat for 60 s. Nothing was sent to either hub.
 	ReasonHubNotReady = "HubNotReady"
+	// ReasonBrokerRefused means that the broker does not answer, or does not let the manager
+	// use a topic. Nothing was sent to either hub.
+	ReasonBrokerRefused = "BrokerRefused"
 	// ReasonHubAddressUnknown means that the ManagedCluster of the target hub has no
 	// spec.managedClusterClientConfigs, so that no bootstrap kubeconfig can be written.
 	ReasonHubAddressUnknown = "HubAddressUnknown"
@@ -65,4 +68,7 @@ const (
 	// ReasonIncomplete means that a rollback or a cleanup is not finished after its timeout.
 	// The manager continues.
 	ReasonIncomplete = "Incomplete"
+	// ReasonStateLost means that ConfigMaps with the state of the migration were deleted or
+	// changed. The manager does nothing until they are restored.
+	ReasonStateLost = "StateLost"
 )

@@ -1,0 +1,113 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/hub/kafka"
+	"github.com/godwit-dev/godwit/hub/message"
+)
+
+// maxHeartbeatAge is how old the last heartbeat of a hub may be when a migration starts, and
+// how long a manager that has just started waits for one.
+const maxHeartbeatAge = time.Minute
+
+// checkHubs reads whether both hubs are there, and whether the manager can talk to them.
+// Nothing was sent to either when it fails. It waits for a heartbeat and for the broker as
+// long as a heartbeat may be old.
+func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, p *problem, err error) {
+	for _, name := range []string{m.from(), m.to()} {
+		if p, err := r.available(ctx, name); p != nil || err != nil {
+			return "", p, err
+		}
+		if _, problems, err := r.hubKey(ctx, name); problems != "" || err != nil {
+			return "", notReady(problems, err), err
+		}
+	}
+	if waits, p := r.checkBroker(ctx, m); waits != "" || p != nil {
+		return waits, p, nil
+	}
+	for _, name := range []string{m.from(), m.to()} {
+		if waits, p := r.alive(m, name); waits != "" || p != nil {
+			return waits, p, nil
+		}
+	}
+	return "", nil, nil
+}
+
+func notReady(message string, err error) *problem {
+	if err != nil {
+		return nil
+	}
+	return &problem{api.ReasonHubNotReady, message}
+}
+
+// available reads the ManagedCluster of a hub.
+func (r *Reconciler) available(ctx context.Context, name string) (*problem, error) {
+	mc := &clusterv1.ManagedCluster{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+	switch {
+	case apierrors.IsNotFound(err):
+		return notReady(fmt.Sprintf("the global hub has no ManagedCluster %s: import the hub, or correct spec.from and spec.to", name), nil), nil
+	case meta.IsNoMatchError(err):
+		return notReady("the global hub serves no ManagedClusters: install Open Cluster Management", nil), nil
+	case err != nil:
+		return nil, fmt.Errorf("read ManagedCluster %s: %w", name, err)
+	}
+	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); c == nil || c.Status != "True" {
+		why := "condition " + clusterv1.ManagedClusterConditionAvailable + " is not reported"
+		if c != nil {
+			why = fmt.Sprintf("condition %s is %s: %s", c.Type, c.Status, c.Message)
+		}
+		return notReady(fmt.Sprintf("hub %s is not available: %s", name, why), nil), nil
+	}
+	return nil, nil
+}
+
+// checkBroker creates the topics, which fails if the broker refuses.
+func (r *Reconciler) checkBroker(ctx context.Context, m migration) (waits string, p *problem) {
+	topics := []string{message.SpecTopic(m.from()), message.StatusTopic(m.from()), message.SpecTopic(m.to()), message.StatusTopic(m.to()), message.MigrationTopic(m.to())}
+	err := r.Transport.EnsureTopics(ctx, topics...)
+	for _, name := range []string{m.from(), m.to()} {
+		if refused := r.pulses.of(name).refused; err == nil && refused != "" {
+			return "", &problem{api.ReasonBrokerRefused, refused}
+		}
+	}
+	var forbidden *kafka.ForbiddenError
+	switch {
+	case err == nil:
+		return "", nil
+	case errors.As(err, &forbidden), r.Clock.Since(m.state.Since) > maxHeartbeatAge:
+		return "", &problem{api.ReasonBrokerRefused, err.Error()}
+	}
+	return "the broker: " + err.Error(), nil
+}
+
+// alive reads the last heartbeat of a hub.
+func (r *Reconciler) alive(m migration, name string) (waits string, p *problem) {
+	known := r.pulses.of(name)
+	now := r.Clock.Now()
+	if known.beat.IsZero() || now.Sub(known.beat) > maxHeartbeatAge {
+		began := m.state.Since
+		if known.reading.After(began) {
+			began = known.reading
+		}
+		if known.beat.IsZero() && (known.reading.IsZero() || now.Sub(began) <= maxHeartbeatAge) && now.Sub(m.state.Since) <= 2*maxHeartbeatAge {
+			return fmt.Sprintf("the agent of hub %s has sent no heartbeat yet", name), nil
+		}
+		return "", notReady(fmt.Sprintf("the agent of hub %s has sent no heartbeat for %s: see whether it runs and reaches the brokers", name, maxHeartbeatAge), nil)
+	}
+	if _, ok := message.Agree([]int{message.Version}, known.versions); !ok {
+		return "", notReady(fmt.Sprintf("the agent of hub %s reads versions %v of messages, and the manager writes version %d: upgrade the older of the two", name, slices.Clone(known.versions), message.Version), nil)
+	}
+	return "", nil
+}

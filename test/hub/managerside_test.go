@@ -1,0 +1,441 @@
+package hub_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/godwit-dev/godwit/hub"
+	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/hub/kafka"
+	"github.com/godwit-dev/godwit/hub/manager"
+	"github.com/godwit-dev/godwit/hub/message"
+)
+
+// TestManagerMovesClusters: from the creation to the end, with the kubeconfig sealed from
+// hub to hub.
+func TestManagerMovesClusters(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	key := g.migrate("move", "c1", "c2", "c3")
+	p := g.start(nil, key)
+	defer p.stop()
+	began := time.Now()
+	m := g.await(key, "the clusters have moved", settled)
+	t.Logf("%s", time.Since(began))
+	g.mustBeMoved(m)
+	want := []string{"ValidateSource", "InstallBootstrap", "SendResources", "ReleaseClusters", "DeleteMoved"}
+	if got := slices.DeleteFunc(g.from.executed(), func(a string) bool { return !slices.Contains(want, a) }); !slices.Equal(got, want) {
+		t.Errorf("the source was told %v, want %v", got, want)
+	}
+}
+
+// TestManagerKilledBetweenSteps kills the manager after every sixth write or send, from
+// another one on in each run, so that together every step is the last one of some manager.
+// The end is as without a kill, and no agent is told anything else.
+func TestManagerKilledBetweenSteps(t *testing.T) {
+	t.Parallel()
+	const interval = 6
+	g := newGlobalHub(t)
+	key := g.migrate("move", "c1", "c2")
+	p := g.start(nil, key)
+	g.mustBeMoved(g.await(key, "the clusters have moved", settled))
+	p.stop()
+	source, target := g.from.executed(), g.to.executed()
+	for first := range interval {
+		t.Run(fmt.Sprint(first), func(t *testing.T) {
+			t.Parallel()
+			g := newGlobalHub(t)
+			key := g.migrate("move", "c1", "c2")
+			kills := 0
+			for ; !settled(g.read(key)); kills++ {
+				v := &valve{}
+				v.left.Store(interval)
+				if kills == 0 {
+					v.left.Store(int32(first + 1))
+				}
+				p := g.start(v, key)
+				deadline := time.Now().Add(patience)
+				for v.left.Load() > 0 && !settled(g.read(key)) {
+					if time.Now().After(deadline) {
+						t.Fatalf("a manager that may do %d steps does nothing: %s", v.left.Load(), describe(g.read(key)))
+					}
+					pause(t.Context(), 5*time.Millisecond)
+				}
+				p.stop()
+			}
+			p := g.start(nil, key)
+			defer p.stop()
+			g.mustBeMoved(g.read(key))
+			if kills < 10 {
+				t.Errorf("the manager was killed %d times", kills)
+			}
+			if got := g.from.executed(); !slices.Equal(got, source) {
+				t.Errorf("the source executed %v, and without a kill %v", got, source)
+			}
+			if got := g.to.executed(); !slices.Equal(got, target) {
+				t.Errorf("the target executed %v, and without a kill %v", got, target)
+			}
+		})
+	}
+}
+
+// count returns what a counter says, for the labels.
+func (g *globalHub) count(name string, labels ...string) float64 {
+	g.t.Helper()
+	registry := prometheus.NewRegistry()
+	if err := g.metrics.Register(registry); err != nil {
+		g.t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	total := 0.0
+	for _, f := range families {
+		if f.GetName() != "godwit_cluster_migration_"+name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			all := true
+			for _, l := range m.GetLabel() {
+				all = all && (len(labels) == 0 || slices.Contains(labels, l.GetValue()))
+			}
+			if all {
+				total += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return total
+}
+
+// hold makes an agent execute commands with an action and not answer them, until it is
+// released.
+func (a *scripted) hold(action hub.Action) (held <-chan struct{}, release func()) {
+	reached := make(chan struct{}, 100)
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.held, a.reached = action, reached
+	return reached, sync.OnceFunc(func() {
+		a.mutex.Lock()
+		defer a.mutex.Unlock()
+		a.held = ""
+		for _, uid := range a.unanswered {
+			a.report(a.g.t.Context(), uid)
+		}
+	})
+}
+
+// TestManagerRefuses messages that are not those of the hub that has the command, each with
+// a reason in the metric, and stays where it is.
+func TestManagerRefuses(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	third := g.newHub("third-"+newName(), hub.Source)
+	g.enroll(g.from, g.to, third)
+	held, release := g.from.hold(hub.InstallBootstrap)
+	defer release()
+	key := g.migrate("move", "c1")
+	p := g.start(nil, key)
+	defer p.stop()
+	<-held
+	before := g.read(key)
+	progress := before.Status.Progress
+	uid := string(before.UID)
+	status := func(of, in *scripted, h message.Header) func() {
+		return func() {
+			h.Type, h.To, h.Left = cmp.Or(h.Type, message.TypeStatus), message.ManagerName, time.Minute
+			h.From = cmp.Or(h.From, of.hub)
+			h.Migration, h.Stage, h.Attempt = cmp.Or(h.Migration, uid), cmp.Or(h.Stage, progress.Stage), cmp.Or(h.Attempt, progress.Attempt)
+			data, err := message.Encode(message.StatusBundle{Finished: true, Done: []string{"c1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := message.Write(h, data, of.identity, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := in.transport.Send(t.Context(), message.StatusTopic(in.hub), uid, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		reason  string
+		attack  func()
+		topic   *scripted
+		refusal manager.Refusal
+	}{
+		"Impersonated":  {"The target claims to be the source.", status(g.to, g.from, message.Header{From: g.from.hub}), g.from, manager.Forged},
+		"OwnTopic":      {"The target claims to be the source, in its own topic.", status(g.to, g.to, message.Header{From: g.from.hub}), g.to, manager.WrongHub},
+		"ThirdHub":      {"A hub that has no part in the migration.", status(third, third, message.Header{}), third, manager.WrongHub},
+		"Replayed":      {"A report on the command before.", status(g.from, g.from, message.Header{Attempt: progress.Attempt - 1}), g.from, manager.Outdated},
+		"ReplayedStage": {"A report of the phase before.", status(g.from, g.from, message.Header{Stage: api.PhaseValidating, Attempt: 2}), g.from, manager.Outdated},
+		"NotSent":       {"A report on a command that is still to come.", status(g.from, g.from, message.Header{Attempt: progress.Attempt + 1}), g.from, manager.NotSent},
+		"OtherMove":     {"A migration that does not exist.", status(g.from, g.from, message.Header{Migration: "gone"}), g.from, manager.UnknownMigration},
+		"Command":       {"A hub that acts as the manager.", status(g.from, g.from, message.Header{Type: message.TypeSource}), g.from, manager.Malformed},
+		"Garbage": {"No envelope.", func() {
+			if err := g.from.transport.Send(t.Context(), message.StatusTopic(g.from.hub), uid, message.Envelope{Value: []byte("x")}); err != nil {
+				t.Fatal(err)
+			}
+		}, g.from, manager.Malformed},
+	} {
+		known := g.count("messages_refused_total", test.topic.hub, string(test.refusal))
+		test.attack()
+		deadline := time.Now().Add(patience)
+		for g.count("messages_refused_total", test.topic.hub, string(test.refusal)) != known+1 {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %s It was not refused as %s", name, test.reason, test.refusal)
+			}
+			pause(t.Context(), 10*time.Millisecond)
+		}
+		if after := g.read(key); after.ResourceVersion != before.ResourceVersion {
+			// A later turn would mean that the attack counts as an answer.
+			if after.Status.Progress.Attempt != progress.Attempt || after.Status.Phase != before.Status.Phase {
+				t.Fatalf("%s: %s The migration went from %+v to %+v", name, test.reason, progress, after.Status.Progress)
+			}
+			before = after
+		}
+	}
+	release()
+	g.mustBeMoved(g.await(key, "the clusters have moved", settled))
+}
+
+// TestManagerSendsNothingToHubsThatAreNotReady: the migration fails with one reason, and
+// neither hub hears of it.
+func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spoil  func(*globalHub)
+		reason string
+		says   string
+	}{
+		"Missing": {func(g *globalHub) {
+			if err := g.c.Delete(g.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: g.to.hub}}); err != nil {
+				g.t.Fatal(err)
+			}
+		}, api.ReasonHubNotReady, "has no ManagedCluster"},
+		"Unavailable": {func(g *globalHub) { g.setAvailable(g.from.hub, metav1.ConditionUnknown) }, api.ReasonHubNotReady, "the klusterlet has stopped"},
+		"NotEnrolled": {func(g *globalHub) { g.enroll(g.from) }, api.ReasonHubNotReady, "is not enrolled"},
+		"Silent":      {func(g *globalHub) { g.to.silent.Store(true) }, api.ReasonHubNotReady, "has sent no heartbeat for 1m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGlobalHub(t)
+			test.spoil(g)
+			key := g.migrate("move", "c1")
+			g.clock = fast{began: time.Now(), factor: 30}
+			p := g.start(nil, key)
+			defer p.stop()
+			m := g.await(key, "the migration has failed", settled)
+			c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+			if m.Status.Phase != api.PhaseFailed || c == nil || c.Status != metav1.ConditionTrue || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
+				t.Errorf("phase %s, want %s because of %q:\n%s", m.Status.Phase, test.reason, test.says, describe(m))
+			}
+			if told := append(g.from.executed(), g.to.executed()...); len(told) > 0 {
+				t.Errorf("the hubs were told %v", told)
+			}
+		})
+	}
+}
+
+// fast is a clock that runs faster.
+type fast struct {
+	began  time.Time
+	factor time.Duration
+}
+
+func (f fast) Now() time.Time { return f.began.Add(time.Since(f.began) * f.factor) }
+
+func (f fast) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
+
+// TestManagerTellsWhatTheBrokerRefuses: a missing ACL is in the status, with the topic.
+func TestManagerTellsWhatTheBrokerRefuses(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	g.forbidden = message.SpecTopic(g.from.hub)
+	key := g.migrate("move", "c1")
+	p := g.start(nil, key)
+	defer p.stop()
+	m := g.await(key, "the migration has failed", settled)
+	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+	if m.Status.Phase != api.PhaseFailed || c.Reason != api.ReasonBrokerRefused || !strings.Contains(c.Message, "write topic "+g.forbidden) {
+		t.Errorf("phase %s:\n%s", m.Status.Phase, describe(m))
+	}
+	if told := append(g.from.executed(), g.to.executed()...); len(told) > 0 {
+		t.Errorf("the hubs were told %v", told)
+	}
+}
+
+// forbidding is a broker without one ACL.
+type forbidding struct {
+	manager.Transport
+	topic string
+}
+
+func (f forbidding) Send(ctx context.Context, topic, key string, e message.Envelope) error {
+	if topic == f.topic {
+		return &kafka.ForbiddenError{Client: "manager", Operation: "write", Topic: topic, Err: errors.New("denied")}
+	}
+	return f.Transport.Send(ctx, topic, key, e)
+}
+
+// TestManagerAborts by the annotation and by a deletion, both while the target waits for
+// registrations: every cluster is restored.
+func TestManagerAborts(t *testing.T) {
+	t.Parallel()
+	for name, abort := range map[string]func(*globalHub, *api.ManagedClusterMigration) error{
+		"Annotation": func(g *globalHub, m *api.ManagedClusterMigration) error {
+			before := m.DeepCopy()
+			m.Annotations = map[string]string{api.RequestAnnotation: api.RequestRollback}
+			return g.c.Patch(g.t.Context(), m, client.MergeFrom(before))
+		},
+		"Deletion": func(g *globalHub, m *api.ManagedClusterMigration) error { return g.c.Delete(g.t.Context(), m) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGlobalHub(t)
+			held, release := g.to.hold(hub.AwaitRegistration)
+			defer release()
+			returning, finish := g.from.hold(hub.AwaitReturn)
+			defer finish()
+			key := g.migrate("move", "c1", "c2")
+			p := g.start(nil, key)
+			defer p.stop()
+			<-held
+			m := g.read(key)
+			if err := abort(g, m); err != nil {
+				t.Fatal(err)
+			}
+			<-returning // the rollback has begun
+			release()
+			finish()
+			deadline := time.Now().Add(patience)
+			for {
+				err := g.c.Get(t.Context(), key, m)
+				if apierrors.IsNotFound(err) && name == "Deletion" || err == nil && settled(m) && name != "Deletion" {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%v, phase %s:\n%s", err, m.Status.Phase, describe(m))
+				}
+				pause(t.Context(), 20*time.Millisecond)
+			}
+			if name == "Annotation" {
+				if m.Status.Phase != api.PhaseFailed || m.Status.Counts.Restored != 2 || m.Status.Progress.Reason != api.ReasonAborted || m.Annotations[api.RequestAnnotation] != "" {
+					t.Errorf("phase %s, counts %+v, annotations %v:\n%s", m.Status.Phase, m.Status.Counts, m.Annotations, describe(m))
+				}
+			}
+			g.awaitNoKeys(m)
+			told := append(g.from.executed(), g.to.executed()...)
+			for _, action := range []hub.Action{hub.RestoreAcceptance, hub.RevertBootstrap, hub.StopAccepting, hub.DeleteCreated, hub.RevokeRegistration} {
+				if !slices.Contains(told, string(action)) {
+					t.Errorf("no hub was told %s: %v", action, told)
+				}
+			}
+		})
+	}
+}
+
+// TestManagerMigratesInParallel: of three migrations two have no cluster in common and run
+// together. The third waits for the first, which it names.
+func TestManagerMigratesInParallel(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	held, release := g.from.hold(hub.SendResources)
+	defer release()
+	first := g.migrate("first", "c1", "c2")
+	p := g.start(nil, first, objectKey{Namespace: g.namespace, Name: "beside"}, objectKey{Namespace: g.namespace, Name: "later"})
+	defer p.stop()
+	<-held
+	later, beside := g.migrate("later", "c2", "c3"), g.migrate("beside", "c4")
+	m := g.await(later, "the later one waits", func(m *api.ManagedClusterMigration) bool {
+		return m.Status.Progress != nil && m.Status.Progress.WaitingFor != ""
+	})
+	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionReconciling)
+	if m.Status.Phase != api.PhasePending || c.Reason != api.ReasonWaiting || !strings.Contains(c.Message, first.String()) {
+		t.Errorf("phase %s:\n%s", m.Status.Phase, describe(m))
+	}
+	g.await(beside, "the other one runs", func(m *api.ManagedClusterMigration) bool { return m.Status.Phase == api.PhaseDeploying })
+	if phase := g.read(first).Status.Phase; phase != api.PhaseDeploying {
+		t.Errorf("the first one is in phase %s", phase)
+	}
+	release()
+	for _, key := range []objectKey{first, beside, later} {
+		g.mustBeMoved(g.await(key, "the clusters have moved", settled))
+	}
+}
+
+// TestManagerSaysThatItsStateIsLost: it does nothing more until a user restores it.
+func TestManagerSaysThatItsStateIsLost(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	held, release := g.from.hold(hub.InstallBootstrap)
+	defer release()
+	key := g.migrate("move", "c1")
+	p := g.start(nil, key)
+	<-held
+	p.stop() // a manager that runs would write what it has just read
+	state := &corev1.ConfigMap{}
+	if err := g.c.Get(t.Context(), objectKey{Namespace: key.Namespace, Name: "move-state-0"}, state); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.c.Delete(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	p = g.start(nil, key)
+	defer p.stop()
+	g.await(key, "the manager says so", func(m *api.ManagedClusterMigration) bool {
+		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == api.ReasonStateLost
+	})
+	state.ResourceVersion, state.UID = "", ""
+	if err := g.c.Create(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	g.mustBeMoved(g.await(key, "the clusters have moved", settled))
+}
+
+// TestManagerRefusesTheCRDOfOthers: the annotation tells ours.
+func TestManagerRefusesTheCRDOfOthers(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	if err := manager.CheckCRD(t.Context(), c); err != nil {
+		t.Errorf("our own CRD: %v", err)
+	}
+	without := interceptor.NewClient(newWithWatch(t), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, o, opts...)
+			o.SetAnnotations(nil)
+			return err
+		},
+	})
+	if err := manager.CheckCRD(t.Context(), without); err == nil || !strings.Contains(err.Error(), "another project's") {
+		t.Errorf("a CRD without the annotation: %v", err)
+	}
+}
+
+func newWithWatch(t *testing.T) client.WithWatch {
+	t.Helper()
+	c, err := client.NewWithWatch(shared.Config(), client.Options{Scheme: globalScheme(), Mapper: hubMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -21,7 +21,7 @@ const (
 
 // Group is the consumer group in which the manager reads the status topic of a hub. It is
 // one for each hub, so that a topic without an ACL does not hold up the others.
-func Group(hub string) string { return "godwit.manager." + hub }
+func Group(hub string) string { return "godwit-manager-" + hub }
 
 // Receive reads the status topics of all enrolled hubs until the context ends. One process
 // at a time does, the leader.

@@ -73,7 +73,7 @@ func newCluster(ctx context.Context, binary string) (c *cluster, err error) {
 		return nil, err
 	}
 	if err := c.prepare(ctx); err != nil {
-		return nil, errors.Join(err, c.stop())
+		return nil, errors.Join(err, c.stop(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
@@ -124,8 +124,8 @@ func (c *cluster) kubeconfig(user string) string {
 	return filepath.Join(c.dir, user[strings.LastIndexByte(user, ':')+1:]+".kubeconfig")
 }
 
-func (c *cluster) stop() error {
-	errs := []error{c.stopProvider()}
+func (c *cluster) stop(ctx context.Context) error {
+	errs := []error{c.stopProvider(ctx)}
 	if c.service != nil {
 		errs = append(errs, c.service.Stop())
 	}
@@ -158,13 +158,13 @@ func (c *cluster) startProvider(ctx context.Context, user string, byHand bool) (
 	})
 }
 
-func (c *cluster) stopProvider() error {
+func (c *cluster) stopProvider(ctx context.Context) error {
 	if c.provider == nil {
 		return nil
 	}
 	p := c.provider
 	c.provider = nil
-	return p.Stop(context.Background())
+	return p.Stop(ctx)
 }
 
 // reconciles is how many reconciliations the provider has ended.

@@ -57,7 +57,7 @@ func (c *cluster) renameFleets(ctx context.Context, sizes []int, batch int) (all
 		measure.Say("renaming of %d: %.0f s, %.2f requests for each, %.1f MiB", n, r.Seconds, r.RequestsPerObject, float64(r.PeakRSS)/(1<<20))
 		all = append(all, r)
 	}
-	return all, c.stopProvider()
+	return all, c.stopProvider(ctx)
 }
 
 // fleet are managed resources with names in upper case, in one namespace.

@@ -155,7 +155,7 @@ func (c *cluster) live(ctx context.Context, namespace string, byHand bool, objec
 			return nil, fmt.Errorf("%s: %w", phase, err)
 		}
 	}
-	return l, c.stopProvider()
+	return l, c.stopProvider(ctx)
 }
 
 // phase measures one phase of all objects.

@@ -81,7 +81,7 @@ func run(ctx context.Context, s settings) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	defer func() { err = errors.Join(err, c.stop(context.WithoutCancel(ctx))) }()
 	if r.Lives, err = c.compare(ctx, s.objects, s.rounds); err != nil {
 		return r, fmt.Errorf("compare the controllers: %w", err)
 	}

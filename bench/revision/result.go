@@ -97,7 +97,7 @@ func (r result) write(path string) error {
 	if err := measure.Write(os.Stdout, path, r); err != nil {
 		return err
 	}
-	fmt.Printf("revision: vms_per_second=%.1f ratio_to_ceiling=%.2f ratio_of_cpu_time=%.2f ratio_without_retention=%.2f requests_per_vm=%.2f rss_slope_bytes=%.0f\n",
+	_, err := fmt.Fprintf(os.Stdout, "revision: vms_per_second=%.1f ratio_to_ceiling=%.2f ratio_of_cpu_time=%.2f ratio_without_retention=%.2f requests_per_vm=%.2f rss_slope_bytes=%.0f\n",
 		r.VMsPerSecond, r.RatioToCeiling, r.RatioOfCPU, r.RatioWithoutRetention, r.RequestsPerVM, r.RSSSlope)
-	return nil
+	return err
 }

@@ -117,7 +117,7 @@ func (original *Original) RestoreAll(o client.Object) {
 // Check refuses an original that comes from another hub, if it would set an annotation that
 // no migration replaces.
 func (original Original) Check(o client.Object, pauses ...string) error {
-	allowed := append(pauses, AnnotationMigrating, AnnotationKlusterletConfig, AnnotationNoAutoImport)
+	allowed := append(slices.Clone(pauses), AnnotationMigrating, AnnotationKlusterletConfig, AnnotationNoAutoImport)
 	for name := range original.Annotations {
 		if name == "" || !slices.Contains(allowed, name) {
 			return Fail(ReasonRefusedObject, "annotation %s of %s names %q, which no migration replaces", annotationOriginal, o.GetName(), name)

@@ -59,15 +59,15 @@ const (
 	ReasonUnknownAction Reason = "ActionUnknown"
 )
 
-// Failure is an error that repetition does not fix. Its message says what to do.
-type Failure struct {
+// Error is an error that repetition does not fix. Its message says what to do.
+type Error struct {
 	Reason  Reason
 	Message string
 }
 
-func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Message }
+func (e *Error) Error() string { return string(e.Reason) + ": " + e.Message }
 
-// Fail makes a failure.
+// Fail makes an [Error].
 func Fail(reason Reason, format string, args ...any) error {
-	return &Failure{Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

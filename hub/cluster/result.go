@@ -75,7 +75,7 @@ func Each(ctx context.Context, names []string, act func(ctx context.Context, nam
 // Final reports whether an error is one that repetition does not fix: a [Failure], or a
 // request that the API server refuses for what it says.
 func Final(err error) bool {
-	var failure *Failure
+	var failure *Error
 	return errors.As(err, &failure) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err) && !terminating(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
@@ -87,7 +87,7 @@ func terminating(err error) bool {
 
 // Explain gives an error that has no reason one.
 func Explain(err error) error {
-	var failure *Failure
+	var failure *Error
 	switch {
 	case errors.As(err, &failure):
 		return err

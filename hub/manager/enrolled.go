@@ -20,7 +20,8 @@ const EnrolledHubs = "godwit-enrolled-hubs"
 func (r *Reconciler) enrolled(ctx context.Context) (map[string]string, error) {
 	hubs := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: r.Namespace, Name: EnrolledHubs}
-	if err := r.Reader.Get(ctx, key, hubs); client.IgnoreNotFound(err) != nil {
+	err := client.IgnoreNotFound(r.Reader.Get(ctx, key, hubs))
+	if err != nil {
 		return nil, fmt.Errorf("read the enrolled hubs in ConfigMap %s: %w", key, err)
 	}
 	return hubs.Data, nil
@@ -42,7 +43,7 @@ func (r *Reconciler) hubKey(ctx context.Context, hub string) (key message.Identi
 		return key, notEnrolled(hub), nil
 	}
 	if key, err = identity.Parse(text); err != nil {
-		return key, fmt.Sprintf("key %s of ConfigMap %s/%s: %v; copy it from Secret %s of the agent's namespace", hub, r.Namespace, EnrolledHubs, err, identity.Secret), nil //nolint:nilerr // it is the user's to correct
+		return key, fmt.Sprintf("key %s of ConfigMap %s/%s: %v; copy it from Secret %s of the agent's namespace", hub, r.Namespace, EnrolledHubs, err, identity.Secret), nil
 	}
 	return key, "", nil
 }

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -81,7 +82,7 @@ func (r *Reconciler) keepExchange(ctx context.Context, m migration, p hub.Party,
 		merged = map[string][]byte{}
 	}
 	maps.Copy(merged, brought)
-	if maps.EqualFunc(merged, kept.BinaryData, func(a, b []byte) bool { return string(a) == string(b) }) {
+	if maps.EqualFunc(merged, kept.BinaryData, bytes.Equal) {
 		return nil
 	}
 	kept.BinaryData = merged

@@ -170,7 +170,7 @@ func (r *Reconciler) explainTaken(ctx context.Context, m *api.ManagedClusterMigr
 	}
 	if owner := metav1.GetControllerOf(taken); owner != nil && owner.Kind == "ManagedClusterMigration" {
 		// Of a migration of the same name that was deleted. The caller tries again.
-		if failed := r.Client.Delete(ctx, taken, client.Preconditions{UID: &taken.UID}); client.IgnoreNotFound(failed) != nil {
+		if failed := client.IgnoreNotFound(r.Client.Delete(ctx, taken, client.Preconditions{UID: &taken.UID})); failed != nil {
 			return failed
 		}
 		return apierrors.NewConflict(corev1.Resource("configmaps"), name, err)

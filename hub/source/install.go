@@ -144,7 +144,7 @@ func (h Hub) shareConfig(ctx context.Context, user string) error {
 	spec := map[string]any{}
 	if user != "" {
 		theirs := newConfig(user)
-		if err := h.Client.Get(ctx, client.ObjectKeyFromObject(theirs), theirs); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(h.Client.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)); err != nil {
 			return err
 		}
 		if found, ok, _ := unstructured.NestedMap(theirs.Object, "spec"); ok {

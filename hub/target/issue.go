@@ -41,7 +41,7 @@ func (h Hub) account() *corev1.ServiceAccount {
 
 // revokeTokens deletes the account, if migrations have created it, with the last of them.
 func (h Hub) revokeTokens(ctx context.Context) error {
-	if err := cluster.Unshare(ctx, h.Client, h.account(), h.UID); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(cluster.Unshare(ctx, h.Client, h.account(), h.UID)); err != nil {
 		return fmt.Errorf("delete bootstrap account %s: %w", h.Account, err)
 	}
 	return nil

@@ -101,7 +101,7 @@ func newSiteOn(t *testing.T, hub *rest.Config) site {
 	if err := s.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: bootstrapNamespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	for _, document := range strings.Split(strings.ReplaceAll(siteObjects, "NAME", name), "\n---\n") {
+	for document := range strings.SplitSeq(strings.ReplaceAll(siteObjects, "NAME", name), "\n---\n") {
 		s.apply(document)
 	}
 	s.setWork(true)

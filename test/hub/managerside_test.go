@@ -257,10 +257,10 @@ func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 // fast is a clock that runs faster.
 type fast struct {
 	began  time.Time
-	factor time.Duration
+	factor float64
 }
 
-func (f fast) Now() time.Time { return f.began.Add(time.Since(f.began) * f.factor) }
+func (f fast) Now() time.Time { return f.began.Add(time.Duration(float64(time.Since(f.began)) * f.factor)) }
 
 func (f fast) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 

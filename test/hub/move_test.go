@@ -281,7 +281,7 @@ func (m *move) live(s *hubSide) (kills func() int) {
 			case 0, 1:
 				writes.Fault, writes.At = fault.All()[[]string{"killed before the write", "killed after the write"}[kind]], at
 			default:
-				messages.at = int32(at) //nolint:gosec // a few lives
+				messages.at = int32(at)
 			}
 			writes.Run(ctx, func(ctx context.Context) {
 				if err := m.agentOf(s, hubClient(m.t, writes.Config(s.config)), messages).Run(logr.NewContext(ctx, m.log(s))); err != nil && ctx.Err() == nil {

@@ -236,7 +236,7 @@ func TestForeignCluster(t *testing.T) {
 	s := newSite(t)
 	hub, clusters := s.target(s.c), []string{s.name}
 	before := s.objects()
-	s.mustFail(cluster.ReasonExists, "has a ManagedCluster", func() (cluster.Result, error) { return s.validate() })
+	s.mustFail(cluster.ReasonExists, "has a ManagedCluster", s.validate)
 	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
 	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) })
 	s.done(func() (cluster.Result, error) { return hub.DeleteCreated(t.Context(), clusters) })

@@ -79,7 +79,7 @@ type Process struct {
 
 // Start starts the provider. It does not wait for its caches.
 func Start(o Options) (*Process, error) {
-	command := exec.Command(o.Program, o.args()...) //nolint:gosec,noctx // The program is ours, and Stop ends it.
+	command := exec.Command(o.Program, o.args()...) //nolint:noctx // The program is ours, and Stop ends it.
 	command.Env = append(os.Environ(), "KUBECONFIG="+o.Kubeconfig)
 	command.Stdout, command.Stderr = o.Log, o.Log
 	input, err := command.StdinPipe()

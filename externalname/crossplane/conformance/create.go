@@ -179,10 +179,11 @@ func lostAnswer(ctx context.Context, e *environment) (string, error) {
 // foreignResource: while the request is lost, another client creates what fits the spec.
 func foreignResource(ctx context.Context, e *environment) (string, error) {
 	o := e.manifest()
+	same := o.DeepCopy() // the answer of the API server is written into o
 	foreign := make(chan string, 1)
 	failed := make(chan error, 1)
 	e.calls.once(Create, Fault{Answer: Dropped, Before: func() {
-		name, err := e.system.Add(context.WithoutCancel(ctx), o)
+		name, err := e.system.Add(context.WithoutCancel(ctx), same)
 		if err != nil {
 			failed <- err
 			return

@@ -87,7 +87,7 @@ func (r Resource[M, K, X]) Options(m manager.Manager, recorder event.Recorder) (
 // Setup adds the controller of the kind to a manager. Further options come last.
 func (r Resource[M, K, X]) Setup(m manager.Manager, o xpcontroller.Options, further ...managed.ReconcilerOption) error {
 	name := managed.ControllerName(r.Kind.GroupKind().String())
-	recorder := event.NewAPIRecorder(m.GetEventRecorderFor(name)) //nolint:staticcheck // crossplane-runtime v2.4.0 takes no other recorder
+	recorder := event.NewAPIRecorder(m.GetEventRecorderFor(name))
 	options, err := r.Options(m, recorder)
 	if err != nil {
 		return err

@@ -177,7 +177,7 @@ func harnessFor(kind string, provider func(*wire) conformance.Provider) conforma
 func setUp(m manager.Manager, r interface {
 	Options(manager.Manager, event.Recorder) ([]managed.ReconcilerOption, error)
 }, kind string) error {
-	options, err := r.Options(m, event.NewAPIRecorder(m.GetEventRecorderFor("conformance"))) //nolint:staticcheck // crossplane-runtime v2.4.0 takes no other recorder
+	options, err := r.Options(m, event.NewAPIRecorder(m.GetEventRecorderFor("conformance")))
 	if err != nil {
 		return err
 	}

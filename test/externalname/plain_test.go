@@ -192,7 +192,7 @@ type rule struct {
 
 // rules are those that make a plain client follow the contract.
 func rules[K any](m manager.Manager, scheme externalname.Scheme[K]) []rule {
-	recorder := event.NewAPIRecorder(m.GetEventRecorderFor("conformance")) //nolint:staticcheck // crossplane-runtime v2.4.0 takes no other recorder
+	recorder := event.NewAPIRecorder(m.GetEventRecorderFor("conformance"))
 	return []rule{
 		{"UnnamedIsAbsent", crossplane.UnnamedIsAbsent()},
 		{"NamesMustParse", crossplane.NamesMustParse(scheme)},

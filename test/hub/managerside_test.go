@@ -260,7 +260,9 @@ type fast struct {
 	factor float64
 }
 
-func (f fast) Now() time.Time { return f.began.Add(time.Duration(float64(time.Since(f.began)) * f.factor)) }
+func (f fast) Now() time.Time {
+	return f.began.Add(time.Duration(float64(time.Since(f.began)) * f.factor))
+}
 
 func (f fast) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 

@@ -118,7 +118,7 @@ func (e *environment) setUpClient(m manager.Manager) error {
 		return fmt.Errorf("%T is no object", object)
 	}
 	name := managed.ControllerName(gvk.GroupKind().String())
-	recorder := event.NewAPIRecorder(m.GetEventRecorderFor(name)) //nolint:staticcheck // crossplane-runtime v2.4.0 takes no other recorder
+	recorder := event.NewAPIRecorder(m.GetEventRecorderFor(name))
 	reconcilerOptions := []managed.ReconcilerOption{
 		managed.WithExternalConnector(connector),
 		managed.WithManagementPolicies(),

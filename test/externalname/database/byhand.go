@@ -31,7 +31,7 @@ func SetupByHand(m manager.Manager, c jobservice.Client, o xpcontroller.Options)
 		managed.WithInitializers(),
 		managed.WithManagementPolicies(),
 		managed.WithPollInterval(o.PollInterval),
-		managed.WithRecorder(event.NewAPIRecorder(m.GetEventRecorderFor(name)))) //nolint:staticcheck // crossplane-runtime v2.4.0 takes no other recorder
+		managed.WithRecorder(event.NewAPIRecorder(m.GetEventRecorderFor(name))))
 	return ctrl.NewControllerManagedBy(m).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).

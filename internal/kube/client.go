@@ -100,18 +100,18 @@ func CRDPath(name string, subresource ...string) []string {
 	return append([]string{"apis", apiextensionsv1.GroupName, "v1", CRDs.Resource, name}, subresource...)
 }
 
-// CollectionPath is the path of the objects of all namespaces.
-func CollectionPath(r schema.GroupVersionResource) []string {
-	return []string{"apis", r.Group, r.Version, r.Resource}
+// CollectionPath is the path of the objects of a namespace; of all without one.
+func CollectionPath(r schema.GroupVersionResource, namespace string) []string {
+	path := []string{"apis", r.Group, r.Version}
+	if namespace != "" {
+		path = append(path, "namespaces", namespace)
+	}
+	return append(path, r.Resource)
 }
 
 // ObjectPath is the path of one object.
 func ObjectPath(r schema.GroupVersionResource, o walk.Object) []string {
-	path := []string{"apis", r.Group, r.Version}
-	if ns := o.GetNamespace(); ns != "" {
-		path = append(path, "namespaces", ns)
-	}
-	return append(path, r.Resource, o.GetName())
+	return append(CollectionPath(r, o.GetNamespace()), o.GetName())
 }
 
 // CRD reads a CustomResourceDefinition.
@@ -123,7 +123,7 @@ func (c *Client) CRD(ctx context.Context, name string) (*apiextensionsv1.CustomR
 
 // Objects lists one page of metadata over all namespaces.
 func (c *Client) Objects(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
-	req := c.Get().AbsPath(CollectionPath(r)...).Param("limit", strconv.FormatInt(limit, 10))
+	req := c.Get().AbsPath(CollectionPath(r, "")...).Param("limit", strconv.FormatInt(limit, 10))
 	if token != "" {
 		req.Param("continue", token)
 	}
@@ -132,7 +132,7 @@ func (c *Client) Objects(ctx context.Context, r schema.GroupVersionResource, lim
 
 // FirstObject lists one object, with a timeout for the API server.
 func (c *Client) FirstObject(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) (*metav1.PartialObjectMetadataList, error) {
-	return MetadataList(ctx, c.Get().AbsPath(CollectionPath(r)...).
+	return MetadataList(ctx, c.Get().AbsPath(CollectionPath(r, "")...).
 		Param("limit", "1").Param("timeout", timeout.String()))
 }
 

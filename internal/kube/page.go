@@ -22,16 +22,9 @@ type Scope struct {
 	Selector  labels.Selector
 }
 
-func (s Scope) path() []string {
-	if s.Namespace == "" {
-		return CollectionPath(s.Resource)
-	}
-	return []string{"apis", s.Resource.Group, s.Resource.Version, "namespaces", s.Namespace, s.Resource.Resource}
-}
-
 // WholePage lists one page of whole objects. It is a fetch of walk.List.
 func (c *Client) WholePage(ctx context.Context, s Scope, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
-	req := c.Get().AbsPath(s.path()...).Param("limit", strconv.FormatInt(limit, 10)).SetHeader("Accept", runtime.ContentTypeJSON)
+	req := c.Get().AbsPath(CollectionPath(s.Resource, s.Namespace)...).Param("limit", strconv.FormatInt(limit, 10)).SetHeader("Accept", runtime.ContentTypeJSON)
 	if token != "" {
 		req.Param("continue", token)
 	}

@@ -138,7 +138,7 @@ func (s *samples) namespaces(crd *apiextensionsv1.CustomResourceDefinition) int 
 
 // firstIn lists one object of a namespace.
 func firstIn(ctx context.Context, c *kube.Client, r schema.GroupVersionResource, namespace string) (*metav1.PartialObjectMetadataList, error) {
-	return kube.MetadataList(ctx, c.Get().AbsPath("apis", r.Group, r.Version, "namespaces", namespace, r.Resource).Param("limit", "1"))
+	return kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r, namespace)...).Param("limit", "1"))
 }
 
 // namespaces lists the first ones.

@@ -53,11 +53,7 @@ func New(cfg *rest.Config, limiter *walk.Limiter) (*Client, error) {
 }
 
 func path(r schema.GroupVersionResource, namespace string, more ...string) []string {
-	all := []string{"apis", r.Group, r.Version}
-	if namespace != "" {
-		all = append(all, "namespaces", namespace)
-	}
-	return append(append(all, r.Resource), more...)
+	return append(kube.CollectionPath(r, namespace), more...)
 }
 
 // ask sends a request without client-go's hidden retries, and decodes the answer.

@@ -83,7 +83,7 @@ func (c *Client) PatchCRD(ctx context.Context, name string, patchType types.Patc
 // CountAt counts the objects of a resource as they were at a resourceVersion. It
 // returns kube.UnknownCount where the API server can't or doesn't say.
 func (c *Client) CountAt(ctx context.Context, r schema.GroupVersionResource, resourceVersion string) (int64, error) {
-	list, err := kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
+	list, err := kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r, "")...).
 		Param("limit", "1").
 		Param("resourceVersion", resourceVersion).
 		Param("resourceVersionMatch", string(metav1.ResourceVersionMatchExact)))
@@ -103,7 +103,7 @@ func (c *Client) CountAt(ctx context.Context, r schema.GroupVersionResource, res
 // Cached asks the API server's watch cache for an object that does not exist. The API
 // server fills that cache once it has read every object, and answers 429 before.
 func (c *Client) Cached(ctx context.Context, r schema.GroupVersionResource, timeout time.Duration) error {
-	return kube.Do(ctx, c.Get().AbsPath(kube.CollectionPath(r)...).
+	return kube.Do(ctx, c.Get().AbsPath(kube.CollectionPath(r, "")...).
 		SetHeader("Accept", kube.AcceptMetadataList).
 		Param("resourceVersion", "0").Param("fieldSelector", "metadata.name=godwit-matches-no-object").
 		Param("timeout", timeout.String())).Error()

@@ -5,8 +5,13 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 )
+
+// maxClusters of a migration; admission takes as many in a list.
+const maxClusters = 5000
 
 // report records the answer of a party, if it is about the present command.
 func (s *State) report(e Report) {
@@ -42,6 +47,7 @@ func (s *State) report(e Report) {
 func (s *State) applyResult(t task, e Report) {
 	if slices.Contains(t.actions, ValidateSource) && e.Finished && s.Placement != "" && e.Error == "" {
 		s.selectClusters(e.Clusters)
+		s.Clusters = s.Clusters[:min(len(s.Clusters), maxClusters+1)] // one too many is enough to refuse them
 	}
 	for _, name := range e.Done {
 		i, ok := s.cluster(name)
@@ -63,8 +69,10 @@ func (s *State) applyResult(t task, e Report) {
 // unreached returns the error of a party that has finished without reporting every cluster as
 // done. A cluster that no report names counts as not done.
 func (s State) unreached(t task) string {
-	if slices.Contains(t.actions, ValidateSource) && len(s.Clusters) == 0 {
-		return fmt.Sprintf("placement %s selects no cluster", s.Placement)
+	if slices.Contains(t.actions, ValidateSource) {
+		if wrong := s.wrongSelection(); wrong != "" {
+			return wrong
+		}
 	}
 	for _, order := range s.orders(t) {
 		for _, name := range order.Clusters {
@@ -72,6 +80,26 @@ func (s State) unreached(t task) string {
 			if s.reached(order.Action, s.Clusters[i].State) != s.Clusters[i].State && s.Stage != api.PhaseRegistering {
 				return fmt.Sprintf("%s did not report that %s is done for cluster %s", t.party, order.Action, name)
 			}
+		}
+	}
+	return ""
+}
+
+// wrongSelection says what is wrong with the clusters that a placement selects. Admission has
+// checked those of a list in the same way.
+func (s State) wrongSelection() string {
+	switch {
+	case len(s.Clusters) == 0:
+		return fmt.Sprintf("placement %s selects no cluster", s.Placement)
+	case len(s.Clusters) > maxClusters:
+		return fmt.Sprintf("placement %s selects more than %d clusters: make several migrations of them", s.Placement, maxClusters)
+	}
+	for _, c := range s.Clusters {
+		switch {
+		case c.Name == s.From || c.Name == s.To:
+			return fmt.Sprintf("placement %s selects hub %s, which can't be moved by a migration between it and another hub", s.Placement, c.Name)
+		case len(validation.IsDNS1123Label(c.Name)) > 0:
+			return fmt.Sprintf("placement %s selects %q, which is no name of a managed cluster", s.Placement, clip(c.Name))
 		}
 	}
 	return ""

@@ -165,7 +165,9 @@ type State struct {
 	// Deleting means that a user has deleted the migration.
 	Deleting bool
 
-	Timeouts  Timeouts
+	Timeouts Timeouts
+	// From and To are the names of the hubs.
+	From, To  string
 	Placement string
 	// Clusters are sorted by name. They are none until a placement is resolved.
 	Clusters []Cluster
@@ -174,7 +176,10 @@ type State struct {
 
 // New returns the state of a migration that has not started.
 func New(spec api.ManagedClusterMigrationSpec) State {
-	s := State{Phase: api.PhasePending, Placement: spec.IncludedManagedClustersPlacementRef, Timeouts: Timeouts{Reconnect: DefaultReconnect}}
+	s := State{
+		Phase: api.PhasePending, From: string(spec.From), To: string(spec.To),
+		Placement: spec.IncludedManagedClustersPlacementRef, Timeouts: Timeouts{Reconnect: DefaultReconnect},
+	}
 	if c := spec.SupportedConfigs; c != nil {
 		if c.StageTimeout != nil {
 			s.Timeouts.Stage = c.StageTimeout.Duration

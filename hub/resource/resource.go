@@ -151,6 +151,9 @@ func Check(cluster string, content map[string]any, rules []Rule, references []Re
 			return refused("metadata." + field + " belongs to the source hub")
 		}
 	}
+	if why := dangerous(cluster, kind, metadata); why != "" {
+		return refused(why)
+	}
 	group := o.group()
 	if (kind == "Secret" || kind == "ConfigMap") && group == "" && namespace == cluster && slices.Contains(references, Reference{kind, name}) {
 		return nil
@@ -169,6 +172,50 @@ func Check(cluster string, content map[string]any, rules []Rule, references []Re
 		return refused(fmt.Sprintf("no rule names objects of kind %s of group %q", kind, group))
 	}
 	return refused(fmt.Sprintf("no rule for its kind allows its name, namespace %q, labels and annotations", namespace))
+}
+
+const (
+	// ownLabels precedes the labels of Godwit, by which agents find what they have stored and created.
+	ownLabels = "godwit.dev/"
+	// A ManagedCluster with one of these names another cluster of the hub, on which the import
+	// controller runs the klusterlet.
+	deployMode     = "import.open-cluster-management.io/klusterlet-deploy-mode"
+	hostingCluster = "import.open-cluster-management.io/hosting-cluster-name"
+	// localCluster is the label of the hub's own ManagedCluster.
+	localCluster = "local-cluster"
+)
+
+// dangerous says why an object would give its sender more than the cluster that moves, or
+// returns nothing. A source hub resolves the Placement of a migration, so that it may choose
+// the name of the cluster as well.
+func dangerous(cluster, kind string, metadata object) string {
+	if Reserved(cluster) {
+		return "namespace " + cluster + " is one of the hub's own, and belongs to no managed cluster"
+	}
+	for label := range metadata.part("labels") {
+		if strings.HasPrefix(label, ownLabels) {
+			return "label " + label + " is set by agents alone"
+		}
+	}
+	if kind != "ManagedCluster" {
+		return ""
+	}
+	for _, name := range []string{deployMode, hostingCluster} {
+		if _, ok := metadata.part("annotations")[name]; ok && metadata.part("annotations").text(name) != "Default" {
+			return "annotation " + name + " runs its klusterlet on another cluster of the target hub"
+		}
+	}
+	if _, ok := metadata.part("labels")[localCluster]; ok {
+		return "label " + localCluster + " makes it the target hub itself"
+	}
+	return ""
+}
+
+// Reserved reports whether a namespace is one that Kubernetes, OpenShift or Open Cluster
+// Management keep for themselves, so that no managed cluster has its name.
+func Reserved(namespace string) bool {
+	return slices.Contains([]string{"default", "openshift", "multicluster-engine", "hive"}, namespace) ||
+		slices.ContainsFunc([]string{"kube-", "openshift-", "open-cluster-management"}, func(prefix string) bool { return strings.HasPrefix(namespace, prefix) })
 }
 
 // Matches reports whether the rule names an object of its kind.

@@ -25,25 +25,30 @@ func TestCheck(t *testing.T) {
 		references     []Reference
 		want           string // empty: accepted
 	}{
-		"AdminPassword":   {reason: "One of the secrets of every cluster.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"c1"}}`},
-		"SyncWave":        {reason: "A network secret of siteconfig.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"net","namespace":"c1","annotations":{"siteconfig.open-cluster-management.io/sync-wave":"1"}}}`},
-		"Preserved":       {reason: "What a user has labelled.", object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine","namespace":"c1","labels":{"siteconfig.open-cluster-management.io/preserve":""}}}`},
-		"ManagedCluster":  {reason: "The cluster itself.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1"}}`},
-		"Host":            {reason: "Each host of the cluster.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"node-3","namespace":"c1"}}`},
-		"Deployment":      {reason: "Hive's description of the cluster.", object: `{"apiVersion":"hive.openshift.io/v1","kind":"ClusterDeployment","metadata":{"name":"c1","namespace":"c1"}}`},
-		"Referenced":      {reason: "The credentials that a host names.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"c1"}}`, references: []Reference{{"Secret", "bmc"}}},
-		"OtherSecret":     {reason: "A secret that nothing names.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"c1"}}`, want: "no rule for its kind"},
-		"OtherNamespace":  {reason: "A secret with the right name in a namespace of the hub.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"kube-system"}}`, want: `namespace "kube-system"`},
-		"ReferencedThere": {reason: "A reference reaches no other namespace.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"kube-system"}}`, references: []Reference{{"Secret", "bmc"}}, want: `namespace "kube-system"`},
-		"ReferencedRole":  {reason: "A reference makes no kind allowed.", object: `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"bmc","namespace":"c1"}}`, references: []Reference{{"ServiceAccount", "bmc"}}, want: "no rule names objects of kind ServiceAccount"},
-		"OtherCluster":    {reason: "A cluster that is not moved.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c2"}}`, want: "no rule for its kind"},
-		"ClusterRole":     {reason: "A compromised source would be administrator of the target.", object: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"c1"}}`, want: "no rule names objects of kind ClusterRoleBinding"},
-		"SameKind":        {reason: "A kind of the same name in another group.", object: `{"apiVersion":"evil.io/v1","kind":"ManagedCluster","metadata":{"name":"c1"}}`, want: "no rule names objects"},
-		"Finalizer":       {reason: "A finalizer would keep the object for ever.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"n","namespace":"c1","finalizers":["x"]}}`, want: "metadata.finalizers"},
-		"Owner":           {reason: "An owner that is not there has the object deleted.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"n","namespace":"c1","ownerReferences":[{}]}}`, want: "metadata.ownerReferences"},
-		"NoName":          {reason: "An object without a name.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"namespace":"c1"}}`, want: "no rule for its kind"},
-		"OtherCase":       {reason: "An API server reads kind, and not Kind.", object: `{"apiVersion":"v1","kind":"ClusterRoleBinding","Kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"c1"}}`, want: "ClusterRoleBinding"},
-		"NoObject":        {reason: "Foreign content.", object: `{"metadata":[1],"kind":3}`, want: "no rule names"},
+		"AdminPassword":    {reason: "One of the secrets of every cluster.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"c1"}}`},
+		"SyncWave":         {reason: "A network secret of siteconfig.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"net","namespace":"c1","annotations":{"siteconfig.open-cluster-management.io/sync-wave":"1"}}}`},
+		"Preserved":        {reason: "What a user has labelled.", object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine","namespace":"c1","labels":{"siteconfig.open-cluster-management.io/preserve":""}}}`},
+		"ManagedCluster":   {reason: "The cluster itself.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1"}}`},
+		"Host":             {reason: "Each host of the cluster.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"node-3","namespace":"c1"}}`},
+		"Deployment":       {reason: "Hive's description of the cluster.", object: `{"apiVersion":"hive.openshift.io/v1","kind":"ClusterDeployment","metadata":{"name":"c1","namespace":"c1"}}`},
+		"Referenced":       {reason: "The credentials that a host names.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"c1"}}`, references: []Reference{{"Secret", "bmc"}}},
+		"OtherSecret":      {reason: "A secret that nothing names.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"c1"}}`, want: "no rule for its kind"},
+		"OtherNamespace":   {reason: "A secret with the right name in a namespace of the hub.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"kube-system"}}`, want: `namespace "kube-system"`},
+		"ReferencedThere":  {reason: "A reference reaches no other namespace.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bmc","namespace":"kube-system"}}`, references: []Reference{{"Secret", "bmc"}}, want: `namespace "kube-system"`},
+		"ReferencedRole":   {reason: "A reference makes no kind allowed.", object: `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"bmc","namespace":"c1"}}`, references: []Reference{{"ServiceAccount", "bmc"}}, want: "no rule names objects of kind ServiceAccount"},
+		"OtherCluster":     {reason: "A cluster that is not moved.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c2"}}`, want: "no rule for its kind"},
+		"ClusterRole":      {reason: "A compromised source would be administrator of the target.", object: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"c1"}}`, want: "no rule names objects of kind ClusterRoleBinding"},
+		"SameKind":         {reason: "A kind of the same name in another group.", object: `{"apiVersion":"evil.io/v1","kind":"ManagedCluster","metadata":{"name":"c1"}}`, want: "no rule names objects"},
+		"Finalizer":        {reason: "A finalizer would keep the object for ever.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"n","namespace":"c1","finalizers":["x"]}}`, want: "metadata.finalizers"},
+		"Owner":            {reason: "An owner that is not there has the object deleted.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"n","namespace":"c1","ownerReferences":[{}]}}`, want: "metadata.ownerReferences"},
+		"NoName":           {reason: "An object without a name.", object: `{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"namespace":"c1"}}`, want: "no rule for its kind"},
+		"OtherCase":        {reason: "An API server reads kind, and not Kind.", object: `{"apiVersion":"v1","kind":"ClusterRoleBinding","Kind":"Secret","metadata":{"name":"c1-admin-password","namespace":"c1"}}`, want: "ClusterRoleBinding"},
+		"PlantedCommand":   {reason: "A stored command, which the agent would execute after a restart.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"godwit-migration-x","namespace":"c1","labels":{"siteconfig.open-cluster-management.io/preserve":"","godwit.dev/hub-migration":"x"}}}`, want: "label godwit.dev/hub-migration is set by agents alone"},
+		"Hosted":           {reason: "The klusterlet would run on a cluster of the target, with images of the source's choice.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1","annotations":{"import.open-cluster-management.io/klusterlet-deploy-mode":"Hosted"}}}`, want: "klusterlet-deploy-mode"},
+		"HostingCluster":   {reason: "The same by the other annotation.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1","annotations":{"import.open-cluster-management.io/hosting-cluster-name":"c2"}}}`, want: "hosting-cluster-name"},
+		"DeployedByItself": {reason: "The default, in writing.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1","annotations":{"import.open-cluster-management.io/klusterlet-deploy-mode":"Default"}}}`},
+		"Local":            {reason: "The cluster would be the hub.", object: `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1","labels":{"local-cluster":"true"}}}`, want: "label local-cluster"},
+		"NoObject":         {reason: "Foreign content.", object: `{"metadata":[1],"kind":3}`, want: "no rule names"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,6 +63,22 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%s\n%v, want a refusal with %q", tc.reason, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestReserved: a source hub that resolves a Placement can't have its Secrets written to a
+// namespace of the target hub, by naming it as a cluster.
+func TestReserved(t *testing.T) {
+	for _, namespace := range []string{"default", "kube-system", "kube-public", "openshift", "openshift-config", "open-cluster-management", "open-cluster-management-hub", "multicluster-engine", "hive"} {
+		secret := decode(t, `{"apiVersion":"v1","kind":"Secret","type":"bootstrap.kubernetes.io/token","metadata":{"name":"bootstrap-token-abcdef","namespace":"`+namespace+`","labels":{"siteconfig.open-cluster-management.io/preserve":""}}}`)
+		if err := Check(namespace, secret, Rules(), nil); err == nil || !strings.Contains(err.Error(), "one of the hub's own") {
+			t.Errorf("a Secret in namespace %s: %v, want a refusal", namespace, err)
+		}
+	}
+	for _, name := range []string{"c1", "kubernetes", "default-1", "opencluster", "hive2", "my-openshift-1"} {
+		if Reserved(name) {
+			t.Errorf("%s is no name for a cluster, want one", name)
+		}
 	}
 }
 

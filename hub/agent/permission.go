@@ -1,5 +1,7 @@
 package agent
 
+import "github.com/godwit-dev/godwit/hub/cluster"
+
 // Permission is what RBAC has to allow an agent.
 type Permission struct {
 	Group string
@@ -13,7 +15,7 @@ type Permission struct {
 }
 
 // AccountNamespace is where the bootstrap account of a hub is, if the manager knows no other.
-const AccountNamespace = "open-cluster-management-agent-addon"
+const AccountNamespace = cluster.AccountNamespace
 
 // Permissions are those of an agent in a namespace, and no others. The namespaces of managed
 // clusters are not known before they move, so that permissions there are for all.

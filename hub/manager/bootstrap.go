@@ -29,8 +29,6 @@ var (
 const (
 	// accountAddon is the add-on whose agent keeps the tokens of ManagedServiceAccounts.
 	accountAddon = "managed-serviceaccount"
-	// defaultInstallNamespace is where that agent is, unless its ManagedClusterAddOn says more.
-	defaultInstallNamespace = "open-cluster-management-agent-addon"
 	// tokenFactor makes every token that a cluster gets valid for a whole migration with its
 	// rollback: the agent of the add-on renews a token when a fifth of its time is left.
 	tokenFactor = 5
@@ -133,13 +131,15 @@ func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.Client
 		"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name)}, nil
 }
 
-// installNamespace is where the ServiceAccount of a ManagedServiceAccount is on its hub.
+// installNamespace is where the bootstrap account is on its hub: the namespace of the add-on,
+// which makes the ServiceAccount of a ManagedServiceAccount there. On a hub without the add-on,
+// the agent makes the ServiceAccount.
 func (r *Reconciler) installNamespace(ctx context.Context, hub string) (string, error) {
 	addon := &unstructured.Unstructured{}
 	addon.SetGroupVersionKind(addonKind)
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: hub, Name: accountAddon}, addon)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: hub, Name: accountAddon}, addon)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return defaultInstallNamespace, nil
+		return cluster.AccountNamespace, nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("read ManagedClusterAddOn %s/%s: %w", hub, accountAddon, err)
@@ -147,7 +147,7 @@ func (r *Reconciler) installNamespace(ctx context.Context, hub string) (string, 
 	if namespace, _, _ := unstructured.NestedString(addon.Object, "status", "namespace"); namespace != "" {
 		return namespace, nil
 	}
-	return defaultInstallNamespace, nil
+	return cluster.AccountNamespace, nil
 }
 
 // kubeconfig is what the source gives its klusterlets. With a ManagedServiceAccount the

@@ -93,15 +93,15 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	if wrong == "" {
 		b.SourceIdentity = identity.Bytes()
 	}
+	// Every command has the account: a rollback revokes what the account was granted.
+	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {
+		return b, err
+	}
 	served, err := r.servesAccounts()
 	if err != nil {
 		return b, err
 	}
-	if served {
-		if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {
-			return b, err
-		}
-	} else if orders(e, hub.GrantRegistration) {
+	if !served && orders(e, hub.GrantRegistration) {
 		config, p, err := r.address(ctx, m.to())
 		if p != nil || err != nil {
 			return b, errOf(p, err)

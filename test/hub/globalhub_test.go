@@ -1,14 +1,10 @@
 package hub_test
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,10 +18,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/hub"
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
@@ -49,6 +44,8 @@ type globalHub struct {
 	clock     clock.PassiveClock
 	// forbidden is a topic that the broker does not let the manager write.
 	forbidden string
+	// kubeconfig is in what the source hub is to open.
+	kubeconfig string
 }
 
 // patience is for a busy machine.
@@ -56,7 +53,7 @@ const patience = 2 * time.Minute
 
 var globalScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.Install, api.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.Install, addonv1alpha1.Install, api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err)
 		}
@@ -64,11 +61,17 @@ var globalScheme = sync.OnceValue(func() *runtime.Scheme {
 	return scheme
 })
 
+// newGlobalHub makes a global hub without ManagedServiceAccounts.
 func newGlobalHub(t *testing.T) *globalHub {
+	t.Helper()
+	return newGlobalHubWith(t, withoutAccounts{hubMapper()})
+}
+
+func newGlobalHubWith(t *testing.T, kinds meta.RESTMapper) *globalHub {
 	t.Helper()
 	config := shared.Config()
 	config.QPS = -1
-	c, err := client.NewWithWatch(config, client.Options{Scheme: globalScheme(), Mapper: withoutAccounts{hubMapper()}})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: globalScheme(), Mapper: kinds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +89,7 @@ func newGlobalHub(t *testing.T) *globalHub {
 	name := newName()
 	g.from, g.to = g.newHub("from-"+name, hub.Source), g.newHub("to-"+name, hub.Target)
 	g.enroll(g.from, g.to)
+	g.kubeconfig = "issued by " + g.to.hub
 	return g
 }
 
@@ -114,7 +118,7 @@ func (g *globalHub) newHub(name string, p hub.Party) *scripted {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	a := &scripted{g: g, hub: name, party: p, identity: own, inboxes: map[string]hub.Inbox{}, keys: map[string]message.OpeningKey{}, sent: map[string]message.StatusBundle{}}
+	a := &scripted{g: g, hub: name, party: p, identity: own, inboxes: map[string]hub.Inbox{}, keys: map[string]message.OpeningKey{}, sent: map[string]message.StatusBundle{}, accounts: map[string]bool{}}
 	a.transport = g.transport(name)
 	ctx, cancel := context.WithCancel(g.t.Context())
 	var group sync.WaitGroup
@@ -189,65 +193,6 @@ func (g *globalHub) read(key objectKey) *api.ManagedClusterMigration {
 	return m
 }
 
-// process is one run of the manager, until it is killed.
-type process struct {
-	r      *manager.Reconciler
-	cancel context.CancelFunc
-	group  sync.WaitGroup
-}
-
-// start runs the manager for some migrations. Its writes and sends go through a valve, if
-// there is one.
-func (g *globalHub) start(v *valve, keys ...objectKey) *process {
-	g.t.Helper()
-	ctx, cancel := context.WithCancel(g.t.Context())
-	transport := g.transport("manager")
-	p := &process{cancel: cancel}
-	var c client.Client = g.c
-	var carries manager.Transport = transport
-	if v != nil {
-		v.kill = cancel
-		c, carries = v.client(g.c), v.transport(transport)
-	}
-	if g.forbidden != "" {
-		carries = forbidding{carries, g.forbidden}
-	}
-	p.r = &manager.Reconciler{
-		Client: c, Reader: g.c, Recorder: g.events, Clock: g.clock, Transport: carries,
-		Metrics: g.metrics, Namespace: g.namespace, Identity: g.manager,
-	}
-	p.group.Go(func() {
-		if err := p.r.Receive(ctx); err != nil {
-			g.t.Error(err)
-		}
-	})
-	for _, key := range keys {
-		p.group.Go(func() {
-			for ctx.Err() == nil {
-				_, err := p.r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
-				if err != nil && ctx.Err() == nil {
-					g.t.Logf("reconcile: %v", err)
-				}
-				pause(ctx, 20*time.Millisecond)
-			}
-		})
-	}
-	return p
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// stop kills the process.
-func (p *process) stop() {
-	p.cancel()
-	p.group.Wait()
-}
-
 // await waits until a migration has come to a state.
 func (g *globalHub) await(key objectKey, what string, is func(*api.ManagedClusterMigration) bool) *api.ManagedClusterMigration {
 	g.t.Helper()
@@ -281,8 +226,8 @@ func (g *globalHub) mustBeMoved(m *api.ManagedClusterMigration) {
 		g.t.Fatalf("phase %s, counts %+v, conditions:\n%s", m.Status.Phase, m.Status.Counts, describe(m))
 	}
 	g.awaitNoKeys(m)
-	if got := g.from.opened(string(m.UID)); !strings.Contains(got, "issued by "+g.to.hub) {
-		g.t.Errorf("the source hub opened the kubeconfig %q", got)
+	if got := g.from.opened(string(m.UID)); !strings.Contains(got, g.kubeconfig) {
+		g.t.Errorf("the source hub opened the kubeconfig %q, want %q", got, g.kubeconfig)
 	}
 }
 
@@ -300,217 +245,4 @@ func (g *globalHub) awaitNoKeys(m *api.ManagedClusterMigration) {
 		}
 		pause(g.t.Context(), 20*time.Millisecond)
 	}
-}
-
-// scripted is an agent that keeps the rules of hub.Inbox, and says that all is done.
-type scripted struct {
-	g         *globalHub
-	hub       string
-	party     hub.Party
-	identity  message.Identity
-	transport *kafka.Transport
-	silent    atomic.Bool // sends no heartbeat
-
-	mutex   sync.Mutex
-	inboxes map[string]hub.Inbox // by migration
-	keys    map[string]message.OpeningKey
-	sent    map[string]message.StatusBundle
-	secrets map[string]string // kubeconfigs that were opened
-	orders  []string          // executed: migration, action
-	// held is an action that the agent does not answer yet, for the migrations that it names.
-	held       hub.Action
-	reached    chan struct{}
-	unanswered []string
-}
-
-func (a *scripted) beat(ctx context.Context) {
-	for ctx.Err() == nil {
-		if !a.silent.Load() {
-			a.write(ctx, message.Header{Type: message.TypeHeartbeat}, message.Heartbeat{Hub: a.hub, Versions: []int{message.Version}})
-		}
-		pause(ctx, 250*time.Millisecond)
-	}
-}
-
-func (a *scripted) write(ctx context.Context, h message.Header, bundle any) {
-	h.From, h.To, h.Left = a.hub, message.ManagerName, time.Minute
-	data, err := message.Encode(bundle)
-	if err == nil {
-		var e message.Envelope
-		if e, err = message.Write(h, data, a.identity, nil); err == nil {
-			err = a.transport.Send(ctx, message.StatusTopic(a.hub), cmp.Or(h.Migration, a.hub), e)
-		}
-	}
-	if err != nil && ctx.Err() == nil && !strings.Contains(err.Error(), "UNKNOWN_TOPIC") {
-		a.g.t.Logf("%s: %v", a.hub, err)
-	}
-}
-
-func (a *scripted) receive(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := a.transport.Receive(ctx, "agent-"+a.hub, []string{message.SpecTopic(a.hub)}, a.handle)
-		if ctx.Err() == nil && !strings.Contains(err.Error(), "UNKNOWN_TOPIC") {
-			a.g.t.Logf("%s: %v", a.hub, err)
-		}
-		pause(ctx, 50*time.Millisecond)
-	}
-}
-
-func (a *scripted) handle(ctx context.Context, _ string, e message.Envelope) error {
-	h, data, err := message.Read(e, a.hub, a.g.manager.Key(), nil)
-	if err != nil {
-		a.g.t.Errorf("%s: %v", a.hub, err)
-		return nil
-	}
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	var c hub.Command
-	var source message.SourceBundle
-	var target message.TargetBundle
-	if a.party == hub.Source {
-		source, err = message.Decode[message.SourceBundle](data)
-		c = source.Command
-	} else {
-		target, err = message.Decode[message.TargetBundle](data)
-		c = target.Command
-	}
-	if err != nil {
-		a.g.t.Error(err)
-		return nil
-	}
-	inbox, handling := a.inboxes[h.Migration].Receive(c)
-	a.inboxes[h.Migration] = inbox
-	if handling == hub.Execute {
-		a.sent[h.Migration] = a.execute(h, c, source, target)
-	}
-	switch {
-	case handling == hub.Ignore:
-	case slices.ContainsFunc(c.Orders, func(o hub.Order) bool { return o.Action == a.held }):
-		a.unanswered = append(a.unanswered, h.Migration)
-		a.reached <- struct{}{}
-	default:
-		a.report(ctx, h.Migration)
-	}
-	return nil
-}
-
-// report sends the last report on a migration.
-func (a *scripted) report(ctx context.Context, uid string) {
-	last := a.inboxes[uid].Last
-	a.write(ctx, message.Header{Type: message.TypeStatus, Migration: uid, Stage: last.Stage, Attempt: last.Attempt}, a.sent[uid])
-}
-
-// execute says that all orders are done for all clusters.
-func (a *scripted) execute(h message.Header, c hub.Command, source message.SourceBundle, target message.TargetBundle) message.StatusBundle {
-	key, ok := a.keys[h.Migration]
-	if !ok {
-		var err error
-		if key, err = message.NewOpeningKey(); err != nil {
-			a.g.t.Error(err)
-		}
-		a.keys[h.Migration] = key
-	}
-	b := message.StatusBundle{Finished: true, SealingKey: key.Key().Bytes()}
-	for _, o := range c.Orders {
-		a.orders = append(a.orders, string(o.Action))
-		b.Done = append(b.Done, o.Clusters...)
-		switch o.Action {
-		case hub.ValidateSource:
-			b.ManagedClusters = o.Clusters
-		case hub.GrantRegistration:
-			to, err := message.ReadSealingKey(target.SourceSealingKey)
-			if err == nil && target.Bootstrap == nil {
-				err = errors.New("no kubeconfig is asked for")
-			}
-			if err == nil {
-				b.BootstrapSecret, err = message.SealSecret(to, h.Migration, []byte("issued by "+a.hub+" for "+target.Bootstrap.Server))
-			}
-			if err != nil {
-				a.g.t.Error(err)
-			}
-		case hub.InstallBootstrap:
-			text, err := message.OpenSecret(key, h.Migration, source.BootstrapSecret)
-			if err != nil {
-				a.g.t.Error(err)
-			}
-			if a.secrets == nil {
-				a.secrets = map[string]string{}
-			}
-			a.secrets[h.Migration] = string(text)
-		}
-	}
-	slices.Sort(b.Done)
-	b.Done = slices.Compact(b.Done)
-	return b
-}
-
-func (a *scripted) opened(uid string) string {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return a.secrets[uid]
-}
-
-// executed are the actions that the agent was told, in their order.
-func (a *scripted) executed() []string {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return slices.Clone(a.orders)
-}
-
-// valve lets writes and sends through, up to one at which the manager is killed.
-type valve struct {
-	kill   context.CancelFunc
-	left   atomic.Int32
-	before bool // killed before the last one, instead of after it
-	passed atomic.Int32
-}
-
-var errKilled = errors.New("the manager is killed")
-
-// pass executes an operation unless the manager is dead.
-func (v *valve) pass(do func() error) error {
-	left := v.left.Add(-1)
-	switch {
-	case left < 0, left == 0 && v.before:
-		v.kill()
-		return errKilled
-	}
-	v.passed.Add(1)
-	err := do()
-	if left == 0 {
-		v.kill()
-		return errors.Join(errKilled, err)
-	}
-	return err
-}
-
-func (v *valve) client(c client.WithWatch) client.Client {
-	return interceptor.NewClient(c, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			return v.pass(func() error { return c.Create(ctx, o, opts...) })
-		},
-		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
-			return v.pass(func() error { return c.Update(ctx, o, opts...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			return v.pass(func() error { return c.Patch(ctx, o, p, opts...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			return v.pass(func() error { return c.Delete(ctx, o, opts...) })
-		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
-			return v.pass(func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
-		},
-	})
-}
-
-func (v *valve) transport(t *kafka.Transport) manager.Transport { return valved{t, v} }
-
-type valved struct {
-	*kafka.Transport
-	v *valve
-}
-
-func (t valved) Send(ctx context.Context, topic, key string, e message.Envelope) error {
-	return t.v.pass(func() error { return t.Transport.Send(ctx, topic, key, e) })
 }

@@ -59,7 +59,7 @@ func ocmCRDs(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, 
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, pattern := range []string{
-		"cluster/v1/*managedclusters.crd.yaml", "cluster/v1beta1/*placement*.crd.yaml", "work/v1/*_manifestworks.crd.yaml", "operator/v1/*clustermanagers.crd.yaml",
+		"cluster/v1/*managedclusters.crd.yaml", "cluster/v1beta1/*placement*.crd.yaml", "work/v1/*_manifestworks.crd.yaml", "operator/v1/*clustermanagers.crd.yaml", "addon/v1alpha1/*_managedclusteraddons.crd.yaml",
 	} {
 		crds, err := controlplane.ReadCRDs(filepath.Join(strings.TrimSpace(string(dir)), pattern))
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub"
@@ -42,9 +43,10 @@ type hubSide struct {
 	namespace string
 	metrics   *agent.Metrics
 	registry  *prometheus.Registry
-	// transport and rules are the agent's, if the test has replaced them.
+	// transport, rules and clock are the agent's, if the test has replaced them.
 	transport agent.Transport
 	rules     []resource.Rule
+	clock     clock.Clock
 }
 
 // move is a migration of which a test plays the manager. Agents and hubs are real.
@@ -208,7 +210,7 @@ func (m *move) connect(name string) *kafka.Transport {
 func (m *move) agentOf(s *hubSide, c client.Client, transport agent.Transport) *agent.Agent {
 	return agent.New(agent.Options{
 		Client: c, Transport: transport, Hub: s.name, Namespace: s.namespace, BootstrapNamespace: bootstrapNamespace,
-		Manager: m.identity.Key(), Identity: s.identity, Metrics: s.metrics, Rules: s.rules,
+		Manager: m.identity.Key(), Identity: s.identity, Metrics: s.metrics, Rules: s.rules, Clock: s.clock,
 		Heartbeat: time.Second, Poll: 200 * time.Millisecond, Quiet: time.Second,
 	})
 }

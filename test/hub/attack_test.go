@@ -66,6 +66,7 @@ func TestAttacks(t *testing.T) {
 
 	// Without its klusterlet, the migration waits in Initializing.
 	commands := g.awaitCommands(g.source, uid, 2)
+	g.g.await(first, "the source installs the bootstrap", func(m *api.ManagedClusterMigration) bool { return m.Status.Phase == api.PhaseInitializing })
 	was := g.g.read(first).Status
 	g.attack(g.attacksOnTheSource(uid, commands[0], commands[1]))
 	g.attack(g.attacksOnTheManager(uid))

@@ -236,6 +236,11 @@ func (g *together) mustSeeNoSecret(when string, more map[string]string) {
 			}
 		}
 	}
+	for _, kind := range []string{"token in ", "kubeconfig of ", "password of ", "key of Secret ", "private key of "} {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(g.secrets)), func(what string) bool { return strings.HasPrefix(what, kind) }) {
+			g.t.Errorf("%s: no secret is a %s, so that the test proves nothing", when, kind)
+		}
+	}
 	if !strings.Contains(seen["the broker"], g.sites[0].name) || !strings.Contains(seen["the logs"], g.sites[0].name) && !strings.Contains(seen["the logs"], "migration") {
 		g.t.Error("neither the broker nor the logs say anything of the migration, so that the test proves nothing")
 	}

@@ -43,6 +43,8 @@ func placement(t *testing.T, c client.Client, namespace, name string, selected i
 
 // TestPlacement: the Placement in the namespace of the agent selects the clusters, by all of its
 // decisions. One of the same name elsewhere, which other users may write, selects none.
+//
+// Matrix: H10.
 func TestPlacement(t *testing.T) {
 	t.Parallel()
 	c := hubClient(t, shared.Config())

@@ -15,6 +15,8 @@ import (
 // TestVersions: a heartbeat lists the versions of messages that an agent reads. An agent that is
 // newer than the manager, and still reads its version, takes part. One with which the manager has no
 // version in common does not, and nothing is sent.
+//
+// Matrix: H43.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

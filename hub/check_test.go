@@ -18,8 +18,6 @@ var aborted = budget{messages: 1, manager: true, source: true, target: true, abo
 // TestWorlds walks every world of two clusters. In each that ends, one hub has each
 // cluster, the other has nothing of it, and no hub has deleted one that was not at the
 // other hub.
-//
-// Matrix: H34.
 func TestWorlds(t *testing.T) {
 	cases := map[string]struct {
 		able [2]ability
@@ -50,8 +48,6 @@ func TestWorlds(t *testing.T) {
 }
 
 // TestMutants shows that the walk finds mistakes: each mutant is the protocol with one.
-//
-// Matrix: H29, H30, H70, H72, H73, H75, H78.
 func TestMutants(t *testing.T) {
 	mutants := map[string]struct {
 		reason string
@@ -168,6 +164,12 @@ func TestMutants(t *testing.T) {
 				}
 			},
 			want: "the migration does not end",
+		},
+		"TargetKubeconfigAlone": {
+			reason: "The import controller of the target takes the kubeconfig of the source away from a cluster that has registered.",
+			able:   [2]ability{registers, registers}, left: budget{abort: true},
+			mutate: func(p *protocol) { p.targetAlone = true },
+			want:   "the migration does not end",
 		},
 		"CommitBeforeShards": {
 			reason: "The status is written before the ConfigMaps, and the manager crashes in between.",

@@ -61,6 +61,8 @@ type klusterlet struct {
 	able             ability
 	at               place
 	bootstrap        bool // it has the target's bootstrap kubeconfig
+	source           bool // it has the source's bootstrap kubeconfig
+	keepsSource      bool // the target configures it with the source's as well as with its own
 	finished         bool // it has the target's own, and needs the token no more
 	object, accepted [2]bool
 }
@@ -72,6 +74,7 @@ type protocol struct {
 	receive     func(Inbox, Command) (Inbox, Handling)
 	commitFirst bool // write the status before the shards
 	staleLeases bool // take a lease for fresh that was never renewed
+	targetAlone bool // the target configures klusterlets with its own kubeconfig alone
 }
 
 func realProtocol() protocol {
@@ -84,7 +87,7 @@ func newWorld(able [2]ability, left budget) world {
 	spec := api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2", IncludedManagedClusters: []api.ClusterName{"c1", "c2"}}
 	w := world{state: Step(New(spec), Start{At: epoch}), left: left}
 	for i := range w.clusters {
-		w.clusters[i] = klusterlet{name: fmt.Sprintf("c%d", i+1), able: able[i], object: [2]bool{true, false}, accepted: [2]bool{true, false}}
+		w.clusters[i] = klusterlet{name: fmt.Sprintf("c%d", i+1), able: able[i], source: true, object: [2]bool{true, false}, accepted: [2]bool{true, false}}
 	}
 	w.state.Since = epoch
 	return w
@@ -127,7 +130,7 @@ func (w *world) key(b []byte) []byte {
 		}
 	}
 	for _, c := range w.clusters {
-		b = append(b, byte(c.at), flags(c.bootstrap, c.finished, c.object[0], c.object[1], c.accepted[0], c.accepted[1]))
+		b = append(b, byte(c.at), flags(c.bootstrap, c.source, c.keepsSource, c.finished, c.object[0], c.object[1], c.accepted[0], c.accepted[1]))
 	}
 	return b
 }
@@ -369,7 +372,7 @@ func (w *world) execute(p protocol, i int) bool {
 		if wrong := c.check(order.Action); wrong != "" {
 			w.wrong = wrong
 		}
-		c.apply(order.Action)
+		c.apply(p, order.Action)
 		a.done = append(a.done, c.name)
 		progress = true
 	}
@@ -434,7 +437,7 @@ func (c *klusterlet) check(a Action) string {
 	return ""
 }
 
-func (c *klusterlet) apply(a Action) {
+func (c *klusterlet) apply(p protocol, a Action) {
 	const source, target = 0, 1
 	switch a {
 	case InstallBootstrap:
@@ -442,7 +445,7 @@ func (c *klusterlet) apply(a Action) {
 	case RevertBootstrap:
 		c.bootstrap = false
 	case ReceiveResources:
-		c.object[target] = true
+		c.object[target], c.keepsSource = true, !p.targetAlone
 	case AcceptClusters:
 		c.accepted[target] = true
 	case StopAccepting:
@@ -452,7 +455,7 @@ func (c *klusterlet) apply(a Action) {
 	case RestoreAcceptance:
 		c.accepted[source] = true
 	case FinishMoved:
-		c.finished = true
+		c.finished, c.source, c.keepsSource = true, false, false
 	case DeleteMoved:
 		c.object[source], c.accepted[source] = false, false
 	case DeleteCreated:
@@ -460,11 +463,13 @@ func (c *klusterlet) apply(a Action) {
 	}
 }
 
-// change is what the cluster's agent does by itself. It prefers its own hub, then takes the
-// first of the others that accepts it, or that does not know it and approves it.
+// change is what happens to the cluster by itself. Its agent prefers its own hub, then takes
+// the first of the others that accepts it, or that does not know it and approves it. At the
+// target, the import controller configures it. An agent with one kubeconfig stays at its hub,
+// also at one that does not accept it any more.
 func (c *klusterlet) change(granted bool) bool {
 	const source, target = 0, 1
-	sourceTakes := c.object[source] && c.accepted[source]
+	sourceTakes := c.source && c.object[source] && c.accepted[source]
 	targetTakes := c.bootstrap && (c.object[target] && c.accepted[target] || !c.object[target] && granted)
 	was := *c
 	switch c.at {
@@ -473,7 +478,10 @@ func (c *klusterlet) change(granted bool) bool {
 			c.at = nowhere
 		}
 	case atTarget:
-		if !c.object[target] || !c.accepted[target] {
+		switch accepted := c.object[target] && c.accepted[target]; {
+		case accepted && !c.keepsSource:
+			c.source = false
+		case !accepted && c.source:
 			c.at = nowhere
 		}
 	case stuck:

@@ -53,8 +53,6 @@ func newIdentity(t *testing.T) message.Identity {
 
 // TestLargestReportFits: the report on 5,000 clusters, of which each has failed with a long
 // message, fits into a message and names each of them.
-//
-// Matrix: H23.
 func TestLargestReportFits(t *testing.T) {
 	names := clusters(mostClusters)
 	p := progress{report: hub.Report{Stage: api.PhaseCleaning, Attempt: 30, Finished: true, ClusterErrors: map[string]string{}}}
@@ -90,8 +88,6 @@ func TestLargestReportFits(t *testing.T) {
 }
 
 // TestLargestTaskFits: a Secret has at most 1 MiB.
-//
-// Matrix: H23.
 func TestLargestTaskFits(t *testing.T) {
 	names := clusters(mostClusters)
 	command := hub.Command{Stage: api.PhaseCleaning, Attempt: 30}
@@ -126,8 +122,6 @@ func TestLargestTaskFits(t *testing.T) {
 }
 
 // TestKeepsKey: a key is kept over all attempts, and deleted when nothing is left to open.
-//
-// Matrix: H60.
 func TestKeepsKey(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	failed := &hub.Report{Finished: true, ClusterErrors: map[string]string{"c1": "Timeout"}}
@@ -176,8 +170,6 @@ func TestEnds(t *testing.T) {
 }
 
 // TestHeld: bundles without a command take bounded memory, and the oldest give way.
-//
-// Matrix: H23, H57.
 func TestHeld(t *testing.T) {
 	now := time.Now()
 	bundle := func(uid string, size int, left time.Duration) heldBundle {
@@ -237,28 +229,24 @@ func TestWhatFailsIsNotDone(t *testing.T) {
 
 // TestLate: what is not done when a command ends has failed, with what it was waiting for.
 func TestLate(t *testing.T) {
-	w := scripted(t, hub.Target, []hub.Order{{Action: hub.AwaitRegistration, Clusters: []string{"c1", "c2"}}}, func(_ hub.Action, names []string) result {
+	w := scripted(t, hub.Target, []hub.Order{{Action: hub.AwaitRegistration, Clusters: []string{"c1", "c2", "c3"}}}, func(hub.Action, []string) result {
 		r := newResult()
-		for _, name := range names {
-			if name == "c1" {
-				r.Done = append(r.Done, name)
-			} else {
-				r.Waiting[name] = "its CSR is not approved"
-			}
-		}
+		r.Done = []string{"c1"}
+		r.Waiting["c2"], r.Waiting["c3"] = "its CSR is not approved", notArrived
 		return r
 	})
 	w.task.Until = time.Now().Add(-time.Second)
 	w.execute(logr.NewContext(t.Context(), logr.Discard()))
 	r := w.migration.stored.task.Inbox.Report
+	if c3 := r.ClusterErrors["c3"]; !strings.HasPrefix(c3, "ObjectsNotArrived: ") {
+		t.Errorf("c3 has failed with %q, want a reason for objects that have not arrived", c3)
+	}
 	if !slices.Equal(r.Done, []string{"c1"}) || r.ClusterErrors["c2"] != "NotInTime: AwaitRegistration: its CSR is not approved" {
 		t.Errorf("the report is %+v, want c1 done, and c2 failed with what it waits for", r)
 	}
 }
 
 // TestUnknownAction: an agent that is older than the manager says so.
-//
-// Matrix: H43.
 func TestUnknownAction(t *testing.T) {
 	w := scripted(t, hub.Source, []hub.Order{{Action: "TurnAround"}}, nil)
 	w.passOf = w.sourcePass

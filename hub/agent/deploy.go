@@ -151,7 +151,7 @@ func (r *receiver) pass(ctx context.Context, names []string) (cluster.Result, er
 	}
 	for _, name := range names {
 		if _, failed := result.Failed[name]; !failed && result.Waiting[name] == "" && !slices.Contains(result.Done, name) {
-			result.Waiting[name] = "its objects have not arrived from the source hub"
+			result.Waiting[name] = notArrived
 		}
 	}
 	if missing := r.arrivals.missing(r.Clock.Now(), r.Quiet); len(missing) > 0 {

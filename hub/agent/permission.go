@@ -46,7 +46,7 @@ func Permissions(namespace string) []Permission {
 		{Group: "agent.open-cluster-management.io", Resource: "klusterletaddonconfigs", Verbs: moves},
 		{Group: "observability.open-cluster-management.io", Resource: "observabilityaddons", Verbs: []string{"get", "delete"}},
 		// Bootstrap kubeconfigs.
-		{Group: importer, Resource: "klusterletconfigs", Verbs: []string{"get", "list", "create", "patch", "delete"}},
+		{Group: importer, Resource: "klusterletconfigs", Verbs: moves},
 		{Group: operators, Resource: "clustermanagers", Verbs: []string{"get", "patch"}},
 		{Group: rbac, Resource: "clusterroles", Verbs: shares},
 		{Group: rbac, Resource: "clusterroles", Names: []string{"open-cluster-management:managedcluster:bootstrap:agent-registration", "open-cluster-management:bootstrap"}, Verbs: []string{"bind"}},

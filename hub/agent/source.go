@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"time"
 
 	"github.com/godwit-dev/godwit/hub"
 	"github.com/godwit-dev/godwit/hub/cluster"
@@ -41,12 +39,7 @@ func (w *work) sourcePass(action hub.Action) (pass, bool) {
 func (w *work) sourceHub() source.Hub {
 	b := w.task.Source
 	return source.Hub{
-		Client:  w.Client,
-		Options: source.Options{AgentNamespace: w.Namespace, BootstrapNamespace: w.BootstrapNamespace, Rules: w.Rules},
-		Migration: source.Migration{
-			UID: w.migration.uid, To: b.ToHub,
-			Reconnect: cmp.Or(time.Duration(b.ReconnectTimeoutSeconds)*time.Second, hub.DefaultReconnect),
-		},
+		Hub: w.hubOf(), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnect(b.ReconnectTimeoutSeconds),
 	}
 }
 

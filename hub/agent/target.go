@@ -42,11 +42,8 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 func (w *work) targetHub() target.Hub {
 	b := w.task.Target
 	return target.Hub{
-		Client:  w.Client,
-		Options: target.Options{Rules: w.Rules},
-		Migration: target.Migration{
-			UID: w.migration.uid, Account: types.NamespacedName{Namespace: b.InstallNamespace, Name: b.ManagedServiceAccountName},
-		},
+		Hub: w.hubOf(), Account: types.NamespacedName{Namespace: b.InstallNamespace, Name: b.ManagedServiceAccountName},
+		Reconnect: reconnect(b.ReconnectTimeoutSeconds),
 	}
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -17,6 +18,9 @@ const firstPause = 100 * time.Millisecond
 
 // whole stands for the migration as a whole in a result, where an action is not for clusters.
 const whole = ""
+
+// notArrived is what a cluster waits for whose objects have not arrived.
+const notArrived = "its objects have not arrived from the source hub"
 
 // pass is one pass of an action over clusters, of which there are none if the action is for
 // the migration as a whole.
@@ -175,7 +179,11 @@ func (w *work) late(action hub.Action, left []string, r cluster.Result, err erro
 	}
 	for _, name := range left {
 		if waits, ok := r.Waiting[name]; ok {
-			w.progress.report.ClusterErrors[name] = cluster.Fail(cluster.ReasonTimeout, "%s: %s", action, waits).Error()
+			reason := cluster.ReasonTimeout
+			if waits == notArrived {
+				reason = cluster.ReasonNotArrived
+			}
+			w.progress.report.ClusterErrors[name] = cluster.Fail(reason, "%s: %s", action, waits).Error()
 		}
 	}
 	return nil
@@ -202,6 +210,16 @@ func forAll(act func(ctx context.Context) (waits string, err error)) pass {
 		}
 		return cluster.Result{Waiting: map[string]string{whole: waits}}, nil
 	}
+}
+
+// hubOf is the hub of the agent in this migration.
+func (w *work) hubOf() cluster.Hub {
+	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace}
+}
+
+// reconnect is the time of a command, or the default for one that has none.
+func reconnect(seconds int64) time.Duration {
+	return cmp.Or(time.Duration(seconds)*time.Second, hub.DefaultReconnect)
 }
 
 // keyOf reads the key of the other hub.

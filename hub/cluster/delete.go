@@ -39,6 +39,21 @@ func DeleteForGood(ctx context.Context, c client.Client, o Object) (waits string
 	return "", nil
 }
 
+// DeleteAllForGood deletes objects in their order, and returns what the first that is left
+// waits for.
+func DeleteAllForGood(ctx context.Context, c client.Client, objects []Object) (waits string, err error) {
+	for _, o := range objects {
+		left, err := DeleteForGood(ctx, c, o)
+		if err != nil {
+			return "", err
+		}
+		if waits == "" {
+			waits = left
+		}
+	}
+	return waits, nil
+}
+
 // DeleteSigningRequests deletes the CertificateSigningRequests of a cluster that is not at
 // this hub any more. Ten of them would keep it from ever registering here again.
 func DeleteSigningRequests(ctx context.Context, c client.Client, cluster string) error {

@@ -23,3 +23,33 @@ func Kubeconfig(server string, caBundle []byte, token string) ([]byte, error) {
 	}
 	return text, nil
 }
+
+// CheckKubeconfig refuses a kubeconfig of another hub that would make a klusterlet run a
+// program or read a file, which are the cluster's own.
+func CheckKubeconfig(text []byte) error {
+	refuse := func(why string) error {
+		return Fail(ReasonRefusedObject, "the bootstrap kubeconfig of the other hub is refused: %s", why)
+	}
+	config, err := clientcmd.Load(text)
+	if err != nil {
+		return refuse("it can't be read")
+	}
+	current := config.Contexts[config.CurrentContext]
+	if current == nil || config.Clusters[current.Cluster] == nil || config.AuthInfos[current.AuthInfo] == nil {
+		return refuse("it has no current context with a cluster and a user")
+	}
+	for _, c := range config.Clusters {
+		if c.CertificateAuthority != "" {
+			return refuse("it names a file of a certificate authority")
+		}
+	}
+	for _, a := range config.AuthInfos {
+		if a.Exec != nil || a.AuthProvider != nil {
+			return refuse("it names a program that gets credentials")
+		}
+		if a.TokenFile != "" || a.ClientCertificate != "" || a.ClientKey != "" {
+			return refuse("it names a file with credentials")
+		}
+	}
+	return nil
+}

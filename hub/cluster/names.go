@@ -13,7 +13,8 @@ const (
 	// AnnotationKlusterletConfig names the KlusterletConfig of a ManagedCluster.
 	AnnotationKlusterletConfig = "agent.open-cluster-management.io/klusterlet-config"
 	// AnnotationNoAutoImport keeps the import controller from importing a cluster by the
-	// admin kubeconfig that moves with it.
+	// admin kubeconfig that moves with it. From backplane 5.0 on, it also keeps the import
+	// controller from changing the klusterlet: ManifestWorks become read-only.
 	AnnotationNoAutoImport = "import.open-cluster-management.io/disable-auto-import"
 	// AnnotationAccepted is set by OCM when it has accepted a cluster automatically. It does
 	// not do so again while the annotation is there, so that false stays false.

@@ -190,6 +190,28 @@ func Pausable(rules []resource.Rule) []resource.Rule {
 	return pausable
 }
 
+// paused is the value of annotations that pause: Hive wants this one, metal3 any.
+const paused = "true"
+
+// Pause sets the annotation by which the controller of an object leaves it alone, if its kind
+// has one.
+func Pause(ctx context.Context, c client.Client, o Object, migration string) error {
+	if o.Rule.Pause == "" {
+		return nil
+	}
+	original, err := OriginalOf(o, migration)
+	if err != nil {
+		return err
+	}
+	if err := Patch(ctx, c, o.Unstructured, func() error {
+		original.Replace(o, o.Rule.Pause, paused)
+		return original.Save(o)
+	}); err != nil {
+		return fmt.Errorf("pause %s: %w", name(c, o), err)
+	}
+	return nil
+}
+
 // Unpause restores the annotation that pauses an object, if the migration has set it.
 func Unpause(ctx context.Context, c client.Client, o Object, migration string) error {
 	if !HasOriginal(o, migration) {
@@ -222,11 +244,3 @@ func name(c client.Client, o client.Object) string {
 
 // Name is how messages name an object: its kind, namespace and name.
 func Name(c client.Client, o client.Object) string { return name(c, o) }
-
-func mapping(c client.Client, o client.Object) schema.GroupResource {
-	gvk, err := c.GroupVersionKindFor(o)
-	if err != nil {
-		return schema.GroupResource{}
-	}
-	return schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
-}

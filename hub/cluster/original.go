@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -19,8 +18,6 @@ type Original struct {
 	Annotations map[string]Replaced `json:"annotations,omitempty"`
 	// HubAcceptsClient of a ManagedCluster, if it was replaced.
 	HubAcceptsClient *bool `json:"hubAcceptsClient,omitempty"`
-	// Work is the klusterlet's ManifestWork before the bootstrap kubeconfig was set.
-	Work *Generation `json:"work,omitempty"`
 }
 
 // Replaced is an annotation that the migration has set.
@@ -28,12 +25,6 @@ type Replaced struct {
 	// Was is nil if the object did not have the annotation.
 	Was *string `json:"was"`
 	Set string  `json:"set"`
-}
-
-// Generation is the state of an object, to see whether it has changed since.
-type Generation struct {
-	UID        types.UID `json:"uid"`
-	Generation int64     `json:"generation"`
 }
 
 // OriginalOf reads the original of an object, or returns an empty one of the migration. An
@@ -86,6 +77,12 @@ func (original *Original) Replace(o client.Object, name, value string) {
 	original.Annotations[name] = replaced
 	annotations[name] = value
 	o.SetAnnotations(annotations)
+}
+
+// Has reports whether the migration has replaced an annotation.
+func (original Original) Has(name string) bool {
+	_, ok := original.Annotations[name]
+	return ok
 }
 
 // Restore restores an annotation. A value that a user has set since stays.

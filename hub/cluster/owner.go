@@ -33,12 +33,21 @@ func Share(ctx context.Context, c client.Client, o client.Object, migration stri
 		return Fail(ReasonForeignObject, "%s exists and does not belong to Godwit: rename or delete it", name(c, o))
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
-		return apierrors.NewConflict(mapping(c, o), o.GetName(), fmt.Errorf("it is being deleted"))
+		return fmt.Errorf("%s is being deleted", name(c, o))
 	}
 	return Patch(ctx, c, o, func() error {
+		if err := update(); err != nil {
+			return err
+		}
 		setOwners(o, append(owners(o), migration))
-		return update()
+		return nil
 	})
+}
+
+// SharesWithOthers reports whether the migration and at least one more need an object.
+func SharesWithOthers(o client.Object, migration string) bool {
+	all := owners(o)
+	return len(all) > 1 && slices.Contains(all, migration)
 }
 
 // Unshare removes the migration from the owners of a shared object, and deletes the object

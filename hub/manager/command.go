@@ -85,6 +85,7 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	b := message.TargetBundle{
 		Command: commandOf(e), FromHub: m.from(), RollbackStage: m.state.RollbackStage,
 		ManagedServiceAccountName: accountName(m.from(), m.to()), SourceSealingKey: x.source,
+		ReconnectTimeoutSeconds: int64(m.state.Timeouts.Reconnect / time.Second),
 	}
 	identity, wrong, err := r.hubKey(ctx, m.from())
 	if err != nil {

@@ -37,6 +37,9 @@ type TargetBundle struct {
 	InstallNamespace          string      `json:"installNamespace,omitempty"`
 	ManagedClusters           []string    `json:"managedClusters,omitempty"`
 	RollbackStage             api.Phase   `json:"rollbackStage,omitempty"`
+	// ReconnectTimeoutSeconds is how long a klusterlet tries to reach a hub before it tries the
+	// other one.
+	ReconnectTimeoutSeconds int64 `json:"reconnectTimeoutSeconds,omitempty"`
 	// RegisteringTimeoutSeconds is how long the agent waits for registrations.
 	RegisteringTimeoutSeconds int64 `json:"registeringTimeoutSeconds,omitempty"`
 	// SourceIdentity signs the resource bundles.
@@ -94,8 +97,10 @@ type ResourceBundle struct {
 type ClusterResources struct {
 	ClusterName  string            `json:"clusterName"`
 	ResourceList []json.RawMessage `json:"resourceList"`
+	// SourceKubeconfig comes with the first object; see [Resources].
+	SourceKubeconfig []byte `json:"sourceKubeconfig,omitempty"`
 	// First is the index of the first of them, Objects the number of all objects of the
-	// cluster, and Hash that of all.
+	// cluster, and Hash that of all [Resources].
 	First   int    `json:"first"`
 	Objects int    `json:"objects"`
 	Hash    string `json:"hash"`

@@ -19,10 +19,13 @@ const (
 	roomBytes = MaxBytes - headerReserve - bundleReserve - sealedOverhead
 )
 
-// Resources are all objects of one cluster.
+// Resources are all that moves of one cluster.
 type Resources struct {
 	Cluster string
 	Objects []json.RawMessage
+	// SourceKubeconfig is the bootstrap kubeconfig of the source hub, by which the cluster can
+	// return from the target hub.
+	SourceKubeconfig []byte
 }
 
 // TooLargeError is an object that fits into no message.
@@ -94,7 +97,8 @@ func canonical(r Resources) (Resources, error) {
 		}
 		objects[i] = text
 	}
-	return Resources{Cluster: r.Cluster, Objects: objects}, nil
+	r.Objects = objects
+	return r, nil
 }
 
 type packer struct {
@@ -104,7 +108,7 @@ type packer struct {
 }
 
 func (p *packer) add(r Resources, first, end int) error {
-	hash := hashOf(r.Objects)
+	hash := r.hash()
 	start := func(at int) {
 		overhead := len(r.Cluster) + clusterReserve
 		if len(p.bundles) == 0 || p.used+overhead > roomBytes {
@@ -120,6 +124,9 @@ func (p *packer) add(r Resources, first, end int) error {
 	start(first)
 	for i := first; i < end; i++ {
 		size := len(r.Objects[i]) + 1
+		if i == 0 {
+			size += base64.StdEncoding.EncodedLen(len(r.SourceKubeconfig))
+		}
 		if size+len(r.Cluster)+clusterReserve > roomBytes {
 			return &TooLargeError{Cluster: r.Cluster, Index: i, Bytes: len(r.Objects[i])}
 		}
@@ -130,17 +137,24 @@ func (p *packer) add(r Resources, first, end int) error {
 		b := &p.bundles[len(p.bundles)-1]
 		c := &b.MigrationClusterResources[len(b.MigrationClusterResources)-1]
 		c.ResourceList = append(c.ResourceList, r.Objects[i])
+		if i == 0 {
+			c.SourceKubeconfig = r.SourceKubeconfig
+		}
 		p.used += size
 	}
 	return nil
 }
 
-// hashOf is the hash of all objects of a cluster in their order.
-func hashOf(objects []json.RawMessage) string {
+// hash is that of all objects in their order, and of the kubeconfig.
+func (r Resources) hash() string {
 	h := sha256.New()
-	for _, o := range objects {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(o))))
-		h.Write(o)
+	add := func(data []byte) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(data))))
+		h.Write(data)
 	}
+	for _, o := range r.Objects {
+		add(o)
+	}
+	add(r.SourceKubeconfig)
 	return base64.RawStdEncoding.EncodeToString(h.Sum(nil))
 }

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,8 +53,6 @@ func transport(tb testing.TB, k keys, b ResourceBundle) ResourceBundle {
 
 // TestPack: bundles are at most 800 KiB when they are sealed, small clusters share one, and
 // a large one is split between its objects.
-//
-// Matrix: H19.
 func TestPack(t *testing.T) {
 	k := newKeys(t)
 	many := func(n, size int) (list []json.RawMessage) {
@@ -67,11 +66,12 @@ func TestPack(t *testing.T) {
 		bundles int
 	}{
 		"Nothing":    {nil, 0},
-		"Empty":      {[]Resources{{"c1", nil}}, 1},
-		"Small":      {[]Resources{{"c1", many(5, 1000)}, {"c2", many(5, 1000)}}, 1},
-		"Large":      {[]Resources{{"c1", many(300, 8000)}}, 3},
-		"LastFits":   {[]Resources{{"c1", []json.RawMessage{object("a", roomBytes-400)}}}, 1},
-		"TinyObject": {[]Resources{{"c1", many(5000, 10)}}, 1},
+		"Empty":      {[]Resources{{Cluster: "c1"}}, 1},
+		"Small":      {[]Resources{{Cluster: "c1", Objects: many(5, 1000)}, {Cluster: "c2", Objects: many(5, 1000)}}, 1},
+		"Large":      {[]Resources{{Cluster: "c1", Objects: many(300, 8000)}}, 3},
+		"LastFits":   {[]Resources{{Cluster: "c1", Objects: []json.RawMessage{object("a", roomBytes-400)}}}, 1},
+		"Kubeconfig": {[]Resources{{Cluster: "c1", Objects: many(300, 8000), SourceKubeconfig: bytes.Repeat([]byte("k"), 50<<10)}}, 4},
+		"TinyObject": {[]Resources{{Cluster: "c1", Objects: many(5000, 10)}}, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,25 +91,28 @@ func TestPack(t *testing.T) {
 				}
 				got = append(got, complete...)
 			}
+			for i := range got {
+				if !bytes.Equal(got[i].SourceKubeconfig, tc.list[i].SourceKubeconfig) {
+					t.Errorf("%s has a kubeconfig of %d bytes, want %d", got[i].Cluster, len(got[i].SourceKubeconfig), len(tc.list[i].SourceKubeconfig))
+				}
+			}
 			if len(got) != len(tc.list) || len(r.Missing()) > 0 || r.Held() != 0 {
 				t.Errorf("%d clusters are complete, want %d; missing %v; held %d bytes", len(got), len(tc.list), r.Missing(), r.Held())
 			}
 		})
 	}
-	_, err := Pack(1, []Resources{{"c1", []json.RawMessage{object("a", 10), object("b", MaxBytes)}}})
+	_, err := Pack(1, []Resources{{Cluster: "c1", Objects: []json.RawMessage{object("a", 10), object("b", MaxBytes)}}})
 	if large := (*TooLargeError)(nil); !errors.As(err, &large) || large.Index != 1 || large.Cluster != "c1" {
 		t.Errorf("an object of 800 KiB: %v, want an error that names it", err)
 	}
-	if _, err := Pack(1, []Resources{{"c1", []json.RawMessage{json.RawMessage("{")}}}); err == nil {
+	if _, err := Pack(1, []Resources{{Cluster: "c1", Objects: []json.RawMessage{json.RawMessage("{")}}}); err == nil {
 		t.Error("an object that is no JSON was packed")
 	}
 }
 
 // TestMissing: lost batches are named, and only those are sent again.
-//
-// Matrix: H26.
 func TestMissing(t *testing.T) {
-	list := []Resources{{"c1", nil}, {"c2", []json.RawMessage{object("a", 10)}}}
+	list := []Resources{{Cluster: "c1", SourceKubeconfig: []byte("k")}, {Cluster: "c2", Objects: []json.RawMessage{object("a", 10)}}}
 	for i := range 600 {
 		list[0].Objects = append(list[0].Objects, object(fmt.Sprint(i), 8000))
 	}
@@ -155,11 +158,9 @@ func TestMissing(t *testing.T) {
 
 // TestReassemblerRefuses: a bundle that does not fit together takes neither memory nor the
 // place of one that does.
-//
-// Matrix: H57.
 func TestReassemblerRefuses(t *testing.T) {
 	small := []json.RawMessage{object("a", 10), object("b", 10)}
-	bundles, err := Pack(1, []Resources{{"c1", small}})
+	bundles, err := Pack(1, []Resources{{Cluster: "c1", Objects: small}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +184,8 @@ func TestReassemblerRefuses(t *testing.T) {
 			c.ResourceList = []json.RawMessage{object("a", 5000), object("b", 1)}
 		}),
 		"slots over limit": change(func(c *ClusterResources) { c.Hash = "y"; c.Objects = 5000 }),
+		"other kubeconfig": change(func(c *ClusterResources) { c.SourceKubeconfig = []byte("other") }),
+		"large kubeconfig": change(func(c *ClusterResources) { c.Hash = "k"; c.SourceKubeconfig = make([]byte, 5000) }),
 		"empty object":     change(func(c *ClusterResources) { c.Hash = "z"; c.ResourceList = []json.RawMessage{nil} }),
 	}
 	for name, b := range cases {
@@ -201,8 +204,6 @@ func TestReassemblerRefuses(t *testing.T) {
 
 // FuzzReassemble: bundles that arrive in any order, some twice and some lost, never make
 // something else of the objects, and those that are missing complete them.
-//
-// Matrix: H27.
 func FuzzReassemble(f *testing.F) {
 	f.Add(uint64(1), uint8(3), uint16(40))
 	f.Add(uint64(7), uint8(1), uint16(900))
@@ -210,7 +211,7 @@ func FuzzReassemble(f *testing.F) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var list []Resources
 		for c := range int(clusters%5) + 1 {
-			r := Resources{Cluster: fmt.Sprintf("c%d", c)}
+			r := Resources{Cluster: fmt.Sprintf("c%d", c), SourceKubeconfig: []byte(strings.Repeat("k", random.IntN(20_000)))}
 			for o := range random.IntN(int(objects%200) + 1) {
 				r.Objects = append(r.Objects, object(fmt.Sprint(o), random.IntN(20_000)))
 			}
@@ -222,7 +223,7 @@ func FuzzReassemble(f *testing.F) {
 		}
 		const limit = 64 << 20
 		r := NewReassembler(names(list), limit)
-		got := map[string][]json.RawMessage{}
+		got := map[string]Resources{}
 		deliver := func(bundles []ResourceBundle) {
 			for range 2 * len(bundles) {
 				complete, err := r.Add(bundles[random.IntN(len(bundles))])
@@ -233,7 +234,7 @@ func FuzzReassemble(f *testing.F) {
 					if _, twice := got[c.Cluster]; twice {
 						t.Fatalf("cluster %s is complete twice", c.Cluster)
 					}
-					got[c.Cluster] = c.Objects
+					got[c.Cluster] = c
 				}
 			}
 		}
@@ -250,7 +251,11 @@ func FuzzReassemble(f *testing.F) {
 			deliver(again)
 		}
 		for _, want := range list {
-			objects, ok := got[want.Cluster]
+			arrived, ok := got[want.Cluster]
+			objects := arrived.Objects
+			if len(objects) > 0 && !bytes.Equal(arrived.SourceKubeconfig, want.SourceKubeconfig) {
+				t.Fatalf("the kubeconfig of cluster %s changed on the way", want.Cluster)
+			}
 			if !ok || len(objects) != len(want.Objects) {
 				t.Fatalf("cluster %s has %d objects, want %d", want.Cluster, len(objects), len(want.Objects))
 			}

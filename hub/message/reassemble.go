@@ -20,7 +20,9 @@ type parts struct {
 	hash    string
 	objects []json.RawMessage // nil where missing
 	missing int
-	done    bool
+	// kubeconfig came with the first object.
+	kubeconfig []byte
+	done       bool
 }
 
 // maxObjects bounds the objects of a cluster, so that a bundle can't ask for memory by a
@@ -88,28 +90,35 @@ func (r *Reassembler) add(c ClusterResources) (*Resources, error) {
 		if len(o) == 0 {
 			return nil, fmt.Errorf("cluster %s: object %d is empty", c.ClusterName, at)
 		}
-		if r.held+len(o) > r.limit {
+		var kubeconfig []byte
+		if at == 0 {
+			kubeconfig = c.SourceKubeconfig
+		}
+		if r.held+len(o)+len(kubeconfig) > r.limit {
 			return nil, fmt.Errorf("cluster %s: %w", c.ClusterName, ErrFull)
 		}
 		p.objects[at] = slices.Clone(o)
 		p.missing--
-		r.held += len(o)
+		r.held += len(o) + len(kubeconfig)
+		if at == 0 {
+			p.kubeconfig = slices.Clone(kubeconfig)
+		}
 	}
 	if p.missing > 0 {
 		return nil, nil
 	}
-	objects := p.objects
+	all := Resources{Cluster: c.ClusterName, Objects: p.objects, SourceKubeconfig: p.kubeconfig}
 	r.drop(p)
-	if hashOf(objects) != c.Hash {
+	if all.hash() != c.Hash {
 		*p = parts{}
 		return nil, fmt.Errorf("cluster %s: the objects that arrived have another hash than those that were sent", c.ClusterName)
 	}
 	*p = parts{done: true}
-	return &Resources{Cluster: c.ClusterName, Objects: objects}, nil
+	return &all, nil
 }
 
 func (r *Reassembler) drop(p *parts) {
-	r.held -= len(p.objects) * slotBytes
+	r.held -= len(p.objects)*slotBytes + len(p.kubeconfig)
 	for _, o := range p.objects {
 		r.held -= len(o)
 	}

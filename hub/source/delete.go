@@ -44,7 +44,7 @@ func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err er
 // deleteObjects deletes from the last to the first: an object to which another one refers
 // goes before it, since it is found by it.
 func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
-	objects, err := cluster.Objects(ctx, h.Client, name, h.rules())
+	objects, err := cluster.Objects(ctx, h.Client, name, h.Moving())
 	if err != nil {
 		return "", err
 	}
@@ -57,20 +57,10 @@ func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err 
 	default:
 		objects = append(objects, cluster.Object{Unstructured: addon})
 	}
-	for _, o := range slices.Backward(objects) {
-		if o.GetKind() == "ManagedCluster" {
-			continue
-		}
-		left, err := cluster.DeleteForGood(ctx, h.Client, o)
-		if err != nil {
-			return "", err
-		}
-		if waits == "" {
-			waits = left
-		}
-	}
-	if waits != "" {
-		return waits, nil
+	objects = slices.DeleteFunc(objects, func(o cluster.Object) bool { return o.GetKind() == "ManagedCluster" })
+	slices.Reverse(objects)
+	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
+		return waits, err
 	}
 	return "", cluster.DeleteSigningRequests(ctx, h.Client, name)
 }

@@ -8,6 +8,8 @@
 //   - bootstrap secret, KlusterletConfig migration-<target>, the three annotations, and the
 //     wait until the klusterlet has them: [Hub.InstallBootstrap]. The settings of a user's
 //     own KlusterletConfig are kept.
+//   - the bootstrap kubeconfig of this hub travels with the objects, so that a cluster can
+//     return from the target hub: [Hub.SendResources]
 //   - pause before collecting, every host of a cluster; collect, clean, batch, send, and send
 //     again what is missing: [Hub.SendResources]
 //   - hubAcceptsClient=false switches the agent, the original is saved by the same update:

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -10,46 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/resource"
 )
 
 // Hub is the source hub in one migration.
 type Hub struct {
-	Client client.Client
-	Options
-	Migration
-}
-
-// Options of the agent.
-type Options struct {
+	cluster.Hub
 	// AgentNamespace has the Placements by which users select clusters.
 	AgentNamespace string
-	// BootstrapNamespace is where the import controller reads bootstrap secrets;
-	// multicluster-engine unless set.
-	BootstrapNamespace string
-	// Rules select what moves with a cluster; those of package resource unless set.
-	Rules []resource.Rule
-}
-
-// Migration is what the actions know of it.
-type Migration struct {
-	// UID of the ManagedClusterMigration.
-	UID string
 	// To is the name of the target hub.
 	To string
 	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
 	Reconnect time.Duration
-}
-
-func (h Hub) rules() []resource.Rule {
-	if h.Rules == nil {
-		return resource.Rules()
-	}
-	return h.Rules
-}
-
-func (h Hub) bootstrapNamespace() string {
-	return cmp.Or(h.BootstrapNamespace, "multicluster-engine")
 }
 
 // cluster reads a ManagedCluster, which must exist.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,33 +9,30 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
 )
 
-const (
-	// kubeconfigKey is where the import controller reads a kubeconfig in a secret.
-	kubeconfigKey = "kubeconfig"
-	// maxName of an object.
-	maxName = 253
-)
+// maxName of an object.
+const maxName = 253
 
 // InstallBootstrap gives the klusterlets of clusters the kubeconfig of the target hub beside
 // their own, and is done for a cluster when its klusterlet has it.
 func (h Hub) InstallBootstrap(ctx context.Context, clusters []string, kubeconfig []byte) (cluster.Result, error) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.bootstrapNamespace(), Name: h.secretName()}}
+	if err := cluster.CheckKubeconfig(kubeconfig); err != nil {
+		return cluster.Result{}, err
+	}
+	secret := h.BootstrapSecret(h.secretName())
 	if err := cluster.Share(ctx, h.Client, secret, h.UID, func() error {
-		secret.Data = map[string][]byte{kubeconfigKey: kubeconfig}
+		// Another migration may have written a kubeconfig since, which is valid for longer.
+		if !cluster.SharesWithOthers(secret, h.UID) {
+			secret.Data = map[string][]byte{cluster.KubeconfigKey: kubeconfig}
+		}
 		return nil
 	}); err != nil {
 		return cluster.Result{}, fmt.Errorf("install the bootstrap secret %s: %w", client.ObjectKeyFromObject(secret), err)
@@ -42,16 +40,14 @@ func (h Hub) InstallBootstrap(ctx context.Context, clusters []string, kubeconfig
 	if err := h.shareConfigs(ctx, clusters); err != nil {
 		return cluster.Result{}, err
 	}
-	return cluster.Each(ctx, clusters, h.install)
+	installed := secret.Data[cluster.KubeconfigKey]
+	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+		return h.install(ctx, name, installed)
+	})
 }
 
-func (h Hub) install(ctx context.Context, name string) (waits string, err error) {
+func (h Hub) install(ctx context.Context, name string, kubeconfig []byte) (waits string, err error) {
 	mc, err := h.cluster(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	// Before the patch: the import controller writes the work anew after it.
-	work, err := h.klusterletWork(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -61,30 +57,28 @@ func (h Hub) install(ctx context.Context, name string) (waits string, err error)
 	}
 	config := h.configName(userConfig(mc, original))
 	if err := cluster.Patch(ctx, h.Client, mc, func() error {
-		if original.Work == nil {
-			original.Work = &cluster.Generation{UID: work.UID, Generation: work.Generation}
-		}
 		original.Replace(mc, cluster.AnnotationKlusterletConfig, config)
 		original.Replace(mc, cluster.AnnotationMigrating, h.UID)
-		original.Replace(mc, cluster.AnnotationNoAutoImport, "")
 		return original.Save(mc)
-	}); err != nil {
+	}); err != nil || original.Has(cluster.AnnotationNoAutoImport) {
 		return "", err
 	}
-	return hasBootstrap(work, *original.Work), nil
-}
-
-// hasBootstrap returns what is missing until the klusterlet has the configuration that
-// was set when the work was as it is in before.
-func hasBootstrap(work *workv1.ManifestWork, before cluster.Generation) (waits string) {
-	if work.UID == before.UID && work.Generation <= before.Generation {
-		return fmt.Sprintf("the import controller has not written ManifestWork %s/%s anew", work.Namespace, work.Name)
+	k, err := h.klusterlet(ctx, name)
+	if err != nil {
+		return "", err
 	}
-	applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied)
-	if applied == nil || applied.Status != metav1.ConditionTrue || applied.ObservedGeneration != work.Generation {
-		return fmt.Sprintf("the cluster has not applied generation %d of ManifestWork %s/%s", work.Generation, work.Namespace, work.Name)
+	if !bytes.Equal(k.Kubeconfig(h.secretName()), kubeconfig) || k.OwnKubeconfig() == nil {
+		return fmt.Sprintf("the import controller has not written the kubeconfigs of both hubs into ManifestWork %s", k.Name()), nil
 	}
-	return ""
+	if waits := k.Waits(); waits != "" {
+		return waits, nil
+	}
+	// Last: with this annotation, import controllers from Open Cluster Management's backplane
+	// 5.0 on leave klusterlets as they are.
+	return "", cluster.Patch(ctx, h.Client, mc, func() error {
+		original.Replace(mc, cluster.AnnotationNoAutoImport, "")
+		return original.Save(mc)
+	})
 }
 
 // userConfig is the KlusterletConfig that the user has chosen for a cluster.
@@ -138,42 +132,16 @@ func (h Hub) shareConfigs(ctx context.Context, clusters []string) error {
 	return nil
 }
 
-// shareConfig keeps what the user has set, such as the proxy by which a cluster reaches
-// hubs.
 func (h Hub) shareConfig(ctx context.Context, user string) error {
-	spec := map[string]any{}
-	if user != "" {
-		theirs := newConfig(user)
-		if err := client.IgnoreNotFound(h.Client.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)); err != nil {
-			return err
-		}
-		if found, ok, _ := unstructured.NestedMap(theirs.Object, "spec"); ok {
-			spec = found
-		}
+	spec, err := cluster.TwoHubs{User: user, Secret: h.secretName(), Reconnect: h.Reconnect}.Spec(ctx, h.Client)
+	if err != nil {
+		return err
 	}
-	spec["multipleHubsConfig"] = map[string]any{
-		// The current hub stays first, so that an agent returns to it.
-		"genBootstrapKubeConfigStrategy": "IncludeCurrentHub",
-		"bootstrapKubeConfigs": map[string]any{
-			"type": "LocalSecrets",
-			"localSecretsConfig": map[string]any{
-				"kubeConfigSecrets":           []any{map[string]any{"name": h.secretName()}},
-				"hubConnectionTimeoutSeconds": int64(h.Reconnect / time.Second),
-			},
-		},
-	}
-	ours := newConfig(h.configName(user))
+	ours := cluster.KlusterletConfig(h.configName(user))
 	return cluster.Share(ctx, h.Client, ours, h.UID, func() error {
 		ours.Object["spec"] = spec
 		return nil
 	})
-}
-
-func newConfig(name string) *unstructured.Unstructured {
-	config := &unstructured.Unstructured{}
-	config.SetGroupVersionKind(cluster.KlusterletConfigKind)
-	config.SetName(name)
-	return config
 }
 
 // removeShared deletes the bootstrap secret and the KlusterletConfigs when no cluster of
@@ -201,7 +169,7 @@ func (h Hub) removeShared(ctx context.Context) error {
 			return fmt.Errorf("remove KlusterletConfig %s: %w", configs.Items[i].GetName(), err)
 		}
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.bootstrapNamespace(), Name: h.secretName()}}
+	secret := h.BootstrapSecret(h.secretName())
 	if err := cluster.Unshare(ctx, h.Client, secret, h.UID); err != nil {
 		return fmt.Errorf("remove the bootstrap secret %s: %w", client.ObjectKeyFromObject(secret), err)
 	}

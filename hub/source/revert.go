@@ -23,7 +23,6 @@ func (h Hub) RevertBootstrap(ctx context.Context, clusters []string) (cluster.Re
 			for _, annotation := range []string{cluster.AnnotationKlusterletConfig, cluster.AnnotationMigrating, cluster.AnnotationNoAutoImport} {
 				original.Restore(mc, annotation)
 			}
-			original.Work = nil
 			return original.Save(mc)
 		})
 	})

@@ -18,8 +18,9 @@ import (
 // chunk is how many clusters are collected before they are sent: it bounds memory.
 const chunk = 16
 
-// paused is the value of annotations that pause: Hive wants this one, metal3 any.
-const paused = "true"
+// maxKubeconfig bounds the bootstrap kubeconfig of this hub, in bytes: a certificate bundle
+// may be in it.
+const maxKubeconfig = 64 << 10
 
 // Send sends a bundle to the target. It returns when the transport has it.
 type Send func(ctx context.Context, b message.ResourceBundle) error
@@ -51,13 +52,13 @@ func (h Hub) sendChunk(ctx context.Context, p Parcel, names []string, send Send)
 	var mutex sync.Mutex
 	var collected []message.Resources
 	r, err := cluster.Each(ctx, names, func(ctx context.Context, name string) (string, error) {
-		objects, err := h.collect(ctx, name)
+		all, err := h.collect(ctx, name)
 		if err != nil {
 			return "", err
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
-		collected = append(collected, message.Resources{Cluster: name, Objects: objects})
+		collected = append(collected, all)
 		return "", nil
 	})
 	if err != nil {
@@ -113,45 +114,50 @@ func gapsOf(gaps []message.Gap, collected []message.Resources) []message.Gap {
 	return kept
 }
 
-// collect pauses a cluster, and returns its objects as the target gets them.
-func (h Hub) collect(ctx context.Context, name string) ([]json.RawMessage, error) {
+// collect pauses a cluster, and returns what moves of it as the target gets it.
+func (h Hub) collect(ctx context.Context, name string) (message.Resources, error) {
+	all := message.Resources{Cluster: name}
 	if _, _, err := h.prepared(ctx, name); err != nil {
-		return nil, err
+		return all, err
 	}
-	objects, err := cluster.Objects(ctx, h.Client, name, h.rules())
+	var err error
+	if all.SourceKubeconfig, err = h.ownKubeconfig(ctx, name); err != nil {
+		return all, err
+	}
+	objects, err := cluster.Objects(ctx, h.Client, name, h.Moving())
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	// All are paused before the first is encoded.
 	for _, o := range objects {
-		if err := h.pause(ctx, o); err != nil {
-			return nil, err
+		if err := cluster.Pause(ctx, h.Client, o, h.UID); err != nil {
+			return all, err
 		}
 	}
-	out := make([]json.RawMessage, len(objects))
+	all.Objects = make([]json.RawMessage, len(objects))
 	for i, o := range objects {
-		if out[i], err = h.encode(o); err != nil {
-			return nil, err
+		if all.Objects[i], err = h.encode(o); err != nil {
+			return all, err
 		}
 	}
-	return out, nil
+	return all, nil
 }
 
-func (h Hub) pause(ctx context.Context, o cluster.Object) error {
-	if o.Rule.Pause == "" {
-		return nil
-	}
-	original, err := cluster.OriginalOf(o, h.UID)
+// ownKubeconfig reads the bootstrap kubeconfig by which the cluster has registered at this
+// hub. The cluster returns by it.
+func (h Hub) ownKubeconfig(ctx context.Context, name string) ([]byte, error) {
+	k, err := h.klusterlet(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := cluster.Patch(ctx, h.Client, o.Unstructured, func() error {
-		original.Replace(o, o.Rule.Pause, paused)
-		return original.Save(o)
-	}); err != nil {
-		return fmt.Errorf("pause %s: %w", cluster.Name(h.Client, o.Unstructured), err)
+	own := k.OwnKubeconfig()
+	switch {
+	case own == nil:
+		return nil, cluster.Fail(cluster.ReasonNoKlusterletWork, "ManifestWork %s has no bootstrap kubeconfig of the source hub, by which the cluster could return: import it with the import controller", k.Name())
+	case len(own) > maxKubeconfig:
+		return nil, cluster.Fail(cluster.ReasonTooLarge, "the bootstrap kubeconfig in ManifestWork %s has %d bytes, and may have %d", k.Name(), len(own), maxKubeconfig)
 	}
-	return nil
+	return own, nil
 }
 
 // encode returns the form in which an object travels: without what belongs to this hub,
@@ -182,6 +188,6 @@ func (h Hub) toTarget(mc *unstructured.Unstructured) error {
 		return err
 	}
 	original.Restore(mc, cluster.AnnotationKlusterletConfig)
-	original.HubAcceptsClient, original.Work = nil, nil
+	original.HubAcceptsClient = nil
 	return original.Save(mc)
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
@@ -52,19 +51,17 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 	if _, err := cluster.OriginalOf(mc, h.UID); err != nil {
 		return "", err
 	}
-	_, err = h.klusterletWork(ctx, name)
+	_, err = h.klusterlet(ctx, name)
 	return "", err
 }
 
-// klusterletWork reads the ManifestWork by which the klusterlet gets its configuration.
-func (h Hub) klusterletWork(ctx context.Context, name string) (*workv1.ManifestWork, error) {
-	work := &workv1.ManifestWork{}
-	key := client.ObjectKey{Namespace: name, Name: cluster.KlusterletWork(name)}
-	err := h.Client.Get(ctx, key, work)
-	if apierrors.IsNotFound(err) {
-		return nil, cluster.Fail(cluster.ReasonNoKlusterletWork, "the hub has no ManifestWork %s, by which it would configure the klusterlet: import the cluster with the import controller", key)
+// klusterlet reads the ManifestWork by which the klusterlet gets its configuration.
+func (h Hub) klusterlet(ctx context.Context, name string) (cluster.Klusterlet, error) {
+	k, found, err := cluster.KlusterletOf(ctx, h.Client, name)
+	if err == nil && !found {
+		err = cluster.Fail(cluster.ReasonNoKlusterletWork, "the hub has no ManifestWork %s/%s, by which it would configure the klusterlet: import the cluster with the import controller", name, cluster.KlusterletWork(name))
 	}
-	return work, err
+	return k, err
 }
 
 // ResolvePlacement returns the clusters that a Placement selects. The caller stores them:

@@ -24,21 +24,12 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	if mc != nil && cluster.IsOwned(mc, h.UID) && mc.Spec.HubAcceptsClient {
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "the target hub accepts %s again: set spec.hubAcceptsClient of its ManagedCluster there to false", name)
 	}
-	objects, err := cluster.Owned(ctx, h.Client, name, h.rules(), h.UID)
+	objects, err := cluster.Owned(ctx, h.Client, name, h.Moving(), h.UID)
 	if err != nil {
 		return "", err
 	}
-	for _, o := range objects {
-		left, err := cluster.DeleteForGood(ctx, h.Client, o)
-		if err != nil {
-			return "", err
-		}
-		if waits == "" {
-			waits = left
-		}
-	}
-	if waits != "" {
-		return waits, nil
+	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
+		return waits, err
 	}
 	if mc != nil && cluster.IsOwned(mc, h.UID) {
 		if err := cluster.DeleteSigningRequests(ctx, h.Client, name); err != nil {
@@ -47,6 +38,9 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 		if waits, err := cluster.DeleteCluster(ctx, h.Client, mc); err != nil || waits != "" {
 			return waits, err
 		}
+	}
+	if err := h.removeReturn(ctx, name); err != nil {
+		return "", err
 	}
 	namespace := &corev1.Namespace{}
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {

@@ -10,19 +10,20 @@
 //     what users have: [Hub.GrantRegistration]; without ManagedServiceAccounts, a token:
 //     [Hub.IssueToken]
 //   - rules are the allow-list; objects are labelled, paused, and get their status before
-//     anything unpauses them; the ManagedCluster is not accepted, and stays so:
-//     [Hub.ReceiveResources]
+//     anything unpauses them; the ManagedCluster is not accepted, and stays so; its klusterlet
+//     is configured with the kubeconfig of the source hub as well: [Hub.ReceiveResources]
 //   - the target accepts before the source releases: [Hub.AcceptClusters]
 //   - Joined, Available, and two renewals of the lease; what hinders is named:
 //     [Hub.AwaitRegistration]
 //   - hubAcceptsClient=false, which automatic approval does not undo: [Hub.StopAccepting]
 //   - only objects with the label of the migration are deleted: [Hub.DeleteCreated]
-//   - the klusterlet has the hub's own bootstrap kubeconfig, then annotations and pauses of
-//     the migration go, and those of users stay: [Hub.FinishMoved]
+//   - the klusterlet has the hub's own bootstrap kubeconfig and no longer the source's, then
+//     annotations and pauses of the migration go, and those of users stay: [Hub.FinishMoved]
 //   - exactly what was added goes: [Hub.RevokeRegistration]
 //
 // # Reading order
 //
-// hub.go, validate.go, approval.go, grant.go, issue.go, receive.go, accept.go, register.go,
-// stop.go, delete.go, finish.go, revoke.go. A file uses only files before it.
+// hub.go, validate.go, approval.go, grant.go, issue.go, write.go, return.go, receive.go,
+// accept.go, register.go, stop.go, delete.go, finish.go, revoke.go. A file uses only files
+// before it.
 package target

@@ -5,10 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	workv1 "open-cluster-management.io/api/work/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
@@ -31,10 +28,13 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 	case !cluster.IsOwned(mc, h.UID):
 		return "", nil // an earlier pass has finished
 	}
-	if waits, err := h.ownBootstrap(ctx, name); err != nil || waits != "" {
+	if waits, err := h.ownBootstrap(ctx, mc); err != nil || waits != "" {
 		return waits, err
 	}
-	objects, err := cluster.Owned(ctx, h.Client, name, h.rules(), h.UID)
+	if err := h.removeReturn(ctx, name); err != nil {
+		return "", err
+	}
+	objects, err := cluster.Owned(ctx, h.Client, name, h.Moving(), h.UID)
 	if err != nil {
 		return "", err
 	}
@@ -75,21 +75,29 @@ func (h Hub) release(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// ownBootstrap returns what is missing until the klusterlet has the bootstrap kubeconfig of
-// this hub.
-func (h Hub) ownBootstrap(ctx context.Context, name string) (waits string, err error) {
-	work := &workv1.ManifestWork{}
-	key := client.ObjectKey{Namespace: name, Name: cluster.KlusterletWork(name)}
-	err = h.Client.Get(ctx, key, work)
-	if apierrors.IsNotFound(err) {
-		return fmt.Sprintf("the import controller has not written ManifestWork %s", key), nil
-	}
+// ownBootstrap restores the KlusterletConfig that the user has chosen, and automatic import,
+// without which later import controllers leave klusterlets as they are. It returns what is
+// missing until the klusterlet has the kubeconfig of this hub, and no longer the source's.
+func (h Hub) ownBootstrap(ctx context.Context, mc *clusterv1.ManagedCluster) (waits string, err error) {
+	original, err := cluster.OriginalOf(mc, h.UID)
 	if err != nil {
 		return "", err
 	}
-	applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied)
-	if applied == nil || applied.Status != metav1.ConditionTrue || applied.ObservedGeneration != work.Generation {
-		return fmt.Sprintf("the cluster has not applied generation %d of ManifestWork %s", work.Generation, key), nil
+	if err := cluster.Patch(ctx, h.Client, mc, func() error {
+		original.Restore(mc, cluster.AnnotationKlusterletConfig)
+		original.Restore(mc, cluster.AnnotationNoAutoImport)
+		return original.Save(mc)
+	}); err != nil {
+		return "", err
 	}
-	return "", nil
+	k, found, err := cluster.KlusterletOf(ctx, h.Client, mc.Name)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
+		return fmt.Sprintf("the import controller has not written ManifestWork %s", k.Name()), nil
+	case k.Kubeconfig(returnName(mc.Name)) != nil:
+		return fmt.Sprintf("the import controller has not removed the kubeconfig of the source hub from ManifestWork %s", k.Name()), nil
+	}
+	return k.Waits(), nil
 }

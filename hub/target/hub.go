@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,36 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/resource"
 )
 
 // Hub is the target hub in one migration.
 type Hub struct {
-	Client client.Client
-	Options
-	Migration
-}
-
-// Options of the agent.
-type Options struct {
-	// Rules are what may be applied; those of package resource unless set.
-	Rules []resource.Rule
-}
-
-// Migration is what the actions know of it.
-type Migration struct {
-	// UID of the ManagedClusterMigration.
-	UID string
+	cluster.Hub
 	// Account is the ServiceAccount by whose token clusters register. Migrations between the
 	// same hubs share it.
 	Account types.NamespacedName
-}
-
-func (h Hub) rules() []resource.Rule {
-	if h.Rules == nil {
-		return resource.Rules()
-	}
-	return h.Rules
+	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
+	Reconnect time.Duration
 }
 
 // find reads a ManagedCluster, or returns nil if there is none.

@@ -2,9 +2,6 @@ package target
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,8 +28,11 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 		byName[r.Cluster] = r
 	}
 	return cluster.Each(ctx, slices.Sorted(maps.Keys(byName)), func(ctx context.Context, name string) (string, error) {
-		objects, err := h.check(byName[name])
+		objects, user, err := h.check(byName[name])
 		if err != nil {
+			return "", err
+		}
+		if err := h.keepReturn(ctx, name, user, byName[name].SourceKubeconfig); err != nil {
 			return "", err
 		}
 		if err := h.namespace(ctx, name); err != nil {
@@ -48,44 +48,46 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 }
 
 // check decides on all objects of a cluster before the first is applied. What others refer
-// to comes first, then the order of the rules, in which Secrets come before hosts.
-func (h Hub) check(r message.Resources) ([]cluster.Object, error) {
+// to comes first, then the order of the rules, in which Secrets come before hosts. User is the
+// KlusterletConfig that the user has chosen for the cluster, if any.
+func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, err error) {
 	contents := make([]map[string]any, len(r.Objects))
 	var references []resource.Reference
 	for i, text := range r.Objects {
 		if err := json.Unmarshal(text, &contents[i]); err != nil {
-			return nil, cluster.Fail(cluster.ReasonRefusedObject, "object %d of cluster %s is no JSON object", i, r.Cluster)
+			return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "object %d of cluster %s is no JSON object", i, r.Cluster)
 		}
-		if _, ok := resource.For(r.Cluster, contents[i], h.rules()); ok {
-			references = append(references, resource.References(contents[i], h.rules())...)
+		if _, ok := resource.For(r.Cluster, contents[i], h.Moving()); ok {
+			references = append(references, resource.References(contents[i], h.Moving())...)
 		}
 	}
-	objects := make([]cluster.Object, 0, len(contents))
 	hasCluster := false
 	for _, content := range contents {
-		if err := resource.Check(r.Cluster, content, h.rules(), references); err != nil {
-			return nil, cluster.Fail(cluster.ReasonRefusedObject, "%v", err)
+		if err := resource.Check(r.Cluster, content, h.Moving(), references); err != nil {
+			return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "%v", err)
 		}
-		rule, _ := resource.For(r.Cluster, content, h.rules())
+		rule, _ := resource.For(r.Cluster, content, h.Moving())
 		o := cluster.Object{Unstructured: &unstructured.Unstructured{Object: content}, Rule: rule}
-		hasCluster = hasCluster || rule.Kind == kindCluster
+		if rule.Kind == kindCluster {
+			hasCluster, user = true, o.GetAnnotations()[cluster.AnnotationKlusterletConfig]
+		}
 		if err := h.prepare(o); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		objects = append(objects, o)
 	}
 	if !hasCluster {
-		return nil, cluster.Fail(cluster.ReasonRefusedObject, "the source hub has sent no ManagedCluster %s", r.Cluster)
+		return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "the source hub has sent no ManagedCluster %s", r.Cluster)
 	}
 	slices.SortStableFunc(objects, func(a, b cluster.Object) int { return h.order(a) - h.order(b) })
-	return objects, nil
+	return objects, user, nil
 }
 
 const kindCluster = "ManagedCluster"
 
 // order of an object: -1 if another one refers to it.
 func (h Hub) order(o cluster.Object) int {
-	return slices.IndexFunc(h.rules(), func(r resource.Rule) bool {
+	return slices.IndexFunc(h.Moving(), func(r resource.Rule) bool {
 		return r.Group == o.Rule.Group && r.Kind == o.Rule.Kind && o.Rule.Kind != ""
 	})
 }
@@ -103,7 +105,8 @@ func (h Hub) prepare(o cluster.Object) error {
 		original.Replace(o, o.Rule.Pause, "true")
 	}
 	if o.Rule.Kind == kindCluster {
-		original.HubAcceptsClient, original.Work = nil, nil
+		original.HubAcceptsClient = nil
+		original.Replace(o, cluster.AnnotationKlusterletConfig, returnName(o.GetName()))
 		original.Replace(o, cluster.AnnotationMigrating, h.UID)
 		original.Replace(o, cluster.AnnotationNoAutoImport, "")
 		original.Replace(o, cluster.AnnotationAccepted, "migration "+h.UID)
@@ -117,13 +120,7 @@ func (h Hub) prepare(o cluster.Object) error {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	o.SetLabels(merge(labels, o.Rule.SetLabels))
 	o.SetAnnotations(merge(annotations, o.Rule.SetAnnotations))
-	text, err := o.MarshalJSON()
-	if err != nil {
-		return fmt.Errorf("hash %s: %w", o.GetName(), err)
-	}
-	sum := sha256.Sum256(text)
-	cluster.Own(o, h.UID, hex.EncodeToString(sum[:]))
-	return nil
+	return h.own(o.Unstructured)
 }
 
 func merge(into, from map[string]string) map[string]string {
@@ -157,7 +154,7 @@ func (h Hub) namespace(ctx context.Context, name string) error {
 // from taking it for new.
 func (h Hub) apply(ctx context.Context, o cluster.Object) error {
 	status, hasStatus := o.Object["status"]
-	applied, err := h.write(ctx, o)
+	applied, err := h.write(ctx, o.Unstructured)
 	if err != nil {
 		return err
 	}
@@ -169,35 +166,4 @@ func (h Hub) apply(ctx context.Context, o cluster.Object) error {
 		return fmt.Errorf("restore the status of %s: %w", cluster.Name(h.Client, o.Unstructured), err)
 	}
 	return nil
-}
-
-func (h Hub) write(ctx context.Context, o cluster.Object) (*unstructured.Unstructured, error) {
-	name := cluster.Name(h.Client, o.Unstructured)
-	present := &unstructured.Unstructured{}
-	present.SetGroupVersionKind(o.GroupVersionKind())
-	err := h.Client.Get(ctx, client.ObjectKeyFromObject(o), present)
-	desired := o.DeepCopy()
-	switch {
-	case apierrors.IsNotFound(err):
-		if err := h.Client.Create(ctx, desired); err != nil {
-			return nil, fmt.Errorf("create %s: %w", name, err)
-		}
-		return desired, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	case !cluster.IsOwned(present, h.UID):
-		return nil, cluster.Fail(cluster.ReasonExists, "the target hub has %s, which the migration has not created: delete it there, or remove the cluster from the migration", name)
-	case !present.GetDeletionTimestamp().IsZero():
-		return nil, errors.New(name + " is being deleted")
-	case cluster.SameContent(present, desired):
-		return present, nil
-	}
-	desired.SetResourceVersion(present.GetResourceVersion())
-	desired.SetUID(present.GetUID())
-	desired.SetFinalizers(present.GetFinalizers())
-	desired.SetOwnerReferences(present.GetOwnerReferences())
-	if err := h.Client.Update(ctx, desired); err != nil {
-		return nil, fmt.Errorf("update %s: %w", name, err)
-	}
-	return desired, nil
 }

@@ -27,6 +27,10 @@ var bootstrapRoles = []string{
 // ValidateTarget checks that the hub has none of the clusters and can have them. It writes
 // nothing.
 func (h Hub) ValidateTarget(ctx context.Context, clusters []string) (cluster.Result, error) {
+	kind := cluster.KlusterletConfigKind
+	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return cluster.Result{}, cluster.Explain(err)
+	}
 	if _, err := h.bootstrapRole(ctx); err != nil {
 		return cluster.Result{}, err
 	}

@@ -79,6 +79,8 @@ type site struct {
 	name string
 	// uid of the migration that moves it, and the target hub of that.
 	uid, to string
+	// freezes is of the import controller of its hub.
+	freezes bool
 }
 
 var sites atomic.Int32
@@ -245,30 +247,26 @@ func (s site) apply(document string) {
 
 // source is the agent of the source hub.
 func (s site) source(c client.Client) source.Hub {
-	return source.Hub{
-		Client: c, Options: source.Options{AgentNamespace: "default"},
-		Migration: source.Migration{UID: s.uid, To: s.to, Reconnect: 180 * time.Second},
-	}
+	return source.Hub{Hub: cluster.Hub{Client: c, UID: s.uid}, AgentNamespace: "default", To: s.to, Reconnect: 180 * time.Second}
 }
 
-// setWork plays the import controller, which writes the work of the klusterlet anew, and the
+// importer is the import controller of the hub.
+func (s site) importer() importer {
+	return importer{Client: s.c, server: "https://hub.example.com", freezes: s.freezes}
+}
+
+// setWork plays the import controller, which writes the work of the klusterlet, and the
 // klusterlet, which applies it.
 func (s site) setWork(applied bool) {
 	s.t.Helper()
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: s.name + "-klusterlet"}}
-	err := s.c.Get(s.t.Context(), client.ObjectKeyFromObject(work), work)
-	content := runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"v%d"}}`, work.Generation+1)}
-	work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: content}}
-	if apierrors.IsNotFound(err) {
-		s.create(work)
-	} else if err := s.c.Update(s.t.Context(), work); err != nil {
+	work, err := s.importer().config(s.t.Context(), s.cluster())
+	if err != nil {
 		s.t.Fatal(err)
 	}
 	if !applied {
 		return
 	}
-	meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: work.Generation})
-	if err := s.c.Status().Update(s.t.Context(), work); err != nil {
+	if err := s.importer().setApplied(s.t.Context(), work); err != nil {
 		s.t.Fatal(err)
 	}
 }

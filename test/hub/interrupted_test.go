@@ -28,8 +28,6 @@ type interruption struct {
 
 // TestInterrupted kills the agent before and after each write of each action. The next agent
 // finishes, and the result is that of an action that was not interrupted.
-//
-// Matrix: H33.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	actions := map[string]func(t *testing.T) interruption{
@@ -98,7 +96,7 @@ func interruptedInstall(t *testing.T) interruption {
 			written = true
 			s.setWork(true)
 		}
-		return s.source(c).InstallBootstrap(ctx, s.clusters(), []byte("kubeconfig"))
+		return s.source(c).InstallBootstrap(ctx, s.clusters(), s.targetKubeconfig())
 	}, func() {
 		s.done(func() (cluster.Result, error) { return s.source(s.c).RevertBootstrap(t.Context(), s.clusters()) })
 		s.equal(before)
@@ -241,16 +239,20 @@ func interruptedDeleteCreated(t *testing.T) interruption {
 	s.done(s.receive(s.c, arrived))
 	return interruption{s, func(ctx context.Context, c client.Client) (cluster.Result, error) {
 		return s.target(c).DeleteCreated(ctx, s.clusters())
-	}, func() { s.equal(map[string]string{}) }}
+	}, func() {
+		s.equal(map[string]string{})
+		s.returnIsGone()
+	}}
 }
 
 func interruptedFinish(t *testing.T) interruption {
 	s, arrived := moving(t)
 	s.done(s.receive(s.c, arrived))
-	s.setWork(true)
 	return interruption{s, func(ctx context.Context, c client.Client) (cluster.Result, error) {
+		s.setWork(true)
 		return s.target(c).FinishMoved(ctx, s.clusters())
 	}, func() {
+		s.returnIsGone()
 		for name, text := range s.objects() {
 			if strings.Contains(text, "godwit.dev/") || strings.Contains(text, cluster.AnnotationMigrating) ||
 				strings.Contains(text, `"baremetalhost.metal3.io/paused":"true"`) || strings.Contains(text, "reconcile-pause") {

@@ -72,6 +72,10 @@ type move struct {
 	logs    *lines
 }
 
+func (s *hubSide) importer(freezes bool) importer {
+	return importer{Client: s.c, server: s.config.Host, freezes: freezes}
+}
+
 // lines are what agents have logged.
 type lines struct {
 	mutex sync.Mutex
@@ -132,7 +136,9 @@ func (m *move) begin(clusters int, hubConfig *rest.Config) {
 	for range clusters {
 		s := newSiteOn(m.t, hubConfig)
 		m.sites = append(m.sites, s)
-		m.klusterlets = append(m.klusterlets, &klusterlet{name: s.name, source: m.source.c, target: m.target.c, config: "proxy-" + s.name})
+		// One half of the clusters has the import controllers of later hubs.
+		freezes := len(m.klusterlets)%2 == 1
+		m.klusterlets = append(m.klusterlets, &klusterlet{name: s.name, source: m.source.importer(freezes), target: m.target.importer(freezes)})
 	}
 	m.uid = "uid-of-" + m.sites[0].name
 	spec := api.ManagedClusterMigrationSpec{From: api.HubName(m.source.name), To: api.HubName(m.target.name)}
@@ -358,7 +364,7 @@ func (m *move) refused(s *hubSide, reason string) (n int) {
 // await fails the test unless something holds in the end.
 func (m *move) await(what string, holds func() bool) {
 	m.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(tick) {
+	for deadline := time.Now().Add(time.Minute); !holds(); pause(m.t.Context(), tick) {
 		if time.Now().After(deadline) {
 			m.t.Fatalf("waited a minute for %s\nlogs:\n%v", what, m.logs.text())
 		}

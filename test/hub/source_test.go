@@ -19,14 +19,24 @@ import (
 
 func (s site) install(c client.Client) func() (cluster.Result, error) {
 	return func() (cluster.Result, error) {
-		return s.source(c).InstallBootstrap(s.t.Context(), []string{s.name}, []byte("kubeconfig of the target"))
+		return s.source(c).InstallBootstrap(s.t.Context(), []string{s.name}, s.targetKubeconfig())
 	}
+}
+
+// targetKubeconfig is what the manager sends to the source.
+func (s site) targetKubeconfig() []byte {
+	s.t.Helper()
+	kubeconfig, err := cluster.Kubeconfig("https://"+s.to+".example.com", nil, "token of "+s.to)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return kubeconfig
 }
 
 // installed does the phase Initializing.
 func (s site) installed() {
 	s.t.Helper()
-	s.mustWait("has not written ManifestWork", s.install(s.c))
+	s.mustWait("has not written the kubeconfigs of both hubs", s.install(s.c))
 	s.setWork(true)
 	s.done(s.install(s.c))
 }
@@ -70,8 +80,8 @@ func (s site) released() {
 func TestInstallWaitsForTheKlusterlet(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.mustWait("has not written ManifestWork", s.install(s.c))
-	s.mustWait("has not written ManifestWork", s.install(s.c))
+	s.mustWait("has not written the kubeconfigs of both hubs", s.install(s.c))
+	s.mustWait("has not written the kubeconfigs of both hubs", s.install(s.c))
 	s.setWork(false)
 	s.mustWait("has not applied generation", s.install(s.c))
 	s.setWork(true)
@@ -102,15 +112,13 @@ func TestInstallWaitsForTheKlusterlet(t *testing.T) {
 		t.Errorf("annotations are %v", annotations)
 	}
 	secret := &corev1.Secret{}
-	if err := s.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + s.to}, secret); err != nil || string(secret.Data["kubeconfig"]) != "kubeconfig of the target" {
+	if err := s.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + s.to}, secret); err != nil || string(secret.Data["kubeconfig"]) != string(s.targetKubeconfig()) {
 		t.Errorf("bootstrap secret %v, %v", secret.Data, err)
 	}
 }
 
 // TestSourceRollback: after Registering, everything on the source is as it was, object by
 // object, and an agent is back when its lease says so.
-//
-// Matrix: H18, H22.
 func TestSourceRollback(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -203,6 +211,49 @@ func TestSharedBootstrap(t *testing.T) {
 	second.sharedIsGone()
 }
 
+// TestSharedBootstrapKeepsTheLatest: of two migrations, the one that started last has the
+// kubeconfig that is valid for longer. The first one, which is repeated, does not replace it.
+func TestSharedBootstrapKeepsTheLatest(t *testing.T) {
+	t.Parallel()
+	first, second := newSite(t), newSite(t)
+	first.installed()
+	second.to = first.to
+	latest, err := cluster.Kubeconfig("https://"+first.to+".example.com", nil, "latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	install := func(s site, kubeconfig []byte) func() (cluster.Result, error) {
+		return func() (cluster.Result, error) {
+			return s.source(s.c).InstallBootstrap(t.Context(), []string{s.name}, kubeconfig)
+		}
+	}
+	second.mustWait("has not written the kubeconfigs of both hubs", install(second, latest))
+	first.done(install(first, first.targetKubeconfig()))
+	second.setWork(true)
+	second.done(install(second, latest))
+	secret := &corev1.Secret{}
+	if err := first.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + first.to}, secret); err != nil || string(secret.Data["kubeconfig"]) != string(latest) {
+		t.Errorf("the bootstrap secret has %s, %v; want the latest kubeconfig", secret.Data["kubeconfig"], err)
+	}
+}
+
+// TestReadOnlyWork: an import controller that leaves klusterlets alone, since a user has
+// disabled automatic import, does not count as one that has configured them.
+func TestReadOnlyWork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.freezes = true
+	s.annotate(cluster.AnnotationNoAutoImport, "")
+	s.mustWait("has not written the kubeconfigs of both hubs", s.install(s.c))
+	s.setWork(true)
+	s.mustWait("has not written the kubeconfigs of both hubs", s.install(s.c))
+	s.freezes = false
+	s.setWork(true)
+	s.freezes = true
+	s.setWork(true)
+	s.mustWait("is read-only", s.install(s.c))
+}
+
 // TestForeignSecret: an object of the name that the migration needs is not overwritten.
 func TestForeignSecret(t *testing.T) {
 	t.Parallel()
@@ -219,8 +270,6 @@ func TestForeignSecret(t *testing.T) {
 }
 
 // TestValidateSource names what is wrong with each cluster, and writes nothing.
-//
-// Matrix: H7.
 func TestValidateSource(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -337,8 +386,6 @@ func TestSentIsAllowed(t *testing.T) {
 
 // TestDeleteMoved: nothing that moves is left, no host is unpaused on the way, and an object
 // with a finalizer of others is named.
-//
-// Matrix: H74, H77.
 func TestDeleteMoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

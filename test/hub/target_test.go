@@ -28,7 +28,9 @@ import (
 // target is the agent of the target hub. It is the same API server as that of the source:
 // what was sent is deleted there before it is received, or is received by another name.
 func (s site) target(c client.Client) target.Hub {
-	return target.Hub{Client: c, Migration: target.Migration{UID: s.uid, Account: types.NamespacedName{Namespace: "default", Name: "account-of-" + s.to}}}
+	return target.Hub{
+		Hub: cluster.Hub{Client: c, UID: s.uid}, Account: types.NamespacedName{Namespace: "default", Name: "account-of-" + s.to}, Reconnect: 180 * time.Second,
+	}
 }
 
 func (s site) receive(c client.Client, arrived []message.Resources) func() (cluster.Result, error) {
@@ -43,7 +45,7 @@ func moving(t *testing.T) (site, []message.Resources) {
 	s := site{t: t, c: from.c, name: newName() + "x", to: from.to}
 	s.uid = "uid-of-" + s.name
 	sent := from.sent()[0]
-	to := message.Resources{Cluster: s.name}
+	to := message.Resources{Cluster: s.name, SourceKubeconfig: sent.SourceKubeconfig}
 	for _, text := range sent.Objects {
 		to.Objects = append(to.Objects, json.RawMessage(strings.ReplaceAll(string(text), from.name, s.name)))
 	}
@@ -52,8 +54,6 @@ func moving(t *testing.T) (site, []message.Resources) {
 
 // TestMove: what arrives is what was sent, paused and not accepted; and after the move it is
 // what the user had.
-//
-// Matrix: H18, H21, H70.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -77,11 +77,14 @@ func TestMove(t *testing.T) {
 	s.register()
 
 	finish := func() (cluster.Result, error) { return hub.FinishMoved(t.Context(), clusters) }
+	s.setWork(true)
+	s.mustWait("has not removed the kubeconfig of the source hub", finish)
 	s.setWork(false)
 	s.mustWait("has not applied generation", finish)
 	s.setWork(true)
 	s.done(finish)
 	s.done(finish)
+	s.returnIsGone()
 	if diff := cmp.Diff(asUserSees(before), asUserSees(s.objects())); diff != "" {
 		t.Errorf("after the move (-before +after):\n%s", diff)
 	}
@@ -141,8 +144,6 @@ func asUserSees(objects map[string]string) map[string]string {
 
 // TestReceiveRefuses: no object of a cluster is applied if one of them is not allowed, or
 // there already.
-//
-// Matrix: H17, H20, H54, H56.
 func TestReceiveRefuses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -165,7 +166,8 @@ func TestReceiveRefuses(t *testing.T) {
 			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"evil","namespace":"`+s.name+
 				`","annotations":{"godwit.dev/migration-original":"{\"migration\":\"`+s.uid+`\",\"annotations\":{\"example.com/evil\":{\"was\":\"x\",\"set\":\"\"}}}"}}}`))
 		}},
-		"NoJSON": {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) { r.Objects = append(r.Objects, json.RawMessage(`[]`)) }},
+		"NoKubeconfig": {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) { r.SourceKubeconfig = nil }},
+		"NoJSON":       {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) { r.Objects = append(r.Objects, json.RawMessage(`[]`)) }},
 		"Exists": {cluster.ReasonExists, func(s site, _ *message.Resources) {
 			s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
 			s.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: bmc, namespace: " + s.name + "}\nstringData: {mine: x}")
@@ -193,10 +195,61 @@ func TestReceiveRefuses(t *testing.T) {
 	}
 }
 
+// TestReturn: from the creation of the ManagedCluster on, the target configures the klusterlet
+// with the kubeconfigs of both hubs, and keeps what the user's KlusterletConfig says. Later
+// import controllers configure it when the cluster has moved.
+func TestReturn(t *testing.T) {
+	t.Parallel()
+	for name, freezes := range map[string]bool{"Import controller": false, "Later import controller": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, arrived := moving(t)
+			s.freezes = freezes
+			s.apply("apiVersion: config.open-cluster-management.io/v1alpha1\nkind: KlusterletConfig\nmetadata: {name: proxy-" + s.name +
+				"}\nspec: {hubKubeAPIServerConfig: {proxyURL: \"http://proxy.example.com\"}}")
+			s.done(s.receive(s.c, arrived))
+			config := cluster.KlusterletConfig(s.cluster().Annotations[cluster.AnnotationKlusterletConfig])
+			if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(config), config); err != nil {
+				t.Fatal(err)
+			}
+			if proxy, _, _ := unstructured.NestedString(config.Object, "spec", "hubKubeAPIServerConfig", "proxyURL"); proxy != "http://proxy.example.com" {
+				t.Errorf("KlusterletConfig %s has lost the proxy of the user: %v", config.GetName(), config.Object["spec"])
+			}
+			s.setWork(true)
+			k, found, err := cluster.KlusterletOf(t.Context(), s.c, s.name)
+			if err != nil || !found {
+				t.Fatal(found, err)
+			}
+			if got := k.Kubeconfig("godwit-return-" + s.name); string(got) != string(arrived[0].SourceKubeconfig) || k.OwnKubeconfig() == nil {
+				t.Errorf("the klusterlet is configured with %q and %q, want the kubeconfigs of the source and of the target", got, k.OwnKubeconfig())
+			}
+
+			finish := func() (cluster.Result, error) { return s.target(s.c).FinishMoved(t.Context(), []string{s.name}) }
+			s.mustWait("has not removed the kubeconfig of the source hub", finish)
+			s.setWork(true)
+			s.done(finish)
+			s.returnIsGone()
+			if got := s.cluster().Annotations; got[cluster.AnnotationKlusterletConfig] != "proxy-"+s.name {
+				t.Errorf("the annotations are %v, want the KlusterletConfig of the user", got)
+			}
+		})
+	}
+}
+
+// returnIsGone fails the test if the target has what keeps the way back of the cluster.
+func (s site) returnIsGone() {
+	s.t.Helper()
+	config, secret := cluster.KlusterletConfig("godwit-return-"+s.name), &corev1.Secret{}
+	if err := s.c.Get(s.t.Context(), client.ObjectKeyFromObject(config), config); !apierrors.IsNotFound(err) {
+		s.t.Errorf("read KlusterletConfig %s: %v, want NotFound", config.GetName(), err)
+	}
+	if err := s.c.Get(s.t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "godwit-return-" + s.name}, secret); !apierrors.IsNotFound(err) {
+		s.t.Errorf("read Secret godwit-return-%s: %v, want NotFound", s.name, err)
+	}
+}
+
 // TestDeleteCreated: what the migration has created is deleted, and what was there before
 // stays, also the namespace.
-//
-// Matrix: H16.
 func TestDeleteCreated(t *testing.T) {
 	t.Parallel()
 	for name, existed := range map[string]bool{"NewNamespace": false, "NamespaceOfTheUser": true} {
@@ -219,6 +272,7 @@ func TestDeleteCreated(t *testing.T) {
 			}
 			s.done(remove)
 			s.done(remove)
+			s.returnIsGone()
 			s.done(func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) }) // no ManagedCluster, nothing to stop
 			left := s.objects()
 			namespace := &corev1.Namespace{}
@@ -237,8 +291,6 @@ func TestDeleteCreated(t *testing.T) {
 
 // TestForeignCluster: a ManagedCluster that the migration has not created is neither
 // accepted nor deleted.
-//
-// Matrix: H8.
 func TestForeignCluster(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -266,8 +318,6 @@ func (s site) validate() (cluster.Result, error) {
 }
 
 // TestTooManySigningRequests: with ten of them, the agent would never register.
-//
-// Matrix: H76.
 func TestTooManySigningRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -292,8 +342,6 @@ func (s site) signing(n int) *certificatesv1.CertificateSigningRequest {
 }
 
 // TestNotRegistered says why a cluster is not registered.
-//
-// Matrix: H37.
 func TestNotRegistered(t *testing.T) {
 	t.Parallel()
 	s, arrived := moving(t)
@@ -404,6 +452,6 @@ func (s site) mayRegister(token string, want bool) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("the token may read ManagedClusters: %v, want %v", !refused, want)
 		}
-		time.Sleep(100 * time.Millisecond)
+		pause(s.t.Context(), 100*time.Millisecond)
 	}
 }

@@ -56,8 +56,8 @@ func (f fleet) release(t *testing.T, id string, names ...string) moved {
 	t.Helper()
 	create(t, f.hub2, &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}})
 	m := moved{
-		src:   source.Hub{Client: f.hub1.Client, Migration: source.Migration{UID: id, To: "hub2", Reconnect: 180 * time.Second}},
-		dst:   target.Hub{Client: f.hub2.Client, Migration: target.Migration{UID: id, Account: types.NamespacedName{Namespace: "default", Name: id}}},
+		src:   source.Hub{Hub: cluster.Hub{Client: f.hub1.Client, UID: id}, To: "hub2", Reconnect: 180 * time.Second},
+		dst:   target.Hub{Hub: cluster.Hub{Client: f.hub2.Client, UID: id}, Account: types.NamespacedName{Namespace: "default", Name: id}, Reconnect: 180 * time.Second},
 		names: names,
 	}
 	repeat(t, "ValidateSource", func(ctx context.Context) (cluster.Result, error) { return m.src.ValidateSource(ctx, names) })
@@ -168,6 +168,31 @@ func TestActionsReturn(t *testing.T) {
 	if err := f.hub2.Client.Get(t.Context(), client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{}); !apierrors.IsNotFound(err) {
 		t.Errorf("ManagedCluster of the target: %v, want it to be gone", err)
 	}
+}
+
+// TestActionsReturnFromTheTarget: a cluster that is registered at the target, and has applied what the import controller of
+// the target configures, returns by the actions of a rollback.
+func TestActionsReturnFromTheTarget(t *testing.T) {
+	f := startFleet(t)
+	const name = "actions-return-1"
+	importClusters(t, f, name)
+	m := f.release(t, "actions-return", name)
+	leases := &cluster.Leases{}
+	repeat(t, "AwaitRegistration", func(ctx context.Context) (cluster.Result, error) {
+		return m.dst.AwaitRegistration(ctx, m.names, leases)
+	})
+	awaitWork(t, f.hub2, name, 1)
+
+	repeat(t, "RestoreAcceptance", func(ctx context.Context) (cluster.Result, error) { return m.src.RestoreAcceptance(ctx, m.names) })
+	repeat(t, "StopAccepting", func(ctx context.Context) (cluster.Result, error) { return m.dst.StopAccepting(ctx, m.names) })
+	repeat(t, "RevertBootstrap", func(ctx context.Context) (cluster.Result, error) { return m.src.RevertBootstrap(ctx, m.names) })
+	leases = &cluster.Leases{}
+	repeat(t, "AwaitReturn", func(ctx context.Context) (cluster.Result, error) { return m.src.AwaitReturn(ctx, m.names, leases) })
+	repeat(t, "DeleteCreated", func(ctx context.Context) (cluster.Result, error) { return m.dst.DeleteCreated(ctx, m.names) })
+	if err := m.dst.RevokeRegistration(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitRegistered(t, f.hub1, name)
 }
 
 // send returns what the source sends, as the target puts it together.

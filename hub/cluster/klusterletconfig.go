@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// KlusterletConfig returns one, without its spec.
+func KlusterletConfig(name string) *unstructured.Unstructured {
+	config := &unstructured.Unstructured{}
+	config.SetGroupVersionKind(KlusterletConfigKind)
+	config.SetName(name)
+	return config
+}
+
+// TwoHubs are the kubeconfigs of a klusterlet that may change hubs.
+type TwoHubs struct {
+	// User is the KlusterletConfig that the user has chosen, if any. What it sets is kept, such
+	// as the proxy by which a cluster reaches hubs.
+	User string
+	// Secret has the kubeconfig of the other hub.
+	Secret string
+	// Reconnect is how long the klusterlet tries to reach a hub before it tries the other one.
+	Reconnect time.Duration
+}
+
+// Spec is that of a KlusterletConfig which adds the other hub to the hub that has it.
+func (t TwoHubs) Spec(ctx context.Context, c client.Reader) (map[string]any, error) {
+	spec := map[string]any{}
+	if t.User != "" {
+		theirs := KlusterletConfig(t.User)
+		if err := client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)); err != nil {
+			return nil, err
+		}
+		if found, ok, _ := unstructured.NestedMap(theirs.Object, "spec"); ok {
+			spec = found
+		}
+	}
+	spec["multipleHubsConfig"] = map[string]any{
+		"genBootstrapKubeConfigStrategy": "IncludeCurrentHub",
+		"bootstrapKubeConfigs": map[string]any{
+			"type": "LocalSecrets",
+			"localSecretsConfig": map[string]any{
+				"kubeConfigSecrets":           []any{map[string]any{"name": t.Secret}},
+				"hubConnectionTimeoutSeconds": int64(t.Reconnect / time.Second),
+			},
+		},
+	}
+	return spec, nil
+}

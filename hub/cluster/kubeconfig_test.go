@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// TestCheckKubeconfig: what another hub sends has an address and a token, and nothing that a
+// klusterlet would read or run on the cluster.
+func TestCheckKubeconfig(t *testing.T) {
+	cases := map[string]struct {
+		change  func(*clientcmdapi.Config)
+		refused bool
+	}{
+		"AsHubsMakeIt": {func(*clientcmdapi.Config) {}, false},
+		"Proxy":        {func(c *clientcmdapi.Config) { c.Clusters["default-cluster"].ProxyURL = "http://proxy.example.com" }, false},
+		"Program": {func(c *clientcmdapi.Config) {
+			c.AuthInfos["bootstrap"].Exec = &clientcmdapi.ExecConfig{Command: "sh", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode}
+		}, true},
+		"OtherUser": {func(c *clientcmdapi.Config) { c.AuthInfos["other"] = &clientcmdapi.AuthInfo{TokenFile: "/etc/shadow"} }, true},
+		"Provider": {func(c *clientcmdapi.Config) {
+			c.AuthInfos["bootstrap"].AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "x"}
+		}, true},
+		"Certificate": {func(c *clientcmdapi.Config) { c.AuthInfos["bootstrap"].ClientCertificate = "/var/run/c" }, true},
+		"Key":         {func(c *clientcmdapi.Config) { c.AuthInfos["bootstrap"].ClientKey = "/var/run/k" }, true},
+		"Authority":   {func(c *clientcmdapi.Config) { c.Clusters["default-cluster"].CertificateAuthority = "/var/run/ca" }, true},
+		"NoContext":   {func(c *clientcmdapi.Config) { c.CurrentContext = "" }, true},
+		"NoUser":      {func(c *clientcmdapi.Config) { c.Contexts["bootstrap"].AuthInfo = "gone" }, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			text, err := Kubeconfig("https://hub.example.com", []byte("ca"), "token")
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := clientcmd.Load(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.change(config)
+			if text, err = clientcmd.Write(*config); err != nil {
+				t.Fatal(err)
+			}
+			err = CheckKubeconfig(text)
+			failure := (*Error)(nil)
+			if refused := errors.As(err, &failure) && failure.Reason == ReasonRefusedObject; refused != tc.refused || refused != (err != nil) {
+				t.Errorf("%v, want refused: %v", err, tc.refused)
+			}
+		})
+	}
+	if err := CheckKubeconfig([]byte("{")); err == nil {
+		t.Error("a text that is no kubeconfig is accepted")
+	}
+}

@@ -1,3 +1,0 @@
-// Package matrix checks that each number of docs/reference/hub-test-matrix.md has the tests
-// that the page names, and that no test has a number which is not there.
-package matrix

@@ -1,7 +1,6 @@
 package slapd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
-	"time"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 const (
@@ -26,19 +25,13 @@ const (
 	Password = "secret"
 	// SizeLimit is less than what tests create, so that a client which does not page is found out.
 	SizeLimit = 20
-
-	startTimeout = time.Minute
-	stopTimeout  = 10 * time.Second
 )
 
 // Server is a running slapd.
 type Server struct {
 	address string
 	dir     string
-	command *exec.Cmd
-	output  *output
-	exited  chan struct{}
-	failure error // Why it ended; valid once exited is closed.
+	process *process.Process
 }
 
 // Start starts a server with an empty directory, below which the tests create their entries. The caller stops it.
@@ -51,9 +44,9 @@ func Start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start slapd: %w", err)
 	}
-	s := &Server{dir: dir, output: &output{}, exited: make(chan struct{})}
+	s := &Server{dir: dir}
 	if err := s.start(ctx, found); err != nil {
-		return nil, errors.Join(fmt.Errorf("start slapd: %w\n%s", err, s.output), os.RemoveAll(dir))
+		return nil, errors.Join(fmt.Errorf("start slapd: %w%s", err, process.Tail(s.log())), os.RemoveAll(dir))
 	}
 	return s, nil
 }
@@ -64,19 +57,14 @@ func (s *Server) URL() string { return "ldap://" + s.address }
 // Address is the host and the port of URL.
 func (s *Server) Address() string { return s.address }
 
-// Stop ends the server and removes its data.
+// log has what the server prints.
+func (s *Server) log() string { return filepath.Join(s.dir, "slapd.log") }
+
+// Stop ends the server and removes its data. A server that has ended by itself is an error.
 func (s *Server) Stop() error {
-	select {
-	case <-s.exited:
-		return errors.Join(fmt.Errorf("stop slapd: it had ended by itself: %v\n%s", s.failure, s.output), os.RemoveAll(s.dir)) //nolint:errorlint // nil after an orderly end
-	default:
-	}
-	err := s.command.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-s.exited:
-	case <-time.After(stopTimeout):
-		err = errors.Join(err, fmt.Errorf("stop slapd: killed after %s", stopTimeout), s.command.Process.Kill())
-		<-s.exited
+	err := s.process.Stop()
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, process.Tail(s.log()))
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
@@ -86,20 +74,39 @@ func (s *Server) start(ctx context.Context, found installation) error {
 	if err := s.configure(found, config); err != nil {
 		return err
 	}
-	load := found.command(ctx, "-Tadd", "-f", config)
-	load.Stdin, load.Stdout, load.Stderr = strings.NewReader(firstEntries), s.output, s.output
+	out, err := os.OpenFile(s.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open its log: %w", err)
+	}
+	defer func() { _ = out.Close() }() // the process has its own
+	load := found.command("-Tadd", "-f", config)
+	load.Stdin, load.Stdout, load.Stderr = strings.NewReader(firstEntries), out, out
 	if err := load.Run(); err != nil {
 		return fmt.Errorf("load the first entries: %w", err)
 	}
-	if err := s.listen(ctx, found, config); err != nil {
+	if s.address, err = controlplane.FreeAddress(); err != nil {
 		return err
 	}
-	if err := s.await(ctx); err != nil {
-		_ = s.command.Process.Kill()
-		<-s.exited
+	// With a level of debugging slapd stays in the foreground.
+	command := found.command("-f", config, "-h", s.URL(), "-d", "0")
+	command.Stdout, command.Stderr = out, out
+	if s.process, err = process.Start("slapd", command); err != nil {
+		return err
+	}
+	if err := s.process.Await(ctx, "slapd to listen", s.accepts); err != nil {
+		_ = s.process.Stop() // The log has more than the error of the stop.
 		return err
 	}
 	return nil
+}
+
+// accepts reports whether the server accepts connections.
+func (s *Server) accepts(ctx context.Context) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // configure writes slapd.conf(5). A test needs no durability, hence dbnosync.
@@ -144,71 +151,10 @@ cn: provider
 userPassword: ` + Password + `
 `
 
-// listen starts the server on a port that is free.
-func (s *Server) listen(ctx context.Context, found installation, config string) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.address = listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return err
-	}
-	// With a level of debugging slapd stays in the foreground.
-	s.command = found.command(context.WithoutCancel(ctx), "-f", config, "-h", s.URL(), "-d", "0") // It outlives the call.
-	s.command.Stdout, s.command.Stderr = s.output, s.output
-	dieWithParent(s.command)
-	if err := s.command.Start(); err != nil {
-		return err
-	}
-	go func() {
-		s.failure = s.command.Wait()
-		close(s.exited)
-	}()
-	return nil
-}
-
-// await returns when the server accepts connections.
-func (s *Server) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-s.exited:
-			return fmt.Errorf("it ended: %v", s.failure) //nolint:errorlint // nil after an orderly end
-		case <-ctx.Done():
-			return err
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func (i installation) command(ctx context.Context, args ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, i.program, args...)
+func (i installation) command(args ...string) *exec.Cmd {
+	command := exec.Command(i.program, args...)
 	if i.libraries != "" {
 		command.Env = append(os.Environ(), "LD_LIBRARY_PATH="+i.libraries)
 	}
 	return command
-}
-
-// output keeps what slapd prints, for errors.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }

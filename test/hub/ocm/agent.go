@@ -32,11 +32,12 @@ type Cluster struct {
 	timeout     int32
 	unreachable []string
 	agent       *process.Process
-	stopping    bool
 	applied     appliedWork
 	// restarts counts the ends of the agent, of which some are due to a change of its configuration.
 	restarts int
 
+	stopping   chan struct{} // closed when no agent is to be started any more
+	endAgents  func()        // closes stopping
 	kubelet    chan struct{} // closed when no agent is started any more
 	klusterlet *loop
 }
@@ -63,7 +64,7 @@ func (c *Cluster) CutOff(h *Hub) {
 func (c *Cluster) Stop() error {
 	c.klusterlet.stop()
 	c.mu.Lock()
-	c.stopping = true
+	c.endAgents()
 	agent := c.agent
 	c.mu.Unlock()
 	var err error
@@ -82,19 +83,31 @@ func (c *Cluster) keepAgent() {
 		agent := c.agent
 		c.mu.Unlock()
 		<-agent.Exited()
-		time.Sleep(restartDelay) //nolint:forbidigo // the delay of the kubelet
-		c.mu.Lock()
-		c.restarts++
-		if c.stopping {
-			c.mu.Unlock()
+		select {
+		case <-c.stopping:
+		case <-time.After(restartDelay):
+		}
+		started, err := c.restartAgent()
+		if !started {
 			return
 		}
-		err := c.startAgent()
-		c.mu.Unlock()
 		if err != nil {
 			_, _ = fmt.Fprintf(c.log, "%s: restart the agent: %v\n", c.Name, err)
 			return
 		}
+	}
+}
+
+// restartAgent starts the agent again, unless the cluster is being stopped.
+func (c *Cluster) restartAgent() (started bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restarts++
+	select {
+	case <-c.stopping:
+		return false, nil
+	default:
+		return true, c.startAgent()
 	}
 }
 

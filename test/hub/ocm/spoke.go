@@ -88,8 +88,9 @@ func (s *Spoke) Import(ctx context.Context, h *Hub, name string) (*Cluster, erro
 func startCluster(s *Spoke, name string, bootstraps [][]byte) (*Cluster, error) {
 	c := &Cluster{
 		Name: name, program: s.program, kubeconfig: s.kubeconfig, log: s.log, dir: filepath.Join(s.Dir(), "clusters", name),
-		bootstraps: bootstraps, kubelet: make(chan struct{}),
+		bootstraps: bootstraps, stopping: make(chan struct{}), kubelet: make(chan struct{}),
 	}
+	c.endAgents = sync.OnceFunc(func() { close(c.stopping) })
 	if err := os.MkdirAll(c.hubDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of its agent: %w", err)
 	}

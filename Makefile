@@ -85,7 +85,7 @@ kafka: ## Provide Apache Kafka for make e2e-hub: jars of Maven Central, into bin
 	@tools/kafka/install.sh
 
 .PHONY: ocm
-ocm: ## Compile the registration controller and agent of Open Cluster Management for make e2e-hub: minutes once, then an instant.
+ocm: ## Compile programs of Open Cluster Management for make e2e-hub: minutes once, then an instant.
 	@tools/ocm/build.sh
 
 ##@ Change

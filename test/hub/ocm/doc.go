@@ -1,7 +1,7 @@
 // Package ocm runs hubs and managed clusters of Open Cluster Management on the local machine: real control planes, the
 // registration controller of a hub, and a registration agent for each cluster. The programs are those that tools/ocm
 // compiles into bin/ocm. Clusters register by CertificateSigningRequests that the real kube-controller-manager signs,
-// renew leases, and change hubs as they do in production.
+// renew leases, and change hubs as they do in production. The agent of the add-on managed-serviceaccount is real too.
 //
 // # What is played
 //
@@ -20,6 +20,6 @@
 //
 // # Reading order
 //
-// install.go, kubeconfig.go, loop.go, hub.go, operator.go, importer.go, starthub.go, agent.go, klusterlet.go, spoke.go. A file uses
-// only files before it.
+// install.go, kubeconfig.go, loop.go, hub.go, operator.go, importer.go, starthub.go, accounts.go, agent.go, klusterlet.go,
+// spoke.go. A file uses only files before it.
 package ocm

@@ -18,14 +18,17 @@ import (
 const api = "open-cluster-management.io/api"
 
 // registration returns the program that is both the controller of a hub and the agent of a cluster.
-func registration() (string, error) {
+func registration() (string, error) { return compiled("registration") }
+
+// compiled returns a program that tools/ocm has compiled.
+func compiled(name string) (string, error) {
 	root, err := root()
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(root, "bin", "ocm", "registration")
+	program := filepath.Join(root, "bin", "ocm", name)
 	if _, err := os.Stat(program); err != nil {
-		return "", errors.New("find the registration controller: no bin/ocm above the working directory: run `make ocm` (minutes, once)")
+		return "", fmt.Errorf("find the program %s of Open Cluster Management: no bin/ocm above the working directory has it: run `make ocm` (minutes, once)", name)
 	}
 	return program, nil
 }

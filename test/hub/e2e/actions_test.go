@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	operatorv1 "open-cluster-management.io/api/operator/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
@@ -43,8 +42,8 @@ func repeat(t *testing.T, action string, pass func(context.Context) (cluster.Res
 	})
 }
 
-// moved is a migration of which a test plays the manager.
-type moved struct {
+// playedMigration is a migration of which a test plays the manager.
+type playedMigration struct {
 	src source.Hub
 	dst target.Hub
 	// names of its clusters.
@@ -52,10 +51,9 @@ type moved struct {
 }
 
 // release executes the actions until the source has released the clusters.
-func (f fleet) release(t *testing.T, id string, names ...string) moved {
+func (f fleet) release(t *testing.T, id string, names ...string) playedMigration {
 	t.Helper()
-	create(t, f.hub2, &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}})
-	m := moved{
+	m := playedMigration{
 		src:   source.Hub{Hub: cluster.Hub{Client: f.hub1.Client, UID: id}, To: "hub2", Reconnect: 180 * time.Second},
 		dst:   target.Hub{Hub: cluster.Hub{Client: f.hub2.Client, UID: id}, Account: types.NamespacedName{Namespace: "default", Name: id}, Reconnect: 180 * time.Second},
 		names: names,

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -25,8 +28,15 @@ func TestMain(m *testing.M) {
 		return
 	}
 	ctrl.SetLogger(logr.Discard())
+	if len(os.Args) > 1 && os.Args[1] == "manager" {
+		if err := runManager(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
-	if err := shared.stop(); err != nil {
+	if err := errors.Join(installed.stop(), shared.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -48,11 +58,15 @@ var startShared = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	if shared.hub1, err = ocm.StartHub(ctx, "hub1", ocm.HubOptions{CRDs: crds}); err != nil {
-		return err
-	}
-	if shared.hub2, err = ocm.StartHub(ctx, "hub2", ocm.HubOptions{CRDs: crds}); err != nil {
-		return err
+	// At first, no hub has ManagedServiceAccounts; see serveAccounts.
+	crds = slices.DeleteFunc(crds, isAccounts)
+	for name, h := range map[string]**ocm.Hub{"hub1": &shared.hub1, "hub2": &shared.hub2} {
+		if *h, err = ocm.StartHub(ctx, name, ocm.HubOptions{CRDs: crds}); err != nil {
+			return err
+		}
+		if err := (*h).Client.Create(ctx, &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: clusterManager}}); err != nil {
+			return err
+		}
 	}
 	shared.spoke, err = ocm.StartSpoke(ctx)
 	return err
@@ -65,6 +79,9 @@ func startFleet(t *testing.T) fleet {
 	}
 	return shared
 }
+
+// clusterManager is the only ClusterManager of a hub, by which migrations let a hub approve requests.
+const clusterManager = "cluster-manager"
 
 // stop ends the clusters first, since their agents would look for another hub.
 func (f fleet) stop() error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,8 +39,13 @@ const (
 // await polls until check returns nil.
 func await(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
+	awaitWithin(t, patience, what, check)
+}
+
+func awaitWithin(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for {
 		err := check(ctx)
@@ -164,21 +171,44 @@ func create(t *testing.T, h *ocm.Hub, objects ...client.Object) {
 // kubeconfig.
 func grantRegistration(t *testing.T, h *ocm.Hub, account string) []byte {
 	t.Helper()
-	manager := &operatorv1.ClusterManager{
-		ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"},
-		Spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
-			AutoApproveUsers: []string{"system:serviceaccount:default:" + account},
-			FeatureGates:     []operatorv1.FeatureGate{{Feature: "ManagedClusterAutoApproval", Mode: operatorv1.FeatureGateModeTypeEnable}},
-		}},
-	}
 	create(t, h,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: account}},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: account},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: bootstrapRole},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: account}},
-		},
-		manager)
+		})
+	approve(t, h, "system:serviceaccount:default:"+account)
+	kubeconfig, err := h.IssueKubeconfig(t.Context(), "default", account, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// approve lets a hub approve the requests of a user until the end of the test, and returns when it does.
+func approve(t *testing.T, h *ocm.Hub, user string) {
+	t.Helper()
+	manager := &operatorv1.ClusterManager{}
+	set := func(ctx context.Context, r *operatorv1.RegistrationHubConfiguration) error {
+		if err := h.Client.Get(ctx, client.ObjectKey{Name: clusterManager}, manager); err != nil {
+			return err
+		}
+		before := manager.DeepCopy()
+		manager.Spec.RegistrationConfiguration = r
+		return h.Client.Patch(ctx, manager, client.MergeFrom(before))
+	}
+	if err := set(t.Context(), &operatorv1.RegistrationHubConfiguration{
+		AutoApproveUsers: []string{user},
+		FeatureGates:     []operatorv1.FeatureGate{{Feature: "ManagedClusterAutoApproval", Mode: operatorv1.FeatureGateModeTypeEnable}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := set(context.WithoutCancel(t.Context()), nil); err != nil {
+			t.Error(err)
+		}
+	})
 	await(t, "the ClusterManager of "+h.Name, func(ctx context.Context) error {
 		if err := h.Client.Get(ctx, client.ObjectKeyFromObject(manager), manager); err != nil {
 			return err
@@ -188,11 +218,6 @@ func grantRegistration(t *testing.T, h *ocm.Hub, account string) []byte {
 		}
 		return nil
 	})
-	kubeconfig, err := h.IssueKubeconfig(t.Context(), "default", account, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kubeconfig
 }
 
 // createConfig creates a KlusterletConfig for a cluster, which adds the kubeconfig of another hub.
@@ -345,8 +370,8 @@ func TestOwnBootstrapEndsTheWayBack(t *testing.T) {
 	accept(t, f.hub1, name, true)
 	accept(t, f.hub2, name, false)
 	before := lease(t, f.hub1, name)
-	// With both kubeconfigs the agent changes hubs within seconds.
-	time.Sleep(30 * time.Second)
+	// With both kubeconfigs the agent would leave the hub that refuses it for the first time.
+	awaitRefusals(t, cluster, 3)
 	if after := lease(t, f.hub1, name); !after.Spec.RenewTime.Equal(before.Spec.RenewTime) {
 		t.Errorf("%s has renewed its lease at the source", name)
 	}
@@ -357,6 +382,28 @@ func TestOwnBootstrapEndsTheWayBack(t *testing.T) {
 	accept(t, f.hub1, name, false)
 	accept(t, f.hub2, name, true)
 	awaitRegistered(t, f.hub2, name)
+}
+
+// awaitRefusals waits until the hub of a cluster has refused its agent a number of times, which does not restart meanwhile.
+func awaitRefusals(t *testing.T, c *ocm.Cluster, times int) {
+	t.Helper()
+	refusals := func() int {
+		log, err := os.ReadFile(c.LogFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(log), "cluster lease on hub cluster")
+	}
+	before, restarts := refusals(), c.Restarts()
+	await(t, fmt.Sprintf("%d refusals of %s", times, c.Name), func(context.Context) error {
+		if n := refusals() - before; n < times {
+			return fmt.Errorf("its hub has refused it %d times", n)
+		}
+		return nil
+	})
+	if n := c.Restarts() - restarts; n > 0 {
+		t.Errorf("the agent of %s has ended %d times", c.Name, n)
+	}
 }
 
 func lease(t *testing.T, h *ocm.Hub, name string) *coordinationv1.Lease {

@@ -1,12 +1,8 @@
 package externalname_test
 
 import (
-	"bytes"
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +22,7 @@ import (
 
 	ldapv1 "github.com/godwit-dev/godwit/examples/provider-ldap/api/v1"
 	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
+	"github.com/godwit-dev/godwit/test/howto"
 )
 
 // countWrites has the provider reach the directory by a proxy that counts the requests which write.
@@ -59,7 +56,13 @@ func TestGuideToImport(t *testing.T) {
 	w.setTitle(id, "engineer")
 	w.addPerson("john", "")
 	w.startProvider()
-	runGuide(t, w, "import-external-resources.md", map[string]string{"NAMESPACE": w.namespace, "ENTRY-UUID": id, "PARENT-DN": w.config.BaseDN})
+	dir, env := reader(t)
+	if commands, err := howto.Run(t.Context(), howto.Guide{
+		File: filepath.Join("..", "..", "docs", "guides", "import-external-resources.md"), Dir: dir, Env: env,
+		Placeholders: map[string]string{"NAMESPACE": w.namespace, "ENTRY-UUID": id, "PARENT-DN": w.config.BaseDN},
+	}); err != nil || commands < 5 {
+		t.Fatalf("%d commands ran: %v", commands, err)
+	}
 
 	jane, john := w.ldapPerson("jane"), w.ldapPerson("john")
 	for _, p := range []*ldapv1.Person{jane, john} {
@@ -129,82 +132,10 @@ func (l *debugLog) contains(text string) bool {
 	return false
 }
 
-// runGuide writes the files and runs the commands of a guide, in one shell. A line of output that is "..." stands for any
-// lines. A command may fail, if it prints what the guide says.
-func runGuide(t *testing.T, w *directoryWorld, name string, placeholders map[string]string) {
+// reader is where a reader of a guide is, with kubectl and the provider's command.
+func reader(t *testing.T) (dir string, env []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	guide := string(text)
-	for word, value := range placeholders {
-		guide = regexp.MustCompile(`\b`+word+`\b`).ReplaceAllLiteralString(guide, value)
-	}
-	shell := newShell(t)
-	ran := 0
-	for _, block := range regexp.MustCompile("(?ms)^( *)```(yaml|console)\n(.*?)\n *```$").FindAllStringSubmatch(guide, -1) {
-		body := regexp.MustCompile(`(?m)^`+block[1]).ReplaceAllString(block[3], "")
-		if block[2] == "yaml" {
-			file, _, _ := strings.Cut(strings.TrimPrefix(body, "# "), "\n")
-			if err := os.WriteFile(filepath.Join(shell.dir, file), []byte(body+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		for _, step := range strings.Split("\n"+body, "\n$ ")[1:] {
-			command, want, _ := strings.Cut(step, "\n")
-			if got := shell.run(w, command); !printed(want, got) {
-				t.Fatalf("$ %s\nprinted:\n%s\nwant:\n%s", command, got, want)
-			}
-			ran++
-		}
-	}
-	if ran < 5 {
-		t.Fatalf("%d commands ran: the guide has another form", ran)
-	}
-}
-
-// printed compares the output of a command with a guide.
-func printed(want, got string) bool {
-	var pattern strings.Builder
-	for line := range strings.SplitSeq(strings.TrimSpace(want), "\n") {
-		if line == "..." {
-			pattern.WriteString(`(?:.*\n)*?`)
-			continue
-		}
-		pattern.WriteString(regexp.QuoteMeta(strings.TrimSpace(line)) + `\n`)
-	}
-	got = strings.TrimSpace(got) + "\n"
-	if strings.TrimSpace(want) == "" {
-		return strings.TrimSpace(got) == ""
-	}
-	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(got)
-}
-
-func TestPrinted(t *testing.T) {
-	for _, c := range []struct {
-		want, got string
-		same      bool
-	}{
-		{"a\nb\n", "a\nb", true}, {"a\n", "a\nb", false}, {"...\n", "a\nb", true}, {"a\n...\nc\n", "a\nb\nb\nc", true},
-		{"a\n...\n", "b\n", false}, {"", "", true}, {"", "a", false},
-	} {
-		if printed(c.want, c.got) != c.same {
-			t.Errorf("%q against %q", c.want, c.got)
-		}
-	}
-}
-
-// shell runs commands that share variables, with kubectl and the provider's command.
-type shell struct {
-	dir string
-	env []string
-}
-
-func newShell(t *testing.T) *shell {
-	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	cfg := shared.Config()
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters["test"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData, CertificateAuthority: cfg.CAFile}
@@ -234,26 +165,11 @@ func newShell(t *testing.T) *shell {
 	if _, err := os.Stat(filepath.Join(kubectl, "kubectl")); err != nil {
 		t.Skip(err) // envtest's downloads have kubectl, other control planes may not.
 	}
-	env := append(os.Environ(), "KUBECONFIG="+file, "PATH="+dir+":"+kubectl+":"+os.Getenv("PATH"))
-	return &shell{dir: dir, env: env}
+	return dir, append(os.Environ(), "KUBECONFIG="+file, "PATH="+dir+":"+kubectl+":"+os.Getenv("PATH"))
 }
 
 // commandVariable makes this program the provider's command.
 const commandVariable = "GODWIT_PROVIDER_LDAP"
-
-// run runs a command with the variables that earlier ones have set, and returns what it prints.
-func (s *shell) run(w *directoryWorld, command string) string {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), awaitLimit)
-	defer cancel()
-	bash := exec.CommandContext(ctx, "bash", "-c", "touch variables; . ./variables\n"+command+"\ndeclare -p observed >>variables 2>/dev/null; true")
-	var out bytes.Buffer
-	bash.Dir, bash.Env, bash.Stdout, bash.Stderr = s.dir, s.env, &out, &out
-	if err := bash.Run(); err != nil {
-		w.t.Fatalf("$ %s\n%s%v", command, &out, err)
-	}
-	return out.String()
-}
 
 // cluster is the one of all tests, for commands in this process.
 func cluster() (*rest.Config, error) { return shared.Config(), nil }

@@ -1,0 +1,85 @@
+package howto
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Guide is a guide with what its reader replaces and has.
+type Guide struct {
+	// File has the text, in Markdown.
+	File string
+	// Placeholders are the words in capitals that a reader replaces, and by what.
+	Placeholders map[string]string
+	// Dir is where the reader is, and Env the environment of the shell.
+	Dir string
+	Env []string
+}
+
+var block = regexp.MustCompile("(?ms)^( *)```(yaml|console)\n(.*?)\n *```$")
+
+// Run runs the guide to its end, and returns the number of commands. A line of output that is "..." stands for any lines, and
+// "..." within a line for any text; spaces between columns don't count. A command may fail, if it prints what the guide says.
+func Run(ctx context.Context, g Guide) (commands int, err error) {
+	text, err := os.ReadFile(g.File)
+	if err != nil {
+		return 0, err
+	}
+	guide := string(text)
+	for word, value := range g.Placeholders {
+		guide = regexp.MustCompile(`\b`+word+`\b`).ReplaceAllLiteralString(guide, value)
+	}
+	s, err := startShell(ctx, g.Dir, g.Env)
+	if err != nil {
+		return 0, err
+	}
+	defer s.stop()
+	for _, found := range block.FindAllStringSubmatch(guide, -1) {
+		body := regexp.MustCompile(`(?m)^`+found[1]).ReplaceAllString(found[3], "")
+		if found[2] == "yaml" {
+			name, _, _ := strings.Cut(strings.TrimPrefix(body, "# "), "\n")
+			if err := os.WriteFile(filepath.Join(g.Dir, name), []byte(body+"\n"), 0o600); err != nil {
+				return commands, err
+			}
+			continue
+		}
+		for _, step := range strings.Split("\n"+body, "\n$ ")[1:] {
+			command, want, _ := strings.Cut(step, "\n")
+			got, err := s.run(command)
+			if err != nil {
+				return commands, err
+			}
+			if !matches(want, got) {
+				return commands, fmt.Errorf("%s: $ %s\nprinted:\n%s\nwant:\n%s", filepath.Base(g.File), command, got, want)
+			}
+			commands++
+		}
+	}
+	return commands, nil
+}
+
+// matches compares the output of a command with a guide.
+func matches(want, got string) bool {
+	var pattern strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSpace(want), "\n") {
+		line = strings.Join(strings.Fields(line), " ")
+		switch line {
+		case "...":
+			pattern.WriteString(`(?:.*\n)*?`)
+		case "":
+		default:
+			pattern.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), `\.\.\.`, `.*`) + `\n`)
+		}
+	}
+	var printed strings.Builder
+	for line := range strings.SplitSeq(got, "\n") {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			printed.WriteString(line + "\n")
+		}
+	}
+	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(printed.String())
+}

@@ -20,8 +20,9 @@ type performed struct {
 // placeholder is what the reader of a guide replaces: a word in capitals.
 var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(-[A-Z0-9]+)*\b`)
 
-// testedElsewhere are guides that a test of another module runs itself: test/externalname needs a provider and a directory server.
-var testedElsewhere = []string{"import-external-resources.md"}
+// testedElsewhere are guides that a test of another module runs itself: test/externalname needs a provider and a directory server, and
+// test/hub/e2e two hubs and their clusters.
+var testedElsewhere = []string{"import-external-resources.md", "move-clusters.md"}
 
 // TestGuides compares the guides, and the README, with the tutorials. A guide is for the reader's own cluster, so a test cannot
 // run it. Instead, each of its commands, lines of output and lines of YAML must be one that a tutorial shows.

@@ -61,7 +61,7 @@ func TestUnreachable(t *testing.T) {
 		s.SupportedConfigs = &api.MigrationConfig{StageTimeout: &metav1.Duration{Duration: 8 * time.Minute}} // the shortest
 	}, names...)
 	m.mustReach(api.PhaseRegistering)
-	m.mustReachWithin(10*time.Minute, api.PhaseCompleted)
+	m.mustReachWithin(8*time.Minute+2*patience, api.PhaseCompleted)
 	m.mustHave(api.ConditionRegistered, metav1.ConditionFalse, api.ReasonPartiallyRegistered)
 	if diff := cmp.Diff(&api.ClusterCounts{Total: 3, Moved: 2, Failed: 1, Restored: 1}, m.object.Status.Counts); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)

@@ -1,0 +1,62 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/godwit-dev/godwit/test/howto"
+	"github.com/godwit-dev/godwit/test/hub/ocm"
+)
+
+// TestGuide runs each command of docs/guides/move-clusters.md. The harness plays the Deployments of the manager and of the agents.
+func TestGuide(t *testing.T) {
+	in := install(t)
+	clusters := importSites(t, in.fleet, "guide-1", "guide-2")
+	moves, waits := clusters[0], clusters[1]
+	before, stayed := onHub(t, in.hub1, moves.Name), onHub(t, in.hub1, waits.Name)
+	waits.CutOff(in.hub2) // so that its migration lasts until a user aborts it
+	in.migrate(t, "guide-aborted", nil, waits.Name)
+
+	dir := t.TempDir()
+	kubectl := os.Getenv("KUBEBUILDER_ASSETS")
+	if kubectl == "" {
+		var err error
+		if kubectl, err = filepath.Abs(filepath.Join("..", "..", "..", "bin", "controlplane")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commands, err := howto.Run(t.Context(), howto.Guide{
+		File: filepath.Join("..", "..", "..", "docs", "guides", "move-clusters.md"), Dir: dir,
+		Env: append(os.Environ(), "KUBECONFIG="+in.contexts(t, dir), "HOME="+t.TempDir(), "PATH="+in.folder+":"+kubectl+":"+os.Getenv("PATH")),
+		Placeholders: map[string]string{
+			"GLOBAL": "global", "FROM": "hub1", "TO": "hub2", "CLUSTER": moves.Name, "MIGRATION": "guide", "ABORTED": "guide-aborted",
+		},
+	})
+	if err != nil || commands < 12 {
+		t.Fatalf("%d commands ran: %v", commands, err)
+	}
+	awaitRegistered(t, in.hub1, waits.Name)
+	mustBeBack(t, in.fleet, stayed, waits.Name)
+	mustHaveMoved(t, in.fleet, before, moves)
+}
+
+// contexts writes a kubeconfig with a context for each hub, and one for the global hub.
+func (in *installation) contexts(t *testing.T, dir string) string {
+	t.Helper()
+	all := clientcmdapi.NewConfig()
+	for name, h := range map[string]*ocm.Hub{"global": in.hub1, "hub1": in.hub1, "hub2": in.hub2} {
+		config := h.Config()
+		all.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+		all.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken, ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	file := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*all, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

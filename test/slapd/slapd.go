@@ -79,7 +79,7 @@ func (s *Server) start(ctx context.Context, found installation) error {
 		return fmt.Errorf("open its log: %w", err)
 	}
 	defer func() { _ = out.Close() }() // the process has its own
-	load := found.command("-Tadd", "-f", config)
+	load := found.command(ctx, "-Tadd", "-f", config)
 	load.Stdin, load.Stdout, load.Stderr = strings.NewReader(firstEntries), out, out
 	if err := load.Run(); err != nil {
 		return fmt.Errorf("load the first entries: %w", err)
@@ -88,7 +88,7 @@ func (s *Server) start(ctx context.Context, found installation) error {
 		return err
 	}
 	// With a level of debugging slapd stays in the foreground.
-	command := found.command("-f", config, "-h", s.URL(), "-d", "0")
+	command := found.command(context.WithoutCancel(ctx), "-f", config, "-h", s.URL(), "-d", "0") // It outlives the call.
 	command.Stdout, command.Stderr = out, out
 	if s.process, err = process.Start("slapd", command); err != nil {
 		return err
@@ -151,8 +151,8 @@ cn: provider
 userPassword: ` + Password + `
 `
 
-func (i installation) command(args ...string) *exec.Cmd {
-	command := exec.Command(i.program, args...)
+func (i installation) command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, i.program, args...)
 	if i.libraries != "" {
 		command.Env = append(os.Environ(), "LD_LIBRARY_PATH="+i.libraries)
 	}

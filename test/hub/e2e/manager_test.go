@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 )
 
+// startManager starts the controllers of the manager as a process: this program, see TestMain.
 func (in *installation) startManager(_ context.Context, _ string) error {
 	kubeconfig := filepath.Join(in.folder, "manager.kubeconfig")
 	if err := controlplane.WriteKubeconfig(kubeconfig, in.hub1.Config()); err != nil {
@@ -36,6 +37,7 @@ func (in *installation) startManager(_ context.Context, _ string) error {
 	return in.manager.start()
 }
 
+// runManager runs the controllers of the manager until the process is told to end.
 func runManager(args []string) error {
 	flag.CommandLine = flag.NewFlagSet("manager", flag.ExitOnError)
 	ctx := ctrl.SetupSignalHandler()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,11 +84,12 @@ func (m *migration) describe() string {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	text := string(status)
+	var text strings.Builder
+	text.Write(status)
 	for _, d := range []*daemon{m.in.manager, m.in.source, m.in.target} {
-		text += "\n" + d.name + ":" + process.Tail(d.log)
+		text.WriteString("\n" + d.name + ":" + process.Tail(d.log))
 	}
-	return text
+	return text.String()
 }
 
 // mustHave fails the test unless a condition has a status and a reason.

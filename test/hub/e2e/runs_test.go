@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"testing"
@@ -129,6 +130,6 @@ func awaitGone(t *testing.T, c client.Client, o client.Object) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is there: %v, finalizers %v", err, o.GetFinalizers())
+		return errors.Join(err, fmt.Errorf("it is there, with finalizers %v", o.GetFinalizers()))
 	})
 }

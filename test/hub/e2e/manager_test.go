@@ -3,14 +3,15 @@ package e2e_test
 import (
 	"context"
 	"flag"
+	"log/slog"
 	"os"
 	"path/filepath"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
@@ -41,7 +42,7 @@ func (in *installation) startManager(_ context.Context, _ string) error {
 func runManager(args []string) error {
 	flag.CommandLine = flag.NewFlagSet("manager", flag.ExitOnError)
 	ctx := ctrl.SetupSignalHandler()
-	ctrl.SetLogger(zap.New())
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil)))
 	cfg, err := clientcmd.BuildConfigFromFlags("", args[0])
 	if err != nil {
 		return err

@@ -1,14 +1,17 @@
 {{/*
-The table of features. One of them is a controller of the binary, and has a Deployment, a ServiceAccount, roles and a
-configuration of its own. A line here, a file in files/roles and a key in the values is all that another one needs.
+The table of features. A feature is a controller of the manager, or the agent of a hub, and has a Deployment, a
+ServiceAccount, roles and a configuration of its own. A line here, a file in files/roles and a key in the values is all that
+another controller needs.
 
   component  names its objects
-  variable   switches it on and off
+  variable   switches a controller on and off; the agent has none
   rules      is a template that prints the rules which values decide, besides those in files/roles
 */}}
 {{- define "godwit.features" -}}
 storageVersionMigrator: {component: storage-version-migrator, variable: ENABLE_STORAGE_VERSION_MIGRATOR, rules: godwit.migratedRules}
 revisionUpgrader: {component: revision-upgrader, variable: ENABLE_REVISION_UPGRADER, rules: godwit.noRules}
+clusterMigration: {component: cluster-migration, variable: ENABLE_CLUSTER_MIGRATION, rules: godwit.noRules}
+hubAgent: {component: hub-agent, rules: godwit.noRules}
 {{- end -}}
 
 {{/* For features whose roles no value decides. */}}
@@ -49,7 +52,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/*
-The environment of a feature's container: it is on, and every other one off, since all are the same binary. What
+The environment of a feature's container: its controller is on, and every other one off, since all are the same binary. What
 operator.env names is left to it: server-side apply refuses two entries of one name.
 */}}
 {{- define "godwit.env" -}}
@@ -57,7 +60,7 @@ operator.env names is left to it: server-side apply refuses two entries of one n
 {{- range .root.Values.operator.env -}}{{- $theirs = append $theirs .name -}}{{- end -}}
 {{- $env := list -}}
 {{- range $key, $feature := include "godwit.features" .root | fromYaml -}}
-{{- if not (has $feature.variable $theirs) -}}
+{{- if and $feature.variable $.feature.variable (not (has $feature.variable $theirs)) -}}
 {{- $env = append $env (dict "name" $feature.variable "value" (eq $key $.feature.key | toString)) -}}
 {{- end -}}
 {{- end -}}
@@ -69,11 +72,53 @@ A feature's ManagerConfiguration: its own section of the values, and the limits.
 a comment: with other permissions it is another configuration, and with that another pod, which looks at everything anew.
 */}}
 {{- define "godwit.config" -}}
+{{- if not .feature.variable -}}
+{{ toYaml .root.Values.hubAgent.rules }}
+{{- else -}}
 {{- with include .feature.rules .root -}}
 # Permissions about objects, as storageVersionMigrator.rbac grants them:
 {{ trim . | replace "\n" "\n# " | printf "# %s" }}
 {{ end -}}
 apiVersion: config.godwit.dev/v1alpha1
 kind: ManagerConfiguration
-{{ dict .feature.key (omit (index .root.Values .feature.key) "rbac") "limits" .root.Values.limits | toYaml }}
+{{ dict .feature.key (omit (index .root.Values .feature.key) "rbac" "kafkaSecret") "limits" .root.Values.limits | toYaml }}
+{{- end -}}
+{{- end -}}
+
+{{/* The arguments of a feature's container: of the manager, or of the agent. */}}
+{{- define "godwit.args" -}}
+{{- if .feature.variable -}}
+- manager
+- --config=/etc/godwit/config.yaml
+- --leader-elect-namespace={{ .root.Release.Namespace }}
+{{- else -}}
+{{- $agent := .root.Values.hubAgent -}}
+- agent
+- --hub={{ $agent.hub }}
+- --manager-key={{ $agent.managerKey }}
+- --namespace={{ .root.Release.Namespace }}
+- --bootstrap-namespace={{ $agent.bootstrapNamespace }}
+{{- if $agent.rules }}
+- --rules=/etc/godwit/config.yaml
+{{- end }}
+- --kafka-brokers={{ join "," $agent.kafka.brokers }}
+{{- range $flag, $key := dict "ca" "ca" "cert" "cert" "key" "key" "sasl" "sasl" "user" "user" "password-file" "passwordFile" }}
+{{- with index $agent.kafka $key }}
+- --kafka-{{ $flag }}={{ . }}
+{{- end }}
+{{- end }}
+{{- if $agent.kafka.plaintext }}
+- --kafka-plaintext
+{{- end }}
+{{- end }}
+- --metrics-bind-address={{ ternary ":8443" "0" .root.Values.metrics.enabled }}
+- --health-probe-bind-address=:8081
+{{- range until (int .root.Values.operator.logVerbosity) }}
+- --verbose
+{{- end }}
+{{- end -}}
+
+{{/* The Secret that has the files for Kafka of a feature, if it has one. */}}
+{{- define "godwit.kafkaSecret" -}}
+{{- with index .root.Values .feature.key -}}{{- .kafkaSecret | default "" -}}{{- end -}}
 {{- end -}}

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
@@ -85,6 +87,14 @@ func TestChartHasTheCRDsOfTheAPI(t *testing.T) {
 			t.Errorf("%s: (-api +chart):\n%s", values, diff)
 		}
 	}
+	// Another project has a CRD of this name, so that it comes with its feature alone.
+	hubCRD := slices.ContainsFunc(render(t, "godwit", "operator: {features: {storageVersionMigrator: false, clusterMigration: true}}\nclusterMigration: {kafka: {brokers: ['kafka:9092']}}"),
+		func(o *unstructured.Unstructured) bool {
+			return o.GetKind() == "CustomResourceDefinition" && o.GetName() == hubapi.CRDName && o.GetAnnotations()[hubapi.OwnerAnnotation] == hubapi.Owner
+		})
+	if !hubCRD {
+		t.Errorf("the feature comes without CRD %s", hubapi.CRDName)
+	}
 	if got := render(t, "godwit", nothingElse+"crds: {enabled: false}\n"); len(got) > 0 {
 		t.Errorf("with nothing enabled there are %v", got)
 	}
@@ -93,27 +103,32 @@ func TestChartHasTheCRDsOfTheAPI(t *testing.T) {
 // TestChartRefusesBadValues with a sentence for the user who wrote them.
 func TestChartRefusesBadValues(t *testing.T) {
 	for values, want := range map[string]string{
-		"operator: {featurs: {}}":                                                         "at '/operator': additional properties 'featurs' not allowed",
-		"operator: {features: {storageVersionMigrater: true}}":                            "at '/operator/features': additional properties 'storageVersionMigrater' not allowed",
-		"operator: {features: {storageVersionMigrator: maybe}}":                           "at '/operator/features/storageVersionMigrator': got string, want boolean",
-		"operator: {env: [{name: A, value: true}]}":                                       "at '/operator/env/0/value': got boolean, want string",
-		"operator: {env: [{name: A, value: a}, {name: A, value: b}]}":                     "operator.env: two entries are named A: leave one out",
-		"operator: {replicas: -1}":                                                        "at '/operator/replicas': minimum: got -1, want 0",
-		"storageVersionMigrator: {defaults: {write: put}}":                                "at '/storageVersionMigrator/defaults/write': value must be one of 'Patch', 'StatusPatch', 'Update', 'Apply', 'StatusApply'",
-		"storageVersionMigrator: {defaults: {suspend: true}}":                             "at '/storageVersionMigrator/defaults': additional properties 'suspend' not allowed",
-		"storageVersionMigrator: {defaults: {phases: [Cleanup]}}":                         "value must be one of 'StorageVersionMigration', 'CleanupManagedFields'",
-		"storageVersionMigrator: {defaults: {settle: -5s}}":                               `storageVersionMigrator.defaults.settle: "-5s" is no duration: write it as in 75s or 2m`,
-		"storageVersionMigrator: {scopes: [{}]}":                                          "storageVersionMigrator.scopes[0]: an empty scope would mean every CRD of the cluster: name a group, labels or both",
-		"storageVersionMigrator: {scopes: [{group: a.example.com}, {labelSelector: {}}]}": "storageVersionMigrator.scopes[1]: an empty scope",
-		"storageVersionMigrator: {scopes: [{labelSelector: {matchLabels: {}}}]}":          "storageVersionMigrator.scopes[0]: an empty scope",
-		"storageVersionMigrator: {scopes: [{group: example.com, labels: {a: b}}]}":        "at '/storageVersionMigrator/scopes/0': additional properties 'labels' not allowed",
-		"storageVersionMigrator: {scopes: [{group: Widgets}]}":                            `"Widgets" is no API group of custom resources: write it as in example.com`,
-		"storageVersionMigrator: {rbac: {groups: ['*']}}":                                 `"*" is no API group of custom resources: write it as in example.com; every group is rbac.allGroups: true`,
-		"storageVersionMigrator:":                                                         "missing property 'storageVersionMigrator'",
-		"limits: {maxInFlight: -1}":                                                       "at '/limits/maxInFlight': minimum: got -1, want 0",
-		"limits: {maxBytesPerFiveMinutes: lots}":                                          `limits.maxBytesPerFiveMinutes: "lots" is no amount of bytes: write it as in 512Mi, or 0 for no limit`,
-		"limits: {maxBytesPerFiveMinutes: -1}":                                            "at '/limits/maxBytesPerFiveMinutes': minimum: got -1, want 0",
-		"metrics: {podMonitor: {enabled: 'true'}}":                                        "at '/metrics/podMonitor/enabled': got string, want boolean",
+		"operator: {featurs: {}}":                                                                  "at '/operator': additional properties 'featurs' not allowed",
+		"operator: {features: {storageVersionMigrater: true}}":                                     "at '/operator/features': additional properties 'storageVersionMigrater' not allowed",
+		"operator: {features: {storageVersionMigrator: maybe}}":                                    "at '/operator/features/storageVersionMigrator': got string, want boolean",
+		"operator: {env: [{name: A, value: true}]}":                                                "at '/operator/env/0/value': got boolean, want string",
+		"operator: {env: [{name: A, value: a}, {name: A, value: b}]}":                              "operator.env: two entries are named A: leave one out",
+		"operator: {replicas: -1}":                                                                 "at '/operator/replicas': minimum: got -1, want 0",
+		"storageVersionMigrator: {defaults: {write: put}}":                                         "at '/storageVersionMigrator/defaults/write': value must be one of 'Patch', 'StatusPatch', 'Update', 'Apply', 'StatusApply'",
+		"storageVersionMigrator: {defaults: {suspend: true}}":                                      "at '/storageVersionMigrator/defaults': additional properties 'suspend' not allowed",
+		"storageVersionMigrator: {defaults: {phases: [Cleanup]}}":                                  "value must be one of 'StorageVersionMigration', 'CleanupManagedFields'",
+		"storageVersionMigrator: {defaults: {settle: -5s}}":                                        `storageVersionMigrator.defaults.settle: "-5s" is no duration: write it as in 75s or 2m`,
+		"storageVersionMigrator: {scopes: [{}]}":                                                   "storageVersionMigrator.scopes[0]: an empty scope would mean every CRD of the cluster: name a group, labels or both",
+		"storageVersionMigrator: {scopes: [{group: a.example.com}, {labelSelector: {}}]}":          "storageVersionMigrator.scopes[1]: an empty scope",
+		"storageVersionMigrator: {scopes: [{labelSelector: {matchLabels: {}}}]}":                   "storageVersionMigrator.scopes[0]: an empty scope",
+		"storageVersionMigrator: {scopes: [{group: example.com, labels: {a: b}}]}":                 "at '/storageVersionMigrator/scopes/0': additional properties 'labels' not allowed",
+		"storageVersionMigrator: {scopes: [{group: Widgets}]}":                                     `"Widgets" is no API group of custom resources: write it as in example.com`,
+		"storageVersionMigrator: {rbac: {groups: ['*']}}":                                          `"*" is no API group of custom resources: write it as in example.com; every group is rbac.allGroups: true`,
+		"storageVersionMigrator:":                                                                  "missing property 'storageVersionMigrator'",
+		"operator: {features: {clusterMigration: true}}":                                           "clusterMigration.kafka.brokers: no broker is named: name at least one as HOST:PORT",
+		"operator: {features: {clusterMigration: true, hubAgent: true}}":                           "install them as two releases in two namespaces",
+		"operator: {features: {hubAgent: true}}\nhubAgent: {kafka: {brokers: ['k:1']}}":            "hubAgent.hub: name the ManagedCluster that this hub is on the global hub",
+		"operator: {features: {hubAgent: true}}\nhubAgent: {hub: hub1, kafka: {brokers: ['k:1']}}": "hubAgent.managerKey: give the key of the manager",
+		"clusterMigration: {kafka: {broker: [a]}}":                                                 "additional properties 'broker' not allowed",
+		"limits: {maxInFlight: -1}":                                                                "at '/limits/maxInFlight': minimum: got -1, want 0",
+		"limits: {maxBytesPerFiveMinutes: lots}":                                                   `limits.maxBytesPerFiveMinutes: "lots" is no amount of bytes: write it as in 512Mi, or 0 for no limit`,
+		"limits: {maxBytesPerFiveMinutes: -1}":                                                     "at '/limits/maxBytesPerFiveMinutes': minimum: got -1, want 0",
+		"metrics: {podMonitor: {enabled: 'true'}}":                                                 "at '/metrics/podMonitor/enabled': got string, want boolean",
 
 		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], trim: true}}": "storageVersionMigrator.defaults.trim: true needs the phase StorageVersionMigration",
 	} {
@@ -132,6 +147,7 @@ func TestChartConfigurationIsUnderstood(t *testing.T) {
 		"",
 		"limits: {maxInFlight: 2000000, maxWritesPerSecond: 0.5, maxBytesPerFiveMinutes: 536870912}",
 		"limits: {maxBytesPerFiveMinutes: 1.5Gi}",
+		"operator: {features: {storageVersionMigrator: false, clusterMigration: true}}\nclusterMigration: {kafkaSecret: kafka, kafka: {brokers: ['kafka:9092'], ca: /etc/kafka/ca.crt, plaintext: false}}",
 		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], write: Update, settle: 1m30s, trim: false, maxInFlight: 3, maxWritesPerSecond: 100000}}",
 		"storageVersionMigrator: {scopes: [{group: example.com, labelSelector: {}}, {labelSelector: {matchExpressions: [{key: a, operator: Exists}]}}]}",
 	} {
@@ -185,6 +201,10 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 			values:  "operator: {features: {storageVersionMigrator: false, revisionUpgrader: true}}\nrevisionUpgrader: {scanEvery: 1h}",
 			feature: operator.RevisionUpgrader,
 		},
+		{
+			values:  "operator: {features: {storageVersionMigrator: false, clusterMigration: true}}\nclusterMigration: {kafka: {brokers: ['kafka:9092']}}",
+			feature: operator.ClusterMigration,
+		},
 		{namespace: "default"},
 		{values: "storageVersionMigrator: {rbac: {groups: [b.example.com, a.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
 		{values: "storageVersionMigrator: {scopes: [{group: b.example.com}, {labelSelector: {matchLabels: {c: d}}}], rbac: {groups: [a.example.com, b.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
@@ -217,6 +237,29 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 	}
 }
 
+// TestChartRolesOfTheAgent are those that `godwit rbac --for=hub-agent` prints.
+func TestChartRolesOfTheAgent(t *testing.T) {
+	objects := decode(t, mustHelm(t, "template", "godwit", chartDir, "--namespace=agents", "--values=testdata/hubagent.values.yaml"))
+	want := map[string][]rbacv1.PolicyRule{}
+	for _, r := range permission.Roles(permission.For(permission.HubAgent, permission.Scope{Namespace: "agents"})) {
+		want[r.Namespace] = r.Rules
+	}
+	got := map[string][]rbacv1.PolicyRule{}
+	for _, o := range objects {
+		if kind := o.GetKind(); o.GetName() != "godwit-hub-agent" || kind != "Role" && kind != "ClusterRole" {
+			continue
+		}
+		role := &rbacv1.Role{} // or a ClusterRole, which looks the same
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
+			t.Fatal(err)
+		}
+		got[o.GetNamespace()] = role.Rules
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules by namespace (-binary +chart):\n%s", diff)
+	}
+}
+
 func asMaps(t *testing.T, objects []client.Object) map[string]any {
 	t.Helper()
 	all := map[string]any{}
@@ -233,11 +276,11 @@ func asMaps(t *testing.T, objects []client.Object) map[string]any {
 
 // TestChartEnvironment: server-side apply refuses two entries of one name.
 func TestChartEnvironment(t *testing.T) {
-	const off = operator.EnableRevisionUpgrader + "=false"
+	const moves, off = operator.EnableClusterMigration + "=false", operator.EnableRevisionUpgrader + "=false"
 	for values, want := range map[string][]string{
-		"": {off, operator.EnableVariable + "=true"},
-		"operator: {env: [{name: GOMAXPROCS, value: '2'}]}":                       {off, operator.EnableVariable + "=true", "GOMAXPROCS=2"},
-		"operator: {env: [{name: " + operator.EnableVariable + ", value: 'no'}]}": {off, operator.EnableVariable + "=no"},
+		"": {moves, off, operator.EnableVariable + "=true"},
+		"operator: {env: [{name: GOMAXPROCS, value: '2'}]}":                       {moves, off, operator.EnableVariable + "=true", "GOMAXPROCS=2"},
+		"operator: {env: [{name: " + operator.EnableVariable + ", value: 'no'}]}": {moves, off, operator.EnableVariable + "=no"},
 	} {
 		var got []string
 		for _, e := range find[appsv1.Deployment](t, render(t, "godwit", values), "Deployment").Spec.Template.Spec.Containers[0].Env {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -22,10 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
+	"github.com/godwit-dev/godwit/cmd/internal/serving"
 	"github.com/godwit-dev/godwit/hub/agent"
 	"github.com/godwit-dev/godwit/hub/identity"
 	"github.com/godwit-dev/godwit/hub/kafka"
@@ -35,18 +33,13 @@ import (
 // Options are the flags of the process.
 type Options struct {
 	// Hub is the name of the hub, and ManagerKey the public key of the manager as text.
-	Hub, ManagerKey string
-	// Namespace of the agent; empty: the pod's own.
-	Namespace          string
+	Hub, ManagerKey    string
 	BootstrapNamespace string
 	// RulesFile has rules beside those of package resource; empty: none.
-	RulesFile       string
-	Kafka           kafka.Options
-	MetricsAddress  string // "0": none
-	InsecureMetrics bool   // over HTTP, for every client
-	HealthAddress   string
-	PprofAddress    string // empty: none
-	LeaderElection  bool
+	RulesFile string
+	Kafka     kafka.Options
+	// Process is where the agent runs.
+	Process serving.Options
 	// RequestsPerSecond bounds the requests to the API server.
 	RequestsPerSecond float32
 }
@@ -54,17 +47,10 @@ type Options struct {
 // leaderElectionID is the name of the lease of the agent that works.
 const leaderElectionID = "godwit-agent"
 
-// namespaceFile is where a ServiceAccount's volume says which namespace a pod is in.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
 // Run runs the agent until the context ends.
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
-	if o.Namespace == "" {
-		text, err := os.ReadFile(namespaceFile)
-		if err != nil {
-			return errors.New("in which namespace is the agent? Outside a cluster say --namespace=NAMESPACE")
-		}
-		o.Namespace = strings.TrimSpace(string(text))
+	if o.Process.Namespace = o.Process.OwnNamespace(); o.Process.Namespace == "" {
+		return errors.New("in which namespace is the agent? Outside a cluster say --namespace=NAMESPACE")
 	}
 	managerKey, err := identity.Parse(o.ManagerKey)
 	if err != nil {
@@ -80,7 +66,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = o.RequestsPerSecond, int(2*o.RequestsPerSecond)
-	mgr, err := manager.New(cfg, o.manager(scheme))
+	mgr, err := manager.New(cfg, o.Process.Manager(scheme, leaderElectionID))
 	if err != nil {
 		return fmt.Errorf("make the agent: %w", err)
 	}
@@ -93,8 +79,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := counted.Register(metrics.Registry); err != nil {
 		return err
 	}
-	p := &process{options: agent.Options{
-		Client: c, Hub: o.Hub, Namespace: o.Namespace, BootstrapNamespace: o.BootstrapNamespace,
+	p := &elected{options: agent.Options{
+		Client: c, Hub: o.Hub, Namespace: o.Process.Namespace, BootstrapNamespace: o.BootstrapNamespace,
 		Manager: managerKey, Rules: rules, Metrics: counted,
 	}, kafka: o.Kafka}
 	if err := errors.Join(mgr.Add(p), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
@@ -113,20 +99,6 @@ func newScheme() (*runtime.Scheme, error) {
 		}
 	}
 	return scheme, nil
-}
-
-func (o Options) manager(scheme *runtime.Scheme) manager.Options {
-	m := manager.Options{
-		Scheme: scheme, HealthProbeBindAddress: o.HealthAddress, PprofBindAddress: o.PprofAddress,
-		LeaderElection: o.LeaderElection, LeaderElectionID: leaderElectionID, LeaderElectionNamespace: o.Namespace,
-		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
-	}
-	if !o.InsecureMetrics {
-		m.Metrics.SecureServing = true
-		m.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	return m
 }
 
 // readRules returns nil without a file.
@@ -150,14 +122,14 @@ func readRules(file string) ([]resource.Rule, error) {
 	return append(resource.Rules(), more...), nil
 }
 
-// process runs the agent while it is elected.
-type process struct {
+// elected runs the agent while the process is elected.
+type elected struct {
 	options agent.Options
 	kafka   kafka.Options
 }
 
 // Start implements manager.Runnable, which runs while the process is elected.
-func (p *process) Start(ctx context.Context) error {
+func (p *elected) Start(ctx context.Context) error {
 	own, err := identity.Ensure(ctx, p.options.Client, p.options.Client, p.options.Namespace)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/serving"
 	"github.com/godwit-dev/godwit/hub/agent"
 	"github.com/godwit-dev/godwit/hub/identity"
 	"github.com/godwit-dev/godwit/hub/kafka"
@@ -93,8 +94,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{
-		Hub: "hub1", ManagerKey: newKey(t), Namespace: namespace, Kafka: kafka.Options{Brokers: broker.ListenAddrs()},
-		MetricsAddress: freeAddress(t), InsecureMetrics: true, HealthAddress: freeAddress(t), LeaderElection: true, RequestsPerSecond: 200,
+		Hub: "hub1", ManagerKey: newKey(t), Kafka: kafka.Options{Brokers: broker.ListenAddrs()}, RequestsPerSecond: 200,
+		Process: serving.Options{MetricsAddress: freeAddress(t), InsecureMetrics: true, HealthAddress: freeAddress(t), LeaderElection: true, Namespace: namespace},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -119,11 +120,11 @@ func TestRun(t *testing.T) {
 	if err != nil || h.Type != message.TypeHeartbeat || beat.Hub != "hub1" || len(beat.Versions) != 1 || beat.Versions[0] != message.Version {
 		t.Errorf("the first message is %v %v, %v; want a heartbeat of hub1 with version %d", h, beat, err, message.Version)
 	}
-	if text := read(t, "http://"+o.MetricsAddress+"/metrics"); !strings.Contains(text, "godwit_hub_agent_last_heartbeat_timestamp_seconds") {
+	if text := read(t, "http://"+o.Process.MetricsAddress+"/metrics"); !strings.Contains(text, "godwit_hub_agent_last_heartbeat_timestamp_seconds") {
 		t.Error("metrics have no heartbeat")
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if text := read(t, "http://"+o.HealthAddress+path); text != "ok" {
+		if text := read(t, "http://"+o.Process.HealthAddress+path); text != "ok" {
 			t.Errorf("%s is %q", path, text)
 		}
 	}
@@ -185,7 +186,7 @@ func TestRefuses(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"NoNamespace": {func(o *Options) { o.Namespace = "" }, "--namespace=NAMESPACE"},
+		"NoNamespace": {func(o *Options) { o.Process.Namespace = "" }, "--namespace=NAMESPACE"},
 		"NoKey":       {func(o *Options) { o.ManagerKey = "Zm9v" }, "--manager-key: read the key of an identity: 3 bytes, want 32"},
 		"NoBase64":    {func(o *Options) { o.ManagerKey = "?" }, "--manager-key: "},
 		"NoFile":      {func(o *Options) { o.RulesFile = "/no/such/file" }, "read --rules: "},
@@ -195,7 +196,7 @@ func TestRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Hub: "hub1", ManagerKey: newKey(t), Namespace: namespace}
+			o := Options{Hub: "hub1", ManagerKey: newKey(t), Process: serving.Options{Namespace: namespace}}
 			tc.change(&o)
 			if err := Run(t.Context(), plane.Config(), o); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, want %q", err, tc.want)

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/serving"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
@@ -73,7 +74,7 @@ func runManager(configFile string) int {
 	if err == nil {
 		namespace, elects := os.LookupEnv(electIn)
 		err = Run(logr.NewContext(ctx, logger), cfg, Options{
-			ConfigFile: configFile, MetricsAddress: "0", HealthAddress: "0", LeaderElection: elects, Namespace: namespace,
+			ConfigFile: configFile, Process: serving.Options{MetricsAddress: "0", HealthAddress: "0", LeaderElection: elects, Namespace: namespace},
 		})
 	}
 	if err != nil {

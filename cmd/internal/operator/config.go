@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/broker"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -39,6 +40,14 @@ const (
 	RevisionUpgrader = "revisionUpgrader"
 	// EnableRevisionUpgrader switches RevisionUpgrader on where no flag says more.
 	EnableRevisionUpgrader = "ENABLE_REVISION_UPGRADER"
+
+	// ClusterMigration is the controller of ManagedClusterMigrations.
+	ClusterMigration = "clusterMigration"
+	// EnableClusterMigration switches ClusterMigration on where no flag says more.
+	EnableClusterMigration = "ENABLE_CLUSTER_MIGRATION"
+	// clusterMigrationKafka is where the file has the brokers, and kafkaClient is what they log.
+	clusterMigrationKafka = ClusterMigration + ".kafka"
+	kafkaClient           = "godwit-manager"
 )
 
 // DefaultMaxWritesPerSecond keeps what others notice of the manager small on an API
@@ -58,6 +67,7 @@ type feature struct {
 var features = []feature{
 	{name: StorageVersionMigrator, component: "storage-version-migrator", variable: EnableVariable, byDefault: true},
 	{name: RevisionUpgrader, component: "revision-upgrader", variable: EnableRevisionUpgrader},
+	{name: ClusterMigration, component: "cluster-migration", variable: EnableClusterMigration},
 }
 
 // Controllers are the names of all features.
@@ -83,6 +93,8 @@ type Configuration struct {
 	StorageVersionMigrator MigratorConfiguration `json:"storageVersionMigrator"`
 	// RevisionUpgrader says how triggers scan for revisions.
 	RevisionUpgrader UpgraderConfiguration `json:"revisionUpgrader"`
+	// ClusterMigration says how the manager reaches the agents of hubs.
+	ClusterMigration ClusterMigrationConfiguration `json:"clusterMigration"`
 	// Limits hold for all migrations together.
 	Limits Limits `json:"limits"`
 }
@@ -102,6 +114,12 @@ type UpgraderConfiguration struct {
 	// ScanEvery is how often a continuous trigger reads every revision of its scope
 	// and all referrers; 10m unless set, and at least 1m.
 	ScanEvery *metav1.Duration `json:"scanEvery,omitempty"`
+}
+
+// ClusterMigrationConfiguration says how the manager reaches the agents of hubs.
+type ClusterMigrationConfiguration struct {
+	// Kafka says how to reach the brokers. The flags --kafka-* replace all of it.
+	Kafka broker.Settings `json:"kafka"`
 }
 
 // ScopeConfiguration is one set of CRDs.
@@ -240,15 +258,17 @@ func (c MigratorConfiguration) scope() (crdscope.Scope, error) {
 // enabled says which controllers run: those that a flag names, else those that are
 // on by default, but for what the environment switches.
 func enabled(flag []string, lookup func(string) (string, bool)) ([]string, error) {
+	var all []string
 	for _, name := range flag {
-		if !slices.Contains(Controllers, name) {
+		i := slices.IndexFunc(Controllers, func(known string) bool { return strings.EqualFold(known, name) })
+		if i < 0 {
 			return nil, fmt.Errorf("no such controller: %q; there are: %s", name, strings.Join(Controllers, ", "))
 		}
+		all = append(all, Controllers[i])
 	}
 	if len(flag) > 0 {
-		return flag, nil
+		return all, nil
 	}
-	var all []string
 	for _, f := range features {
 		on := f.byDefault
 		if value, ok := lookup(f.variable); ok {

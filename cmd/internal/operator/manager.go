@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -19,18 +18,22 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/broker"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/clustermigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
+	"github.com/godwit-dev/godwit/cmd/internal/serving"
+	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/hub/kafka"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
@@ -39,14 +42,12 @@ import (
 
 // Options are the flags of the process.
 type Options struct {
-	Controllers     []string // empty: all, and the environment may switch them off
-	ConfigFile      string
-	MetricsAddress  string // "0": none
-	InsecureMetrics bool   // over HTTP, without authorization
-	HealthAddress   string
-	PprofAddress    string // empty: none
-	LeaderElection  bool
-	Namespace       string // of the leader election; empty: the pod's own
+	Controllers []string // empty: all, and the environment may switch them off
+	ConfigFile  string
+	// Kafka are the brokers of ClusterMigration, which its section of the file has unless they
+	// are given.
+	Kafka   *kafka.Options
+	Process serving.Options
 }
 
 // leaderElectionID is the name of the lease of a feature. It does not depend on the other
@@ -65,22 +66,20 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, hubapi.AddToScheme, clusterv1.Install} {
 		if err := add(scheme); err != nil {
 			return err
 		}
 	}
-	if o.LeaderElection && o.namespace() == "" {
+	namespace := o.Process.OwnNamespace()
+	if o.Process.LeaderElection && namespace == "" {
 		return errors.New("where is the lease of the leader? Outside a cluster say --leader-elect-namespace=NAMESPACE, or --leader-elect=false where this is the only manager")
 	}
-	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = configuration.Limits.bookkeeping()
-	cfg.Burst = int(2 * cfg.QPS)
 	if len(controllers) == 0 {
 		log.FromContext(ctx).Info("No controller is enabled: nothing is migrated", "variable", EnableVariable)
 	}
-	s := setting{Configuration: configuration, limiter: walk.NewLimiter(configuration.Limits.walk()), namespace: o.namespace()}
-	managers, err := o.managers(cfg, scheme, controllers, s)
+	s := setting{Configuration: configuration, limiter: walk.NewLimiter(configuration.Limits.walk()), namespace: namespace, kafka: o.Kafka}
+	managers, err := o.managers(ctx, cfg, scheme, controllers, s)
 	if err != nil {
 		return err
 	}
@@ -89,21 +88,21 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 
 // managers are one for each feature, since each is led by itself. The first one serves the
 // endpoints for all; without a feature it is the only one.
-func (o Options) managers(cfg *rest.Config, scheme *runtime.Scheme, controllers []string, s setting) ([]manager.Manager, error) {
+func (o Options) managers(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, controllers []string, s setting) ([]manager.Manager, error) {
 	var all []manager.Manager
 	if len(controllers) == 0 {
 		controllers = []string{""}
 	}
 	for i, name := range controllers {
 		if i > 0 {
-			o.MetricsAddress, o.HealthAddress, o.PprofAddress = "0", "0", ""
+			o.Process = o.Process.WithoutEndpoints()
 		}
-		mgr, err := manager.New(cfg, o.manager(scheme, name))
+		mgr, err := manager.New(s.limited(cfg, name), o.manager(scheme, name))
 		if err != nil {
 			return nil, fmt.Errorf("make the manager: %w", err)
 		}
 		if name != "" {
-			if err := add[name](mgr, s); err != nil {
+			if err := add[name](ctx, mgr, s); err != nil {
 				return nil, fmt.Errorf("set up %s: %w", name, err)
 			}
 		}
@@ -143,32 +142,33 @@ func (l Limits) bookkeeping() float32 {
 	return float32(max(bookkeepingPerSecond, writes))
 }
 
+// clusterMigrationPerSecond bounds the requests of ClusterMigration. It reads the state of a migration for each message, and
+// writes no object but its own; the agents of hubs have the same bound.
+const clusterMigrationPerSecond = 200
+
+// limited is the cluster with the bounds of a feature.
+func (s setting) limited(cfg *rest.Config, controller string) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	if cfg.QPS = s.Limits.bookkeeping(); controller == ClusterMigration {
+		cfg.QPS = clusterMigrationPerSecond
+	}
+	cfg.Burst = int(2 * cfg.QPS)
+	return cfg
+}
+
 // setting is what the controllers of every feature have in common.
 type setting struct {
 	Configuration
 	limiter   *walk.Limiter
 	namespace string // of the manager
+	kafka     *kafka.Options
 }
 
 // add registers the controllers of a feature.
-var add = map[string]func(manager.Manager, setting) error{
+var add = map[string]func(context.Context, manager.Manager, setting) error{
 	StorageVersionMigrator: addStorageVersionMigrator,
 	RevisionUpgrader:       addRevisionUpgrader,
-}
-
-// namespaceFile is where a ServiceAccount's volume says which namespace a pod is in.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-// namespace is the manager's own; empty outside a cluster, unless it is given.
-func (o Options) namespace() string {
-	if o.Namespace != "" {
-		return o.Namespace
-	}
-	text, err := os.ReadFile(namespaceFile)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
+	ClusterMigration:       addClusterMigration,
 }
 
 // installed names a kind that is missing, which controller-runtime would wait for
@@ -184,27 +184,17 @@ func installed(mapper meta.RESTMapper, kinds ...string) error {
 }
 
 func (o Options) manager(scheme *runtime.Scheme, controller string) manager.Options {
-	m := manager.Options{
-		Scheme:                        scheme,
-		HealthProbeBindAddress:        o.HealthAddress,
-		PprofBindAddress:              o.PprofAddress,
-		LeaderElectionNamespace:       o.Namespace,
-		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
-		Cache:                         cache.Options{DefaultTransform: revisionupgrade.NewCacheTransform()},
+	lease := ""
+	if controller != "" {
+		lease = leaderElectionID(controller)
 	}
-	if o.LeaderElection && controller != "" {
-		m.LeaderElection, m.LeaderElectionID = true, leaderElectionID(controller)
-	}
-	if !o.InsecureMetrics {
-		m.Metrics.SecureServing = true
-		m.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
+	m := o.Process.Manager(scheme, lease)
+	m.Cache = cache.Options{DefaultTransform: revisionupgrade.NewCacheTransform()}
 	return m
 }
 
 // addStorageVersionMigrator registers both of its reconcilers.
-func addStorageVersionMigrator(mgr manager.Manager, s setting) error {
+func addStorageVersionMigrator(_ context.Context, mgr manager.Manager, s setting) error {
 	if err := installed(mgr.GetRESTMapper(), "CRDMigration"); err != nil {
 		return err
 	}
@@ -242,7 +232,7 @@ func addStorageVersionMigrator(mgr manager.Manager, s setting) error {
 }
 
 // addRevisionUpgrader registers both of its reconcilers, for the one family there is.
-func addRevisionUpgrader(mgr manager.Manager, s setting) error {
+func addRevisionUpgrader(_ context.Context, mgr manager.Manager, s setting) error {
 	if err := installed(mgr.GetRESTMapper(), "ControllerRevisionUpgrade", "ControllerRevisionUpgradeTrigger"); err != nil {
 		return err
 	}
@@ -263,6 +253,25 @@ func addRevisionUpgrader(mgr manager.Manager, s setting) error {
 	}
 	upgrades := &revisionupgrade.Upgrades{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: recorder, Upgrader: upgrader, Clock: clock.RealClock{}}
 	return errors.Join(triggers.SetupWithManager(mgr), upgrades.SetupWithManager(mgr))
+}
+
+// addClusterMigration registers the manager's side of moves of clusters between hubs.
+func addClusterMigration(ctx context.Context, mgr manager.Manager, s setting) error {
+	if s.namespace == "" {
+		return errors.New("in which namespace is the manager? Its keys are there. Outside a cluster say --leader-elect-namespace=NAMESPACE")
+	}
+	if s.kafka != nil {
+		return clustermigration.Setup(ctx, mgr, s.namespace, *s.kafka)
+	}
+	names := broker.Keys(clusterMigrationKafka)
+	if err := s.ClusterMigration.Kafka.Validate(names); err != nil {
+		return err
+	}
+	brokers, err := s.ClusterMigration.Kafka.Options(kafkaClient, names)
+	if err != nil {
+		return err
+	}
+	return clustermigration.Setup(ctx, mgr, s.namespace, brokers)
 }
 
 // synced is ready once all caches are: before that a reconciler knows nothing.

@@ -1,5 +1,8 @@
 package permission
 
+// The chart gives the agent these roles.
+//go:generate sh -c "go run ../../godwit rbac --for=hub-agent --serviceaccount=OWN:hub-agent > ../../../charts/godwit/files/roles/hub-agent.yaml"
+
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 

@@ -7,13 +7,21 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 )
 
-const configuration = "cmd/internal/operator/config.go"
+const (
+	configuration  = "cmd/internal/operator/config.go"
+	brokerSettings = "cmd/internal/broker/settings.go"
+)
 
 func configurationPage() (string, error) {
 	all, err := structs(configuration)
 	if err != nil {
 		return "", err
 	}
+	brokers, err := structs(brokerSettings)
+	if err != nil {
+		return "", err
+	}
+	all["broker.Settings"] = brokers["Settings"]
 	var page strings.Builder
 	fmt.Fprintf(&page, "%s# Configuration of the manager\n\n", generated)
 	fmt.Fprintf(&page, "`godwit manager --config=FILE` reads a file that begins like this. Every other key is optional. A key that is not known,\n"+
@@ -30,6 +38,8 @@ func configurationPage() (string, error) {
 		"Migrates the CRDs in scope. It runs unless the variable is false. A value that is no boolean fails the start. `--controllers` takes precedence.")
 	controllers.row(code(operator.RevisionUpgrader), code(operator.EnableRevisionUpgrader),
 		"Upgrades KubeVirt's ControllerRevisions as triggers ask for it. It runs if the variable is true; the rest is as above.")
+	controllers.row(code(operator.ClusterMigration), code(operator.EnableClusterMigration),
+		"Moves managed clusters between hubs, as ManagedClusterMigrations say. It runs if the variable is true, and needs brokers of Kafka; the rest is as above.")
 	page.WriteString(controllers.String())
 	return page.String(), nil
 }
@@ -67,6 +77,8 @@ func yamlType(kind string, ours bool) string {
 		return "quantity"
 	case "float64":
 		return "number"
+	case "bool":
+		return "boolean"
 	case "int":
 		return "integer"
 	}

@@ -17,10 +17,16 @@ import (
 // goName begins the comment of a Go type.
 var goName = regexp.MustCompile(`^\w+`)
 
-// kindPage is about a kind, by its plural, with an example of one.
-func kindPage(plural, example string) func() (string, error) {
+// Files of CRDs end with the plural of the kind.
+const (
+	godwitKinds = "api/v1alpha1/crd/godwit.dev_"
+	hubKinds    = "hub/api/v1alpha1/crd/global-hub.open-cluster-management.io_"
+)
+
+// kindPage is about the kind of a CRD, with an example of one.
+func kindPage(file, example string) func() (string, error) {
 	return func() (string, error) {
-		text, err := os.ReadFile(filepath.Join(repository, "api", "v1alpha1", "crd", "godwit.dev_"+plural+".yaml"))
+		text, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(file)+".yaml"))
 		if err != nil {
 			return "", err
 		}

@@ -20,9 +20,10 @@ import (
 
 // pages are the files of docs/reference.
 var pages = map[string]func() (string, error){
-	"crdmigration.md":                     kindPage("crdmigrations", "metadata:\n  name: widgets.example.com\n"),
-	"controllerrevisionupgrade.md":        kindPage("controllerrevisionupgrades", "metadata:\n  name: web-u1.medium\n  namespace: shop\nspec:\n  targetName: web-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1\n"),
-	"controllerrevisionupgradetrigger.md": kindPage("controllerrevisionupgradetriggers", "metadata:\n  name: all\nspec: {}\n"),
+	"crdmigration.md":                     kindPage(godwitKinds+"crdmigrations", "metadata:\n  name: widgets.example.com\n"),
+	"controllerrevisionupgrade.md":        kindPage(godwitKinds+"controllerrevisionupgrades", "metadata:\n  name: web-u1.medium\n  namespace: shop\nspec:\n  targetName: web-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1\n"),
+	"controllerrevisionupgradetrigger.md": kindPage(godwitKinds+"controllerrevisionupgradetriggers", "metadata:\n  name: all\nspec: {}\n"),
+	"managedclustermigration.md":          kindPage(hubKinds+"managedclustermigrations", "metadata:\n  name: move\n  namespace: godwit\nspec:\n  from: hub1\n  to: hub2\n  includedManagedClusters: [site1, site2]\n"),
 	"cli.md":                              commandPage,
 	"configuration.md":                    configurationPage,
 	"metrics.md":                          metricPage,

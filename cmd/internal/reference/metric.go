@@ -14,13 +14,14 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/hub/agent"
+	hubmanager "github.com/godwit-dev/godwit/hub/manager"
 	"github.com/godwit-dev/godwit/walk"
 )
 
 // theirs are the metrics of controller-runtime that tell how the manager is.
 var theirs = []struct{ name, meaning string }{
 	{"leader_election_master_status", "1 for the replica that works, 0 for those that stand by"},
-	{"controller_runtime_reconcile_errors_total", "with `controller=\"crdmigration\"`, `\"crdscope\"`, `\"revisionupgrade\"` or `\"revisionupgradetrigger\"`: what could not be read or written, and is tried again"},
+	{"controller_runtime_reconcile_errors_total", "with `controller=\"crdmigration\"`, `\"crdscope\"`, `\"revisionupgrade\"`, `\"revisionupgradetrigger\"` or `\"clustermigration\"`: what could not be read or written, and is tried again"},
 	{"controller_runtime_active_workers", "with `controller=\"crdmigration\"`: migrations that are processed at this moment, of at most 32; with `\"revisionupgrade\"`: namespaces, of at most 4"},
 	{"workqueue_depth", "with `name=\"crdmigration\"`: migrations that wait for their turn"},
 	{"rest_client_requests_total", "by `code`: 429 means that the API server throttles the manager"},
@@ -43,7 +44,7 @@ func (l *listing) Register(c prometheus.Collector) error {
 
 func metricPage() (string, error) {
 	var ours listing
-	if err := errors.Join(crdmigration.NewMetrics(walk.NewLimiter(walk.Limits{})).Register(&ours), revisionupgrade.NewMetrics(nil).Register(&ours)); err != nil {
+	if err := errors.Join(crdmigration.NewMetrics(walk.NewLimiter(walk.Limits{})).Register(&ours), revisionupgrade.NewMetrics(nil).Register(&ours), hubmanager.NewMetrics(nil).Register(&ours)); err != nil {
 		return "", err
 	}
 	registry, ok := metrics.Registry.(prometheus.Collector)
@@ -131,7 +132,7 @@ func kindOf(c prometheus.Collector) string {
 		return "counter"
 	case *prometheus.GaugeVec:
 		return "gauge"
-	case prometheus.Histogram:
+	case prometheus.Histogram, *prometheus.HistogramVec:
 		return "histogram"
 	}
 	return "gauge" // a function; the one type that has no method of its own

@@ -11,3 +11,4 @@
 package v1alpha1
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen object paths=. crd:maxDescLen=400 output:crd:dir=crd
+//go:generate sh -c "cp crd/*.yaml ../../../charts/godwit/files/crds/"

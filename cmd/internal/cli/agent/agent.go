@@ -2,9 +2,7 @@
 package agent
 
 import (
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/hubagent"
@@ -15,7 +13,7 @@ func Command(a *cli.App) *cobra.Command {
 	var (
 		o       hubagent.Options
 		brokers cli.BrokerFlags
-		verbose int
+		process cli.ProcessFlags
 	)
 	c := &cobra.Command{
 		Use:   "agent --hub=NAME --manager-key=KEY --kafka-brokers=HOST:PORT...",
@@ -47,17 +45,15 @@ func Command(a *cli.App) *cobra.Command {
 			if o.Kafka, err = brokers.Options("godwit-agent-" + o.Hub); err != nil {
 				return err
 			}
-			cfg, err := a.Cluster.ToRESTConfig()
+			ctx, cfg, err := process.Start(a, c, "godwit-agent")
 			if err != nil {
-				return cli.BadKubeconfig(err)
+				return err
 			}
-			cfg.UserAgent = "godwit-agent/" + cli.Build().Version
+			o.Process = process.Options
 			if a.Cluster.Namespace != nil {
-				o.Namespace = *a.Cluster.Namespace
+				o.Process.Namespace = *a.Cluster.Namespace
 			}
-			logger := a.Logger(verbose)
-			log.SetLogger(logger)
-			return hubagent.Run(logr.NewContext(c.Context(), logger), cfg, o)
+			return hubagent.Run(ctx, cfg, o)
 		},
 	}
 	flags := c.Flags()
@@ -68,11 +64,7 @@ func Command(a *cli.App) *cobra.Command {
 	flags.StringVar(&o.BootstrapNamespace, "bootstrap-namespace", "multicluster-engine", "where the import controller reads bootstrap secrets")
 	flags.StringVar(&o.RulesFile, "rules", "", "file with rules of objects that move, in addition to the default rules")
 	flags.Float32Var(&o.RequestsPerSecond, "requests-per-second", 200, "maximum of requests to the API server per second")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served, to clients authorized for `get /metrics`; 0 for nowhere")
-	flags.BoolVar(&o.InsecureMetrics, "metrics-insecure", false, "serve metrics over plain HTTP, to every client")
-	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
-	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "", "where profiles are served (default: nowhere)")
-	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "make sure that one agent works and the others stand by")
-	flags.CountVarP(&verbose, "verbose", "v", "log more; twice for still more")
+	process.AddTo(c, "agent")
+	process.AddVerboseTo(c)
 	return c
 }

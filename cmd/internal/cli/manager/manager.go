@@ -4,9 +4,7 @@ package manager
 import (
 	"strings"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
@@ -15,7 +13,8 @@ import (
 // Command is `godwit manager`.
 func Command(a *cli.App) *cobra.Command {
 	var o operator.Options
-	var verbose int
+	var brokers cli.BrokerFlags
+	var process cli.ProcessFlags
 	c := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the controllers, in a cluster",
@@ -25,31 +24,37 @@ func Command(a *cli.App) *cobra.Command {
 			"--config names a file of kind " + operator.ConfigurationKind + " (" + operator.ConfigurationVersion + "); a key that\n" +
 			"is not known fails the start. Without --controllers, " + operator.StorageVersionMigrator + " runs,\n" +
 			"unless " + operator.EnableVariable + " is false, and\n" +
-			operator.RevisionUpgrader + " does if " + operator.EnableRevisionUpgrader + " is true.",
+			operator.RevisionUpgrader + " does if " + operator.EnableRevisionUpgrader + " is true.\n\n" +
+			operator.ClusterMigration + " runs if " + operator.EnableClusterMigration + " is true. It executes ManagedClusterMigrations,\n" +
+			"by which managed clusters move between hubs, and commands the agents of the hubs over Kafka.\n" +
+			"Give it brokers by --kafka-brokers, or in the file: " + operator.ClusterMigration + ".kafka.",
 		Example: "  # On the cluster of the kubeconfig, to try it\n  " + a.Program + " manager --leader-elect=false --metrics-bind-address=0\n\n" +
-			"  # What would it migrate? This changes nothing\n  " + a.Program + " crd plan -l godwit.dev/auto-migrate-storage-version=true",
+			"  # What would it migrate? This changes nothing\n  " + a.Program + " crd plan -l godwit.dev/auto-migrate-storage-version=true\n\n" +
+			"  # Move managed clusters between hubs, and nothing else\n  " + a.Program + " manager --controllers=" + operator.ClusterMigration + " --kafka-brokers=kafka.example.com:9093",
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := a.Cluster.ToRESTConfig()
-			if err != nil {
-				return cli.BadKubeconfig(err)
+			if brokers.Given(c) {
+				given, err := brokers.Options("godwit-manager")
+				if err != nil {
+					return err
+				}
+				o.Kafka = &given
 			}
-			cfg.UserAgent = "godwit-manager/" + cli.Build().Version
-			logger := a.Logger(verbose)
-			log.SetLogger(logger)
-			return operator.Run(logr.NewContext(c.Context(), logger), cfg, o)
+			ctx, cfg, err := process.Start(a, c, "godwit-manager")
+			if err != nil {
+				return err
+			}
+			o.Process = process.Options
+			return operator.Run(ctx, cfg, o)
 		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVar(&o.Controllers, "controllers", nil, "which controllers run; there are: "+strings.Join(operator.Controllers, ", ")+" (default: "+operator.StorageVersionMigrator+")")
 	flags.StringVar(&o.ConfigFile, "config", "", "a file of kind "+operator.ConfigurationKind+" (default: no file, all defaults)")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served, to whom the API server lets in; 0 for nowhere")
-	flags.BoolVar(&o.InsecureMetrics, "metrics-insecure", false, "serve metrics over plain HTTP, without authorization")
-	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
-	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "", "where profiles are served (default: nowhere)")
-	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "make sure that one manager works and the others stand by")
-	flags.StringVar(&o.Namespace, "leader-elect-namespace", "", "where the lease of the leader is (default: the pod's own namespace)")
-	flags.CountVarP(&verbose, "verbose", "v", "log more; twice for still more")
+	brokers.AddTo(c)
+	process.AddTo(c, "manager")
+	flags.StringVar(&process.Namespace, "leader-elect-namespace", "", "namespace of the manager, where the lease of the leader is (default: the pod's own namespace)")
+	process.AddVerboseTo(c)
 	return c
 }

@@ -1,0 +1,63 @@
+// Package clustermigration runs the manager's side of moves of managed clusters between hubs,
+// which package hub/manager is, in the manager of Godwit.
+package clustermigration
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/godwit-dev/godwit/hub/identity"
+	"github.com/godwit-dev/godwit/hub/kafka"
+	hubmanager "github.com/godwit-dev/godwit/hub/manager"
+)
+
+// The CRD must be Godwit's own.
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=managedclustermigrations.global-hub.open-cluster-management.io,verbs=get
+// +kubebuilder:rbac:groups=global-hub.open-cluster-management.io,resources=managedclustermigrations,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=global-hub.open-cluster-management.io,resources=managedclustermigrations/status,verbs=update;patch
+// ConfigMaps with the state of a migration are in its namespace.
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// Both hubs are ManagedClusters, and the token of a ManagedServiceAccount is a Secret in the
+// namespace of its hub.
+// +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters,verbs=get
+// +kubebuilder:rbac:groups=addon.open-cluster-management.io,resources=managedclusteraddons,verbs=get
+// +kubebuilder:rbac:groups=authentication.open-cluster-management.io,resources=managedserviceaccounts,verbs=get;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// The identity of the manager is a Secret beside it.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create,namespace=OWN
+
+// Setup registers the controller. The namespace is the manager's own.
+func Setup(ctx context.Context, mgr manager.Manager, namespace string, brokers kafka.Options) error {
+	if err := hubmanager.CheckCRD(ctx, mgr.GetAPIReader()); err != nil {
+		return err
+	}
+	own, err := identity.Ensure(ctx, mgr.GetClient(), mgr.GetAPIReader(), namespace)
+	if err != nil {
+		return fmt.Errorf("prepare the identity of the manager: %w", err)
+	}
+	// A user makes it known to the agents of hubs.
+	log.FromContext(ctx).Info("The manager moves clusters between hubs", "publicKey", identity.Format(own.Key()))
+	counted := hubmanager.NewMetrics(mgr.GetClient())
+	if err := counted.Register(metrics.Registry); err != nil {
+		return err
+	}
+	transport, err := kafka.New(brokers)
+	if err != nil {
+		return err
+	}
+	r := &hubmanager.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("godwit"), Clock: clock.RealClock{},
+		Transport: transport, Metrics: counted, Namespace: namespace, Identity: own,
+	}
+	if err := r.SetupWithManager(mgr); err != nil {
+		transport.Close()
+		return err
+	}
+	return nil
+}

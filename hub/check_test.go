@@ -18,6 +18,8 @@ var aborted = budget{messages: 1, manager: true, source: true, target: true, abo
 // TestWorlds walks every world of two clusters. In each that ends, one hub has each
 // cluster, the other has nothing of it, and no hub has deleted one that was not at the
 // other hub.
+//
+// Matrix: H34.
 func TestWorlds(t *testing.T) {
 	cases := map[string]struct {
 		able [2]ability
@@ -48,6 +50,8 @@ func TestWorlds(t *testing.T) {
 }
 
 // TestMutants shows that the walk finds mistakes: each mutant is the protocol with one.
+//
+// Matrix: H29, H30, H70, H72, H73, H75, H78.
 func TestMutants(t *testing.T) {
 	mutants := map[string]struct {
 		reason string

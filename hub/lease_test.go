@@ -7,6 +7,8 @@ import (
 
 // TestFreshLease: only two renewals after the watch began prove that a cluster is there,
 // whatever the clocks say.
+//
+// Matrix: H31.
 func TestFreshLease(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	type sight struct {

@@ -11,6 +11,8 @@ import (
 
 // TestPlacementSelectsTooMany: a placement is bounded as a list is, also if the source hub
 // reports more than there can be.
+//
+// Matrix: H11.
 func TestPlacementSelectsTooMany(t *testing.T) {
 	selected := func(n int) State {
 		r := newRun(t)
@@ -34,6 +36,8 @@ func TestPlacementSelectsTooMany(t *testing.T) {
 }
 
 // TestOneOfTen: one of ten clusters is not registered. Nine move, and it returns.
+//
+// Matrix: H39.
 func TestOneOfTen(t *testing.T) {
 	var names []string
 	for i := range 10 {
@@ -59,6 +63,8 @@ func TestOneOfTen(t *testing.T) {
 
 // TestTokensOutlast: no way through the phases takes longer than the time for which tokens are
 // valid, whether or not anybody answers.
+//
+// Matrix: H25.
 func TestTokensOutlast(t *testing.T) {
 	last := []api.Phase{api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering, api.PhaseCleaning}
 	for _, timeouts := range []Timeouts{{Reconnect: DefaultReconnect}, {Stage: 10 * time.Minute, Reconnect: DefaultReconnect}, {Stage: 24 * time.Hour, Reconnect: time.Hour}} {

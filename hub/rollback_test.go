@@ -15,6 +15,8 @@ var rollbackStages = []api.Phase{api.PhaseInitializing, api.PhaseDeploying, api.
 
 // TestRollback shows for each hub and each stage in which a migration fails what the hub is
 // told, in this order.
+//
+// Matrix: H69.
 func TestRollback(t *testing.T) {
 	want := map[Party]map[api.Phase]string{
 		Source: {
@@ -41,6 +43,8 @@ func TestRollback(t *testing.T) {
 }
 
 // TestRollbackOrder: the whole order of the last rollback is the one that real agents need.
+//
+// Matrix: H73.
 func TestRollbackOrder(t *testing.T) {
 	var got []string
 	r := newRun(t, "c1")
@@ -63,6 +67,8 @@ func TestRollbackOrder(t *testing.T) {
 }
 
 // TestRollbackIncludesLower: what a rollback does, the one of a later stage does as well.
+//
+// Matrix: H69.
 func TestRollbackIncludesLower(t *testing.T) {
 	for _, hub := range parties {
 		var before []Action

@@ -162,6 +162,8 @@ func TestRestoreResolving(t *testing.T) {
 
 // TestShardSize: 5,000 clusters with the longest messages fit into ConfigMaps, and counts
 // and failures into the status.
+//
+// Matrix: H23.
 func TestShardSize(t *testing.T) {
 	spec := api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2"}
 	for i := range 5000 {

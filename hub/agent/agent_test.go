@@ -53,6 +53,8 @@ func newIdentity(t *testing.T) message.Identity {
 
 // TestLargestReportFits: the report on 5,000 clusters, of which each has failed with a long
 // message, fits into a message and names each of them.
+//
+// Matrix: H23.
 func TestLargestReportFits(t *testing.T) {
 	names := clusters(mostClusters)
 	p := progress{report: hub.Report{Stage: api.PhaseCleaning, Attempt: 30, Finished: true, ClusterErrors: map[string]string{}}}
@@ -88,6 +90,8 @@ func TestLargestReportFits(t *testing.T) {
 }
 
 // TestLargestTaskFits: a Secret has at most 1 MiB.
+//
+// Matrix: H23.
 func TestLargestTaskFits(t *testing.T) {
 	names := clusters(mostClusters)
 	command := hub.Command{Stage: api.PhaseCleaning, Attempt: 30}
@@ -122,6 +126,8 @@ func TestLargestTaskFits(t *testing.T) {
 }
 
 // TestKeepsKey: a key is kept over all attempts, and deleted when nothing is left to open.
+//
+// Matrix: H60.
 func TestKeepsKey(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	failed := &hub.Report{Finished: true, ClusterErrors: map[string]string{"c1": "Timeout"}}
@@ -170,6 +176,8 @@ func TestEnds(t *testing.T) {
 }
 
 // TestHeld: bundles without a command take bounded memory, and the oldest give way.
+//
+// Matrix: H23, H57.
 func TestHeld(t *testing.T) {
 	now := time.Now()
 	bundle := func(uid string, size int, left time.Duration) heldBundle {
@@ -247,6 +255,8 @@ func TestLate(t *testing.T) {
 }
 
 // TestUnknownAction: an agent that is older than the manager says so.
+//
+// Matrix: H43.
 func TestUnknownAction(t *testing.T) {
 	w := scripted(t, hub.Source, []hub.Order{{Action: "TurnAround"}}, nil)
 	w.passOf = w.sourcePass

@@ -33,6 +33,8 @@ func (r reports) Receive(ctx context.Context, _ string, _ []string, _ func(conte
 // TestDuplicateCommand: a command that arrives twice is executed once. While it is executed,
 // the repetition is answered with what is done until then; afterwards, with the final report,
 // so that one that was lost arrives in the end.
+//
+// Matrix: H28, H29.
 func TestDuplicateCommand(t *testing.T) {
 	manager := newIdentity(t)
 	got := make(reports, 100)

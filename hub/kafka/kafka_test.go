@@ -169,6 +169,8 @@ func TestFaults(t *testing.T) {
 
 // TestBrokerAway: a send fails in bounded time while the broker is away, and both sides
 // continue when it is back.
+//
+// Matrix: H35.
 func TestBrokerAway(t *testing.T) {
 	var mu sync.Mutex
 	away := false
@@ -233,6 +235,8 @@ func TestBrokerAway(t *testing.T) {
 }
 
 // TestMissingACL: a client without an ACL gets one error that says who may not do what.
+//
+// Matrix: H36.
 func TestMissingACL(t *testing.T) {
 	const password = "secret"
 	acl := func(resource kmsg.ACLResourceType, name string, operation kmsg.ACLOperation) kfake.ACL {

@@ -21,6 +21,8 @@ func resigned(h Header, sealed []byte, from Identity) Envelope {
 
 // TestSwappedHeader: sealed data opens under the header alone that it was sealed with, also if
 // the hub that signs the other header is the one that has sealed the data.
+//
+// Matrix: H49.
 func TestSwappedHeader(t *testing.T) {
 	k := newKeys(t)
 	public := k.target.Key()
@@ -53,6 +55,8 @@ func TestSwappedHeader(t *testing.T) {
 // TestDowngrade: no version is read but those that this program writes, also if the sender
 // signs it. The versions in a heartbeat are signed as well, so that nobody on the way lowers
 // the one on which two programs agree.
+//
+// Matrix: H50.
 func TestDowngrade(t *testing.T) {
 	k := newKeys(t)
 	for _, version := range []int{0, Version + 1} {
@@ -84,6 +88,8 @@ func TestDowngrade(t *testing.T) {
 
 // TestClocksDiffer: a message names no time. Whatever the clocks of its sender and of its
 // reader say, it is the same message, and is valid for the same number of seconds.
+//
+// Matrix: H31.
 func TestClocksDiffer(t *testing.T) {
 	k := newKeys(t)
 	e := write(t, header(TypeTarget), "{}", k.source, nil)

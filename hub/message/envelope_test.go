@@ -82,6 +82,8 @@ func TestEnvelope(t *testing.T) {
 }
 
 // TestForged: every change of a message, and every other sender or addressee, is refused.
+//
+// Matrix: H47.
 func TestForged(t *testing.T) {
 	k := newKeys(t)
 	public := k.target.Key()
@@ -145,6 +147,8 @@ func TestForged(t *testing.T) {
 
 // TestUnsealedResources: resources that anybody can read are refused, also if they are
 // signed.
+//
+// Matrix: H53.
 func TestUnsealedResources(t *testing.T) {
 	k := newKeys(t)
 	e := write(t, header(TypeResource), "data", k.source, nil)
@@ -155,6 +159,8 @@ func TestUnsealedResources(t *testing.T) {
 
 // TestSealedSecret: the manager relays a kubeconfig that it can't read, and no other
 // migration can use it.
+//
+// Matrix: H58.
 func TestSealedSecret(t *testing.T) {
 	k := newKeys(t)
 	sealed, err := SealSecret(k.target.Key(), "6d4e", []byte("kubeconfig"))
@@ -214,6 +220,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// Matrix: H43.
 func TestAgree(t *testing.T) {
 	cases := map[string]struct {
 		mine, others []int

@@ -53,6 +53,8 @@ func transport(tb testing.TB, k keys, b ResourceBundle) ResourceBundle {
 
 // TestPack: bundles are at most 800 KiB when they are sealed, small clusters share one, and
 // a large one is split between its objects.
+//
+// Matrix: H19.
 func TestPack(t *testing.T) {
 	k := newKeys(t)
 	many := func(n, size int) (list []json.RawMessage) {
@@ -111,6 +113,8 @@ func TestPack(t *testing.T) {
 }
 
 // TestMissing: lost batches are named, and only those are sent again.
+//
+// Matrix: H26.
 func TestMissing(t *testing.T) {
 	list := []Resources{{Cluster: "c1", SourceKubeconfig: []byte("k")}, {Cluster: "c2", Objects: []json.RawMessage{object("a", 10)}}}
 	for i := range 600 {
@@ -158,6 +162,8 @@ func TestMissing(t *testing.T) {
 
 // TestReassemblerRefuses: a bundle that does not fit together takes neither memory nor the
 // place of one that does.
+//
+// Matrix: H57.
 func TestReassemblerRefuses(t *testing.T) {
 	small := []json.RawMessage{object("a", 10), object("b", 10)}
 	bundles, err := Pack(1, []Resources{{Cluster: "c1", Objects: small}})
@@ -204,6 +210,8 @@ func TestReassemblerRefuses(t *testing.T) {
 
 // FuzzReassemble: bundles that arrive in any order, some twice and some lost, never make
 // something else of the objects, and those that are missing complete them.
+//
+// Matrix: H27.
 func FuzzReassemble(f *testing.F) {
 	f.Add(uint64(1), uint8(3), uint16(40))
 	f.Add(uint64(7), uint8(1), uint16(900))

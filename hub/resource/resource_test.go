@@ -19,6 +19,8 @@ func decode(t *testing.T, text string) map[string]any {
 
 // TestCheck: the target applies what moves with a cluster, and nothing else that a source
 // sends.
+//
+// Matrix: H54, H56.
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason, object string
@@ -68,6 +70,8 @@ func TestCheck(t *testing.T) {
 
 // TestReserved: a source hub that resolves a Placement can't have its Secrets written to a
 // namespace of the target hub, by naming it as a cluster.
+//
+// Matrix: H55.
 func TestReserved(t *testing.T) {
 	for _, namespace := range []string{"default", "kube-system", "kube-public", "openshift", "openshift-config", "open-cluster-management", "open-cluster-management-hub", "multicluster-engine", "hive"} {
 		secret := decode(t, `{"apiVersion":"v1","kind":"Secret","type":"bootstrap.kubernetes.io/token","metadata":{"name":"bootstrap-token-abcdef","namespace":"`+namespace+`","labels":{"siteconfig.open-cluster-management.io/preserve":""}}}`)

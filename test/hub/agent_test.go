@@ -60,6 +60,8 @@ func (m *move) objects() map[string]map[string]string {
 
 // TestAgents: two agents move clusters between two real hubs, over a broker that sees no
 // secret.
+//
+// Matrix: H60.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 3)
@@ -83,6 +85,8 @@ func TestAgents(t *testing.T) {
 }
 
 // TestAgentsReturn: one cluster can't reach the target. It returns, and the others move.
+//
+// Matrix: H38.
 func TestAgentsReturn(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 2)
@@ -101,6 +105,8 @@ func TestAgentsReturn(t *testing.T) {
 }
 
 // TestAgentsAbort: a user aborts in each phase, and everything is as it was.
+//
+// Matrix: H14.
 func TestAgentsAbort(t *testing.T) {
 	t.Parallel()
 	for _, phase := range []api.Phase{api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering} {
@@ -125,6 +131,8 @@ func TestAgentsAbort(t *testing.T) {
 
 // TestAgentsKilled: both agents are killed again and again, each time at a later write or a
 // later message, and the migration ends as if they had not been.
+//
+// Matrix: H33.
 func TestAgentsKilled(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(*move, map[string]map[string]string){
@@ -170,6 +178,8 @@ func (l *losing) Send(ctx context.Context, topic, key string, e message.Envelope
 }
 
 // TestAgentsLoseBundles: the target names what did not arrive, and the source sends it again.
+//
+// Matrix: H26.
 func TestAgentsLoseBundles(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 2)
@@ -189,6 +199,8 @@ func TestAgentsLoseBundles(t *testing.T) {
 
 // TestAgentsRefuse: no one but the manager commands an agent, and no one but the source hub of
 // the command sends it resources.
+//
+// Matrix: H44, H45.
 func TestAgentsRefuse(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 1)
@@ -229,6 +241,8 @@ func TestAgentsRefuse(t *testing.T) {
 
 // TestAgentsRefuseReplays: commands of a migration that has ended are refused, also by an
 // agent that has restarted since.
+//
+// Matrix: H46.
 func TestAgentsRefuseReplays(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 1)
@@ -283,6 +297,8 @@ func TestAgentsBothWays(t *testing.T) {
 
 // TestAgentsRefuseObjects: the source collects by a rule that the target does not have. The
 // cluster fails with a reason, and returns.
+//
+// Matrix: H54.
 func TestAgentsRefuseObjects(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 1)
@@ -300,6 +316,8 @@ func TestAgentsRefuseObjects(t *testing.T) {
 
 // TestAgentsRefuseResources: bundles that the source hub has not signed are refused, also if
 // they wait for a command that makes them look right.
+//
+// Matrix: H52.
 func TestAgentsRefuseResources(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 1)

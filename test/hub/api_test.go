@@ -61,6 +61,8 @@ includedManagedClusters: [c1, c2]
 `
 
 // TestAdmission: the API server refuses a migration that could never end well, and says why.
+//
+// Matrix: H1, H2, H3, H4.
 func TestAdmission(t *testing.T) {
 	c := newClient(t)
 	namespace := newNamespace(t, c)
@@ -114,6 +116,8 @@ func TestAdmission(t *testing.T) {
 }
 
 // TestEditMidRun: a spec can be corrected until the migration starts, and then no more.
+//
+// Matrix: H5.
 func TestEditMidRun(t *testing.T) {
 	c := newClient(t)
 	namespace := newNamespace(t, c)

@@ -28,6 +28,8 @@ type interruption struct {
 
 // TestInterrupted kills the agent before and after each write of each action. The next agent
 // finishes, and the result is that of an action that was not interrupted.
+//
+// Matrix: H33.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	actions := map[string]func(t *testing.T) interruption{

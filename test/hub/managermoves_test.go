@@ -19,6 +19,8 @@ import (
 
 // TestManagerMovesClusters: from the creation to the end, with the kubeconfig sealed from
 // hub to hub.
+//
+// Matrix: H60.
 func TestManagerMovesClusters(t *testing.T) {
 	t.Parallel()
 	g := newGlobalHub(t)
@@ -38,6 +40,8 @@ func TestManagerMovesClusters(t *testing.T) {
 // TestManagerKilledBetweenSteps kills the manager after every sixth write or send, from
 // another one on in each run, so that together every step is the last one of some manager.
 // The end is as without a kill, and no agent is told anything else.
+//
+// Matrix: H32.
 func TestManagerKilledBetweenSteps(t *testing.T) {
 	t.Parallel()
 	const interval = 6
@@ -87,6 +91,8 @@ func TestManagerKilledBetweenSteps(t *testing.T) {
 
 // TestManagerAborts by the annotation and by a deletion, both while the target waits for
 // registrations: every cluster is restored.
+//
+// Matrix: H14, H15.
 func TestManagerAborts(t *testing.T) {
 	t.Parallel()
 	for name, abort := range map[string]func(*globalHub, *api.ManagedClusterMigration) error{
@@ -144,6 +150,8 @@ func TestManagerAborts(t *testing.T) {
 
 // TestManagerMigratesInParallel: of three migrations two have no cluster in common and run
 // together. The third waits for the first, which it names.
+//
+// Matrix: H12.
 func TestManagerMigratesInParallel(t *testing.T) {
 	t.Parallel()
 	g := newGlobalHub(t)

@@ -54,6 +54,8 @@ func (g *globalHub) count(name string, labels ...string) float64 {
 
 // TestManagerRefuses messages that are not those of the hub that has the command, each with
 // a reason in the metric, and stays where it is.
+//
+// Matrix: H51.
 func TestManagerRefuses(t *testing.T) {
 	t.Parallel()
 	g := newGlobalHub(t)
@@ -129,6 +131,8 @@ func TestManagerRefuses(t *testing.T) {
 
 // TestManagerSendsNothingToHubsThatAreNotReady: the migration fails with one reason, and
 // neither hub hears of it.
+//
+// Matrix: H6.
 func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -178,6 +182,8 @@ func (f fast) Now() time.Time {
 func (f fast) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 
 // TestManagerTellsWhatTheBrokerRefuses: a missing ACL is in the status, with the topic.
+//
+// Matrix: H36.
 func TestManagerTellsWhatTheBrokerRefuses(t *testing.T) {
 	t.Parallel()
 	g := newGlobalHub(t)
@@ -209,6 +215,8 @@ func (f forbidding) Send(ctx context.Context, topic, key string, e message.Envel
 }
 
 // TestManagerRefusesTheCRDOfOthers: the annotation tells ours.
+//
+// Matrix: H13.
 func TestManagerRefusesTheCRDOfOthers(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -119,6 +119,8 @@ func TestInstallWaitsForTheKlusterlet(t *testing.T) {
 
 // TestSourceRollback: after Registering, everything on the source is as it was, object by
 // object, and an agent is back when its lease says so.
+//
+// Matrix: H18, H22.
 func TestSourceRollback(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -270,6 +272,8 @@ func TestForeignSecret(t *testing.T) {
 }
 
 // TestValidateSource names what is wrong with each cluster, and writes nothing.
+//
+// Matrix: H7.
 func TestValidateSource(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -386,6 +390,8 @@ func TestSentIsAllowed(t *testing.T) {
 
 // TestDeleteMoved: nothing that moves is left, no host is unpaused on the way, and an object
 // with a finalizer of others is named.
+//
+// Matrix: H74, H77.
 func TestDeleteMoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -54,6 +54,8 @@ func moving(t *testing.T) (site, []message.Resources) {
 
 // TestMove: what arrives is what was sent, paused and not accepted; and after the move it is
 // what the user had.
+//
+// Matrix: H18, H21, H70.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -144,6 +146,8 @@ func asUserSees(objects map[string]string) map[string]string {
 
 // TestReceiveRefuses: no object of a cluster is applied if one of them is not allowed, or
 // there already.
+//
+// Matrix: H17, H20, H54, H56.
 func TestReceiveRefuses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -250,6 +254,8 @@ func (s site) returnIsGone() {
 
 // TestDeleteCreated: what the migration has created is deleted, and what was there before
 // stays, also the namespace.
+//
+// Matrix: H16.
 func TestDeleteCreated(t *testing.T) {
 	t.Parallel()
 	for name, existed := range map[string]bool{"NewNamespace": false, "NamespaceOfTheUser": true} {
@@ -291,6 +297,8 @@ func TestDeleteCreated(t *testing.T) {
 
 // TestForeignCluster: a ManagedCluster that the migration has not created is neither
 // accepted nor deleted.
+//
+// Matrix: H8.
 func TestForeignCluster(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -318,6 +326,8 @@ func (s site) validate() (cluster.Result, error) {
 }
 
 // TestTooManySigningRequests: with ten of them, the agent would never register.
+//
+// Matrix: H76.
 func TestTooManySigningRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -342,6 +352,8 @@ func (s site) signing(n int) *certificatesv1.CertificateSigningRequest {
 }
 
 // TestNotRegistered says why a cluster is not registered.
+//
+// Matrix: H37.
 func TestNotRegistered(t *testing.T) {
 	t.Parallel()
 	s, arrived := moving(t)

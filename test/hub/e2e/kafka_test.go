@@ -138,6 +138,8 @@ func TestBroker(t *testing.T) {
 }
 
 // TestBrokerRefuses: whom the broker refuses gets one error with the client, the operation and the topic.
+//
+// Matrix: H36.
 func TestBrokerRefuses(t *testing.T) {
 	const admin, stranger, password = "admin", "stranger", "secret"
 	users := fmt.Sprintf("username=%[1]q password=%[3]q user_%[1]s=%[3]q user_%[2]s=%[3]q", admin, stranger, password)

@@ -283,6 +283,8 @@ func createUnaccepted(t *testing.T, h *ocm.Hub, name string) {
 }
 
 // TestSwitch moves a cluster to another hub and back, by the steps on which the protocol of package hub rests.
+//
+// Matrix: H71.
 func TestSwitch(t *testing.T) {
 	f := startFleet(t)
 	const name = "switch-1"
@@ -315,6 +317,8 @@ func TestSwitch(t *testing.T) {
 
 // TestUnreachableTarget: a cluster that can't reach the hub which accepts it has no hub. Its agent ends again and again,
 // and takes the other hub as soon as that accepts.
+//
+// Matrix: H38, H78.
 func TestUnreachableTarget(t *testing.T) {
 	f := startFleet(t)
 	const name = "unreachable-1"

@@ -1,0 +1,3 @@
+// Package matrix checks that each number of docs/reference/hub-test-matrix.md has the tests
+// that the page names, and that no test has a number which is not there.
+package matrix

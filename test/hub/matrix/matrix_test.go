@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -170,4 +171,21 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestReferences finds a number that other pages name and the matrix does not have.
+func TestReferences(t *testing.T) {
+	rows := strings.Count(read(t, page), "\n| H")
+	number := regexp.MustCompile(`\bH(\d+)\b`)
+	for _, other := range []string{"docs/explanation/hub-security.md"} {
+		found := number.FindAllStringSubmatch(read(t, other), -1)
+		if len(found) == 0 {
+			t.Errorf("%s names no number", other)
+		}
+		for _, m := range found {
+			if n, err := strconv.Atoi(m[1]); err != nil || n < 1 || n > rows {
+				t.Errorf("%s names %s, and %s has H1 to H%d", other, m[0], page, rows)
+			}
+		}
+	}
 }

@@ -164,16 +164,28 @@ func (in *installation) prepareHubs(ctx context.Context) error {
 	return nil
 }
 
+func (in *installation) startManager(ctx context.Context, godwit string) error {
+	kubeconfig, err := in.authorize(ctx, godwit, in.hub1, managerNamespace, "--for=manager", "--controller=clusterMigration")
+	if err != nil {
+		return err
+	}
+	in.manager = in.newDaemon("manager", godwit, "manager", "--kubeconfig="+kubeconfig, "--controllers=clusterMigration", "--leader-elect-namespace="+managerNamespace)
+	return in.manager.start()
+}
+
 func (in *installation) startAgent(ctx context.Context, godwit string, h *ocm.Hub, managerKey string) (*daemon, error) {
 	kubeconfig, err := in.authorize(ctx, godwit, h, agentNamespace, "--for=hub-agent")
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{name: "agent of " + h.Name, program: godwit, log: filepath.Join(in.folder, "agent-"+h.Name+".log"), args: []string{
-		"agent", "--kubeconfig=" + kubeconfig, "--namespace=" + agentNamespace, "--hub=" + h.Name, "--manager-key=" + managerKey,
-		"--kafka-brokers=" + in.broker.Address(), "--kafka-plaintext", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false", "-v",
-	}}
+	d := in.newDaemon("agent-"+h.Name, godwit, "agent", "--kubeconfig="+kubeconfig, "--namespace="+agentNamespace, "--hub="+h.Name, "--manager-key="+managerKey)
 	return d, d.start()
+}
+
+// newDaemon is a process of Godwit, which logs everything. It competes for no lease, which a killed one would keep.
+func (in *installation) newDaemon(name, godwit string, args ...string) *daemon {
+	return &daemon{name: name, program: godwit, log: filepath.Join(in.folder, name+".log"), args: append(args,
+		"--kafka-brokers="+in.broker.Address(), "--kafka-plaintext", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false", "-vv")}
 }
 
 // authorize gives the ServiceAccount of a namespace the roles that `godwit rbac` prints, and returns the file of its kubeconfig.

@@ -28,13 +28,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	ctrl.SetLogger(logr.Discard())
-	if len(os.Args) > 1 && os.Args[1] == "manager" {
-		if err := runManager(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	code := m.Run()
 	if err := errors.Join(installed.stop(), shared.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

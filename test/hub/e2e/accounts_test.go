@@ -68,6 +68,8 @@ func accounts(t *testing.T, in *installation) []unstructured.Unstructured {
 
 // TestManagedServiceAccount moves a cluster by the token of a ManagedServiceAccount, which the real reconciler issues. The account
 // is deleted at the end, and with it the ServiceAccount and the Secret.
+//
+// Matrix: H59.
 func TestManagedServiceAccount(t *testing.T) {
 	in := install(t)
 	serveAccounts(t, in)

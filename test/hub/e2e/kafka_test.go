@@ -79,6 +79,8 @@ func receive(t *testing.T, transport *hubkafka.Transport, last string) []string 
 
 // TestBroker: what the tests of hub/kafka show with a broker in the process holds with Apache Kafka: the order, the largest
 // message, the offset after what was handled, and all of it across a crash of the broker.
+//
+// Matrix: H35.
 func TestBroker(t *testing.T) {
 	broker := startBroker(t, kafka.Options{})
 	transport := newTransport(t, broker, hubkafka.Options{ClientID: "hub1"})

@@ -70,6 +70,8 @@ func (m *migration) killIn(phases []api.Phase, end api.Phase) (missed []api.Phas
 }
 
 // TestKilled kills everything in each phase of a migration. A phase that was over too soon is met in another migration.
+//
+// Matrix: H32, H33, H35.
 func TestKilled(t *testing.T) {
 	t.Parallel() // to TestUnreachable, whose migration waits
 	in := install(t)

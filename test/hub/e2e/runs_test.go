@@ -18,6 +18,8 @@ import (
 )
 
 // TestMove moves three clusters by the processes of Godwit.
+//
+// Matrix: H21, H59.
 func TestMove(t *testing.T) {
 	in := install(t)
 	names := []string{"move-1", "move-2", "move-3"}
@@ -45,6 +47,8 @@ func TestMove(t *testing.T) {
 }
 
 // TestUnreachable: of three clusters one can't reach hub2. It is back at hub1 as before, and the others move.
+//
+// Matrix: H38, H67.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -87,6 +91,8 @@ func TestUnreachable(t *testing.T) {
 }
 
 // TestAbort: a migration that a user aborts in the middle leaves both hubs as they were, object by object.
+//
+// Matrix: H14, H59.
 func TestAbort(t *testing.T) {
 	in := install(t)
 	names := []string{"abort-1", "abort-2", "abort-3"}

@@ -89,7 +89,11 @@ func (a *App) Style(stream any, f Output) report.Style {
 
 // Write prints a list in the format of the flag. people writes the table.
 func Write[T report.Item](w io.Writer, f Output, list report.List[T], people func(io.Writer) error) error {
-	return WriteDocument(w, f, list, report.NamesOf(list.Items), people)
+	var names []string
+	if f.Value == "name" {
+		names = report.NamesOf(list.Items)
+	}
+	return WriteDocument(w, f, list, names, people)
 }
 
 // WriteDocument prints a document in the format of the flag. names are the names of its

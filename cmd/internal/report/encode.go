@@ -65,6 +65,14 @@ func EncodeItems[T any](w io.Writer, document any, items []T) error {
 	return out.Flush()
 }
 
+// EncodeJSON implements [Encoder].
+func (l List[T]) EncodeJSON(w io.Writer) error {
+	items := l.Items
+	l.Items = []T{}
+	type envelope List[T] // without EncodeJSON
+	return EncodeItems(w, envelope(l), items)
+}
+
 // EncodeYAML writes a value as YAML.
 func EncodeYAML(w io.Writer, value any) error {
 	text, err := yaml.Marshal(value)

@@ -65,12 +65,12 @@ const (
 
 // PlanList makes the list of a plan.
 func PlanList(kind fleet.Kind, items []fleet.Item, w remedy.Writer) report.List[Plan] {
-	all := make([]Plan, len(items))
+	all, resource := make([]Plan, len(items)), kind.Resource.GroupResource().String()
 	for i, one := range items {
 		all[i] = Plan{
 			Kind: kind.Kind, Namespace: one.Namespace, Name: one.Name, Class: one.Class, Form: one.Form, Current: one.Current, Proposed: one.Proposed,
 			Owner: one.Owner.Manager, Action: one.Action, Reason: one.Reason, Message: one.Message, Remedy: remedyOf(one, w), SourcePatch: one.SourcePatch,
-			resource: kind.Resource.GroupResource().String(),
+			resource: resource,
 		}
 	}
 	return report.NewList(planKind, all)
@@ -78,11 +78,11 @@ func PlanList(kind fleet.Kind, items []fleet.Item, w remedy.Writer) report.List[
 
 // RunList makes the list of a run.
 func RunList(kind fleet.Kind, results []fleet.Result, w remedy.Writer) report.List[Run] {
-	all := make([]Run, len(results))
+	all, resource := make([]Run, len(results)), kind.Resource.GroupResource().String()
 	for i, one := range results {
 		all[i] = Run{
 			Kind: kind.Kind, Namespace: one.Namespace, Name: one.Name, Phase: one.Phase, Before: one.Current, After: after(one),
-			Reason: one.Reason, Message: one.Message, Remedy: remedyOf(one.Item, w), resource: kind.Resource.GroupResource().String(),
+			Reason: one.Reason, Message: one.Message, Remedy: remedyOf(one.Item, w), resource: resource,
 		}
 	}
 	return report.NewList(runKind, all)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -87,20 +86,15 @@ type Restoring struct {
 // Restore writes the names of a book onto managed resources of the kind that are paused. It leaves
 // others alone. Names of other kinds are ignored.
 func (f *Fleet) Restore(ctx context.Context, names []Name, how Restoring) (Report, error) {
-	var tasks []*task
+	var r Report
 	for _, n := range names {
 		if n.Resource != f.kind.Resource.GroupResource().String() || f.options.Scope.Namespace != "" && n.Namespace != f.options.Scope.Namespace {
 			continue
 		}
-		tasks = append(tasks, &task{Result: Result{Item: Item{Namespace: n.Namespace, Name: n.Name, Proposed: n.ExternalName}}})
+		r.Results = append(r.Results, Result{Item: Item{Namespace: n.Namespace, Name: n.Name, Proposed: n.ExternalName}})
 	}
-	err := f.each(ctx, tasks, func(ctx context.Context, t *task) (godwit.Outcome, error) { return f.restore(ctx, t, how) })
-	return reportOf(tasks), err
-}
-
-func (f *Fleet) restore(ctx context.Context, t *task, how Restoring) (godwit.Outcome, error) {
-	return f.writeOnce(ctx, t, func(s situation) (decision, changes) {
-		t.Current = s.nameText()
+	return r, f.writeEach(ctx, r.Results, func(result *Result, s situation) (decision, changes) {
+		result.Current = s.nameText()
 		d, c := restored(s, how)
 		if how.DryRun {
 			c = nil

@@ -12,6 +12,10 @@
 //  3. It compares the identity in status.atProvider with that from before, and records the proof. If the
 //     identity differs, or the provider has created a resource, it writes the old name again.
 //
+// A provider that answers at once makes it five requests: the three writes, and a read of the
+// provider's answer to each of the first two. The first write needs no read, because the API server
+// refuses it if the managed resource has changed since the plan.
+//
 // The journal is an annotation of the managed resource itself ([AnnotationJournal]). It has the old name
 // byte for byte, and each step writes it together with what it records. A process that is killed between
 // two steps leaves a managed resource whose journal says what is left to do: the next [Fleet.Apply] does

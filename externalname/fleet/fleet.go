@@ -42,7 +42,7 @@ type Options struct {
 	// Attempts bounds the attempts at a request that the API server does not answer; 0 means walk's.
 	Attempts int
 	// Progress is called with each managed resource that has got a step further, one call at a time. Its
-	// phase is empty before the last step.
+	// phase is empty before the last step, and is set once.
 	Progress func(Result)
 }
 
@@ -95,18 +95,34 @@ func New(cfg *rest.Config, kind Kind, o Options) (*Fleet, error) {
 // Duplicates are found within the scope only.
 func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
 	var facts []Fact
+	same := texts{}
 	err := f.scan(ctx, func(m managed) error {
 		p, err := naming(ctx, m.Unstructured)
 		if err != nil {
 			return err
 		}
-		facts = append(facts, factOf(m.Unstructured, p, f.options.Identity, f.options.SourceManagers))
+		fact := factOf(m.Unstructured, p, f.options.Identity, f.options.SourceManagers)
+		for _, repeated := range []*string{&fact.Namespace, &fact.Owner.Manager, &fact.Owner.Composite, &fact.Account} {
+			*repeated = same.once(*repeated)
+		}
+		facts = append(facts, fact)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return PlanFor(f.kind, facts), nil
+}
+
+// texts keeps each text once. A large fleet has few namespaces, field managers and accounts.
+type texts map[string]string
+
+func (t texts) once(text string) string {
+	if kept, has := t[text]; has {
+		return kept
+	}
+	t[text] = text
+	return text
 }
 
 // Each calls each with every managed resource in scope, page by page. It writes nothing.

@@ -113,6 +113,8 @@ type Fact struct {
 	RenamingTo string
 	// JournalErr is set if the journal can't be read.
 	JournalErr error
+
+	resourceVersion string // empty with a journal
 }
 
 // Item says what to do with one managed resource.
@@ -133,6 +135,9 @@ type Item struct {
 	// SourcePatch is the patch for the source of a name that a GitOps tool or a Composition owns: a
 	// manifest with the new name and no other field.
 	SourcePatch string
+
+	// resourceVersion is that of the plan. A managed resource with a journal has none: the next journal contains it.
+	resourceVersion string
 }
 
 // GetNamespace makes an Item an object of package walk.
@@ -145,12 +150,16 @@ func (i Item) GetName() string { return i.Name }
 func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
 	m := managed{o}
 	j, err := readJournal(m)
+	resourceVersion := o.GetResourceVersion()
+	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
+		resourceVersion = ""
+	}
 	return Fact{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
 		Owner: ownerOf(o, sources), Account: m.account(),
 		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
 		Paused: m.paused(), Observed: len(identity.of(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
-		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err,
+		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: resourceVersion,
 	}
 }
 
@@ -164,13 +173,14 @@ func (f Fact) current() string {
 // PlanFor decides what to do with each managed resource. It is pure. The items are in the order of
 // namespaces and names.
 func PlanFor(kind Kind, facts []Fact) []Item {
-	facts = slices.SortedFunc(slices.Values(facts), func(a, b Fact) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	users := usersOf(facts)
+	order := func(a, b Fact) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) }
+	if !slices.IsSortedFunc(facts, order) { // the API server lists a namespace in this order
+		facts = slices.SortedFunc(slices.Values(facts), order)
+	}
+	u := usersOf(facts)
 	items := make([]Item, len(facts))
 	for i, f := range facts {
-		items[i] = plan(kind, f, users)
+		items[i] = plan(kind, f, u)
 	}
 	return items
 }
@@ -178,22 +188,48 @@ func PlanFor(kind Kind, facts []Fact) []Item {
 // claim is a name in an account.
 type claim struct{ account, name string }
 
-// usersOf lists who has each name, or would have it.
-func usersOf(facts []Fact) map[claim][]string {
-	users := map[claim][]string{}
-	for _, f := range facts {
+// users are the managed resources that have each name, or would have it. Nearly every name has one user, which needs no list.
+type users struct {
+	facts []Fact
+	first map[claim]int // index of a fact
+	all   map[claim][]int
+}
+
+func usersOf(facts []Fact) users {
+	u := users{facts: facts, first: make(map[claim]int, len(facts)), all: map[claim][]int{}}
+	for i, f := range facts {
 		if !f.Managed {
 			continue
 		}
-		object := key(f.Namespace, f.Name)
 		for _, name := range []string{f.current(), f.Proposal.Name} {
-			c := claim{f.Account, name}
-			if name != "" && !slices.Contains(users[c], object) {
-				users[c] = append(users[c], object)
+			if name != "" {
+				u.add(claim{f.Account, name}, i)
 			}
 		}
 	}
-	return users
+	return u
+}
+
+func (u users) add(c claim, i int) {
+	first, has := u.first[c]
+	switch {
+	case !has:
+		u.first[c] = i
+	case first == i: // both its names are the same
+	case u.all[c] == nil:
+		u.all[c] = []int{first, i}
+	case u.all[c][len(u.all[c])-1] != i:
+		u.all[c] = append(u.all[c], i)
+	}
+}
+
+// share lists the users of a name that has several.
+func (u users) share(c claim) []string {
+	var objects []string
+	for _, i := range u.all[c] {
+		objects = append(objects, key(u.facts[i].Namespace, u.facts[i].Name))
+	}
+	return objects
 }
 
 func key(namespace, name string) string {
@@ -203,12 +239,12 @@ func key(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-func plan(kind Kind, f Fact, users map[claim][]string) Item {
+func plan(kind Kind, f Fact, u users) Item {
 	i := Item{
 		Namespace: f.Namespace, Name: f.Name, UID: f.UID, Current: f.current(), Proposed: f.Proposal.Name, Owner: f.Owner,
-		Class: Canonical, Action: None,
+		Class: Canonical, Action: None, resourceVersion: f.resourceVersion,
 	}
-	classify(&i, f, users)
+	classify(&i, f, u)
 	switch {
 	case !f.Managed:
 		i.Proposed = ""
@@ -231,10 +267,14 @@ func plan(kind Kind, f Fact, users map[claim][]string) Item {
 }
 
 // classify decides the class, and the reason of one that is not renamed.
-func classify(i *Item, f Fact, users map[claim][]string) {
+func classify(i *Item, f Fact, u users) {
 	var invalid *externalname.InvalidError
 	set := func(c Class, a Action, reason, format string, args ...any) {
 		i.Class, i.Action, i.Reason, i.Message = c, a, reason, fmt.Sprintf(format, args...)
+	}
+	duplicate := func(name string) {
+		objects := listed(u.share(claim{f.Account, name}))
+		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q, or would have it", objects, quote.Clip(name, nameBytes))
 	}
 	switch {
 	case !f.Managed:
@@ -249,12 +289,10 @@ func classify(i *Item, f Fact, users map[claim][]string) {
 		set(Invalid, Skip, string(invalid.Reason), "%s", quote.Line(invalid.Error()))
 	case f.Proposal.Err != nil:
 		set(Invalid, Skip, ReasonNoProposal, "%s", quote.Line(f.Proposal.Err.Error()))
-	case len(users[claim{f.Account, i.Current}]) > 1:
-		others := users[claim{f.Account, i.Current}]
-		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q, or would have it", listed(others), quote.Clip(i.Current, nameBytes))
-	case len(users[claim{f.Account, i.Proposed}]) > 1:
-		others := users[claim{f.Account, i.Proposed}]
-		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q, or would have it", listed(others), quote.Clip(i.Proposed, nameBytes))
+	case u.all[claim{f.Account, i.Current}] != nil:
+		duplicate(i.Current)
+	case u.all[claim{f.Account, i.Proposed}] != nil:
+		duplicate(i.Proposed)
 	case i.Current == "" && i.Proposed == "":
 		set(Empty, None, ReasonNoName, "the managed resource has no external name, and none is proposed")
 	case i.Current == "":

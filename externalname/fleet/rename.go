@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
@@ -15,7 +16,7 @@ import (
 
 // task is a managed resource under way in one run. One worker at a time has it.
 type task struct {
-	Result
+	*Result
 	// err is that of the last attempt.
 	err error
 	// begun means that the journal was written.
@@ -50,7 +51,7 @@ const (
 // maxConflicts bounds the attempts at a write that other clients overtake.
 const maxConflicts = 20
 
-// advance carries a renaming on until it ends, or until the journal is at a phase. Each round reads the
+// advance carries a renaming on until it ends, or until the journal is at a phase. Each pass reads the
 // object, decides, and writes at most once. It does not wait for the provider after stop has ended.
 func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.Outcome, error) {
 	if t.ended() {
@@ -58,7 +59,7 @@ func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.
 	}
 	began, poll := f.clock.Now(), firstPoll
 	for {
-		m, err := f.read(ctx, t.Item)
+		m, err := f.observe(ctx, t)
 		if err != nil {
 			return f.failed(t, err)
 		}
@@ -248,6 +249,23 @@ func (f *Fleet) changesFor(m managed, i Item, step move) (changes, error) {
 		return c.restore(*j), nil
 	}
 	return nil, fmt.Errorf("step %s writes nothing; this is an error of Godwit", step)
+}
+
+// observe reads a managed resource. The first time it is the plan's own reading: the write that follows is at the
+// resourceVersion of the plan, so that the API server refuses it if the object has changed since.
+func (f *Fleet) observe(ctx context.Context, t *task) (managed, error) {
+	i := t.Item
+	t.resourceVersion = ""
+	if i.resourceVersion == "" || i.Action != Rename || i.Current == "" { // without a name: the annotation may be missing, or empty
+		return f.read(ctx, i)
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetNamespace(i.Namespace)
+	o.SetName(i.Name)
+	o.SetUID(i.UID)
+	o.SetResourceVersion(i.resourceVersion)
+	o.SetAnnotations(map[string]string{annotationName: i.Current})
+	return managed{o}, nil
 }
 
 // read returns an empty managed for an object that does not exist.

@@ -12,21 +12,21 @@ import (
 // journal, byte for byte, and removes the journal. A pause of an interrupted renaming ends. A name that another client has changed
 // since the renaming stays. Rollback needs no provider: it also works while the provider is away.
 func (f *Fleet) Rollback(ctx context.Context) (Report, error) {
-	var tasks []*task
+	var r Report
 	err := f.scan(ctx, func(m managed) error {
 		if _, has := m.GetAnnotations()[AnnotationJournal]; has {
-			tasks = append(tasks, taskOf(m))
+			r.Results = append(r.Results, Result{Item: itemOf(m)})
 		}
 		return nil
 	})
 	if err != nil {
 		return Report{}, err
 	}
-	err = f.each(ctx, tasks, f.rollBack)
-	return reportOf(tasks), err
+	return r, f.writeEach(ctx, r.Results, func(_ *Result, s situation) (decision, changes) { return back(s) })
 }
 
-func taskOf(m managed) *task {
+// itemOf is a managed resource with the name from before its last renaming.
+func itemOf(m managed) Item {
 	i := Item{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
 	if name := m.externalName(); name != nil {
 		i.Current = *name
@@ -34,22 +34,21 @@ func taskOf(m managed) *task {
 	if j, err := readJournal(m); err == nil && j != nil && j.From != nil {
 		i.Proposed = *j.From
 	}
-	return &task{Result: Result{Item: i}, begun: true}
+	return i
 }
 
-func reportOf(tasks []*task) Report {
-	r := Report{Results: make([]Result, len(tasks))}
-	for i, t := range tasks {
+// writeEach writes once what is decided on each managed resource.
+func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Result, situation) (decision, changes)) error {
+	tasks := tasksOf(results)
+	err := f.each(ctx, tasks, func(ctx context.Context, t *task) (godwit.Outcome, error) {
+		return f.writeOnce(ctx, t, func(s situation) (decision, changes) { return decide(t.Result, s) })
+	})
+	for _, t := range tasks {
 		if !t.ended() {
 			t.end(ends(moveEnd, PhaseInterrupted, ReasonStopped, "the run stopped before this managed resource"))
 		}
-		r.Results[i] = t.Result
 	}
-	return r
-}
-
-func (f *Fleet) rollBack(ctx context.Context, t *task) (godwit.Outcome, error) {
-	return f.writeOnce(ctx, t, back)
+	return err
 }
 
 // writeOnce writes what is decided on a managed resource, and decides again if another client has changed it meanwhile.

@@ -33,33 +33,61 @@ func (r Report) Count(p Phase) int64 {
 // It returns an error if the context ended; the report says how far each item is. After a bad canary, or
 // a batch with a bad managed resource, it begins no other one.
 func (f *Fleet) Apply(ctx context.Context, items []Item) (Report, error) {
-	var tasks []*task
+	report := Report{Results: chosen(items)}
+	var err error
+	rest := report.Results
+	for size := f.options.Canaries; len(rest) > 0 && err == nil && !report.Stopped; size = f.options.Batch {
+		n := min(size, len(rest))
+		batch := tasksOf(rest[:n])
+		rest = rest[n:]
+		err = f.rename(ctx, batch)
+		report.Stopped = slices.ContainsFunc(batch, (*task).bad)
+		stop(batch)
+	}
+	stop(tasksOf(rest))
+	return report, err
+}
+
+// chosen are the items that Apply works on, in its order, each without a result.
+func chosen(items []Item) []Result {
+	n := 0
+	for _, i := range items {
+		if i.Action == Resume || i.Action == Rename {
+			n++
+		}
+	}
+	results := make([]Result, 0, n)
 	for _, action := range []Action{Resume, Rename} {
 		for _, i := range items {
 			if i.Action == action {
 				i.Reason, i.Message, i.Fix = "", "", nil
-				tasks = append(tasks, &task{Result: Result{Item: i}, begun: action == Resume})
+				results = append(results, Result{Item: i})
 			}
 		}
 	}
-	var report Report
-	var err error
-	for begin, size := 0, f.options.Canaries; begin < len(tasks) && err == nil && !report.Stopped; size = f.options.Batch {
-		batch := tasks[begin:min(begin+size, len(tasks))]
-		begin += len(batch)
-		err = f.rename(ctx, batch)
-		report.Stopped = slices.ContainsFunc(batch, (*task).bad)
+	return results
+}
+
+// tasksOf are tasks that write their results into a slice.
+func tasksOf(results []Result) []*task {
+	tasks := make([]*task, len(results))
+	for i := range results {
+		tasks[i] = &task{Result: &results[i], begun: results[i].Action == Resume}
 	}
+	return tasks
+}
+
+// stop ends the tasks that a run has left.
+func stop(tasks []*task) {
 	for _, t := range tasks {
-		if !t.ended() {
+		switch {
+		case t.ended():
+		case t.begun:
+			t.end(ends(moveEnd, PhaseInterrupted, ReasonStopped, "the run stopped during the renaming; the next one continues it"))
+		default:
 			t.end(ends(moveEnd, PhaseSkipped, ReasonStopped, "the run stopped before this managed resource"))
-			if t.begun {
-				t.end(ends(moveEnd, PhaseInterrupted, ReasonStopped, "the run stopped during the renaming; the next one continues it"))
-			}
 		}
-		report.Results = append(report.Results, t.Result)
 	}
-	return report, err
 }
 
 // goals are the phases up to which the managed resources of a batch go together, so that the provider
@@ -69,6 +97,7 @@ var goals = []phase{phasePausing, phaseRenaming, ""}
 // rename carries a batch out.
 func (f *Fleet) rename(ctx context.Context, batch []*task) error {
 	for _, goal := range goals {
+		batch = slices.DeleteFunc(slices.Clone(batch), (*task).ended)
 		err := f.each(ctx, batch, func(inner context.Context, t *task) (godwit.Outcome, error) {
 			return f.advance(inner, ctx, t, goal)
 		})
@@ -79,17 +108,25 @@ func (f *Fleet) rename(ctx context.Context, batch []*task) error {
 	return nil
 }
 
+// progress tells the caller how far a task is.
+func (f *Fleet) progress(t *task) {
+	if f.options.Progress != nil {
+		f.options.Progress(*t.Result)
+	}
+}
+
 // each acts on tasks concurrently. A task whose attempts are used up has failed.
 func (f *Fleet) each(ctx context.Context, tasks []*task, act walk.Action[*task]) error {
 	page := func(yield func(walk.Page[*task], error) bool) { yield(walk.Page[*task]{Items: tasks}, nil) }
 	_, err := walk.Run(ctx, page, act, walk.Options{Limiter: f.options.Limiter, Attempts: f.options.Attempts, OnEnd: func(o walk.Object) {
-		if t, ok := o.(*task); ok && f.options.Progress != nil {
-			f.options.Progress(t.Result)
+		if t, ok := o.(*task); ok {
+			f.progress(t)
 		}
 	}})
 	for _, t := range tasks {
 		if t.err != nil && !t.ended() && ctx.Err() == nil {
 			t.end(ends(moveEnd, PhaseFailed, ReasonUnanswered, "%s", quote.Line(apierror.Message(t.err))))
+			f.progress(t)
 		}
 	}
 	if ctx.Err() != nil {

@@ -3,8 +3,10 @@ package externalname_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -252,6 +254,50 @@ func TestFleetRenamesAndRollsBack(t *testing.T) {
 				t.Errorf("%s: annotation %s=%s is left", p.Name, key, value)
 			}
 		}
+	}
+}
+
+// The first request for a managed resource is the pause, at the resourceVersion of the plan. One with a journal is read first,
+// because the next journal contains it.
+func TestFleetReadsOnce(t *testing.T) {
+	w := newWorld(t)
+	run(w, persons(w.wire), options{})
+	all := w.legacyPersons(2)
+	first := sync.Map{} // the method of the first request, by the path of a managed resource
+	cfg := fault.Answering(shared.Config(), func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "/persons/") {
+			first.LoadOrStore(req.URL.Path, req.Method)
+		}
+		return nil
+	})
+	rename := func(to func(string) string) {
+		t.Helper()
+		first.Clear()
+		f, err := fleet.New(cfg, personKind, fleet.Options{Scope: fleet.Scope{Namespace: w.namespace}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		items := w.plan(f, func(_ context.Context, o *unstructured.Unstructured) (fleet.Proposal, error) {
+			return fleet.Proposal{Name: to(meta.GetExternalName(o))}, nil
+		})
+		if r := w.apply(f, items); r.Count(fleet.PhaseRenamed) != int64(len(all)) {
+			t.Errorf("not all are renamed: %+v", r.Results)
+		}
+	}
+	methods := func() (list []string) {
+		first.Range(func(_, method any) bool {
+			list = append(list, fmt.Sprint(method))
+			return true
+		})
+		return list
+	}
+	rename(strings.TrimSpace)
+	if got := methods(); !slices.Equal(got, []string{http.MethodPatch, http.MethodPatch}) {
+		t.Errorf("without a journal, the first requests are %v", got)
+	}
+	rename(func(name string) string { return name + " " })
+	if got := methods(); !slices.Equal(got, []string{http.MethodGet, http.MethodGet}) {
+		t.Errorf("with a journal, the first requests are %v", got)
 	}
 }
 

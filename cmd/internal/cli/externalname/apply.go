@@ -2,7 +2,6 @@ package externalname
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -137,26 +136,33 @@ func (o *applyOptions) run(ctx context.Context) error {
 
 // apply asks, and carries the plan out.
 func (o *applyOptions) apply(ctx context.Context, s *session, items []fleet.Item, progress *progress) error {
-	todo := slices.DeleteFunc(slices.Clone(items), func(i fleet.Item) bool { return i.Action != fleet.Rename && i.Action != fleet.Resume })
-	if len(todo) > 0 {
+	todo := 0
+	var skipped []fleet.Result
+	for _, i := range items {
+		switch i.Action {
+		case fleet.Rename, fleet.Resume:
+			todo++
+		case fleet.Skip:
+			skipped = append(skipped, fleet.Result{Item: i, Phase: fleet.PhaseSkipped})
+		case fleet.None:
+		}
+	}
+	if todo > 0 {
 		if err := s.missing(ctx); err != nil {
 			return cli.Refuse(err)
 		}
 		if !o.yes {
-			if err := o.ask(ctx, s, items, len(todo)); err != nil {
+			if err := o.ask(ctx, s, items, todo); err != nil {
 				return err
 			}
 		}
 	}
 	said := o.SayEnding(ctx)
-	progress.begin(len(todo))
+	progress.begin(todo)
 	r, err := s.Apply(ctx, items)
 	progress.end()
 	said()
-	skipped := slices.DeleteFunc(slices.Clone(items), func(i fleet.Item) bool { return i.Action != fleet.Skip })
-	for _, i := range skipped {
-		r.Results = append(r.Results, fleet.Result{Item: i, Phase: fleet.PhaseSkipped})
-	}
+	r.Results = append(r.Results, skipped...)
 	return endRun(ctx, o.App, ending{session: s, output: o.output, report: r, err: err, rollback: true})
 }
 

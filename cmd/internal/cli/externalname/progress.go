@@ -19,7 +19,7 @@ type progress struct {
 
 	mu    sync.Mutex
 	total int64
-	ended map[string]bool // by namespace and name, since each step reports
+	ended int64
 	bad   int64
 	drawn *mpb.Progress
 	bar   *mpb.Bar
@@ -28,7 +28,7 @@ type progress struct {
 
 // begin draws nothing if the total is 0.
 func (p *progress) begin(total int) {
-	p.total, p.ended = int64(total), map[string]bool{}
+	p.total, p.ended = int64(total), 0
 	switch {
 	case total == 0:
 	case p.console.Terminal:
@@ -42,23 +42,22 @@ func (p *progress) begin(total int) {
 func (p *progress) moved(r fleet.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := r.Namespace + "/" + r.Name
-	if r.Phase == "" || p.ended[key] {
+	if r.Phase == "" {
 		return
 	}
-	p.ended[key] = true
+	p.ended++
 	if r.Phase == fleet.PhaseUndone || r.Phase == fleet.PhaseFailed {
 		p.bad++
 	}
 	if p.bar != nil {
-		p.bar.SetCurrent(int64(len(p.ended)))
+		p.bar.SetCurrent(p.ended)
 	}
 }
 
 func (p *progress) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := fmt.Sprintf("%s of %s managed resources", report.Number(int64(len(p.ended))), report.Number(p.total))
+	text := fmt.Sprintf("%s of %s managed resources", report.Number(p.ended), report.Number(p.total))
 	if p.bad > 0 {
 		text += fmt.Sprintf(", %s undone or failed", report.Number(p.bad))
 	}

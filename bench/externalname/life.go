@@ -150,6 +150,9 @@ func (c *cluster) live(ctx context.Context, namespace string, byHand bool, objec
 		names = append(names, fmt.Sprintf("%s-%05d", namespace, i))
 	}
 	l = life{}
+	if err := c.quiet(ctx); err != nil {
+		return nil, err
+	}
 	for _, phase := range phases {
 		if l[phase], err = c.phase(ctx, phase, namespace, names); err != nil {
 			return nil, fmt.Errorf("%s: %w", phase, err)
@@ -158,11 +161,8 @@ func (c *cluster) live(ctx context.Context, namespace string, byHand bool, objec
 	return l, c.stopProvider(ctx)
 }
 
-// phase measures one phase of all objects.
+// phase measures one phase of all objects. The controller does nothing before it, and nothing after it.
 func (c *cluster) phase(ctx context.Context, phase, namespace string, names []string) (cost, error) {
-	if err := c.quiet(ctx); err != nil {
-		return cost{}, err
-	}
 	before, err := c.count(ctx)
 	if err != nil {
 		return cost{}, err
@@ -175,6 +175,9 @@ func (c *cluster) phase(ctx context.Context, phase, namespace string, names []st
 		if err := c.change(ctx, phase, namespace, names, i); err != nil {
 			return cost{}, err
 		}
+	}
+	if err := c.quiet(ctx); err != nil {
+		return cost{}, err
 	}
 	after, err := c.count(ctx)
 	if err != nil {
@@ -196,7 +199,7 @@ func costOf(before, after count, n int) cost {
 	return c
 }
 
-// change brings all objects through a phase, and returns when the controller has nothing left to do.
+// change brings all objects through a phase, and returns when the controller has reconciled each.
 func (c *cluster) change(ctx context.Context, phase, namespace string, names []string, turn int) error {
 	objects := c.in(namespace)
 	patch := func(fields map[string]any) error {
@@ -238,10 +241,7 @@ func (c *cluster) change(ctx context.Context, phase, namespace string, names []s
 	if err != nil {
 		return err
 	}
-	if err := c.awaitEach(ctx, phase, namespace, left, ready); err != nil {
-		return err
-	}
-	return c.quiet(ctx)
+	return c.awaitEach(ctx, phase, namespace, left, ready)
 }
 
 // check makes sure that what is measured was work: the job service has what the phase leaves.

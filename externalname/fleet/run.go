@@ -41,7 +41,7 @@ func (f *Fleet) Apply(ctx context.Context, items []Item) (Report, error) {
 		batch := tasksOf(rest[:n])
 		rest = rest[n:]
 		err = f.rename(ctx, batch)
-		report.Stopped = slices.ContainsFunc(batch, (*task).bad)
+		report.Stopped = err == nil && slices.ContainsFunc(batch, (*task).bad)
 		stop(batch)
 	}
 	stop(tasksOf(rest))

@@ -315,9 +315,11 @@ func TestFleetFaults(t *testing.T) {
 				f := w.fleetOf(wire, fleet.Options{Canaries: 2})
 				items := w.plan(f, fleet.FromScheme(scheme, nil))
 				wire.Run(t.Context(), func(ctx context.Context) {
-					_, err := f.Apply(ctx, items)
+					r, err := f.Apply(ctx, items)
 					if killed := strings.HasPrefix(reason, "killed"); killed != (err != nil) {
 						t.Errorf("the run ended with %v", err)
+					} else if killed && r.Stopped {
+						t.Error("an end of the context is reported as a bad managed resource")
 					}
 				})
 				next := w.fleetOf(&fault.Transport{}, fleet.Options{})

@@ -170,12 +170,16 @@ func ParseSelector(text string) (labels.Selector, error) {
 
 // GivenNamespace is the value of --namespace, and empty without the flag. The namespace of the
 // kubeconfig's context would hide the rest of the cluster from a user who asks what is left.
+// A command that has the flag --all-namespaces takes one of both.
 func (a *App) GivenNamespace(c *cobra.Command) (string, error) {
 	if !c.Flags().Changed("namespace") {
 		return "", nil
 	}
 	if *a.Cluster.Namespace == "" {
 		return "", Usagef("--namespace is empty; --all-namespaces selects all namespaces")
+	}
+	if all := c.Flags().Lookup("all-namespaces"); all != nil && all.Value.String() == "true" {
+		return "", Usagef("choose --all-namespaces or --namespace, one of them")
 	}
 	return *a.Cluster.Namespace, nil
 }

@@ -2,6 +2,7 @@ package externalname
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -194,16 +195,10 @@ func (o *restoreOptions) check(c *cobra.Command, args []string) error {
 	return o.parse()
 }
 
-// read returns the name book.
-func (o *restoreOptions) read(ctx context.Context, c *cluster) (fleet.Book, error) {
-	store, err := o.store(c)
-	switch {
-	case err != nil:
-		return fleet.Book{}, err
-	case store != nil:
-		return store.Load(ctx)
-	}
+// readFile returns the name book in a file. It needs no cluster.
+func (o *restoreOptions) readFile() (fleet.Book, error) {
 	var text []byte
+	var err error
 	if o.file == "-" {
 		text, err = io.ReadAll(o.Streams.In)
 	} else {
@@ -215,21 +210,42 @@ func (o *restoreOptions) read(ctx context.Context, c *cluster) (fleet.Book, erro
 	return fleet.ReadBook(text)
 }
 
+// readStore returns the name book in ConfigMaps.
+func (o *restoreOptions) readStore(ctx context.Context, c *cluster) (fleet.Book, error) {
+	store, err := o.store(c)
+	if err != nil {
+		return fleet.Book{}, err
+	}
+	book, err := store.Load(ctx)
+	if err != nil && !errors.Is(err, fleet.ErrNoBook) {
+		return book, c.Explain(ctx, err)
+	}
+	return book, err
+}
+
 func (o *restoreOptions) run(ctx context.Context) error {
 	how := fleet.Restoring{Overwrite: o.overwrite, Unpause: o.unpause, DryRun: o.dryRun.Value == cli.DryRunClient}
 	if !how.DryRun && !o.yes && !o.CanAsk() {
 		return o.RefuseUnasked("restore")
 	}
+	var book fleet.Book
+	var err error
+	if o.file != "" {
+		if book, err = o.readFile(); err != nil {
+			return err
+		}
+	}
 	c, err := dial(ctx, o.App, cli.Purpose{Command: permission.ExternalNameApply})
 	if err != nil {
 		return err
 	}
-	book, err := o.read(ctx, c)
-	if err == nil && len(book.Names) == 0 {
-		err = errNoNames
+	if o.file == "" {
+		if book, err = o.readStore(ctx, c); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return c.Explain(ctx, err)
+	if len(book.Names) == 0 {
+		return errNoNames
 	}
 	if !how.DryRun && !o.yes {
 		o.Console.Printf("Write %s of %s on %s? [y/N] ", report.Count(int64(len(book.Names)), "external name", "external names"), book.SavedAt.Format("2006-01-02 15:04:05 MST"), c.Where())

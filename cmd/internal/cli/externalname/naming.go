@@ -62,8 +62,8 @@ func (o *nameFlags) naming() (fleet.Naming, error) {
 		return nil, fmt.Errorf("prepare the expression: %w", err)
 	}
 	ast, issues := env.Compile(o.expression)
-	if err := issues.Err(); err != nil {
-		return nil, cli.Usagef("invalid argument %q for \"--name\": %s", o.expression, cli.OneLine(err))
+	if issues.Err() != nil {
+		return nil, cli.Usagef("invalid argument %q for \"--name\": %s; the variables are object, name and segments", o.expression, issuesText(issues))
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.StringType) && !t.IsExactType(cel.DynType) {
 		return nil, cli.Usagef("invalid argument %q for \"--name\": the result is of type %s, want string", o.expression, t)
@@ -76,6 +76,17 @@ func (o *nameFlags) naming() (fleet.Naming, error) {
 	return func(ctx context.Context, object *unstructured.Unstructured) (fleet.Proposal, error) {
 		return propose(ctx, program, object, limit)
 	}, nil
+}
+
+// issuesText has no excerpt of the expression, and no container, which the command does not have.
+func issuesText(issues *cel.Issues) string {
+	all := issues.Errors()
+	parts := make([]string, len(all))
+	for i, one := range all {
+		message, _, _ := strings.Cut(one.Message, " (in container")
+		parts[i] = fmt.Sprintf("%s at character %d", strings.Join(strings.Fields(message), " "), one.Location.Column()+1)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // propose evaluates the expression for one managed resource. Its errors are about that one alone.

@@ -40,9 +40,6 @@ func (o *selection) parse(a *cli.App, c *cobra.Command) error {
 	if o.namespace, err = a.GivenNamespace(c); err != nil {
 		return err
 	}
-	if o.everywhere && o.namespace != "" {
-		return cli.Usagef("choose --all-namespaces or --namespace, one of them")
-	}
 	o.selected, err = cli.ParseSelector(o.selector)
 	return err
 }

@@ -35,6 +35,9 @@ const (
 	reconcilesPerSecond = 1000
 	// pollNever keeps the provider from observing when nothing has changed, so that all requests are caused by the measurement.
 	pollNever = 24 * time.Hour
+	// creationGrace lets an object be deleted soon after it was created. In crossplane-runtime's own 30 s, either controller would
+	// observe a deleted resource again and again.
+	creationGrace = time.Second
 	// pageObjects is kubectl's --chunk-size default.
 	pageObjects = 500
 
@@ -147,7 +150,7 @@ func (c *cluster) startProvider(ctx context.Context, user string, byHand bool) (
 	c.metrics = "http://" + address + "/metrics"
 	c.provider, err = provider.Start(provider.Options{
 		Program: c.program, Kubeconfig: c.kubeconfig(user), Service: c.service.URL, ByHand: byHand,
-		Poll: pollNever, Rate: reconcilesPerSecond, Metrics: address, Log: c.log,
+		Poll: pollNever, Rate: reconcilesPerSecond, CreationGrace: creationGrace, Metrics: address, Log: c.log,
 	})
 	if err != nil {
 		return err

@@ -21,17 +21,19 @@ import (
 
 // SetupByHand adds a controller of the same kind that is written on crossplane-runtime alone. It has what authors write, and none
 // of the guards of package crossplane: the external name is the ID of the operation until Observe knows the GUID.
-func SetupByHand(m manager.Manager, c jobservice.Client, o xpcontroller.Options) error {
+func SetupByHand(m manager.Manager, c jobservice.Client, o xpcontroller.Options, further ...managed.ReconcilerOption) error {
 	name := managed.ControllerName(Kind.GroupKind().String())
 	connector := managed.TypedExternalConnectorFn[*Database](func(context.Context, *Database) (managed.TypedExternalClient[*Database], error) {
 		return &byHand{client: c}, nil
 	})
-	reconciler := managed.NewReconciler(m, resource.ManagedKind(Kind),
+	options := append([]managed.ReconcilerOption{
 		managed.WithTypedExternalConnector(connector),
 		managed.WithInitializers(),
 		managed.WithManagementPolicies(),
 		managed.WithPollInterval(o.PollInterval),
-		managed.WithRecorder(event.NewAPIRecorder(m.GetEventRecorderFor(name))))
+		managed.WithRecorder(event.NewAPIRecorder(m.GetEventRecorderFor(name))),
+	}, further...)
+	reconciler := managed.NewReconciler(m, resource.ManagedKind(Kind), options...)
 	return ctrl.NewControllerManagedBy(m).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).

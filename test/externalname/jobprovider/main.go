@@ -16,6 +16,7 @@ import (
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -64,6 +65,7 @@ func run(ctx context.Context, args []string) error {
 	byHand := flags.Bool("by-hand", false, "run the controller that is written on crossplane-runtime alone")
 	poll := flags.Duration("poll", time.Minute, "time between two observations of a resource")
 	rate := flags.Int("max-reconcile-rate", 10, "reconciliations per second, and how many at the same time")
+	grace := flags.Duration("creation-grace", 30*time.Second, "time after a creation in which crossplane-runtime does not believe that a resource is gone")
 	metrics := flags.String("metrics-bind-address", "0", "address to serve metrics at; 0 to serve none")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -86,9 +88,9 @@ func run(ctx context.Context, args []string) error {
 	o := xpcontroller.Options{PollInterval: *poll, MaxConcurrentReconciles: *rate, GlobalRateLimiter: ratelimiter.NewGlobal(*rate)}
 	client := jobservice.Client{URL: *service}
 	if *byHand {
-		err = database.SetupByHand(m, client, o)
+		err = database.SetupByHand(m, client, o, managed.WithCreationGracePeriod(*grace))
 	} else {
-		err = database.Resource(client).Setup(m, o)
+		err = database.Resource(client).Setup(m, o, managed.WithCreationGracePeriod(*grace))
 	}
 	if err != nil {
 		return err

@@ -49,6 +49,9 @@ type Options struct {
 	// Rate is how many reconciliations begin per second, and how many run at the same time; 0 means 10, as in Crossplane's
 	// template of a provider.
 	Rate int
+	// CreationGrace is the time after a creation in which crossplane-runtime does not believe that a resource is gone; 0 means its
+	// default, 30 s.
+	CreationGrace time.Duration
 	// Metrics is the address at which the provider serves metrics; empty means none.
 	Metrics string
 	// Log receives the log.
@@ -62,6 +65,9 @@ func (o Options) args() []string {
 	}
 	if o.Rate > 0 {
 		args = append(args, "--max-reconcile-rate="+strconv.Itoa(o.Rate))
+	}
+	if o.CreationGrace > 0 {
+		args = append(args, "--creation-grace="+o.CreationGrace.String())
 	}
 	if o.Metrics != "" {
 		args = append(args, "--metrics-bind-address="+o.Metrics)

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -300,19 +299,20 @@ func (c *cluster) each(ctx context.Context, namespace string, fits func(*unstruc
 	}
 }
 
-// awaitEach waits until all managed resources of a namespace fit.
+// awaitEach waits until all managed resources of a namespace fit. A list that fails is sent again: its page may have expired, and a
+// connection that an overloaded machine loses must not end the measurement.
 func (c *cluster) awaitEach(ctx context.Context, what, namespace string, want int, fits func(*unstructured.Unstructured) bool) error {
-	return c.await(ctx, what, func() (bool, error) {
+	var last error
+	err := c.await(ctx, what, func() (bool, error) {
 		n, all, err := c.each(ctx, namespace, fits)
-		if apiGone(err) {
-			return false, nil // the page has expired
-		}
-		return all && n == want, err
+		last = err
+		return err == nil && all && n == want, nil
 	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
 }
-
-// apiGone reports whether a page of a list has expired.
-func apiGone(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 func identity(o *unstructured.Unstructured) string {
 	id, _, _ := unstructured.NestedString(o.Object, "status", "atProvider", "id")

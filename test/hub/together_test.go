@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
+	"github.com/godwit-dev/godwit/hub/cluster"
 	"github.com/godwit-dev/godwit/hub/identity"
 	"github.com/godwit-dev/godwit/hub/manager"
 	"github.com/godwit-dev/godwit/hub/message"
@@ -148,10 +149,17 @@ func (g *together) awaitCommands(to *hubSide, uid string, n int) []message.Envel
 // agents and the migrations have no other secrets.
 func (g *together) collectSecrets() {
 	g.t.Helper()
-	namespaces := map[*hubSide][]string{g.source: {g.source.namespace, bootstrapNamespace}, g.target: {g.target.namespace}}
+	namespaces := map[*hubSide][]string{g.source: {g.source.namespace, bootstrapNamespace}, g.target: {g.target.namespace, bootstrapNamespace}}
 	for _, s := range g.sites {
 		namespaces[g.source] = append(namespaces[g.source], s.name)
 		namespaces[g.target] = append(namespaces[g.target], s.name)
+		k, known, err := cluster.KlusterletOf(g.t.Context(), g.source.c, s.name)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if own := k.OwnKubeconfig(); known && len(own) > 0 {
+			g.secrets["kubeconfig of the source for "+s.name] = own
+		}
 	}
 	for side, list := range namespaces {
 		for _, namespace := range list {
@@ -236,7 +244,7 @@ func (g *together) mustSeeNoSecret(when string, more map[string]string) {
 			}
 		}
 	}
-	for _, kind := range []string{"token in ", "kubeconfig of ", "password of ", "key of Secret ", "private key of "} {
+	for _, kind := range []string{"token in ", "kubeconfig of Secret ", "kubeconfig of the source ", "password of ", "key of Secret ", "private key of "} {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(g.secrets)), func(what string) bool { return strings.HasPrefix(what, kind) }) {
 			g.t.Errorf("%s: no secret is a %s, so that the test proves nothing", when, kind)
 		}

@@ -189,3 +189,20 @@ func TestReferences(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusals: the reference of the protocol has each reason for which a message is refused.
+func TestRefusals(t *testing.T) {
+	reason := regexp.MustCompile(`(?i)\brefusal\s+= "(\w+)"`)
+	protocol := read(t, "docs/reference/hub-protocol.md")
+	for _, file := range []string{"hub/agent/open.go", "hub/manager/receive.go"} {
+		found := reason.FindAllStringSubmatch(read(t, file), -1)
+		if len(found) < 5 {
+			t.Errorf("%s has %d reasons, want more: they are elsewhere now", file, len(found))
+		}
+		for _, m := range found {
+			if !strings.Contains(protocol, "\n| `"+m[1]+"` |") {
+				t.Errorf("docs/reference/hub-protocol.md has no row about %s of %s", m[1], file)
+			}
+		}
+	}
+}

@@ -24,8 +24,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// TestWaitingIsSaidOncePerCause: also when it is for time alone, which is the common case and lasts the longest.
-func TestWaitingIsSaidOncePerCause(t *testing.T) {
+// TestWaitingIsReportedOncePerCause: also where the reconciler waits for time alone, the most common and longest wait.
+func TestWaitingIsReportedOncePerCause(t *testing.T) {
 	var said []string
 	logger := funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})
 	ctx := log.IntoContext(t.Context(), logger)
@@ -54,8 +54,8 @@ func TestWaitingIsSaidOncePerCause(t *testing.T) {
 	}
 }
 
-// TestMigratedTellsWhatTheCacheOffered: without it a migration by UseCache reads as if nothing had been written.
-func TestMigratedTellsWhatTheCacheOffered(t *testing.T) {
+// TestMigratedCountsWhatTheCacheOffered: otherwise the message of a migration by UseCache would report no writes.
+func TestMigratedCountsWhatTheCacheOffered(t *testing.T) {
 	for reason, test := range map[string]struct {
 		report storageversion.Report
 		want   bool

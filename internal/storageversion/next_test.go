@@ -171,8 +171,8 @@ func blockerOf(reason string) godwit.Blocker {
 	return godwit.Blocker{Reason: reason, Message: "m", Fix: godwit.Do("r")}
 }
 
-// TestNextNeverTakesTheUnknownForDone: of no reason for which objects are not listed.
-func TestNextNeverTakesTheUnknownForDone(t *testing.T) {
+// TestNextIsNotDoneWhileAnythingIsUnknown: for each reason for which objects are not listed, the next step is not "done".
+func TestNextIsNotDoneWhileAnythingIsUnknown(t *testing.T) {
 	for _, reason := range []string{
 		ReasonForbidden, ReasonNotEstablished, ReasonStorageVersionNotServed, ReasonNoStorageVersion, ReasonNotServed, ReasonThrottled,
 		ReasonServerError, ReasonTimeout, ReasonListRefused, ReasonWebhookUnavailable, ReasonConversionFailed, ReasonUnreadableObjects,

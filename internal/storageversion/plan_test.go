@@ -351,7 +351,7 @@ func TestPlanForDescribesTheCRD(t *testing.T) {
 }
 
 // A user who reads a blocker must learn what it is about and what to do.
-func TestBlockersNameWhatAPersonNeeds(t *testing.T) {
+func TestBlockersNameTheMissingPermissions(t *testing.T) {
 	now := flip.Add(10 * time.Minute)
 	cases := map[string]struct {
 		reason  string
@@ -455,7 +455,7 @@ func TestBlockedErrorNamesEveryCause(t *testing.T) {
 	}
 }
 
-func TestCleanupWithoutItsRightIsAWarning(t *testing.T) {
+func TestCleanupWithoutItsPermissionIsAWarning(t *testing.T) {
 	g := Grant{Verb: "patch", Resource: widgets}
 	plan := PlanFor(Facts{CRD: widgetCRD(stored("v1", "v2")), Now: later, CleanupDenied: &g, User: "bob"}, Policy{Write: WriteUpdate})
 	if plan.State != Ready || len(plan.Blockers) != 0 {
@@ -466,7 +466,7 @@ func TestCleanupWithoutItsRightIsAWarning(t *testing.T) {
 	}
 }
 
-func TestPlanSaysWhyTrimmedVersionsAreNotBelieved(t *testing.T) {
+func TestPlanSaysWhyTrimmedVersionsAreNotTrusted(t *testing.T) {
 	plan := PlanFor(Facts{CRD: widgetCRD(stored("v2"), migrating("MigrationFailed")), Now: later}, Policy{})
 	if plan.State != Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != ReasonStoredVersionsDoubtful {
 		t.Errorf("plan is %s with warnings %+v; it is Ready although storedVersions is %v, and nothing says why", plan.State, plan.Warnings, plan.StoredVersions)

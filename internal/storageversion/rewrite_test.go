@@ -67,7 +67,7 @@ func TestDone(t *testing.T) {
 
 // The cursor that a run saves must not let the same run skip what it has not
 // reached: only the cursor of the run before counts.
-func TestDoneIgnoresTheCursorInTheMaking(t *testing.T) {
+func TestDoneIgnoresTheCursorOfTheSameRun(t *testing.T) {
 	r := (&Migrator{}).newRewriter()
 	r.epoch.Store(&epoch{})
 	r.baseline.Store(&evidence.Baseline{Since: "100"})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestNotSettledErrorNamesWhomItWaitsFor(t *testing.T) {
+func TestNotSettledErrorNamesTheServersThatItWaitsFor(t *testing.T) {
 	a, b := Server{Name: "apiserver-a"}, Server{Name: "apiserver-b", Host: "cp-2"}
 	cases := map[string]struct {
 		reason    string

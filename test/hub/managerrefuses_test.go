@@ -181,10 +181,10 @@ func (f fast) Now() time.Time {
 
 func (f fast) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 
-// TestManagerTellsWhatTheBrokerRefuses: a missing ACL is in the status, with the topic.
+// TestManagerReportsWhatTheBrokerRefuses: a missing ACL is in the status, with the topic.
 //
 // Matrix: H36.
-func TestManagerTellsWhatTheBrokerRefuses(t *testing.T) {
+func TestManagerReportsWhatTheBrokerRefuses(t *testing.T) {
 	t.Parallel()
 	g := newGlobalHub(t)
 	g.forbidden = message.SpecTopic(g.from.hub)

@@ -73,9 +73,9 @@ func TestStatusAloneIsWritten(t *testing.T) {
 	}
 }
 
-// TestResultTellsWhatItWasMadeOf: a user with a backup can prove that what was stored
-// is what was converted. What is gone is not told of again.
-func TestResultTellsWhatItWasMadeOf(t *testing.T) {
+// TestResultHasTheHashOfItsSource: a user with a backup can prove which stored data was converted. The result of a source
+// that is gone has no hash.
+func TestResultHasTheHashOfItsSource(t *testing.T) {
 	c := newNamespace(t)
 	source := c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	const old = "2a27cc1847947d9fb560ffb7bafea5eb5e1858cc52d39991945a206a530d69f1" // by jq and sha256sum
@@ -111,8 +111,8 @@ func TestReplacementWithOtherLabelsIsTheSame(t *testing.T) {
 	}
 }
 
-// TestPlacesSayWhereTheyLead: to what is old, or to what is at the target.
-func TestPlacesSayWhereTheyLead(t *testing.T) {
+// TestReferencesSayWhetherTheirRevisionIsOld: each reference of a plan names an old revision or one at the target version.
+func TestReferencesSayWhetherTheirRevisionIsOld(t *testing.T) {
 	c := newNamespace(t)
 	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	must := func(when string, places []revision.ReferenceStatus, want ...string) {
@@ -278,8 +278,8 @@ func TestLossesAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatCanNotBeUpgradedIsLeftAlone, and its sibling is upgraded.
-func TestWhatCanNotBeUpgradedIsLeftAlone(t *testing.T) {
+// TestRevisionThatCannotBeUpgradedIsNotWritten, and its sibling is upgraded.
+func TestRevisionThatCannotBeUpgradedIsNotWritten(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", map[string]string{"spec.preset": "app-preset", "spec.profile": "app-profile"})
 	c.store("app-preset", "Preset", m, `"no object"`)
@@ -377,7 +377,7 @@ func TestNameIsTaken(t *testing.T) {
 	}
 }
 
-func TestLabelsThatLie(t *testing.T) {
+func TestDataDecidesAndNotLabels(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
@@ -406,7 +406,7 @@ func TestRevisionMadeAgainIsAnother(t *testing.T) {
 	}
 }
 
-func TestKeptForGood(t *testing.T) {
+func TestKeptWithoutALimit(t *testing.T) {
 	c := newNamespace(t)
 	keep := revision.Policy{Retain: true}
 	m := c.workload("app", both("app-preset"))

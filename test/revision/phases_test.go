@@ -151,8 +151,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestWhatAPassDidNotComeTo stays as it was, and its result says nothing that no pass has read.
-func TestWhatAPassDidNotComeTo(t *testing.T) {
+// TestUpgradeThatAPassDidNotReach: its phase stays, and its result has nothing that no pass has read.
+func TestUpgradeThatAPassDidNotReach(t *testing.T) {
 	c := newNamespace(t)
 	c.app()
 	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-profile"}) // so that there is one thing to write

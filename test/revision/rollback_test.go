@@ -78,9 +78,8 @@ func TestRollbackWritesTheSourceFirst(t *testing.T) {
 	c.mustRefer("app", both("app-preset"))
 }
 
-// TestRollbackIsBeatenByTheRemoval: the removal was faster, and there is nothing
-// to roll back to.
-func TestRollbackIsBeatenByTheRemoval(t *testing.T) {
+// TestRollbackAfterTheRemoval: the old revision was deleted first, so that no source is left to roll back to.
+func TestRollbackAfterTheRemoval(t *testing.T) {
 	c := upgraded(t)
 	w := &fault.Transport{Before: func(n int) {
 		if n == 0 {

@@ -12,9 +12,9 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// TestNamespaceThatIsScannedHoldsUpNoOther: a namespace is scanned again before its old
-// revisions count as unreferenced. Meanwhile another namespace goes through all of its stages.
-func TestNamespaceThatIsScannedHoldsUpNoOther(t *testing.T) {
+// TestScanOfANamespaceDelaysNoOther: a namespace is scanned again before its old
+// revisions count as unreferenced. Meanwhile all stages of another namespace end.
+func TestScanOfANamespaceDelaysNoOther(t *testing.T) {
 	scanned, other := newNamespace(t), newNamespace(t)
 	for _, c := range []*testNamespace{scanned, other} {
 		c.app()

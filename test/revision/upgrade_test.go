@@ -10,9 +10,9 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// TestUpgradeLeadsEveryReference to a replacement, keeps the source for the
+// TestUpgradeRepointsEveryReference to a replacement, keeps the source for the
 // retention, and removes it then.
-func TestUpgradeLeadsEveryReference(t *testing.T) {
+func TestUpgradeRepointsEveryReference(t *testing.T) {
 	c := newNamespace(t)
 	c.app()
 	for name, r := range c.run(revision.Policy{}) {

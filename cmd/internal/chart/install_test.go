@@ -73,9 +73,8 @@ func TestHelmInstallsUpgradesAndUninstalls(t *testing.T) {
 	}
 }
 
-// TestRestrictedNamespaceTakesTheChart without an error and without a warning, and
-// the pod that its Deployment makes.
-func TestRestrictedNamespaceTakesTheChart(t *testing.T) {
+// TestRestrictedNamespaceAcceptsTheChart: without an error or a warning, and also the pod that its Deployment creates.
+func TestRestrictedNamespaceAcceptsTheChart(t *testing.T) {
 	c := newCluster(t)
 	c.restrictedNamespace("restricted")
 	loose := &corev1.Pod{

@@ -150,9 +150,9 @@ func (s *show) mustEndWith(line string) {
 	}
 }
 
-// TestStoryEndsByItself: nothing but --keep tells the two stories' ends apart, so the shorter story alone is told
-// without it, and TestKeep tells each story to its end.
-func TestStoryEndsByItself(t *testing.T) {
+// TestStoryEndsWithoutKeep: the ends of the two stories differ by --keep alone, so only the shorter story runs without it;
+// TestKeep runs each story to its end.
+func TestStoryEndsWithoutKeep(t *testing.T) {
 	t.Parallel()
 	s := start(t, "revisions")
 	s.mustEnd(0)

@@ -81,9 +81,9 @@ func (c *cluster) requests(counter string) (n int) {
 	return n
 }
 
-// TestPriorityAndFairnessSqueezesUs: what the API server lets through is what is
+// TestPriorityAndFairnessThrottlesTheManager: what the API server lets through is what is
 // written, and nothing fails.
-func TestPriorityAndFairnessSqueezesUs(t *testing.T) {
+func TestPriorityAndFairnessThrottlesTheManager(t *testing.T) {
 	t.Parallel()
 	own := ownPlane(t)
 	for name, test := range map[string]struct {

@@ -66,9 +66,9 @@ func (c *cluster) scopeLoop(answer fault.Answer) *crdscope.Reconciler {
 	}
 }
 
-// TestScanThatNeverHappenedIsNotRemembered: an API server that answers 429 to the
-// first scan leaves nothing behind, and the next scan finds what there is.
-func TestScanThatNeverHappenedIsNotRemembered(t *testing.T) {
+// TestFailedScanIsNotRemembered: an API server that answers 429 to the
+// first scan leaves no result, and the next scan finds all revisions.
+func TestFailedScanIsNotRemembered(t *testing.T) {
 	for name, broken := range map[string]func(*http.Request) bool{
 		"every list":      func(*http.Request) bool { return true },
 		"pages of a scan": func(req *http.Request) bool { return req.URL.Query().Get("limit") == "500" },
@@ -145,8 +145,8 @@ func TestStormOf429LeavesNoScanBehind(t *testing.T) {
 	}
 }
 
-// TestListThatStaysForbiddenIsTold by a CRDMigration, which names the permission.
-func TestListThatStaysForbiddenIsTold(t *testing.T) {
+// TestListThatStaysForbiddenIsReported by a CRDMigration, which names the permission.
+func TestListThatStaysForbiddenIsReported(t *testing.T) {
 	c := newCluster(t)
 	crd := c.define("geese", 2, nil)
 	loop := c.scopeLoop(func(req *http.Request) *http.Response {

@@ -71,19 +71,19 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	}
 }
 
-// TestTriggerThatOnlyLooks counts and makes nothing; one that verifies is done when
-// nothing is left, and stalled before.
-func TestTriggerThatOnlyLooks(t *testing.T) {
+// TestTriggerThatOnlyVerifies: a trigger with dryRun counts and creates nothing. One that verifies is done when no old
+// revision is left, and Stalled before.
+func TestTriggerThatOnlyVerifies(t *testing.T) {
 	c := newVirtualization(t)
 	old, runs := fixture.Find("F1/VirtualMachineClusterInstancetype/labelled"), fixture.Find("F2/VirtualMachinePreference/labelled")
 	names := map[string]string{old.VM: c.machine(old), runs.VM: c.machine(runs, fixture.Running)}
 	c.upgrade()
 	found := v1alpha1.RevisionCounts{Discovered: 2, Pending: 1, Deferred: 1}
 
-	look := c.trigger("look", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeDryRun})
-	c.awaitTrigger(look, revisionupgrade.ReasonNotUpgraded)
-	c.mustCount(look, found)
-	c.mustHaveKstatus(look, status.CurrentStatus)
+	dryRun := c.trigger("dry-run", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeDryRun})
+	c.awaitTrigger(dryRun, revisionupgrade.ReasonNotUpgraded)
+	c.mustCount(dryRun, found)
+	c.mustHaveKstatus(dryRun, status.CurrentStatus)
 	verify := c.trigger("verify", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeVerify})
 	c.awaitTrigger(verify, revisionupgrade.ReasonNotUpgraded)
 	c.mustCount(verify, found)
@@ -124,7 +124,7 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 
 	c.stop(f)
 	bystander := c.upgradeByName("bystander", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
-	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
+	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been scanned
 	if got := c.revisionName(f); got != old {
 		t.Errorf("suspended, and %s refers to %s", f.VM, got)
 	}
@@ -262,7 +262,7 @@ func TestDeletedTriggerStartsNothing(t *testing.T) {
 	}
 	c.nudge()
 	bystander := c.upgradeByName("bystander", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
-	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been looked at
+	c.awaitUpgrade(bystander, revision.Retained) // so that the namespace has been scanned
 	if got := c.revisionName(f); got != old {
 		t.Errorf("the trigger is gone, and %s refers to %s", f.VM, got)
 	}
@@ -299,9 +299,8 @@ func TestUpgradeByName(t *testing.T) {
 	}
 }
 
-// TestWhatIsAskedForStays: what an upgrade or a trigger was made for can't be changed
-// under its way.
-func TestWhatIsAskedForStays(t *testing.T) {
+// TestSubjectIsImmutable: the API server refuses to change what an upgrade or a trigger was created for.
+func TestSubjectIsImmutable(t *testing.T) {
 	c := newVirtualization(t)
 	trigger := c.trigger("fixed", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeDryRun})
 	upgrade := c.upgradeByName("fixed", "any")

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTheServerRefusesWhatCanNotBeMeant, with words that a person understands.
-func TestTheServerRefusesWhatCanNotBeMeant(t *testing.T) {
+// TestServerRefusesInvalidSpecs: each message names the field and says what to write.
+func TestServerRefusesInvalidSpecs(t *testing.T) {
 	c := newCluster(t)
 	for reason, test := range map[string]struct {
 		name, spec string

@@ -43,7 +43,7 @@ func atoms(roles []Role) []string {
 
 // The roles of a command allow what its list says, however few rules say it, and
 // nothing else.
-func TestRolesHoldTheListAndNothingElse(t *testing.T) {
+func TestRolesAllowExactlyTheList(t *testing.T) {
 	family := kubevirt.Family{}.Describe()
 	scopes := map[string]Scope{
 		"one CRD":       {CRDs: []string{"widgets.example.com"}},

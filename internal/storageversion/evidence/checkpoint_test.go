@@ -235,7 +235,7 @@ func FuzzAnnotationJournalLoad(f *testing.F) {
 	})
 }
 
-func TestCheckpointHoldsOnlyForWhatWasAskedOfIt(t *testing.T) {
+func TestCheckpointIsOnlyForTheSameRequest(t *testing.T) {
 	made := func(settle time.Duration, accepted bool) Checkpoint {
 		return Checkpoint{
 			CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100",

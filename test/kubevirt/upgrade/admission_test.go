@@ -85,9 +85,9 @@ func TestRefusedUntilBothAreUpgraded(t *testing.T) {
 	y.mustResolve()
 }
 
-// TestRefusedForGood: the source stays, whatever the time, and is told to be held; the
-// status does not run ahead of the spec. When the refusal ends, the upgrade continues.
-func TestRefusedForGood(t *testing.T) {
+// TestRepointThatIsRefusedEachTime: the source is kept, however long the webhook refuses, and is reported as InUse; the status
+// is not written before the spec. When the webhook allows the write, the upgrade continues.
+func TestRepointThatIsRefusedEachTime(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	y.machine("web", both, instancetype)

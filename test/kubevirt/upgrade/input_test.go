@@ -70,9 +70,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestAskedForWhatIsNoStoredObject: nothing is there to upgrade, and the answer says why and
-// where to look. A revision that existed once needs no user action.
-func TestAskedForWhatIsNoStoredObject(t *testing.T) {
+// TestRequestForAnotherControllerRevision: there is nothing to upgrade, and the message says why and which command to run. A revision that existed once needs no user action.
+func TestRequestForAnotherControllerRevision(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both))
@@ -117,8 +116,8 @@ func TestOneNameForBothRoles(t *testing.T) {
 	y.mustResolve()
 }
 
-// TestLabelsLie: the data decides, and the labels are corrected.
-func TestLabelsLie(t *testing.T) {
+// TestWrongLabelsAreCorrected: the data decides, and the labels are corrected.
+func TestWrongLabelsAreCorrected(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both, instancetype))
@@ -131,8 +130,8 @@ func TestLabelsLie(t *testing.T) {
 	y.mustResolve()
 }
 
-// TestSiblingThatCanNotBeUpgraded does not keep the other one from it.
-func TestSiblingThatCanNotBeUpgraded(t *testing.T) {
+// TestSiblingThatCannotBeUpgraded does not keep the other one from it.
+func TestSiblingThatCannotBeUpgraded(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	vm := y.create(fixture.VirtualMachine(y.namespace, "web", both, instancetype, preference))

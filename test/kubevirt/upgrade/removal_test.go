@@ -92,9 +92,9 @@ func TestNamedWhileSourcesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestScanByWhichASourceIsRemovedGrowsOld: a machine names a source that is still to be
+// TestSourceIsNotRemovedByAnOldScan: a machine names a source that is still to be
 // removed, and the rate is so low that the scan is a minute old when its turn comes.
-func TestScanByWhichASourceIsRemovedGrowsOld(t *testing.T) {
+func TestSourceIsNotRemovedByAnOldScan(t *testing.T) {
 	t.Parallel()
 	y := due(t, 2)
 	source := instancetype.RevisionName("vm-1")

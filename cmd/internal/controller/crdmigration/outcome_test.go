@@ -92,7 +92,7 @@ func TestNextOfTheManager(t *testing.T) {
 	}
 }
 
-func TestOnlyNewsAreAnnounced(t *testing.T) {
+func TestOnlyChangesAreAnnounced(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	m := &v1alpha1.CRDMigration{}
 	failed := outcome{Summary: status.Summary{State: status.StateStalled, Reason: v1alpha1.ReasonObjectsFailed, Message: "refused"}}

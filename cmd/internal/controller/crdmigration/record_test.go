@@ -48,7 +48,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestAnotherGenerationOfTheCRDStartsAnew(t *testing.T) {
+func TestAnotherGenerationOfTheCRDStartsAgain(t *testing.T) {
 	m := &v1alpha1.CRDMigration{Status: v1alpha1.CRDMigrationStatus{
 		CRDUID: "a", CRDGeneration: 2, Progress: "5/5", CompletionTime: &metav1.Time{}, Storage: &godwit.Counts{Migrated: 5},
 		Checkpoint: &v1alpha1.Checkpoint{Cursor: "x"},

@@ -107,7 +107,7 @@ w007.example.com   ● Ready   v2        v1,v2    ?
 }
 
 // If some objects were not counted, the sum does not say that there are none.
-func TestSumNeverSaysNothingBesideAQuestionMark(t *testing.T) {
+func TestSumIsNotZeroWhileSomeObjectsAreNotCounted(t *testing.T) {
 	counted := func(n int64, p Plan) Plan { p.Objects = &n; return p }
 	ready := planOf(0, storageversion.Ready, "v1", "v2")
 	for name, test := range map[string]struct {

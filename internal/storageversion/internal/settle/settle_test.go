@@ -471,7 +471,7 @@ func TestTerms(t *testing.T) {
 }
 
 // A server that stops and comes back between two readings is never seen with a stale lease.
-func TestLookAgainBeforeAServerLeaseCanBeStaleUnseen(t *testing.T) {
+func TestNextVisitIsBeforeAStaleLeaseCanGoUnseen(t *testing.T) {
 	for _, now := range []time.Duration{time.Second, 70 * time.Second, 10 * time.Minute} {
 		at := flip.Add(now)
 		v := new(History).Observe(kubetest.Widgets(), []Server{{Name: "b", Renewed: flip}}, at, Terms{})

@@ -47,8 +47,8 @@ func (c *cluster) serviceAccountOf(feature string, drop func(rbacv1.PolicyRule) 
 	return namespace, user
 }
 
-// TestManagerRunsWithTheRightsThatAreItsOwn, leader election and events included.
-func TestManagerRunsWithTheRightsThatAreItsOwn(t *testing.T) {
+// TestManagerRunsWithItsOwnPermissions, leader election and events included.
+func TestManagerRunsWithItsOwnPermissions(t *testing.T) {
 	c := newCluster(t)
 	namespace, user := c.serviceAccount(func(rbacv1.PolicyRule) bool { return false })
 	geese := c.define("geese", 20, optedIn)
@@ -100,7 +100,7 @@ func TestMissingPermissionIsABlockerThatNamesTheGrant(t *testing.T) {
 	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
 }
 
-func TestRightsFollowTheWrite(t *testing.T) {
+func TestPermissionsFollowTheWrite(t *testing.T) {
 	for _, test := range []struct {
 		writes []storageversion.Write
 		verbs  string

@@ -120,7 +120,13 @@ func TestDatabase(t *testing.T) {
 		}
 		return ""
 	})
-	time.Sleep(4 * pollEvery)
+	seen := w.requests("GET /databases/{id}")
+	w.await("two further observations", func() string {
+		if n := w.requests("GET /databases/{id}"); n < seen+2 {
+			return fmt.Sprintf("%d of 2", n-seen)
+		}
+		return ""
+	})
 	if get(w.world, d); len(d.Finalizers) != 1 || w.requests("DELETE /databases/{id}") != 1 {
 		t.Errorf("finalizers %v, %d deletions", d.Finalizers, w.requests("DELETE /databases/{id}"))
 	}

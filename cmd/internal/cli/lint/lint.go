@@ -2,12 +2,14 @@
 package lint
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/crdmigrator/markers"
 )
 
@@ -51,15 +53,12 @@ func markersCommand(a *cli.App) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			err := offline(c)
-			if err == nil && len(args) == 0 {
-				err = cli.Usagef("no directory is given: give the directories of your API types, such as ./api/...")
-			}
 			var findings []markers.Finding
-			if err == nil {
-				findings, err = markers.Check(o.markers, args...)
+			failed := checkCall(c, args, "your API types, such as ./api/...")
+			if failed == nil {
+				findings, failed = markers.Check(o.markers, args...)
 			}
-			return sayFindings(a, o.output, findings, err)
+			return end(a, o.output, check[markerFinding, markers.Finding]{findingList(findings), findings, failed})
 		},
 	}
 	flags := c.Flags()
@@ -73,23 +72,34 @@ func markersCommand(a *cli.App) *cobra.Command {
 	return c
 }
 
-// sayFindings prints a list for programs also when there was an error.
-func sayFindings(a *cli.App, f cli.Output, findings []markers.Finding, failed error) error {
-	err := cli.WriteDocument(a.Streams.Out, f, findingList(findings), nil, func(w io.Writer) error {
-		return writeFindings(w, findings)
-	})
-	return end(len(findings), failed, err)
+// check is what a check has found, as a list for programs and as lines for people.
+type check[I any, F fmt.Stringer] struct {
+	list     report.List[I]
+	findings []F
+	failed   error
 }
 
-// end is how a check ends that has found n things, or has failed, or could not write what it found.
-func end(n int, failed, unwritten error) error {
+// end prints what a check has found, and chooses the exit code. Programs get a list also if the check has failed.
+func end[I any, F fmt.Stringer](a *cli.App, o cli.Output, r check[I, F]) error {
+	err := cli.WriteDocument(a.Streams.Out, o, r.list, nil, func(w io.Writer) error { return writeFindings(w, r.findings) })
 	switch {
-	case failed != nil:
-		return failed
-	case unwritten != nil:
-		return unwritten
-	case n > 0:
+	case r.failed != nil:
+		return r.failed
+	case err != nil:
+		return err
+	case len(r.findings) > 0:
 		return cli.Exit(cli.Pending)
+	}
+	return nil
+}
+
+// checkCall refuses flags that choose a cluster, and a call without directories.
+func checkCall(c *cobra.Command, args []string, directories string) error {
+	if err := offline(c); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return cli.Usagef("no directory is given: give the directories of %s", directories)
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
@@ -55,18 +53,12 @@ func providerCommand(a *cli.App) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			failed := offline(c)
-			if failed == nil && len(args) == 0 {
-				failed = cli.Usagef("no directory is given: give the directories of your CRDs and kinds, such as ./...")
-			}
 			var findings []providerlint.Finding
+			failed := checkCall(c, args, "your CRDs and kinds, such as ./...")
 			if failed == nil {
 				findings, failed = providerlint.Check(c.Context(), args...)
 			}
-			err := cli.WriteDocument(a.Streams.Out, output, providerList(findings), nil, func(w io.Writer) error {
-				return writeFindings(w, findings)
-			})
-			return end(len(findings), failed, err)
+			return end(a, output, check[providerFinding, providerlint.Finding]{providerList(findings), findings, failed})
 		},
 	}
 	output.AddDataTo(c)

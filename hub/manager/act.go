@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +13,6 @@ import (
 	"github.com/godwit-dev/godwit/hub"
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/kafka"
 )
 
 // act executes the effects that are due, and those that follow from them. It reports whether
@@ -94,14 +92,14 @@ func (r *Reconciler) perform(ctx context.Context, m migration, e hub.Effect) (hu
 	return nil, fmt.Errorf("the manager knows no action %s", e.Orders[0].Action)
 }
 
-// command sends a command. While nothing has moved, a broker that refuses it ends the
-// migration with a reason; later, the manager tries until the time is over.
+// command sends a command. While nothing has moved, a command that can't be made, or that the
+// broker refuses, ends the migration with a reason; later, the manager tries until the time is
+// over.
 func (r *Reconciler) command(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
 	err := r.send(ctx, m, e, nil)
-	var forbidden *kafka.ForbiddenError
-	if errors.As(err, &forbidden) && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering) {
+	if p := problemOf(err); p != nil && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering) {
 		return hub.Report{
-			At: r.Clock.Now(), Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: true, Reason: api.ReasonBrokerRefused, Error: err.Error(),
+			At: r.Clock.Now(), Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: true, Reason: p.reason, Error: p.message,
 		}, nil
 	}
 	if err != nil {

@@ -30,7 +30,8 @@ const (
 	// accountAddon is the add-on whose agent keeps the tokens of ManagedServiceAccounts.
 	accountAddon = "managed-serviceaccount"
 	// tokenFactor makes every token that a cluster gets valid for a whole migration with its
-	// rollback: the agent of the add-on renews a token when a fifth of its time is left.
+	// rollback: the agent of the add-on renews a token when a fifth of its time is left, and
+	// migrations between the same hubs share it. The token ends with the account.
 	tokenFactor = 5
 )
 
@@ -156,13 +157,13 @@ func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (m
 	served, err := r.servesAccounts()
 	if err != nil || !served {
 		if err == nil && len(x.kubeconfig) == 0 {
-			err = fmt.Errorf("hub %s has issued no bootstrap kubeconfig", m.to())
+			err = &problem{api.ReasonFailed, fmt.Sprintf("hub %s has issued no bootstrap kubeconfig: upgrade its agent", m.to())}
 		}
 		return x.kubeconfig, err
 	}
 	key, err := message.ReadSealingKey(x.source)
 	if err != nil {
-		return nil, fmt.Errorf("the sealing key of hub %s: %w", m.from(), err)
+		return nil, &problem{api.ReasonFailed, fmt.Sprintf("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: %v", m.from(), err)}
 	}
 	config, p, err := r.address(ctx, m.to())
 	if p != nil || err != nil {
@@ -170,7 +171,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (m
 	}
 	secret, found, err := r.token(ctx, m)
 	if err != nil || !found {
-		return nil, errOf(&problem{api.ReasonFailed, "the Secret of the ManagedServiceAccount is gone"}, err)
+		return nil, errOf(&problem{api.ReasonFailed, "the Secret of the ManagedServiceAccount is gone: a user has deleted it, or add-on " + accountAddon + " was removed"}, err)
 	}
 	ca := config.CABundle
 	if len(ca) == 0 {

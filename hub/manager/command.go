@@ -76,7 +76,7 @@ func (r *Reconciler) sourceBundle(ctx context.Context, m migration, e hub.Effect
 		b.BootstrapSecret = sealed
 	}
 	if orders(e, hub.SendResources) && len(x.target) == 0 {
-		return b, fmt.Errorf("hub %s has sent no sealing key: resources can't be sealed to it", m.to())
+		return b, &problem{api.ReasonFailed, fmt.Sprintf("hub %s has sent no sealing key, to which resources are sealed: upgrade its agent", m.to())}
 	}
 	return b, nil
 }
@@ -91,8 +91,11 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	if err != nil {
 		return b, err
 	}
-	if wrong == "" {
+	switch {
+	case wrong == "":
 		b.SourceIdentity = identity.Bytes()
+	case orders(e, hub.ReceiveResources):
+		return b, &problem{api.ReasonFailed, wrong} // the target would refuse its resources
 	}
 	// Every command has the account: a rollback revokes what the account was granted.
 	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {

@@ -103,7 +103,7 @@ func (r *Reconciler) announce(m *api.ManagedClusterMigration, before, after hub.
 }
 
 func eventType(s summary) string {
-	if s.condition == api.ConditionStalled {
+	if s.condition == api.ConditionStalled || s.reason == api.ReasonIncomplete {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal

@@ -3,11 +3,18 @@ package hub_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit/hub"
+	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/cluster"
 )
 
@@ -54,5 +61,169 @@ func (g *globalHub) installAddon(status addonv1alpha1.ManagedClusterAddOnStatus)
 	addon.Status = status
 	if err := g.c.Status().Update(g.t.Context(), addon); err != nil {
 		g.t.Fatal(err)
+	}
+}
+
+// managedAccounts are the ManagedServiceAccounts of the target hub.
+func (g *globalHub) managedAccounts() []unstructured.Unstructured {
+	g.t.Helper()
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "authentication.open-cluster-management.io/v1beta1", "kind": "ManagedServiceAccountList"}}
+	if err := g.c.List(g.t.Context(), list, client.InNamespace(g.to.hub)); err != nil {
+		g.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// issueToken plays the add-on: it waits for a ManagedServiceAccount, and writes the Secret with
+// a token. It returns the name and how long the token is to be valid.
+func (g *globalHub) issueToken() (name, validity string) {
+	g.t.Helper()
+	deadline := time.Now().Add(patience)
+	for len(g.managedAccounts()) == 0 {
+		if time.Now().After(deadline) {
+			g.t.Fatal("the manager creates no ManagedServiceAccount")
+		}
+		pause(g.t.Context(), 20*time.Millisecond)
+	}
+	account := g.managedAccounts()[0]
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: g.to.hub, Name: account.GetName()}, Data: map[string][]byte{
+		corev1.ServiceAccountTokenKey: []byte("token of " + g.to.hub), corev1.ServiceAccountRootCAKey: []byte("ca"),
+	}}
+	if err := g.c.Create(g.t.Context(), secret); err != nil {
+		g.t.Fatal(err)
+	}
+	validity, _, _ = unstructured.NestedString(account.Object, "spec", "rotation", "validity")
+	return account.GetName(), validity
+}
+
+// TestManagerIssuesByManagedServiceAccount: with the kind on the global hub, the manager writes the
+// bootstrap kubeconfig from the token of the add-on, for the source hub alone, and the target
+// hub issues none. Two migrations between the same hubs share the account, and the later end
+// deletes it.
+func TestManagerIssuesByManagedServiceAccount(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHubWith(t, hubMapper())
+	g.installAddon(addonv1alpha1.ManagedClusterAddOnStatus{Namespace: "accounts"})
+	g.kubeconfig = "token: token of " + g.to.hub
+	held, release := g.from.hold(hub.SendResources)
+	defer release()
+	first, second := g.migrate("first", "c1"), g.migrate("second", "c2")
+	p := g.start(nil, first, second)
+	defer p.stop()
+	name, validity := g.issueToken()
+	<-held
+	<-held
+	// An add-on renews a token when a fifth of its time is left, so that a token that is shared is
+	// valid for a whole migration all the same.
+	whole := hub.New(g.read(first).Spec).Timeouts.Total()
+	if got, err := time.ParseDuration(validity); err != nil || got/5 < whole || got > 6*whole {
+		t.Errorf("a token is valid for %s, and a migration takes up to %s: %v", validity, whole, err)
+	}
+	if account := g.to.account(); account != "accounts/"+name {
+		t.Errorf("the target is told account %s, want accounts/%s", account, name)
+	}
+	if err := g.c.Delete(t.Context(), g.read(second)); err != nil {
+		t.Fatal(err)
+	}
+	g.awaitGone(second)
+	if len(g.managedAccounts()) != 1 {
+		t.Error("the ManagedServiceAccount is gone, and a migration needs it")
+	}
+	release()
+	m := g.await(first, "the cluster has moved", settled)
+	g.mustBeMoved(m)
+	if !strings.Contains(g.from.opened(string(m.UID)), "https://"+g.to.hub+".example.com") {
+		t.Errorf("the kubeconfig does not name the address of hub %s", g.to.hub)
+	}
+	if left := g.managedAccounts(); len(left) > 0 {
+		t.Errorf("ManagedServiceAccount %s is left", left[0].GetName())
+	}
+}
+
+// awaitGone waits until a migration is deleted.
+func (g *globalHub) awaitGone(key objectKey) {
+	g.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		m := &api.ManagedClusterMigration{}
+		err := g.c.Get(g.t.Context(), key, m)
+		if client.IgnoreNotFound(err) == nil && err != nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			g.t.Fatalf("%s is still there: %v\n%s", key, err, describe(m))
+		}
+		pause(g.t.Context(), 20*time.Millisecond)
+	}
+}
+
+// TestManagerFails with a reason, before a cluster changes hubs: nothing is left of the migration.
+func TestManagerFails(t *testing.T) {
+	t.Parallel()
+	accounts := func(t *testing.T) *globalHub {
+		t.Helper()
+		g := newGlobalHubWith(t, hubMapper())
+		g.installAddon(addonv1alpha1.ManagedClusterAddOnStatus{})
+		return g
+	}
+	for name, test := range map[string]struct {
+		why       string
+		hub       func(*testing.T) *globalHub
+		spoil     func(*globalHub)
+		placement string
+		token     bool
+		reason    string
+		says      string
+	}{
+		"NoAddress": {"The kubeconfig would have no server.", newGlobalHub, func(g *globalHub) {
+			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: g.to.hub}}
+			if err := g.c.Patch(g.t.Context(), mc, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"managedClusterClientConfigs":null}}`))); err != nil {
+				g.t.Fatal(err)
+			}
+		}, "", false, api.ReasonHubAddressUnknown, "has no spec.managedClusterClientConfigs: set it"},
+		"NoKey":          {"The command can't be made.", accounts, func(g *globalHub) { g.from.keyless = true }, "", true, api.ReasonFailed, "has sent no sealing key"},
+		"EmptyPlacement": {"No cluster would move.", newGlobalHub, func(*globalHub) {}, "none", false, api.ReasonClustersInvalid, "placement none selects no cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := test.hub(t)
+			test.spoil(g)
+			clusters := []string{"c1"}
+			if test.placement != "" {
+				clusters = nil
+			}
+			key := g.migrateBy(test.placement, "move", clusters...)
+			p := g.start(nil, key)
+			defer p.stop()
+			if test.token {
+				g.issueToken()
+			}
+			m := g.await(key, "the migration has failed", settled)
+			c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+			if m.Status.Phase != api.PhaseFailed || c == nil || c.Status != metav1.ConditionTrue || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
+				t.Errorf("%s Phase %s, want %s because of %q:\n%s", test.why, m.Status.Phase, test.reason, test.says, describe(m))
+			}
+			for _, action := range append(g.from.executed(), g.to.executed()...) {
+				if action == string(hub.ReleaseClusters) || action == string(hub.ReceiveResources) {
+					t.Errorf("a hub was told %s", action)
+				}
+			}
+			g.awaitNoKeys(m)
+		})
+	}
+}
+
+// TestManagerMovesWhatAPlacementSelects, and names no cluster itself before the source has.
+func TestManagerMovesWhatAPlacementSelects(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	g.from.selects = []string{"c1", "c2"}
+	key := g.migrateBy("some", "move")
+	p := g.start(nil, key)
+	defer p.stop()
+	m := g.await(key, "the clusters have moved", settled)
+	g.mustBeMoved(m)
+	if m.Status.Counts.Total != 2 {
+		t.Errorf("%d clusters have moved, want 2", m.Status.Counts.Total)
 	}
 }

@@ -44,6 +44,8 @@ type globalHub struct {
 	clock     clock.PassiveClock
 	// forbidden is a topic that the broker does not let the manager write.
 	forbidden string
+	// through wraps what carries the messages of the manager.
+	through func(manager.Transport) manager.Transport
 	// kubeconfig is in what the source hub is to open.
 	kubeconfig string
 }
@@ -171,8 +173,14 @@ func (g *globalHub) enroll(agents ...*scripted) {
 // migrate creates a migration between the two hubs.
 func (g *globalHub) migrate(name string, clusters ...string) objectKey {
 	g.t.Helper()
+	return g.migrateBy("", name, clusters...)
+}
+
+// migrateBy creates a migration of clusters, or of those that a placement selects.
+func (g *globalHub) migrateBy(placement, name string, clusters ...string) objectKey {
+	g.t.Helper()
 	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: g.namespace, Name: name}}
-	m.Spec.From, m.Spec.To = api.HubName(g.from.hub), api.HubName(g.to.hub)
+	m.Spec.From, m.Spec.To, m.Spec.IncludedManagedClustersPlacementRef = api.HubName(g.from.hub), api.HubName(g.to.hub), placement
 	for _, c := range clusters {
 		m.Spec.IncludedManagedClusters = append(m.Spec.IncludedManagedClusters, api.ClusterName(c))
 	}

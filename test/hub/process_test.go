@@ -36,6 +36,9 @@ func (g *globalHub) start(v *valve, keys ...objectKey) *process {
 		v.kill = cancel
 		c, carries = v.client(g.c), v.transport(transport)
 	}
+	if g.through != nil {
+		carries = g.through(carries)
+	}
 	if g.forbidden != "" {
 		carries = forbidding{carries, g.forbidden}
 	}

@@ -32,6 +32,11 @@ type scripted struct {
 	orders  []string          // executed: migration, action
 	// accounts are the bootstrap accounts that commands have named.
 	accounts map[string]bool
+	// missing are the resources that the manager has asked the source for again.
+	missing []message.Gap
+	// selects are the clusters of any placement, and keyless is an agent that sends no sealing key.
+	selects []string
+	keyless bool
 	// held is an action that the agent does not answer yet, for the migrations that it names.
 	held       hub.Action
 	reached    chan struct{}
@@ -85,6 +90,7 @@ func (a *scripted) handle(ctx context.Context, _ string, e message.Envelope) err
 	if a.party == hub.Source {
 		source, err = message.Decode[message.SourceBundle](data)
 		c = source.Command
+		a.missing = append(a.missing, source.Missing...)
 	} else {
 		target, err = message.Decode[message.TargetBundle](data)
 		c = target.Command
@@ -127,15 +133,24 @@ func (a *scripted) execute(h message.Header, c hub.Command, source message.Sourc
 		a.keys[h.Migration] = key
 	}
 	b := message.StatusBundle{Finished: true, SealingKey: key.Key().Bytes()}
+	if a.keyless {
+		b.SealingKey = nil
+	}
 	for _, o := range c.Orders {
 		a.orders = append(a.orders, string(o.Action))
 		b.Done = append(b.Done, o.Clusters...)
 		switch o.Action {
 		case hub.ValidateSource:
 			b.ManagedClusters = o.Clusters
+			if source.PlacementName != "" {
+				b.ManagedClusters = a.selects
+			}
 		case hub.GrantRegistration:
+			if target.Bootstrap == nil {
+				continue
+			}
 			to, err := message.ReadSealingKey(target.SourceSealingKey)
-			if err == nil && target.Bootstrap != nil {
+			if err == nil {
 				b.BootstrapSecret, err = message.SealSecret(to, h.Migration, []byte("issued by "+a.hub+" for "+target.Bootstrap.Server))
 			}
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/cmd/internal/controller/clustermigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
@@ -70,7 +71,7 @@ func Groups() []Group {
 			[]string{"externalname", "externalname/crossplane"}},
 		{ManagedResource, "godwit externalname plan, apply, rollback and restore", remedy.ManagedResources, []string{"externalname/fleet"}},
 		{Import, "godwit externalname ready", remedy.Imports, []string{"externalname/ready"}},
-		{ClusterMigration, "conditions of a ManagedClusterMigration", remedy.ClusterMigrations, []string{"hub/api/v1alpha1"}},
+		{ClusterMigration, "conditions and events of a ManagedClusterMigration", withOccurrences(remedy.ClusterMigrations, clustermigration.Occurrences), []string{"hub/api/v1alpha1"}},
 		{ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", remedy.ManagedClusters, []string{"hub/cluster"}},
 		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
 	}

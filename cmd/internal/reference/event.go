@@ -32,12 +32,13 @@ var reasonSections = map[reason.Subject][2]string{
 	reason.Marker: {"Markers", "[`godwit lint markers`](cli.md#godwit-lint-markers) has these reasons."},
 	reason.Provider: {"Providers", "[`godwit lint provider`](cli.md#godwit-lint-provider) has these reasons, and the report of\n" +
 		"`fieldmigration.Existing` has NotMigrated."},
-	reason.Name:             {"External names", "Providers that use package externalname have these reasons in errors, and in conditions of managed resources."},
-	reason.ManagedResource:  {"Renaming managed resources", "[`godwit externalname`](cli.md) has these reasons, and those of external names."},
-	reason.Import:           {"Imported managed resources", "[`godwit externalname ready`](cli.md#godwit-externalname-ready) has these reasons."},
-	reason.ClusterMigration: {"Migrations of clusters", "Conditions of a ManagedClusterMigration have these reasons."},
-	reason.ManagedCluster:   {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},
-	reason.Command:          {"Commands", "Any command may end with one of these reasons."},
+	reason.Name:            {"External names", "Providers that use package externalname have these reasons in errors, and in conditions of managed resources."},
+	reason.ManagedResource: {"Renaming managed resources", "[`godwit externalname`](cli.md) has these reasons, and those of external names."},
+	reason.Import:          {"Imported managed resources", "[`godwit externalname ready`](cli.md#godwit-externalname-ready) has these reasons."},
+	reason.ClusterMigration: {"Migrations of clusters", "A ManagedClusterMigration has the conditions Ready, Reconciling and Stalled, of which one is True, and a condition for each phase\n" +
+		"that it has reached. An event of the same reason tells of a new phase, of the rollback and of the end."},
+	reason.ManagedCluster: {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},
+	reason.Command:        {"Commands", "Any command may end with one of these reasons."},
 }
 
 func eventPage() (string, error) {

@@ -32,7 +32,7 @@ var ClusterMigrations = []ReasonDoc{
 		Meaning: "A hub did not answer in time.",
 		Remedy:  "See whether the agent of the hub in the message runs, and whether it reaches the brokers."},
 	{Reason: hubv1alpha1.ReasonFailed, UserAction: true,
-		Meaning: "A hub reported an error, which the message has.",
+		Meaning: "A hub reported an error, or the manager can't make a command. The message says why.",
 		Remedy:  "Correct what the message names. Then create the migration again under another name."},
 	{Reason: hubv1alpha1.ReasonAborted,
 		Meaning: "A user asked for the rollback, or deleted the migration.",

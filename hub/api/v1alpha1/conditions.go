@@ -56,7 +56,7 @@ const (
 	ReasonClustersInvalid = "ClustersInvalid"
 	// ReasonTimeout means that a hub did not answer in time.
 	ReasonTimeout = "Timeout"
-	// ReasonFailed means that a hub reported an error.
+	// ReasonFailed means that a hub reported an error, or that the manager can't make a command.
 	ReasonFailed = "Failed"
 	// ReasonAborted means that a user asked for the rollback, or deleted the migration.
 	ReasonAborted = "Aborted"

@@ -90,12 +90,12 @@ type MigrationConfig struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(ms|s|m|h))+$') || duration(self) <= duration('24h')",message="stageTimeout is longer than 24h, for which no bootstrap token is valid"
 	StageTimeout *metav1.Duration `json:"stageTimeout,omitempty"`
 	// ReconnectTimeout is how long an agent tries to reach a hub before it tries the other one; 3m
-	// unless set. A hub's lease duration (60s by default) is the least that works.
+	// unless set, which is the least that a KlusterletConfig accepts.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(ms|s|m|h))+$')",message="reconnectTimeout is no duration: write it as 180s or 5m"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(ms|s|m|h))+$') || duration(self) >= duration('30s') && duration(self) <= duration('1h')",message="reconnectTimeout is a duration from 30s to 1h: agents with a shorter one restart without end"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(ms|s|m|h))+$') || duration(self) >= duration('180s') && duration(self) <= duration('1h')",message="reconnectTimeout is a duration from 180s to 1h: a KlusterletConfig accepts no shorter one"
 	ReconnectTimeout *metav1.Duration `json:"reconnectTimeout,omitempty"`
 }
 

@@ -128,10 +128,10 @@ func described(c prometheus.Collector) ([]metric, error) {
 
 func kindOf(c prometheus.Collector) string {
 	switch c.(type) {
-	case *prometheus.CounterVec:
-		return "counter"
-	case *prometheus.GaugeVec:
+	case *prometheus.GaugeVec, prometheus.Gauge: // before Counter, of which a Gauge has all methods
 		return "gauge"
+	case *prometheus.CounterVec, prometheus.Counter:
+		return "counter"
 	case prometheus.Histogram, *prometheus.HistogramVec:
 		return "histogram"
 	}

@@ -36,6 +36,8 @@ func Permissions(namespace string) []Permission {
 		// Clusters, and what proves where they are.
 		{Group: ocm, Resource: "managedclusters", Verbs: moves},
 		{Group: "register.open-cluster-management.io", Resource: "managedclusters/accept", Verbs: []string{"update"}},
+		// OCM's webhook asks for it when a ManagedCluster is created: each is in a ManagedClusterSet, if only the default one.
+		{Group: ocm, Resource: "managedclustersets/join", Verbs: []string{"create"}},
 		{Group: work, Resource: "manifestworks", Verbs: []string{"get"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"managed-cluster-lease"}, Verbs: []string{"get"}},
 		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list", "delete"}},

@@ -10,6 +10,8 @@ import (
 
 // TestCheckKubeconfig: what another hub sends has an address and a token, and nothing that a
 // klusterlet would read or run on the cluster.
+//
+// Matrix: H80.
 func TestCheckKubeconfig(t *testing.T) {
 	cases := map[string]struct {
 		change  func(*clientcmdapi.Config)

@@ -8,6 +8,8 @@ import (
 
 // TestWebhooksLetAgents asks what the webhook of Open Cluster Management asks when an agent creates a
 // ManagedCluster, or accepts it: without a label of the user, a cluster is in the default set.
+//
+// Matrix: H79.
 func TestWebhooksLetAgents(t *testing.T) {
 	t.Parallel()
 	m := newMove(t, 1)

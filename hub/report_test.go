@@ -62,7 +62,7 @@ func TestOneOfTen(t *testing.T) {
 }
 
 // TestTokensOutlast: no way through the phases takes longer than the time for which tokens are
-// valid, whether or not anybody answers.
+// valid, whether or not the hubs answer.
 //
 // Matrix: H25.
 func TestTokensOutlast(t *testing.T) {
@@ -83,7 +83,7 @@ func TestTokensOutlast(t *testing.T) {
 }
 
 // wait goes through the phases to the end. Every phase takes all of its time but for an instant,
-// and from one on nobody answers. A partial migration registers c1 alone.
+// and from one on no hub answers. A partial migration registers c1 alone.
 func (r *run) wait(silent api.Phase, partial bool) {
 	r.t.Helper()
 	for range 100 {

@@ -53,7 +53,7 @@ func TestSwappedHeader(t *testing.T) {
 }
 
 // TestDowngrade: no version is read but those that this program writes, also if the sender
-// signs it. The versions in a heartbeat are signed as well, so that nobody on the way lowers
+// signs it. The versions in a heartbeat are signed as well, so that no broker can lower
 // the one on which two programs agree.
 //
 // Matrix: H50.

@@ -53,7 +53,7 @@ func (g *together) attack(attacks map[string]attack) {
 
 // TestAttacks: a hub and a broker that are compromised attack a migration by the manager and
 // two agents. Each attack is refused and counted, and the migration ends as without one. Then
-// bundles of it are used in another migration. No secret of either is seen by anybody else,
+// bundles of it are used in another migration. No secret of either is visible to another party,
 // though the clocks of the hubs are wrong by ten minutes.
 //
 // Matrix: H31, H44, H45, H46, H47, H48, H50, H51, H59.

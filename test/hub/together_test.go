@@ -34,7 +34,7 @@ import (
 type together struct {
 	*move
 	g *globalHub
-	// secrets are all that nobody on the way may read, by what they are.
+	// secrets are all that no other party may read, by what they are.
 	secrets map[string][]byte
 }
 

@@ -131,7 +131,7 @@ conformance: controlplane slapd ## Prove two providers that run as processes: ex
 e2e-hub: controlplane ocm kafka ## Test with Apache Kafka, and with hubs and clusters of Open Cluster Management that run as processes.
 	@GODWIT_E2E_HUB=1 go test $(SERVERS) -timeout 60m -v ./test/hub/e2e
 
-# What needs no hub takes less than a minute. The rest takes longer than .ci/run has left: the build of Open Cluster Management
+# What needs no hub takes two minutes. The rest takes longer than .ci/run has left: the build of Open Cluster Management
 # alone takes a quarter of an hour.
 .PHONY: e2e-hub-short
 e2e-hub-short: kafka ## Test the part of make e2e-hub that needs no hub: with Apache Kafka.

@@ -39,7 +39,9 @@ type work struct {
 	last map[string]int
 	done map[string]bool
 	// leases are those seen since the command was executed first by this process.
-	leases   cluster.Leases
+	leases cluster.Leases
+	// kinds are those that the hub serves while the command is executed.
+	kinds    cluster.Kinds
 	progress progress
 }
 
@@ -214,7 +216,7 @@ func forAll(act func(ctx context.Context) (waits string, err error)) pass {
 
 // hubOf is the hub of the agent in this migration.
 func (w *work) hubOf() cluster.Hub {
-	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace}
+	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds}
 }
 
 // reconnect is the time of a command, or the default for one that has none.

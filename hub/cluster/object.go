@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,7 +23,7 @@ type Object struct {
 
 // Objects returns the objects of a cluster that the rules name, in the order of the rules,
 // and then those that these refer to. A kind that the hub does not serve has none.
-func Objects(ctx context.Context, c client.Client, cluster string, rules []resource.Rule) ([]Object, error) {
+func (h Hub) Objects(ctx context.Context, cluster string, rules []resource.Rule) ([]Object, error) {
 	var objects []Object
 	seen := map[string]bool{}
 	add := func(o *unstructured.Unstructured, rule resource.Rule) {
@@ -35,7 +34,7 @@ func Objects(ctx context.Context, c client.Client, cluster string, rules []resou
 		}
 	}
 	for _, rule := range rules {
-		items, err := list(ctx, c, cluster, rule)
+		items, err := h.list(ctx, cluster, rule)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +48,7 @@ func Objects(ctx context.Context, c client.Client, cluster string, rules []resou
 		for _, ref := range resource.References(o.Object, rules) {
 			found := &unstructured.Unstructured{}
 			found.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: ref.Kind})
-			switch err := c.Get(ctx, client.ObjectKey{Namespace: cluster, Name: ref.Name}, found); {
+			switch err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: ref.Name}, found); {
 			case apierrors.IsNotFound(err):
 			case err != nil:
 				return nil, fmt.Errorf("read %s %s, to which %s refers: %w", ref.Kind, ref.Name, o.GetName(), err)
@@ -69,10 +68,10 @@ func referenced(kind string) resource.Rule {
 // Owned returns the objects of a cluster that the migration has created, except its
 // ManagedCluster and its namespace. They are found by their label alone, also when those
 // that refer to them are gone.
-func Owned(ctx context.Context, c client.Client, cluster string, rules []resource.Rule, migration string) ([]Object, error) {
+func (h Hub) Owned(ctx context.Context, cluster string) ([]Object, error) {
 	var objects []Object
 	seen := map[schema.GroupKind]bool{}
-	for _, rule := range slices.Concat(rules, []resource.Rule{referenced("Secret"), referenced("ConfigMap")}) {
+	for _, rule := range slices.Concat(h.Moving(), []resource.Rule{referenced("Secret"), referenced("ConfigMap")}) {
 		kind := schema.GroupKind{Group: rule.Group, Kind: rule.Kind}
 		if rule.ClusterScoped || seen[kind] {
 			continue
@@ -82,12 +81,12 @@ func Owned(ctx context.Context, c client.Client, cluster string, rules []resourc
 			rule = referenced(rule.Kind)
 		}
 		rule.Names, rule.Label, rule.Annotation = nil, LabelMigration, ""
-		items, err := list(ctx, c, cluster, rule)
+		items, err := h.list(ctx, cluster, rule)
 		if err != nil {
 			return nil, err
 		}
 		for i := range items {
-			if IsOwned(&items[i], migration) {
+			if IsOwned(&items[i], h.UID) {
 				objects = append(objects, Object{&items[i], rule})
 			}
 		}
@@ -135,24 +134,21 @@ func Disown(o client.Object) {
 }
 
 // list reads the objects that a rule may name.
-func list(ctx context.Context, c client.Client, cluster string, rule resource.Rule) ([]unstructured.Unstructured, error) {
-	mapping, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: rule.Group, Kind: rule.Kind})
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
+func (h Hub) list(ctx context.Context, cluster string, rule resource.Rule) ([]unstructured.Unstructured, error) {
+	kind, err := h.served(schema.GroupKind{Group: rule.Group, Kind: rule.Kind})
+	if err != nil || kind == nil {
 		return nil, err
 	}
 	if len(rule.Names) > 0 {
 		var items []unstructured.Unstructured
 		for _, pattern := range rule.Names {
 			o := unstructured.Unstructured{}
-			o.SetGroupVersionKind(mapping.GroupVersionKind)
+			o.SetGroupVersionKind(*kind)
 			key := client.ObjectKey{Namespace: cluster, Name: strings.ReplaceAll(pattern, resource.ClusterName, cluster)}
 			if rule.ClusterScoped {
 				key.Namespace = ""
 			}
-			switch err := c.Get(ctx, key, &o); {
+			switch err := h.Client.Get(ctx, key, &o); {
 			case apierrors.IsNotFound(err):
 			case err != nil:
 				return nil, err
@@ -170,8 +166,8 @@ func list(ctx context.Context, c client.Client, cluster string, rule resource.Ru
 		options = append(options, client.HasLabels{rule.Label})
 	}
 	items := &unstructured.UnstructuredList{}
-	items.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(rule.Kind + "List"))
-	if err := c.List(ctx, items, options...); err != nil {
+	items.SetGroupVersionKind(kind.GroupVersion().WithKind(rule.Kind + "List"))
+	if err := h.Client.List(ctx, items, options...); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(items.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })

@@ -44,7 +44,7 @@ func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err er
 // deleteObjects deletes from the last to the first: an object to which another one refers
 // goes before it, since it is found by it.
 func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
-	objects, err := cluster.Objects(ctx, h.Client, name, h.Moving())
+	objects, err := h.Objects(ctx, name, h.Moving())
 	if err != nil {
 		return "", err
 	}

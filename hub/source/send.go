@@ -124,7 +124,7 @@ func (h Hub) collect(ctx context.Context, name string) (message.Resources, error
 	if all.SourceKubeconfig, err = h.ownKubeconfig(ctx, name); err != nil {
 		return all, err
 	}
-	objects, err := cluster.Objects(ctx, h.Client, name, h.Moving())
+	objects, err := h.Objects(ctx, name, h.Moving())
 	if err != nil {
 		return all, err
 	}

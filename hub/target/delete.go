@@ -24,7 +24,7 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	if mc != nil && cluster.IsOwned(mc, h.UID) && mc.Spec.HubAcceptsClient {
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "the target hub accepts %s again: set spec.hubAcceptsClient of its ManagedCluster there to false", name)
 	}
-	objects, err := cluster.Owned(ctx, h.Client, name, h.Moving(), h.UID)
+	objects, err := h.Owned(ctx, name)
 	if err != nil {
 		return "", err
 	}

@@ -34,7 +34,7 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 	if err := h.removeReturn(ctx, name); err != nil {
 		return "", err
 	}
-	objects, err := cluster.Owned(ctx, h.Client, name, h.Moving(), h.UID)
+	objects, err := h.Owned(ctx, name)
 	if err != nil {
 		return "", err
 	}

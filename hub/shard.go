@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -38,6 +39,7 @@ type storedCluster struct {
 	State    ClusterState `json:"state"`
 	FailedIn api.Phase    `json:"failedIn,omitempty"`
 	Message  string       `json:"message,omitempty"`
+	Since    time.Time    `json:"since,omitzero"`
 }
 
 type storedRecord struct {

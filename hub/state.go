@@ -56,6 +56,9 @@ type Cluster struct {
 	FailedIn api.Phase
 	// Message says why.
 	Message string
+	// Since is when the cluster came to its state, by the clock of the manager. It is zero for a
+	// cluster that is Selected.
+	Since time.Time
 }
 
 // Key of a record: what one party did in one stage.

@@ -11,6 +11,7 @@ import (
 // is. After a crash, the manager calls Step again with the same event, possibly with a state of
 // which only the shards were written.
 func Step(s State, e Event) State {
+	before := s.Clusters
 	s = s.clone()
 	switch e := e.(type) {
 	case Tick:
@@ -35,7 +36,18 @@ func Step(s State, e Event) State {
 	// Repeat: a turn may have nothing to do.
 	for s.advance(e.at()) {
 	}
+	s.stampClusters(before, e.at())
 	return s
+}
+
+// stampClusters sets when each cluster came to its state, if it is another state than before.
+func (s *State) stampClusters(before []Cluster, now time.Time) {
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		if c.State != Selected && (i >= len(before) || before[i].Name != c.Name || before[i].State != c.State) {
+			c.Since = now.UTC().Truncate(time.Millisecond)
+		}
+	}
 }
 
 // resume calls for an action of the manager again if its result was stored without the commit,

@@ -36,7 +36,7 @@ func exchangeName(m *api.ManagedClusterMigration) string { return m.Name + "-key
 
 // exchangeOf reads what the hubs have said until now.
 func (r *Reconciler) exchangeOf(ctx context.Context, m migration) (exchange, error) {
-	kept, err := r.shard(ctx, m.object, exchangeName(m.object))
+	kept, err := readShard(ctx, r.Reader, m.object, exchangeName(m.object))
 	if err != nil || kept == nil {
 		return exchange{}, err
 	}
@@ -61,7 +61,7 @@ func (r *Reconciler) keepExchange(ctx context.Context, m migration, p hub.Party,
 	if len(brought) == 0 {
 		return nil
 	}
-	kept, err := r.shard(ctx, m.object, exchangeName(m.object))
+	kept, err := readShard(ctx, r.Reader, m.object, exchangeName(m.object))
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (r *Reconciler) keepExchange(ctx context.Context, m migration, p hub.Party,
 
 // dropExchange deletes the keys of a migration that has ended.
 func (r *Reconciler) dropExchange(ctx context.Context, m migration) error {
-	kept, err := r.shard(ctx, m.object, exchangeName(m.object))
+	kept, err := readShard(ctx, r.Reader, m.object, exchangeName(m.object))
 	if err != nil || kept == nil {
 		return err
 	}

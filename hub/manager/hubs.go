@@ -26,8 +26,8 @@ const maxHeartbeatAge = time.Minute
 // long as a heartbeat may be old.
 func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, p *problem, err error) {
 	for _, name := range []string{m.from(), m.to()} {
-		if p, err := r.available(ctx, name); p != nil || err != nil {
-			return "", p, err
+		if why, err := Unavailable(ctx, r.Reader, name); why != "" || err != nil {
+			return "", notReady(why, err), err
 		}
 		if _, problems, err := r.hubKey(ctx, name); problems != "" || err != nil {
 			return "", notReady(problems, err), err
@@ -51,26 +51,27 @@ func notReady(message string, err error) *problem {
 	return &problem{api.ReasonHubNotReady, message}
 }
 
-// available reads the ManagedCluster of a hub.
-func (r *Reconciler) available(ctx context.Context, name string) (*problem, error) {
+// Unavailable reads the ManagedCluster of a hub, and returns why the hub takes part in no migration.
+// It returns nothing for a hub that is available.
+func Unavailable(ctx context.Context, reader client.Reader, name string) (why string, err error) {
 	mc := &clusterv1.ManagedCluster{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+	err = reader.Get(ctx, client.ObjectKey{Name: name}, mc)
 	switch {
 	case apierrors.IsNotFound(err):
-		return notReady(fmt.Sprintf("the global hub has no ManagedCluster %s: import the hub, or correct spec.from and spec.to", name), nil), nil
+		return fmt.Sprintf("the global hub has no ManagedCluster %s: import the hub, or correct its name", name), nil
 	case meta.IsNoMatchError(err):
-		return notReady("the global hub serves no ManagedClusters: install Open Cluster Management", nil), nil
+		return "the global hub serves no ManagedClusters: install Open Cluster Management", nil
 	case err != nil:
-		return nil, fmt.Errorf("read ManagedCluster %s: %w", name, err)
+		return "", fmt.Errorf("read ManagedCluster %s: %w", name, err)
 	}
-	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionAvailable); c == nil || c.Status != "True" {
-		why := "condition " + clusterv1.ManagedClusterConditionAvailable + " is not reported"
-		if c != nil {
-			why = fmt.Sprintf("condition %s is %s: %s", c.Type, c.Status, c.Message)
-		}
-		return notReady(fmt.Sprintf("hub %s is not available: %s", name, why), nil), nil
+	c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+	switch {
+	case c == nil:
+		return fmt.Sprintf("hub %s is not available: condition %s is not reported", name, clusterv1.ManagedClusterConditionAvailable), nil
+	case c.Status != "True":
+		return fmt.Sprintf("hub %s is not available: condition %s is %s: %s", name, c.Type, c.Status, c.Message), nil
 	}
-	return nil, nil
+	return "", nil
 }
 
 // checkBroker creates the topics, which fails if the broker refuses.

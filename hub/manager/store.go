@@ -49,32 +49,38 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (migrat
 	return m, r.restore(ctx, &m)
 }
 
-func (r *Reconciler) restore(ctx context.Context, m *migration) error {
+func (r *Reconciler) restore(ctx context.Context, m *migration) (err error) {
+	m.state, err = ReadState(ctx, r.Reader, m.object)
+	return err
+}
+
+// ReadState reads what is stored of a migration: its progress in the status, and its clusters in
+// ConfigMaps.
+func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration) (hub.State, error) {
 	var shards []map[string]string
-	progress := m.object.Status.Progress
+	progress := m.Status.Progress
 	for n := 0; progress != nil && n < int(progress.Shards); n++ {
-		shard, err := r.shard(ctx, m.object, hub.ShardName(m.object.Name, n))
+		shard, err := readShard(ctx, reader, m, hub.ShardName(m.Name, n))
 		if err != nil {
-			return err
+			return hub.State{}, err
 		}
 		if shard == nil {
 			break // Restore counts them
 		}
 		shards = append(shards, shard.Data)
 	}
-	state, err := hub.Restore(m.object.Spec, m.object.Status.Phase, progress, shards)
+	state, err := hub.Restore(m.Spec, m.Status.Phase, progress, shards)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errStateLost, err)
+		return hub.State{}, fmt.Errorf("%w: %w", errStateLost, err)
 	}
-	m.state = state
-	return nil
+	return state, nil
 }
 
-// shard reads a ConfigMap of the migration, or returns nil. One that belongs to a migration
+// readShard reads a ConfigMap of the migration, or returns nil. One that belongs to a migration
 // of the same name that was deleted will be garbage-collected, and counts as none.
-func (r *Reconciler) shard(ctx context.Context, m *api.ManagedClusterMigration, name string) (*corev1.ConfigMap, error) {
+func readShard(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration, name string) (*corev1.ConfigMap, error) {
 	shard := &corev1.ConfigMap{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, shard)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, shard)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(shard, m) {
 		return nil, nil
 	}
@@ -133,7 +139,7 @@ func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) err
 }
 
 func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigration, s hub.Shard) error {
-	known, err := r.shard(ctx, m, s.Name)
+	known, err := readShard(ctx, r.Reader, m, s.Name)
 	if err != nil {
 		return err
 	}

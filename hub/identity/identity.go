@@ -5,6 +5,7 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -62,6 +63,12 @@ func create(ctx context.Context, w client.Writer, key client.ObjectKey) error {
 
 // Format writes a public key as text.
 func Format(k message.IdentityKey) string { return base64.StdEncoding.EncodeToString(k.Bytes()) }
+
+// Fingerprint is a short text for a public key, which users compare. It has the form of ssh-keygen's.
+func Fingerprint(k message.IdentityKey) string {
+	sum := sha256.Sum256(k.Bytes())
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}
 
 // Parse reads what [Format] has written.
 func Parse(text string) (message.IdentityKey, error) {

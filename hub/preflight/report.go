@@ -1,0 +1,148 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+)
+
+// Decision says what a preflight has found.
+type Decision string
+
+const (
+	// Ready means that all was looked at, and nothing was found.
+	Ready Decision = "Ready"
+	// NotChecked means that nothing was found, and that not all was looked at.
+	NotChecked Decision = "NotChecked"
+	// AtRisk means that a cluster would move, and lose something or fail with some probability.
+	AtRisk Decision = "AtRisk"
+	// Blocked means that the migration would fail.
+	Blocked Decision = "Blocked"
+)
+
+// severity orders decisions, from the best.
+var severity = []Decision{Ready, NotChecked, AtRisk, Blocked}
+
+// Worst returns the decision that counts.
+func Worst(all ...Decision) Decision {
+	worst := Ready
+	for _, d := range all {
+		if slices.Index(severity, d) > slices.Index(severity, worst) {
+			worst = d
+		}
+	}
+	return worst
+}
+
+// Finding is why something is not Ready. The message says what to do.
+type Finding struct {
+	Reason  string
+	Message string
+}
+
+// findingOf reads the text of an error of packages source and target, which begins with its reason.
+func findingOf(text string) Finding {
+	reason, message, ok := strings.Cut(text, ": ")
+	if !ok || strings.Contains(reason, " ") {
+		return Finding{Message: text}
+	}
+	return Finding{reason, message}
+}
+
+// Names of checks that are not of single clusters.
+const (
+	CheckSourceHub     = "SourceHub"
+	CheckTargetHub     = "TargetHub"
+	CheckSourceAgent   = "SourceAgent"
+	CheckTargetAgent   = "TargetAgent"
+	CheckTargetAddress = "TargetAddress"
+	CheckSelection     = "Selection"
+	CheckOverlap       = "OtherMigrations"
+	CheckOnSource      = "ClustersOnSource"
+	CheckOnTarget      = "ClustersOnTarget"
+	CheckClocks        = "Clocks"
+)
+
+// Check is a result for the migration as a whole.
+type Check struct {
+	Name     string
+	Decision Decision
+	// Finding is empty for a check that is Ready.
+	Finding
+}
+
+// Cluster is a result for one cluster.
+type Cluster struct {
+	Name     string
+	Decision Decision
+	// Reasons are why the cluster would not move, or why that is not known.
+	Reasons []Finding
+	// AtRisk is what the cluster would lose.
+	AtRisk []Finding
+}
+
+// Report is the result of a preflight.
+type Report struct {
+	From, To string
+	Checks   []Check
+	// Clusters are those of the migration, sorted by name. A placement that can't be resolved has
+	// none.
+	Clusters []Cluster
+}
+
+// Decision is the worst of all checks and clusters.
+func (r Report) Decision() Decision {
+	worst := Ready
+	for _, c := range r.Checks {
+		worst = Worst(worst, c.Decision)
+	}
+	for _, c := range r.Clusters {
+		worst = Worst(worst, c.Decision)
+	}
+	return worst
+}
+
+// add records a check that is not Ready.
+func (r *Report) add(name string, d Decision, reason Reason, message string) {
+	r.Checks = append(r.Checks, Check{name, d, Finding{string(reason), message}})
+}
+
+// pass records a check without a finding.
+func (r *Report) pass(name string) { r.Checks = append(r.Checks, Check{Name: name, Decision: Ready}) }
+
+// cluster returns the result of a cluster, to be changed.
+func (r *Report) cluster(name string) *Cluster {
+	at, _ := slices.BinarySearchFunc(r.Clusters, name, func(c Cluster, name string) int { return strings.Compare(c.Name, name) })
+	return &r.Clusters[at]
+}
+
+// names of all clusters.
+func (r *Report) names() []string {
+	names := make([]string, len(r.Clusters))
+	for i, c := range r.Clusters {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// decide sets the decision of each cluster. A check that is Blocked blocks every cluster, and a cluster
+// is Ready only if it was looked at on both hubs.
+func (r *Report) decide() {
+	var shared []Finding
+	worst := Ready
+	for _, c := range r.Checks {
+		if c.Decision == Blocked || c.Decision == NotChecked && (c.Name == CheckOnSource || c.Name == CheckOnTarget) {
+			shared, worst = append(shared, c.Finding), Worst(worst, c.Decision)
+		}
+	}
+	for i := range r.Clusters {
+		c := &r.Clusters[i]
+		c.Decision = worst
+		if len(c.AtRisk) > 0 {
+			c.Decision = Worst(c.Decision, AtRisk)
+		}
+		if len(c.Reasons) > 0 {
+			c.Decision = Blocked
+		}
+		c.Reasons = append(c.Reasons, shared...)
+	}
+}

@@ -1,0 +1,69 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+)
+
+func work(name string, policy workv1.DeletePropagationPolicyType, labels map[string]string) workv1.ManifestWork {
+	w := workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	if policy != "" {
+		w.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: policy}
+	}
+	return w
+}
+
+func TestRisks(t *testing.T) {
+	const lease = time.Minute
+	for name, test := range map[string]struct {
+		reason   string
+		observed observed
+		accept   bool
+		blocks   []Reason
+		risks    []Reason
+	}{
+		"Nothing":     {reason: "The cluster has nothing that stays behind."},
+		"Klusterlet":  {reason: "The import controller creates these on the target.", observed: observed{works: []workv1.ManifestWork{work("c1-klusterlet", "", nil), work("c1-klusterlet-crds", "", nil)}}},
+		"Orphan":      {reason: "The work agent leaves what such a work has applied.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeOrphan, nil)}}},
+		"Foreground":  {reason: "The work agent deletes it, unless the user accepts that.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeForeground, nil)}}, blocks: []Reason{ReasonWorkStays}},
+		"Selectively": {reason: "The work agent deletes a part of it.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeSelectivelyOrphan, nil)}}, blocks: []Reason{ReasonWorkStays}},
+		"Default":     {reason: "The default is Foreground.", observed: observed{works: []workv1.ManifestWork{work("app", "", nil)}}, blocks: []Reason{ReasonWorkStays}},
+		"Accepted":    {reason: "An accepted work is a risk.", observed: observed{works: []workv1.ManifestWork{work("app", "", nil)}}, accept: true, risks: []Reason{ReasonWorkStays}},
+		"AddOn":       {reason: "A work of an add-on is one risk with it.", observed: observed{addOns: []string{"search"}, works: []workv1.ManifestWork{work("addon-search-deploy-0", "", map[string]string{addOnLabel: "search"})}}, risks: []Reason{ReasonAddOnStays}},
+		"OldLease":    {reason: "A renewal may be as old as the lease.", observed: observed{lease: lease, skew: -lease - 30*time.Second}},
+		"SlowClock":   {reason: "The lease is too old for the clock of the hub.", observed: observed{lease: lease, skew: -lease - 2*time.Minute}, risks: []Reason{ReasonClock}},
+		"FastClock":   {reason: "No clock that is right renews in the future.", observed: observed{lease: lease, skew: 10 * time.Minute}, risks: []Reason{ReasonClock}},
+	} {
+		blocks, risks := test.observed.risks("c1", test.accept)
+		if got := reasons(blocks); !slices.Equal(got, test.blocks) {
+			t.Errorf("%s: %s It is blocked by %v, want %v", name, test.reason, got, test.blocks)
+		}
+		if got := reasons(risks); !slices.Equal(got, test.risks) {
+			t.Errorf("%s: %s The risks are %v, want %v", name, test.reason, got, test.risks)
+		}
+	}
+}
+
+func reasons(findings []Finding) (all []Reason) {
+	for _, f := range findings {
+		all = append(all, Reason(f.Reason))
+	}
+	return all
+}
+
+func TestRiskNamesFewWorks(t *testing.T) {
+	var o observed
+	for i := range 9 {
+		o.works = append(o.works, work(fmt.Sprintf("app%d", i), "", nil))
+	}
+	blocks, _ := o.risks("c1", false)
+	if len(blocks) != 1 || !strings.HasPrefix(blocks[0].Message, "ManifestWork app0, app1, app2 and 6 others of the source hub") {
+		t.Errorf("nine works block with %v", blocks)
+	}
+}

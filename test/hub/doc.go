@@ -1,3 +1,3 @@
-// Package hub tests the migration of managed clusters between hubs on a real API
-// server.
+// Package hub has what tests and the demo of moves between hubs need: the CRDs of a hub. Its tests are on
+// real API servers.
 package hub

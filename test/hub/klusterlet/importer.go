@@ -1,0 +1,99 @@
+package klusterlet
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub/cluster"
+)
+
+// Importer plays the import controller of a hub.
+type Importer struct {
+	client.Client
+	// Server is the address of the hub.
+	Server string
+	// BootstrapNamespace has the bootstrap secrets of other hubs.
+	BootstrapNamespace string
+}
+
+// configure writes the ManifestWork of a klusterlet, as its KlusterletConfig says, and returns it.
+func (i Importer) configure(ctx context.Context, mc *clusterv1.ManagedCluster) (*workv1.ManifestWork, error) {
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Name, Name: cluster.KlusterletWork(mc.Name)}}
+	err := i.Get(ctx, client.ObjectKeyFromObject(work), work)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	exists, before := err == nil, work.DeepCopy()
+	if work.Spec.Workload.Manifests, err = i.manifests(ctx, mc); err != nil {
+		return nil, err
+	}
+	switch {
+	case !exists:
+		return work, i.Create(ctx, work)
+	case equality.Semantic.DeepEqual(before.Spec, work.Spec):
+		return work, nil
+	}
+	return work, i.Update(ctx, work)
+}
+
+// manifests are the bootstrap secrets of the hub, and of those that the KlusterletConfig adds.
+func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) ([]workv1.Manifest, error) {
+	own, err := cluster.Kubeconfig(i.Server, nil, "token of "+i.Server)
+	if err != nil {
+		return nil, err
+	}
+	config := &unstructured.Unstructured{}
+	config.SetGroupVersionKind(cluster.KlusterletConfigKind)
+	if name := mc.Annotations[cluster.AnnotationKlusterletConfig]; name != "" {
+		if err := i.Get(ctx, client.ObjectKey{Name: name}, config); client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+	}
+	others, _, _ := unstructured.NestedSlice(config.Object, "spec", "multipleHubsConfig", "bootstrapKubeConfigs", "localSecretsConfig", "kubeConfigSecrets")
+	if len(others) == 0 {
+		return []workv1.Manifest{bootstrapManifest("bootstrap-hub-kubeconfig", own)}, nil
+	}
+	manifests := []workv1.Manifest{bootstrapManifest("bootstrap-hub-kubeconfig-current-hub", own)}
+	for _, other := range others {
+		fields, _ := other.(map[string]any)
+		name, _, _ := unstructured.NestedString(fields, "name")
+		secret := &corev1.Secret{}
+		if err := i.Get(ctx, client.ObjectKey{Namespace: i.BootstrapNamespace, Name: name}, secret); err != nil {
+			return nil, err
+		}
+		manifests = append(manifests, bootstrapManifest(name, secret.Data["kubeconfig"]))
+	}
+	return manifests, nil
+}
+
+func bootstrapManifest(name string, kubeconfig []byte) workv1.Manifest {
+	text := base64.StdEncoding.EncodeToString(kubeconfig)
+	return workv1.Manifest{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"namespace":"open-cluster-management-agent"},"data":{"kubeconfig":%q}}`, name, text)}}
+}
+
+// setApplied plays the work agent of a cluster.
+func (i Importer) setApplied(ctx context.Context, work *workv1.ManifestWork) error {
+	if !meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
+		Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: work.Generation,
+	}) {
+		return nil
+	}
+	err := i.Status().Update(ctx, work)
+	if apierrors.IsConflict(err) {
+		return nil // the next pass
+	}
+	return err
+}

@@ -8,7 +8,9 @@ require (
 	github.com/fluxcd/cli-utils v1.3.0
 	github.com/go-logr/logr v1.4.4
 	github.com/godwit-dev/godwit v0.0.0
+	github.com/godwit-dev/godwit/hub v0.0.0
 	github.com/godwit-dev/godwit/test v0.0.0
+	github.com/godwit-dev/godwit/test/hub v0.0.0
 	github.com/google/cel-go v0.29.2
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.24.1
@@ -74,7 +76,6 @@ require (
 	github.com/go-openapi/swag/stringutils v0.29.1 // indirect
 	github.com/go-openapi/swag/typeutils v0.29.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.29.1 // indirect
-	github.com/godwit-dev/godwit/hub v0.0.0
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
@@ -144,7 +145,7 @@ require (
 
 replace (
 	github.com/godwit-dev/godwit => ../
+	github.com/godwit-dev/godwit/hub => ../hub
 	github.com/godwit-dev/godwit/test => ../test
+	github.com/godwit-dev/godwit/test/hub => ../test/hub
 )
-
-replace github.com/godwit-dev/godwit/hub => ../hub

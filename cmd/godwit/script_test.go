@@ -64,7 +64,7 @@ func TestRevisionsUnderOwnerReferencesPermissionEnforcement(t *testing.T) {
 	runScripts(t, "enforced", enforced, cluster.Install)
 }
 
-func runScripts(t *testing.T, folder string, o controlplane.Options, install func(context.Context, *rest.Config) error) {
+func runScripts(t *testing.T, folder string, o controlplane.Options, install func(context.Context, *rest.Config) error, more ...func(*testscript.Env) error) {
 	t.Parallel()
 	plane, err := controlplane.Start(t.Context(), o)
 	if err != nil {
@@ -83,7 +83,13 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", folder),
 		RequireExplicitExec: true,
-		Setup:               func(e *testscript.Env) error { return setUp(e, plane) },
+		Setup: func(e *testscript.Env) error {
+			err := setUp(e, plane)
+			for i := 0; err == nil && i < len(more); i++ {
+				err = more[i](e)
+			}
+			return err
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"crd":           command(installCRD),
 			"crds":          command(installCRDs),
@@ -105,6 +111,8 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"annotate":  command(annotateMember),
 			"annotated": command(checkAnnotation),
 
+			"create":   command(createFile),
+			"finished": command(finishMigration),
 			"lease":    command(setLease),
 			"etcdput":  command(putIntoEtcd),
 			"exits":    command(exits),

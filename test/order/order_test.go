@@ -37,7 +37,7 @@ const (
 var ordered = []string{
 	"api/v1alpha1",
 	"bench/manager", "bench/revision",
-	"cmd/internal/cli", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/revision",
+	"cmd/internal/cli", "cmd/internal/cli/cluster", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/revision",
 	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
 	"cmd/internal/demo", "cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
 	"cmd/internal/report/crdreport",
@@ -45,7 +45,7 @@ var ordered = []string{
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
 	"externalname/fieldmigration", "externalname/fleet",
-	"hub", "hub/agent", "hub/cluster", "hub/manager", "hub/message", "hub/source", "hub/target",
+	"hub", "hub/agent", "hub/cluster", "hub/manager", "hub/message", "hub/preflight", "hub/source", "hub/target",
 	"internal/kube",
 	"internal/storageversion", "internal/storageversion/preflight",
 	"revision", "revision/kubevirt",

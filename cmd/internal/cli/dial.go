@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -37,6 +40,26 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 	}
 	noConfig := clientcmd.IsEmptyConfig(clientcmd.Validate(raw)) && *a.Cluster.APIServer == ""
 	return c, c.greet(ctx, noConfig)
+}
+
+// InContext returns an invocation for another context of the same kubeconfig. A user who
+// impersonates another does so there as well.
+func (a *App) InContext(name string) *App {
+	other := *a
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.KubeConfig, flags.Context = a.Cluster.KubeConfig, &name
+	flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = a.Cluster.Impersonate, a.Cluster.ImpersonateUID, a.Cluster.ImpersonateGroup
+	other.Cluster = flags
+	return &other
+}
+
+// Contexts are the contexts of the kubeconfig, sorted.
+func (a *App) Contexts() []string {
+	config, err := a.Cluster.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
 // plainClient is for the requests before and after a migration, which a command sends one after

@@ -136,7 +136,7 @@ func (p *elected) Start(ctx context.Context) error {
 	}
 	p.options.Identity = own
 	// A user enrolls the hub with the manager by this key.
-	log.FromContext(ctx).Info("The agent works", "hub", p.options.Hub, "publicKey", identity.Format(own.Key()))
+	log.FromContext(ctx).Info("The agent works", "hub", p.options.Hub, "publicKey", identity.Format(own.Key()), "fingerprint", identity.Fingerprint(own.Key()))
 	p.kafka.ClientID = cmp.Or(p.kafka.ClientID, "godwit-agent-"+p.options.Hub)
 	transport, err := kafka.New(p.kafka)
 	if err != nil {

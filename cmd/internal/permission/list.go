@@ -22,12 +22,20 @@ const (
 	ExternalNamePlan Command = "externalname-plan"
 	// ExternalNameApply is also for rollback, and for restore from a file.
 	ExternalNameApply Command = "externalname-apply"
+	// ClusterPreflight is `godwit cluster preflight` and status on the global hub.
+	ClusterPreflight Command = "cluster-preflight"
+	// ClusterHub is what `godwit cluster preflight` reads of each hub.
+	ClusterHub Command = "cluster-hub"
+	// ClusterRun is `godwit cluster start`, abort and retry.
+	ClusterRun Command = "cluster-run"
+	// ClusterEnroll is `godwit cluster enroll`.
+	ClusterEnroll Command = "cluster-enroll"
 	// HubAgent is `godwit agent`, which runs as a ServiceAccount.
 	HubAgent Command = "hub-agent"
 )
 
 // Commands lists them in the order of the help.
-var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix, ExternalNamePlan, ExternalNameApply, HubAgent}
+var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix, ExternalNamePlan, ExternalNameApply, ClusterPreflight, ClusterHub, ClusterRun, ClusterEnroll, HubAgent}
 
 // OfCRDs reports whether the command is about CustomResourceDefinitions, and not about
 // revisions.
@@ -38,6 +46,31 @@ func (c Command) OfCRDs() bool {
 // OfManagedResources reports whether a command is about managed resources, which the CRDs of
 // the scope name.
 func (c Command) OfManagedResources() bool { return c == ExternalNamePlan || c == ExternalNameApply }
+
+// OfClusters reports whether a command is about migrations of managed clusters.
+func (c Command) OfClusters() bool {
+	return slices.Contains([]Command{ClusterPreflight, ClusterHub, ClusterRun, ClusterEnroll}, c)
+}
+
+// InNamespaces reports whether a command about migrations of managed clusters is about the
+// migrations in a namespace or in all.
+func (c Command) InNamespaces() bool { return c == ClusterPreflight || c == ClusterRun }
+
+// Installation is the namespace in which the guide installs the manager, or the agent of a hub, whichever
+// a command about migrations of managed clusters is for.
+func (c Command) Installation() string {
+	if c == ClusterHub {
+		return AgentNamespace
+	}
+	return ManagerNamespace
+}
+
+// Namespaces of the installation guide. The manager and the agent of one hub each keep a key there, in a
+// Secret of the same name.
+const (
+	ManagerNamespace = "godwit"
+	AgentNamespace   = "godwit-agent"
+)
 
 // For lists the permissions that a command needs in a scope, the reading ones first.
 func For(c Command, s Scope) []Permission {
@@ -60,6 +93,14 @@ func For(c Command, s Scope) []Permission {
 		return s.externalNamePlan()
 	case ExternalNameApply:
 		return s.externalNameApply()
+	case ClusterPreflight:
+		return s.clusterPreflight()
+	case ClusterHub:
+		return s.clusterHub()
+	case ClusterRun:
+		return s.clusterRun()
+	case ClusterEnroll:
+		return s.clusterEnroll()
 	case HubAgent:
 		return s.hubAgent()
 	}

@@ -118,6 +118,8 @@ type Scope struct {
 	Write storageversion.Write
 	// Family of the revisions.
 	Family revision.Description
-	// Namespace of the revisions or of the managed resources; empty means all.
+	// Namespace of the revisions, of the managed resources or of the migrations; empty means all.
 	Namespace string
+	// Installation is the namespace of the manager, or of the agent of a hub.
+	Installation string
 }

@@ -42,6 +42,8 @@ const (
 	ClusterMigration Subject = "ManagedClusterMigration"
 	// ManagedCluster is a cluster that changes hubs.
 	ManagedCluster Subject = "ManagedCluster"
+	// ClusterPreflight is a look at what a migration of managed clusters would do.
+	ClusterPreflight Subject = "ClusterPreflight"
 	// Command is a command line.
 	Command Subject = "Command"
 )
@@ -73,6 +75,7 @@ func Groups() []Group {
 		{Import, "godwit externalname ready", remedy.Imports, []string{"externalname/ready"}},
 		{ClusterMigration, "conditions and events of a ManagedClusterMigration", withOccurrences(remedy.ClusterMigrations, clustermigration.Occurrences), []string{"hub/api/v1alpha1"}},
 		{ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", remedy.ManagedClusters, []string{"hub/cluster"}},
+		{ClusterPreflight, "godwit cluster preflight", remedy.ClusterPreflights, []string{"hub/preflight"}},
 		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
 	}
 }

@@ -37,8 +37,9 @@ var reasonSections = map[reason.Subject][2]string{
 	reason.Import:          {"Imported managed resources", "[`godwit externalname ready`](cli.md#godwit-externalname-ready) has these reasons."},
 	reason.ClusterMigration: {"Migrations of clusters", "A ManagedClusterMigration has the conditions Ready, Reconciling and Stalled, of which one is True, and a condition for each phase\n" +
 		"that it has reached. An event of the same reason tells of a new phase, of the rollback and of the end."},
-	reason.ManagedCluster: {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},
-	reason.Command:        {"Commands", "Any command may end with one of these reasons."},
+	reason.ManagedCluster:   {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},
+	reason.ClusterPreflight: {"A preflight of a migration of managed clusters", "`godwit cluster preflight` has these, and those of the migration and of its clusters above."},
+	reason.Command:          {"Commands", "Any command may end with one of these reasons."},
 }
 
 func eventPage() (string, error) {

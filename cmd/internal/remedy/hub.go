@@ -3,7 +3,36 @@ package remedy
 import (
 	hubv1alpha1 "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/hub/preflight"
 )
+
+// ClusterPreflights are the reasons that only a preflight of a migration has.
+var ClusterPreflights = []ReasonDoc{
+	{Reason: string(preflight.ReasonNotLookedAt), UserAction: true,
+		Meaning: "The preflight has no access to the hub. What the hub has of the clusters is not known.",
+		Remedy:  "Give --from-context or --to-context, with a context of the kubeconfig for the hub. `godwit rbac --for=cluster-hub` prints the role that a user needs there."},
+	{Reason: string(preflight.ReasonHeartbeatUnknown),
+		Meaning: "The hub is enrolled. Whether its agent reaches the brokers is not known, because only the manager receives its heartbeats.",
+		Remedy:  "Start the migration: the manager checks the heartbeats first, and sends nothing to either hub without one (HubNotReady)."},
+	{Reason: string(preflight.ReasonAgentStopped), UserAction: true,
+		Meaning: "The agent of the hub does not renew its Lease.",
+		Remedy:  "See whether the agent runs, with `kubectl -n godwit-agent get pods` on the hub."},
+	{Reason: string(preflight.ReasonUndecided),
+		Meaning: "The scheduler has not decided on the Placement, or another migration has not resolved its own.",
+		Remedy:  "Run the command again after some seconds."},
+	{Reason: string(preflight.ReasonWorkStays), UserAction: true,
+		Meaning: "A ManifestWork of the cluster does not move. The work agent deletes what it has applied 60 minutes after the move, because its delete option is not Orphan.",
+		Remedy:  "Set spec.deleteOption.propagationPolicy of the ManifestWork to Orphan, and create it on the target hub. Or accept the loss with --accept-evicted-works."},
+	{Reason: string(preflight.ReasonAddOnStays), UserAction: true,
+		Meaning: "An add-on of the cluster does not move. Its agent is deleted 60 minutes after the move.",
+		Remedy:  "Install the add-on on the target hub."},
+	{Reason: string(preflight.ReasonClusterSet), UserAction: true,
+		Meaning: "The target hub has no ManagedClusterSet of the cluster. No Placement and no user of the set finds the cluster there.",
+		Remedy:  "Create the ManagedClusterSet on the target hub."},
+	{Reason: string(preflight.ReasonClock), UserAction: true,
+		Meaning: "Two clocks differ by more than a minute: those of the hubs, or those of a cluster and its hub.",
+		Remedy:  "Correct the clocks. Tokens and certificates are valid only within times that each machine reads from its own clock."},
+}
 
 // ClusterMigrations are the reasons of conditions of a ManagedClusterMigration.
 var ClusterMigrations = []ReasonDoc{

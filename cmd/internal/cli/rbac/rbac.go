@@ -2,6 +2,7 @@
 package rbac
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ type rbacOptions struct {
 	controller      cli.Choice
 	family          cli.Choice
 	everywhere      bool
+	installation    string
 	write           crd.WriteFlag
 }
 
@@ -54,6 +56,8 @@ func Command(a *cli.App) *cobra.Command {
 			"--for=manager prints the roles of `" + a.Program + " manager` for the custom resources of some API\n" +
 			"groups. It is the default if you give no user and no group. With --all-groups, the manager can\n" +
 			"write every object of the cluster: give API groups instead where you can.\n\n" +
+			"cluster-preflight, cluster-run and cluster-enroll are for the global hub. cluster-hub lets a user read\n" +
+			"a hub for a preflight: apply it on both hubs. A user with cluster-enroll can act as any hub.\n\n" +
 			"--for=hub-agent prints the roles of `" + a.Program + " agent`. The namespace of its\n" +
 			"ServiceAccount is the namespace of the agent.\n\n" +
 			"crd-run can patch the CRDs that it migrates, to trim status.storedVersions. crd-check can\n" +
@@ -99,6 +103,7 @@ func (o *rbacOptions) addFlags(c *cobra.Command) {
 	flags.StringArrayVar(&o.apiGroups, "api-group", nil, "all CRDs of an API group; repeat the flag for several")
 	flags.BoolVar(&o.allGroups, "all-groups", false, "all API groups; only for the manager")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "all namespaces")
+	flags.StringVar(&o.installation, "godwit-namespace", "", "namespace of the manager; with cluster-hub, of the agent of a hub (default: "+permission.ManagerNamespace+", "+permission.AgentNamespace+")")
 	o.controller = cli.Choice{Value: operator.StorageVersionMigrator, Allowed: operator.Controllers, Kind: "string"}
 	o.controller.AddTo(c, "controller", "", "controller of the manager that needs the permissions")
 	revision.AddFamilyFlag(c, &o.family)
@@ -124,6 +129,8 @@ func (o *rbacOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 		return cli.Usagef("no command is given: give --for, CRDs or --namespace")
 	case permission.Command(o.command.Value).OfManagedResources():
 		return o.parseManagedResources(a, c, args)
+	case permission.Command(o.command.Value).OfClusters():
+		return o.parseClusters(a, c, ofCRDs)
 	case o.command.Value == string(permission.HubAgent):
 		return o.parseAgent(a, namespaced, ofCRDs)
 	case !permission.Command(o.command.Value).OfCRDs():
@@ -171,6 +178,22 @@ func (o *rbacOptions) parseRevisions(a *cli.App, c *cobra.Command, ofCRDs bool) 
 		return cli.Usagef("--for=%s takes --namespace or --all-namespaces, and no CRDs", o.command.Value)
 	case named == o.everywhere:
 		return cli.Usagef("give one of --namespace and --all-namespaces")
+	case named && *a.Cluster.Namespace == "":
+		return cli.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
+	}
+	return nil
+}
+
+// parseClusters takes the namespace of the migrations, where the command is about some.
+func (o *rbacOptions) parseClusters(a *cli.App, c *cobra.Command, ofCRDs bool) error {
+	o.installation = cmp.Or(o.installation, permission.Command(o.command.Value).Installation())
+	switch named := c.Flags().Changed("namespace"); {
+	case ofCRDs:
+		return cli.Usagef("--for=%s takes no CRDs", o.command.Value)
+	case !permission.Command(o.command.Value).InNamespaces() && (named || o.everywhere):
+		return cli.Usagef("--for=%s takes no namespace of migrations; --godwit-namespace is that of the manager, or of the agent", o.command.Value)
+	case permission.Command(o.command.Value).InNamespaces() && named == o.everywhere:
+		return cli.Usagef("give one of --namespace and --all-namespaces: that of the migrations")
 	case named && *a.Cluster.Namespace == "":
 		return cli.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
 	}
@@ -268,7 +291,7 @@ func (o *rbacOptions) subjects() []rbacv1.Subject {
 // or --all stands for them.
 func printPermissions(ctx context.Context, a *cli.App, o *rbacOptions) error {
 	scope := permission.Scope{
-		CRDs: o.Names, APIGroups: o.apiGroups, Listed: len(o.Names) == 0, Write: o.write.Write(), Family: revision.Families[o.family.Value].Describe(),
+		CRDs: o.Names, APIGroups: o.apiGroups, Listed: len(o.Names) == 0, Write: o.write.Write(), Family: revision.Families[o.family.Value].Describe(), Installation: o.installation,
 	}
 	if !o.everywhere {
 		scope.Namespace = *a.Cluster.Namespace

@@ -62,9 +62,7 @@ func completeClusterFlags(a *cli.App, root *cobra.Command) {
 			var names []string
 			switch flag {
 			case "context":
-				for name := range config.Contexts {
-					names = append(names, name)
-				}
+				names = a.Contexts()
 			case "cluster":
 				for name := range config.Clusters {
 					names = append(names, name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/agent"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/cluster"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/crd"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/explain"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/externalname"
@@ -49,7 +50,7 @@ func rootCommand(a *cli.App) *cobra.Command {
 	root.SetFlagErrorFunc(a.FlagError)
 	a.Cluster.AddFlags(root.PersistentFlags())
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(crd.Command(a), revision.Command(a), externalname.Command(a), lint.Command(a))
+	root.AddCommand(crd.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), lint.Command(a))
 	root.AddCommand(demoCommands(a)...)
 	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), versionCommand(a), completionCommand(a), optionsCommand(a))
 	completeClusterFlags(a, root)

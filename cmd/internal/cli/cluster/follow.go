@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/report/clusterreport"
+	"github.com/godwit-dev/godwit/hub/api/v1alpha1"
+)
+
+// followEvery is how often the progress of a migration is read. Phases take seconds to minutes.
+const followEvery = time.Second
+
+// follow prints the progress of a migration until nothing of it is left to do, or the context ends.
+func (c *connection) follow(ctx context.Context, a *cli.App, m migration) (migration, error) {
+	for said := ""; ; {
+		if now := clusterreport.Progress(m.report(c)); now != said {
+			said = now
+			a.Console.Printf("%s\n", now)
+		}
+		if m.Status.CompletionTime != nil {
+			return m, nil
+		}
+		if !pause(ctx) {
+			return m, nil
+		}
+		next, err := c.find(ctx, m.Name)
+		if ctx.Err() != nil {
+			return m, nil
+		}
+		if err != nil {
+			return m, err
+		}
+		m = next
+	}
+}
+
+// print writes the document of a migration.
+func (c *connection) print(a *cli.App, f cli.Output, m migration) error {
+	d := m.report(c)
+	return cli.WriteDocument(a.Streams.Out, f, d, []string{d.ResourceName()}, func(w io.Writer) error {
+		return clusterreport.WriteMigration(w, a.Style(a.Streams.Out, f), d)
+	})
+}
+
+// followToEnd follows a migration, prints its document, and chooses the exit code by code. A migration
+// continues when the user stops watching it.
+func (c *connection) followToEnd(ctx context.Context, a *cli.App, f cli.Output, m migration, code func(clusterreport.Migration) cli.Code) error {
+	m, err := c.follow(ctx, a, m)
+	if err != nil {
+		return err
+	}
+	if err := c.print(a, f, m); err != nil {
+		return err
+	}
+	end := cli.Ended(ctx)
+	again := a.Hint("cluster status " + m.Name + " --watch --namespace=" + m.Namespace)
+	switch end {
+	case cli.OK:
+		return cli.Exit(code(m.report(c)))
+	case cli.TimedOut:
+		a.Console.Printf("--timeout is over, and the migration continues; watch it: %s\n", again)
+	default:
+		a.Console.Printf("interrupted, and the migration continues; watch it: %s\n", again)
+	}
+	return cli.Exit(end)
+}
+
+// statusCode is the exit code for a migration.
+func statusCode(m clusterreport.Migration) cli.Code {
+	switch {
+	case !m.Settled:
+		return cli.Pending
+	case m.Phase == v1alpha1.PhaseCompleted && m.Counts.Moved == m.Counts.Total:
+		return cli.OK
+	case m.Phase == v1alpha1.PhaseCompleted:
+		return cli.Partial
+	}
+	return cli.Refused
+}
+
+// pause reports whether the context lives after a pause.
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(followEvery):
+		return true
+	}
+}

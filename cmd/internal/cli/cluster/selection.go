@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/hub/preflight"
+)
+
+// hubFlags say how to look at the hubs.
+type hubFlags struct {
+	fromContext, toContext           string
+	managerNamespace, agentNamespace string
+	acceptEvictedWorks               bool
+}
+
+func (o *hubFlags) addTo(a *cli.App, c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&o.fromContext, "from-context", "", "`context` of the kubeconfig for the source hub, to look at the clusters there (default: only a source hub that is the global hub)")
+	flags.StringVar(&o.toContext, "to-context", "", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
+	for _, name := range []string{"from-context", "to-context"} {
+		_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return a.Contexts(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	o.addNamespaceTo(c)
+	flags.StringVar(&o.agentNamespace, "agent-namespace", permission.AgentNamespace, "namespace of Godwit's agent on the hubs, which has the Placements")
+	flags.BoolVar(&o.acceptEvictedWorks, "accept-evicted-works", false, "accept that the clusters lose what ManifestWorks have applied whose delete option is not Orphan")
+	_ = c.RegisterFlagCompletionFunc("agent-namespace", cobra.NoFileCompletions)
+}
+
+func (o *hubFlags) addNamespaceTo(c *cobra.Command) {
+	c.Flags().StringVar(&o.managerNamespace, "manager-namespace", permission.ManagerNamespace, "namespace of Godwit's manager on the global hub")
+	_ = c.RegisterFlagCompletionFunc("manager-namespace", cobra.NoFileCompletions)
+}
+
+// selection says which clusters would move between which hubs.
+type selection struct {
+	from, to  string
+	placement string
+	clusters  []string
+}
+
+func (o *selection) addTo(a *cli.App, c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&o.from, "from", "", "`hub` that the clusters leave: the name of its ManagedCluster on the global hub")
+	flags.StringVar(&o.to, "to", "", "`hub` that the clusters move to")
+	flags.StringVar(&o.placement, "placement", "", "`Placement` on the source hub that selects the clusters, instead of their names")
+	_ = c.RegisterFlagCompletionFunc("from", completeHubs(a))
+	_ = c.RegisterFlagCompletionFunc("to", completeHubs(a))
+	_ = c.RegisterFlagCompletionFunc("placement", cobra.NoFileCompletions)
+}
+
+// parse checks what can be checked without a cluster.
+func (o *selection) parse(clusters []string) error {
+	o.clusters = clusters
+	switch {
+	case o.from == "" || o.to == "":
+		return cli.Usagef("which hubs? give --from=HUB and --to=HUB")
+	case o.from == o.to:
+		return cli.Usagef("--from and --to are the same hub: give two hubs")
+	case len(clusters) == 0 && o.placement == "":
+		return cli.Usagef("which clusters? give their names or --placement=NAME")
+	case len(clusters) > 0 && o.placement != "":
+		return cli.Usagef("give the names of clusters or --placement, one of them")
+	}
+	seen := map[string]bool{}
+	for _, name := range clusters {
+		if seen[name] {
+			return cli.Usagef("cluster %s is given twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func (o *selection) request(h hubFlags) preflight.Request {
+	return preflight.Request{From: o.from, To: o.to, Clusters: o.clusters, Placement: o.placement, AcceptEvictedWorks: h.acceptEvictedWorks}
+}
+
+// managedClusters are the names on the global hub, among which the hubs are.
+func (c *connection) managedClusters(ctx context.Context) ([]string, error) {
+	list := &clusterv1.ManagedClusterList{}
+	if err := c.client.List(ctx, list); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return names, nil
+}
+
+func completeHubs(a *cli.App) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(c.Context(), cli.DialTimeout)
+		defer cancel()
+		connected, err := dial(ctx, a, permission.ClusterPreflight, permission.Scope{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, err := connected.managedClusters(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, toComplete) }), cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -59,7 +59,7 @@ help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running; DEMO_FLAGS=revisions upgrades ControllerRevisions of KubeVirt, DEMO_FLAGS=names renames external names.
+demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running; DEMO_FLAGS=revisions upgrades ControllerRevisions of KubeVirt, DEMO_FLAGS=names renames external names, DEMO_FLAGS=clusters moves managed clusters.
 	@bin/godwit demo $(DEMO_FLAGS)
 
 .PHONY: examples

@@ -19,8 +19,9 @@ func Command(program string, streams genericiooptions.IOStreams) *cobra.Command 
 			"fix that object, resume, verify in etcd, and remove the old version from the CRDs.\n\n" +
 			"The demo reads no kubeconfig. At its end, it stops the control plane and removes all files.\n\n" +
 			"The demo needs the binaries that `make controlplane` compiles, and the go command, which\n" +
-			"downloads the CRDs. `" + program + " demo revisions` shows the upgrade of ControllerRevisions, and\n" +
-			"`" + program + " demo names` an import and a renaming of external names.",
+			"downloads the CRDs. `" + program + " demo revisions` shows the upgrade of ControllerRevisions,\n" +
+			"`" + program + " demo names` an import and a renaming of external names, and `" + program + " demo clusters` moves\n" +
+			"of managed clusters between hubs.",
 		Example: "  # Run the demo\n" +
 			"  " + program + " demo\n\n" +
 			"  # Keep the cluster afterwards, to look at it with kubectl\n" +
@@ -33,7 +34,7 @@ func Command(program string, streams genericiooptions.IOStreams) *cobra.Command 
 		},
 	}
 	o.addTo(c)
-	c.AddCommand(revisionsCommand(program, streams), namesCommand(program, streams))
+	c.AddCommand(revisionsCommand(program, streams), namesCommand(program, streams), clustersCommand(program, streams))
 	return c
 }
 
@@ -91,6 +92,34 @@ func namesCommand(program string, streams genericiooptions.IOStreams) *cobra.Com
 				return err
 			}
 			return RunNames(c.Context(), o)
+		},
+	}
+	o.addTo(c)
+	return c
+}
+
+func clustersCommand(program string, streams genericiooptions.IOStreams) *cobra.Command {
+	o := Options{Program: program, Out: streams.Out, ErrOut: streams.ErrOut}
+	c := &cobra.Command{
+		Use:   "clusters [--keep]",
+		Short: "Show moves of managed clusters between two hubs on local control planes; connects to no other cluster",
+		Long: "Start two hubs on this machine, each with etcd and kube-apiserver, and in this process a broker,\n" +
+			"Godwit's manager, an agent for each hub, and simulated clusters. Enroll the hubs, look at what a\n" +
+			"migration would do, and move clusters. Then move some of which one is refused by the target hub and\n" +
+			"returns, and abort a migration. The demo counts the objects of the clusters on both hubs.\n\n" +
+			"The simulated clusters play the agents of Open Cluster Management and the import controller of each\n" +
+			"hub. `make e2e-hub` moves clusters with Open Cluster Management's own agents.\n\n" +
+			"The demo reads no kubeconfig. At its end, it stops the control planes and removes all files. It\n" +
+			"needs the binaries that `make controlplane` compiles, and the go command, which downloads the CRDs.",
+		Example: "  # Run the demo\n" +
+			"  " + program + " demo clusters\n\n" +
+			"  # Keep the hubs afterwards, to look at them with kubectl\n" +
+			"  " + program + " demo clusters --keep",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := refuse(c, args); err != nil {
+				return err
+			}
+			return RunClusters(c.Context(), o)
 		},
 	}
 	o.addTo(c)

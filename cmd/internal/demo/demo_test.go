@@ -26,6 +26,7 @@ const (
 	lastLine          = "demo: 2000 objects, 0 at old versions, storedVersions trimmed on 3 CRDs"
 	lastRevisionsLine = "demo: 26 references to 10 revisions, 0 at old versions, 0 lost"
 	lastNamesLine     = "demo: 12 names renamed and 12 rolled back byte for byte, 12 identities unchanged, 0 external creations, 14 of 14 databases exist"
+	lastClustersLine  = "demo: 9 clusters, 5 moved with 25 objects, 4 back with 20 objects, each accepted by one hub, 0 objects left behind"
 )
 
 // longest is the time that a demo may take on a busy machine.
@@ -170,6 +171,7 @@ func TestKeep(t *testing.T) {
 		"stored objects":      {nil, lastLine, schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}},
 		"ControllerRevisions": {[]string{"revisions"}, lastRevisionsLine, schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}},
 		"external names":      {[]string{"names"}, lastNamesLine, schema.GroupVersionResource{Group: "jobs.example.org", Version: "v1", Resource: "databases"}},
+		"managed clusters":    {[]string{"clusters"}, lastClustersLine, schema.GroupVersionResource{Group: "global-hub.open-cluster-management.io", Version: "v1alpha1", Resource: "managedclustermigrations"}},
 	} {
 		t.Run(story, func(t *testing.T) {
 			t.Parallel()

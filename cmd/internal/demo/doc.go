@@ -12,5 +12,6 @@
 // the demo of stored objects: population.go creates the objects, evidence.go checks, and story.go has
 // the chapters. kubevirt.go creates the objects of the demo of ControllerRevisions, and revisions.go has
 // its chapters. databases.go starts the provider of the demo of external names and reads its managed
-// resources, and names.go has its chapters. command.go has the flags. A file uses only files before it.
+// resources, and names.go has its chapters. hubs.go starts the hubs of the demo of managed clusters, sites.go
+// creates the clusters and counts their objects, and clusters.go has the chapters. command.go has the flags. A file uses only files before it.
 package demo

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-
-	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 // DefaultKubeconfig is what --keep writes, in the working directory.
@@ -32,7 +30,7 @@ func (s *stage) keep(path string, look []string) (remove func() error, err error
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	if err := controlplane.WriteKubeconfig(path, s.plane.Config()); err != nil {
+	if err := s.writeKubeconfig(path); err != nil {
 		return nil, err
 	}
 	s.teller.chapter("The cluster runs until you press Ctrl-C")

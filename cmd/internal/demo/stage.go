@@ -10,6 +10,10 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
@@ -34,6 +38,10 @@ type stage struct {
 	plane   *controlplane.ControlPlane
 	clients kubernetes.Interface
 	objects dynamic.Interface
+	// contexts are those of the kubeconfig, if a demo has more than one control plane. context is the
+	// name of the one of plane.
+	contexts map[string]*rest.Config
+	context  string
 }
 
 // open starts the servers. The caller stops the control plane.
@@ -57,7 +65,7 @@ func (s *stage) connect(o Options) error {
 		path: path, typed: o.Program, teller: s.teller, errOut: o.ErrOut,
 		kubeconfig: filepath.Join(s.plane.Dir(), "kubeconfig"),
 	}
-	if err := controlplane.WriteKubeconfig(s.program.kubeconfig, config); err != nil {
+	if err := s.writeKubeconfig(s.program.kubeconfig); err != nil {
 		return err
 	}
 	if s.clients, err = kubernetes.NewForConfig(config); err != nil {
@@ -72,4 +80,31 @@ func (s *stage) connect(o Options) error {
 	}
 	s.teller.say("Kubernetes %s at %s, etcd at %s", version.GitVersion, config.Host, s.plane.EtcdEndpoint())
 	return nil
+}
+
+// writeKubeconfig writes a kubeconfig for the control plane, or one with a context for each of several.
+func (s *stage) writeKubeconfig(path string) error {
+	if len(s.contexts) == 0 {
+		return controlplane.WriteKubeconfig(path, s.plane.Config())
+	}
+	all := clientcmdapi.NewConfig()
+	for name, config := range s.contexts {
+		text, err := controlplane.Kubeconfig(config)
+		if err != nil {
+			return fmt.Errorf("render the kubeconfig of %s: %w", name, err)
+		}
+		one, err := clientcmd.Load(text)
+		if err != nil {
+			return fmt.Errorf("read the kubeconfig of %s: %w", name, err)
+		}
+		from := one.Contexts[one.CurrentContext]
+		all.Clusters[name], all.AuthInfos[name] = one.Clusters[from.Cluster], one.AuthInfos[from.AuthInfo]
+		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	all.CurrentContext = s.context
+	text, err := clientcmd.Write(*all)
+	if err != nil {
+		return fmt.Errorf("render the kubeconfig: %w", err)
+	}
+	return keyutil.WriteKey(path, text)
 }

@@ -131,7 +131,7 @@ func (d *clustersDemo) until(ctx context.Context, what string, holds func() (boo
 // objectsOf reads what a hub has of a cluster and what would move: spec, data and status, which a move
 // must not change. What OCM's agents write into a ManagedCluster is left out.
 func (d *clustersDemo) objectsOf(ctx context.Context, name, hub string) (map[string]string, error) {
-	objects, err := cluster.Objects(ctx, d.hubs[hub], name, hubresource.Rules())
+	objects, err := cluster.Hub{Client: d.hubs[hub]}.Objects(ctx, name, hubresource.Rules())
 	if err != nil {
 		return nil, fmt.Errorf("read the objects of %s on %s: %w", name, hub, err)
 	}

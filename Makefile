@@ -3,7 +3,7 @@
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
-# Objects for `make bench-crd`, sizes for `make bench-manager`, `make bench-revision` and `make bench-externalname`, time per target for `make fuzz`, and further flags of the demo, the
+# Objects for `make bench-crd`, sizes for `make bench-manager`, `make bench-revision`, `make bench-externalname` and `make bench-hub`, time per target for `make fuzz`, and further flags of the demo, the
 # tests and the linter.
 N          ?= 3000
 CRDS       ?= 50
@@ -15,6 +15,7 @@ WINDOW     ?= 30s
 VMS        ?= 1000
 PLAN       ?= 0
 FLEET      ?= 10000
+CLUSTERS   ?= 300
 FUZZTIME   ?= 20s
 DEMO_FLAGS ?=
 TEST_FLAGS ?=
@@ -191,6 +192,10 @@ bench-revision: controlplane build ## Measure `godwit revision run` against the 
 .PHONY: bench-externalname
 bench-externalname: controlplane build ## Measure codecs, the adapter against crossplane-runtime alone, and `godwit externalname apply` over FLEET=10000 managed resources.
 	@go -C bench run ./externalname -fleet $(FLEET)
+
+.PHONY: bench-hub
+bench-hub: controlplane ocm kafka build ## Measure how CLUSTERS=300 managed clusters move between two hubs, against a bare switch of as many.
+	@go -C bench run ./hub -clusters $(CLUSTERS)
 
 ##@ Leave
 

@@ -36,7 +36,7 @@ const (
 // ordered are the packages whose files use each other in their reading order, as folders of the repository.
 var ordered = []string{
 	"api/v1alpha1",
-	"bench/manager", "bench/revision",
+	"bench/hub", "bench/manager", "bench/revision",
 	"cmd/internal/cli", "cmd/internal/cli/cluster", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/revision",
 	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
 	"cmd/internal/demo", "cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",

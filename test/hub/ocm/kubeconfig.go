@@ -21,6 +21,13 @@ func tokenKubeconfig(server *rest.Config, token string) ([]byte, error) {
 	return clientcmd.Write(*kubeconfig)
 }
 
+// unlimited returns a configuration whose client sends requests at once. By default it sends five per second.
+func unlimited(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	return config
+}
+
 // throughProxy sets the proxy of every cluster in a kubeconfig that has the server.
 func throughProxy(kubeconfig []byte, server, proxy string) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)

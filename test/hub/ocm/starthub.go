@@ -57,7 +57,7 @@ func (h *Hub) start(ctx context.Context, o HubOptions) error {
 	if h.log, err = openLog(filepath.Join(h.Dir(), "played.log")); err != nil {
 		return err
 	}
-	if h.Client, err = client.New(h.Config(), client.Options{Scheme: Scheme()}); err != nil {
+	if h.Client, err = client.New(unlimited(h.Config()), client.Options{Scheme: Scheme()}); err != nil {
 		return fmt.Errorf("connect to it: %w", err)
 	}
 	if _, err := h.StartControllerManager(ctx, "--controllers=certificatesigningrequest-signing-controller,namespace-controller,"+

@@ -9,7 +9,7 @@
 // # Reading order
 //
 // reason.go and report.go are the result. risk.go decides on what was read of one cluster, and
-// request.go says what is asked. global.go, source.go and target.go read the three API servers,
-// preflight.go does all, and permission.go is what RBAC has to allow. A file uses only files
-// before it.
+// request.go says what is asked. lease.go tells whether an agent works. global.go, source.go and
+// target.go read the three API servers, preflight.go does all, and permission.go is what RBAC has to
+// allow. A file uses only files before it.
 package preflight

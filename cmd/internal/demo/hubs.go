@@ -32,6 +32,7 @@ import (
 	hubmanager "github.com/godwit-dev/godwit/hub/manager"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	simulation "github.com/godwit-dev/godwit/test/hub"
+	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 
 const (
@@ -44,6 +45,12 @@ const (
 	bootstrapNamespace = "multicluster-engine"
 	registrationRole   = "open-cluster-management:bootstrap"
 )
+
+// site is a managed cluster, with its objects as they were before the demo moved any.
+type site struct {
+	*klusterlet.Klusterlet
+	before map[string]string
+}
 
 // clustersDemo is one run of the demo of managed clusters.
 type clustersDemo struct {

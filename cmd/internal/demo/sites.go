@@ -18,12 +18,6 @@ import (
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 
-// site is a managed cluster, with its objects as they were before the demo moved any.
-type site struct {
-	*klusterlet.Klusterlet
-	before map[string]string
-}
-
 // siteObjects are what a cluster has on its hub, one of each form: a Secret by name, one by reference, a
 // custom resource, and one with a status that its controller must not lose.
 const siteObjects = `

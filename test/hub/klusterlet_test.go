@@ -48,7 +48,7 @@ type importer struct {
 	client.Client
 	// server is the address of the hub.
 	server string
-	// freezes means that the controller is one of backplane 5.2 or later, which does not change
+	// freezes means that the controller is one of backplane 5.0 or later, which does not change
 	// the klusterlet of a cluster whose automatic import is disabled.
 	freezes bool
 }

@@ -17,6 +17,8 @@ const (
 	clustersNamespace = "default"
 	// perMigration is how many clusters each migration of the demo has.
 	perMigration = 3
+	// tick is how often a simulated cluster acts. Shorter ones keep both API servers busy.
+	tick = time.Second
 )
 
 // RunClusters shows the demo of managed clusters and returns after it has removed everything. It returns an
@@ -49,7 +51,7 @@ func (d *clustersDemo) begin(ctx context.Context) error {
 		return err
 	}
 	for i := range 3 * perMigration {
-		k := &klusterlet.Klusterlet{Name: fmt.Sprintf("cluster%d", i+1)}
+		k := &klusterlet.Klusterlet{Name: fmt.Sprintf("cluster%d", i+1), Tick: tick}
 		switch {
 		case i == 2*perMigration-1:
 			k.Denied = "a policy of " + targetHub + " denies requests of " + k.Name

@@ -108,6 +108,22 @@ func (w withoutAccounts) RESTMapping(kind schema.GroupKind, versions ...string) 
 // newHub makes a hub with its ManagedCluster, and starts its agent.
 func (g *globalHub) newHub(name string, p hub.Party) *scripted {
 	g.t.Helper()
+	a := g.newAgent(name, p)
+	g.run(a)
+	return a
+}
+
+// newSilentHub makes a hub whose agent has never sent a heartbeat.
+func (g *globalHub) newSilentHub(name string, p hub.Party) *scripted {
+	g.t.Helper()
+	a := g.newAgent(name, p)
+	a.silent.Store(true)
+	g.run(a)
+	return a
+}
+
+func (g *globalHub) newAgent(name string, p hub.Party) *scripted {
+	g.t.Helper()
 	mc := &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       clusterv1.ManagedClusterSpec{ManagedClusterClientConfigs: []clusterv1.ClientConfig{{URL: "https://" + name + ".example.com", CABundle: []byte("ca")}}},
@@ -122,12 +138,16 @@ func (g *globalHub) newHub(name string, p hub.Party) *scripted {
 	}
 	a := &scripted{g: g, hub: name, party: p, identity: own, inboxes: map[string]hub.Inbox{}, keys: map[string]message.OpeningKey{}, sent: map[string]message.StatusBundle{}, accounts: map[string]bool{}}
 	a.transport = g.transport(name)
+	return a
+}
+
+// run runs an agent until the test ends.
+func (g *globalHub) run(a *scripted) {
 	ctx, cancel := context.WithCancel(g.t.Context())
 	var group sync.WaitGroup
 	group.Go(func() { a.receive(ctx) })
 	group.Go(func() { a.beat(ctx) })
 	g.t.Cleanup(func() { cancel(); group.Wait() })
-	return a
 }
 
 func (g *globalHub) transport(client string) *kafka.Transport {

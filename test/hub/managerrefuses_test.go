@@ -147,7 +147,10 @@ func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 		}, api.ReasonHubNotReady, "has no ManagedCluster"},
 		"Unavailable": {func(g *globalHub) { g.setAvailable(g.from.hub, metav1.ConditionUnknown) }, api.ReasonHubNotReady, "the klusterlet has stopped"},
 		"NotEnrolled": {func(g *globalHub) { g.enroll(g.from) }, api.ReasonHubNotReady, "is not enrolled"},
-		"Silent":      {func(g *globalHub) { g.to.silent.Store(true) }, api.ReasonHubNotReady, "has sent no heartbeat for 1m0s"},
+		"Silent": {func(g *globalHub) {
+			g.to = g.newSilentHub("silent-"+newName(), hub.Target)
+			g.enroll(g.from, g.to)
+		}, api.ReasonHubNotReady, "has sent no heartbeat for 1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

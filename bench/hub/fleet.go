@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -85,14 +86,21 @@ func names(prefix string, n int) []string {
 	return all
 }
 
-// create makes clusters of a hub, and returns when they have registered. A klusterlet knows its hub, and more kubeconfigs
-// if it is not configured by ManifestWorks.
-func (f *fleet) create(ctx context.Context, h *hub, all []string, configured bool, others map[string][]byte, done func()) error {
+// setup is how the klusterlets of some clusters begin. Each knows its hub.
+type setup struct {
+	// configured means that they take their kubeconfigs from ManifestWorks.
+	configured bool
+	// others are more kubeconfigs, by the address of the server.
+	others map[string][]byte
+	// done is called when a cluster has left its first hub.
+	done func()
+}
+
+// create makes clusters of a hub, and returns when they have registered.
+func (f *fleet) create(ctx context.Context, h *hub, all []string, s setup) error {
 	err := measure.Each(all, atATime, func(name string) error {
-		k := &klusterlet{name: name, configured: configured, done: done, first: h, kubeconfigs: map[string][]byte{h.server(): h.BootstrapKubeconfig()}, annotation: map[*hub]string{}}
-		for server, kubeconfig := range others {
-			k.kubeconfigs[server] = kubeconfig
-		}
+		k := &klusterlet{name: name, configured: s.configured, done: s.done, first: h, kubeconfigs: map[string][]byte{h.server(): h.BootstrapKubeconfig()}, annotation: map[*hub]string{}}
+		maps.Copy(k.kubeconfigs, s.others)
 		f.mutex.Lock()
 		f.klusterlets[name] = k
 		f.mutex.Unlock()

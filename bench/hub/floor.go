@@ -18,7 +18,7 @@ func measureFloor(ctx context.Context, f *fleet, n int) (seconds float64, err er
 	all := names("floor", n)
 	var left sync.WaitGroup
 	left.Add(n)
-	if err := f.create(ctx, f.source, all, false, map[string][]byte{f.target.server(): f.target.BootstrapKubeconfig()}, left.Done); err != nil {
+	if err := f.create(ctx, f.source, all, setup{others: map[string][]byte{f.target.server(): f.target.BootstrapKubeconfig()}, done: left.Done}); err != nil {
 		return 0, err
 	}
 	if err := measure.Each(all, atATime, func(name string) error {

@@ -75,7 +75,7 @@ func (in *installation) registerHubs(ctx context.Context) error {
 		return err
 	}
 	hubs := []*hub{in.fleet.source, in.fleet.target}
-	if err := in.fleet.create(ctx, global, []string{hubs[0].Name, hubs[1].Name}, false, nil, nil); err != nil {
+	if err := in.fleet.create(ctx, global, []string{hubs[0].Name, hubs[1].Name}, setup{}); err != nil {
 		return err
 	}
 	for _, h := range hubs {

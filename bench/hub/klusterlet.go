@@ -167,30 +167,40 @@ func (k *klusterlet) renew(ctx context.Context, h *hub) error {
 func (k *klusterlet) configure(ctx context.Context, h *hub, mc *clusterv1.ManagedCluster) error {
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: k.name, Name: cluster.KlusterletWork(k.name)}}
 	annotation, known := k.annotation[h]
-	if current := mc.Annotations[cluster.AnnotationKlusterletConfig]; known && annotation == current && k.at != h {
+	current := mc.Annotations[cluster.AnnotationKlusterletConfig]
+	if known && annotation == current && k.at != h {
 		return nil
-	} else if err := h.direct.Get(ctx, client.ObjectKeyFromObject(work), work); apierrors.IsNotFound(err) || err == nil && annotation != current {
-		manifests, err := h.manifests(ctx, current)
-		if err != nil {
-			return client.IgnoreNotFound(err)
-		}
-		work.Spec.Workload.Manifests = manifests
-		if work.UID == "" {
-			err = h.direct.Create(ctx, work)
-		} else {
-			err = h.direct.Update(ctx, work)
-		}
-		if err != nil {
+	}
+	err := h.direct.Get(ctx, client.ObjectKeyFromObject(work), work)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if err != nil || annotation != current {
+		if err := k.write(ctx, h, work, current); err != nil {
 			return client.IgnoreNotFound(err) // the hub creates the namespace
 		}
-		k.annotation[h] = current
-	} else if err != nil {
-		return err
 	}
 	if k.at != h {
 		return nil
 	}
 	return k.apply(ctx, h, work)
+}
+
+// write writes a ManifestWork as the KlusterletConfig of an annotation says.
+func (k *klusterlet) write(ctx context.Context, h *hub, work *workv1.ManifestWork, annotation string) error {
+	var err error
+	if work.Spec.Workload.Manifests, err = h.manifests(ctx, annotation); err != nil {
+		return err
+	}
+	if work.UID == "" {
+		err = h.direct.Create(ctx, work)
+	} else {
+		err = h.direct.Update(ctx, work)
+	}
+	if err == nil {
+		k.annotation[h] = annotation
+	}
+	return err
 }
 
 func (k *klusterlet) isConfiguredBy(h *hub) bool {

@@ -79,7 +79,7 @@ func run(ctx context.Context, clusters int, godwit, folder string) (r result, er
 // move creates the clusters and measures how they move.
 func (r *result) move(ctx context.Context, f *fleet, godwit, folder string) error {
 	first, all := names("first", 1), names("move", r.Clusters)
-	if err := f.create(ctx, f.source, append(first, all...), true, nil, nil); err != nil {
+	if err := f.create(ctx, f.source, append(first, all...), setup{configured: true}); err != nil {
 		return err
 	}
 	if err := measure.Each(append(first, all...), atATime, func(name string) error { return f.equip(ctx, name) }); err != nil {

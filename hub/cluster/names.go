@@ -2,11 +2,11 @@ package cluster
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Annotations that the migration sets, and restores.
 // AccountNamespace is where the bootstrap account of a hub is, unless the add-on that issues its
 // tokens is in another one.
 const AccountNamespace = "open-cluster-management-agent-addon"
 
+// Annotations that the migration sets, and restores.
 const (
 	// AnnotationMigrating marks a cluster that is being moved, with the UID of the migration.
 	AnnotationMigrating = "global-hub.open-cluster-management.io/migrating"

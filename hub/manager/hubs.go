@@ -46,7 +46,7 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 
 func notReady(message string, err error) *problem {
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // the caller returns the error: an error is no problem of the migration
 	}
 	return &problem{api.ReasonHubNotReady, message}
 }

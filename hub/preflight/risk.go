@@ -70,8 +70,8 @@ func (o observed) evictedWorks(name string) []string {
 	for _, w := range o.works {
 		ofKlusterlet := w.Name == cluster.KlusterletWork(name) || w.Name == cluster.KlusterletWork(name)+"-crds"
 		_, ofAddOn := w.Labels[addOnLabel]
-		orphaned := w.Spec.DeleteOption != nil && w.Spec.DeleteOption.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan
-		if !ofKlusterlet && !ofAddOn && !orphaned {
+		stays := w.Spec.DeleteOption != nil && w.Spec.DeleteOption.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan
+		if !ofKlusterlet && !ofAddOn && !stays {
 			names = append(names, w.Name)
 		}
 	}

@@ -157,7 +157,7 @@ func (g *together) attacksOnTheManager(uid string) map[string]attack {
 		switch {
 		case e.Attributes["ce_type"] == string(message.TypeHeartbeat):
 			attacks["Downgrade"] = attack{"A heartbeat lists other versions.", "", message.Envelope{
-				Attributes: e.Attributes, Value: []byte(fmt.Sprintf(`{"hub":%q,"versions":[0]}`, g.source.name)),
+				Attributes: e.Attributes, Value: fmt.Appendf(nil, `{"hub":%q,"versions":[0]}`, g.source.name),
 			}, g.byManager(g.source, "Forged")}
 		case e.Attributes["ce_stage"] == string(api.PhaseValidating):
 			attacks["ReportAgain"] = attack{"A report on an earlier command is sent again.", "", e, g.byManager(g.source, "Outdated")}

@@ -92,7 +92,8 @@ func (i importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 	}
 	config := cluster.KlusterletConfig(mc.Annotations[cluster.AnnotationKlusterletConfig])
 	if config.GetName() != "" {
-		if err := i.Get(ctx, client.ObjectKeyFromObject(config), config); client.IgnoreNotFound(err) != nil {
+		err := i.Get(ctx, client.ObjectKeyFromObject(config), config)
+		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 // placement creates a Placement that has selected so many clusters, with decisions of some.
-func placement(t *testing.T, c client.Client, namespace, name string, selected int32, decisions ...string) {
+func placement(t *testing.T, c client.Client, at client.ObjectKey, selected int32, decisions ...string) {
 	t.Helper()
-	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}}
 	if err := c.Create(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func placement(t *testing.T, c client.Client, namespace, name string, selected i
 	// The scheduler writes at most 100 clusters into one decision.
 	for i, part := range slices.Collect(slices.Chunk(decisions, 2)) {
 		d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name + "-decision-" + string(rune('1'+i)), Labels: map[string]string{clusterv1beta1.PlacementLabel: name},
+			Namespace: at.Namespace, Name: at.Name + "-decision-" + string(rune('1'+i)), Labels: map[string]string{clusterv1beta1.PlacementLabel: at.Name},
 		}}
 		if err := c.Create(t.Context(), d); err != nil {
 			t.Fatal(err)
@@ -49,11 +49,11 @@ func TestPlacement(t *testing.T) {
 	t.Parallel()
 	c := hubClient(t, shared.Config())
 	own, other := newNamespace(t, c), newNamespace(t, c)
-	placement(t, c, own, "eu", 3, "c3", "c1", "c2")
-	placement(t, c, other, "eu", 1, "stolen")
-	placement(t, c, other, "elsewhere", 1, "stolen")
-	placement(t, c, own, "incomplete", 3, "c1", "c2")
-	placement(t, c, own, "nothing", 0)
+	placement(t, c, client.ObjectKey{Namespace: own, Name: "eu"}, 3, "c3", "c1", "c2")
+	placement(t, c, client.ObjectKey{Namespace: other, Name: "eu"}, 1, "stolen")
+	placement(t, c, client.ObjectKey{Namespace: other, Name: "elsewhere"}, 1, "stolen")
+	placement(t, c, client.ObjectKey{Namespace: own, Name: "incomplete"}, 3, "c1", "c2")
+	placement(t, c, client.ObjectKey{Namespace: own, Name: "nothing"}, 0)
 	hub := source.Hub{Hub: cluster.Hub{Client: c}, AgentNamespace: own}
 	cases := map[string]struct {
 		name     string

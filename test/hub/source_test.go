@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -112,7 +113,7 @@ func TestInstallWaitsForTheKlusterlet(t *testing.T) {
 		t.Errorf("annotations are %v", annotations)
 	}
 	secret := &corev1.Secret{}
-	if err := s.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + s.to}, secret); err != nil || string(secret.Data["kubeconfig"]) != string(s.targetKubeconfig()) {
+	if err := s.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + s.to}, secret); err != nil || !bytes.Equal(secret.Data["kubeconfig"], s.targetKubeconfig()) {
 		t.Errorf("bootstrap secret %v, %v", secret.Data, err)
 	}
 }
@@ -234,7 +235,7 @@ func TestSharedBootstrapKeepsTheLatest(t *testing.T) {
 	second.setWork(true)
 	second.done(install(second, latest))
 	secret := &corev1.Secret{}
-	if err := first.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + first.to}, secret); err != nil || string(secret.Data["kubeconfig"]) != string(latest) {
+	if err := first.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + first.to}, secret); err != nil || !bytes.Equal(secret.Data["kubeconfig"], latest) {
 		t.Errorf("the bootstrap secret has %s, %v; want the latest kubeconfig", secret.Data["kubeconfig"], err)
 	}
 }

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -224,7 +225,7 @@ func TestReturn(t *testing.T) {
 			if err != nil || !found {
 				t.Fatal(found, err)
 			}
-			if got := k.Kubeconfig("godwit-return-" + s.name); string(got) != string(arrived[0].SourceKubeconfig) || k.OwnKubeconfig() == nil {
+			if got := k.Kubeconfig("godwit-return-" + s.name); !bytes.Equal(got, arrived[0].SourceKubeconfig) || k.OwnKubeconfig() == nil {
 				t.Errorf("the klusterlet is configured with %q and %q, want the kubeconfigs of the source and of the target", got, k.OwnKubeconfig())
 			}
 

@@ -161,7 +161,8 @@ func (d *clustersDemo) count(ctx context.Context, sites []*site) (t tally, err e
 		var as, all [2]int
 		for i, hub := range []string{sourceHub, targetHub} {
 			mc := &clusterv1.ManagedCluster{}
-			if err := d.hubs[hub].Get(ctx, client.ObjectKey{Name: s.Name}, mc); client.IgnoreNotFound(err) != nil {
+			err := d.hubs[hub].Get(ctx, client.ObjectKey{Name: s.Name}, mc)
+			if client.IgnoreNotFound(err) != nil {
 				return t, fmt.Errorf("read ManagedCluster %s on %s: %w", s.Name, hub, err)
 			}
 			accepts[i] = mc.Spec.HubAcceptsClient

@@ -51,7 +51,7 @@ func newGlobalHub(t *testing.T) *globalHub {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, pattern := range []string{
 		"../../../hub/api/v1alpha1/crd/*.yaml", "../../../test/hub/testdata/crds/import.yaml",
-		filepath.Join(dir, "cluster/v1/*managedclusters.crd.yaml"), filepath.Join(dir, "addon/v1alpha1/*_managedclusteraddons.crd.yaml"),
+		filepath.Join(dir, "cluster", "v1", "*managedclusters.crd.yaml"), filepath.Join(dir, "addon", "v1alpha1", "*_managedclusteraddons.crd.yaml"),
 	} {
 		some, err := controlplane.ReadCRDs(pattern)
 		if err != nil {

@@ -57,7 +57,8 @@ func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 	config := &unstructured.Unstructured{}
 	config.SetGroupVersionKind(cluster.KlusterletConfigKind)
 	if name := mc.Annotations[cluster.AnnotationKlusterletConfig]; name != "" {
-		if err := i.Get(ctx, client.ObjectKey{Name: name}, config); client.IgnoreNotFound(err) != nil {
+		err := i.Get(ctx, client.ObjectKey{Name: name}, config)
+		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 	}

@@ -121,7 +121,7 @@ func (c *connection) followRequest(ctx context.Context, m migration) (migration,
 		}
 		next, err := c.find(ctx, m.Name)
 		if ctx.Err() != nil {
-			return m, nil
+			return m, nil //nolint:nilerr // the read was interrupted: what was read last is shown
 		}
 		if err != nil {
 			return m, err

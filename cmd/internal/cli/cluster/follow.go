@@ -28,7 +28,7 @@ func (c *connection) follow(ctx context.Context, a *cli.App, m migration) (migra
 		}
 		next, err := c.find(ctx, m.Name)
 		if ctx.Err() != nil {
-			return m, nil
+			return m, nil //nolint:nilerr // the read was interrupted: what was read last is shown
 		}
 		if err != nil {
 			return m, err

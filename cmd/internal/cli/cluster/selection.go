@@ -20,23 +20,23 @@ type hubFlags struct {
 	acceptEvictedWorks               bool
 }
 
-func (o *hubFlags) addTo(a *cli.App, c *cobra.Command) {
+func (h *hubFlags) addTo(a *cli.App, c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&o.fromContext, "from-context", "", "`context` of the kubeconfig for the source hub, to look at the clusters there (default: only a source hub that is the global hub)")
-	flags.StringVar(&o.toContext, "to-context", "", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
+	flags.StringVar(&h.fromContext, "from-context", "", "`context` of the kubeconfig for the source hub, to look at the clusters there (default: only a source hub that is the global hub)")
+	flags.StringVar(&h.toContext, "to-context", "", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
 	for _, name := range []string{"from-context", "to-context"} {
 		_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return a.Contexts(), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
-	o.addNamespaceTo(c)
-	flags.StringVar(&o.agentNamespace, "agent-namespace", permission.AgentNamespace, "namespace of Godwit's agent on the hubs, which has the Placements")
-	flags.BoolVar(&o.acceptEvictedWorks, "accept-evicted-works", false, "accept that the clusters lose what ManifestWorks have applied whose delete option is not Orphan")
+	h.addNamespaceTo(c)
+	flags.StringVar(&h.agentNamespace, "agent-namespace", permission.AgentNamespace, "namespace of Godwit's agent on the hubs, which has the Placements")
+	flags.BoolVar(&h.acceptEvictedWorks, "accept-evicted-works", false, "accept that the clusters lose what ManifestWorks have applied whose delete option is not Orphan")
 	_ = c.RegisterFlagCompletionFunc("agent-namespace", cobra.NoFileCompletions)
 }
 
-func (o *hubFlags) addNamespaceTo(c *cobra.Command) {
-	c.Flags().StringVar(&o.managerNamespace, "manager-namespace", permission.ManagerNamespace, "namespace of Godwit's manager on the global hub")
+func (h *hubFlags) addNamespaceTo(c *cobra.Command) {
+	c.Flags().StringVar(&h.managerNamespace, "manager-namespace", permission.ManagerNamespace, "namespace of Godwit's manager on the global hub")
 	_ = c.RegisterFlagCompletionFunc("manager-namespace", cobra.NoFileCompletions)
 }
 

@@ -8,7 +8,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Text: a regular expression of whole words, any case, and what to write instead. A word in backticks is quoted: it is
-# the name that another project uses, such as the propagation policy `orphan`, or a former one.
+# the name that another project uses, such as the propagation policy `orphan`, or a former one. Orphan, so written, is the
+# value of fields of Kubernetes and of Open Cluster Management.
 #
 # Words that are not banned, since their proper use cannot be told from the other: "silent" (of an API server whose lease is
 # stale), "holder" (of a Lease, whose field is holderIdentity; of a reference it is the referrer), "give up" and "take over".
@@ -24,7 +25,7 @@ banned=(
 	'stash(es|ed|ing)? => ControllerRevision, old revision'
 	'judge(s|d|ment|ments)?|judgements?|verdicts?|rulings? => decide, decision'
 	'definitions? => CRD'
-	'orphan(s|ed)? => unreferenced, unmanaged'
+	'(?-i:orphan(s|ed)?|Orphan(s|ed)) => unreferenced, unmanaged'
 	'(go|goes|gone|going|went) on => resume, continue'
 	'mend(s|ed|ing)?|cur(e|es|ed) => fix'
 	'wish(es)? => request'

@@ -81,9 +81,9 @@ func (c *cluster) requests(counter string) (n int) {
 	return n
 }
 
-// TestPriorityAndFairnessThrottlesTheManager: what the API server lets through is what is
+// TestThrottledByPriorityAndFairness: what the API server lets through is what is
 // written, and nothing fails.
-func TestPriorityAndFairnessThrottlesTheManager(t *testing.T) {
+func TestThrottledByPriorityAndFairness(t *testing.T) {
 	t.Parallel()
 	own := ownPlane(t)
 	for name, test := range map[string]struct {

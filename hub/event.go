@@ -38,6 +38,13 @@ type Sent struct {
 	Key string
 }
 
+// Unsent says that the command of an effect can't be made, or that the broker refuses it. It stays due.
+type Unsent struct {
+	At      time.Time
+	Key     string
+	Message string
+}
+
 // Report is the answer of a party to a command, or the result of an effect of the
 // manager.
 type Report struct {
@@ -73,5 +80,7 @@ func (e Rollback) at() time.Time { return e.At }
 func (e Delete) at() time.Time { return e.At }
 
 func (e Sent) at() time.Time { return e.At }
+
+func (e Unsent) at() time.Time { return e.At }
 
 func (e Report) at() time.Time { return e.At }

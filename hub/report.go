@@ -20,7 +20,7 @@ func (s *State) report(e Report) {
 		return
 	}
 	r := s.record(e.Party)
-	r.Started = true
+	r.Started, r.Unsent = true, ""
 	r.Finished = e.Finished
 	r.Error = clip(e.Error)
 	r.ClusterErrors = nil

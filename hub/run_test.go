@@ -15,6 +15,8 @@ type run struct {
 	t     *testing.T
 	state State
 	now   time.Time
+	// refused is why the broker refuses the commands to a party.
+	refused map[Party]string
 }
 
 // epoch is when the tests begin.
@@ -74,12 +76,17 @@ func (r *run) until(phase api.Phase) {
 	r.t.Fatalf("phase is %s, want %s", r.state.Phase, phase)
 }
 
-// send marks the commands that are due as sent, and describes all that is due.
+// send marks the commands that are due as sent, or as refused, and describes all that is due.
 func (r *run) send() string {
 	var b strings.Builder
 	for _, e := range Due(r.state) {
 		if e.Party == Manager {
 			fmt.Fprintf(&b, "do %s\n", orders(e.Orders))
+			continue
+		}
+		if why := r.refused[e.Party]; why != "" {
+			fmt.Fprintf(&b, "refused %s to %s: %s\n", e.Key, string(e.Party), why)
+			r.step(Unsent{At: r.now, Key: e.Key, Message: why})
 			continue
 		}
 		fmt.Fprintf(&b, "send %s to %s: %s\n", e.Key, string(e.Party), orders(e.Orders))

@@ -83,6 +83,10 @@ func (r *run) command(d *datadriven.TestData) {
 		r.step(Tick{At: r.now})
 	case "until":
 		r.until(api.Phase(d.CmdArgs[0].Key))
+	case "refuse":
+		r.refused = map[Party]string{Party(d.CmdArgs[0].Key): strings.Join(d.CmdArgs[1].Vals, " ")}
+	case "take":
+		r.refused = nil
 	case "answer", "progress", "late":
 		r.scriptedReport(d)
 	default:

@@ -27,7 +27,7 @@ const (
 )
 
 // Shard is the data of a ConfigMap, named <migration>-state-<n>. Its keys are
-// <party>-<stage>, such as source-deploying, clusters and shards.
+// <party>-<stage>, such as source-deploying, clusters, shards and format.
 type Shard struct {
 	Name string
 	Data map[string]string
@@ -45,6 +45,7 @@ type storedCluster struct {
 type storedRecord struct {
 	Attempt       int64             `json:"attempt"`
 	Sent          int               `json:"sent,omitempty"`
+	Unsent        string            `json:"unsent,omitempty"`
 	Started       bool              `json:"started,omitempty"`
 	Finished      bool              `json:"finished,omitempty"`
 	Error         string            `json:"error,omitempty"`
@@ -77,7 +78,7 @@ func (s State) shard(part []Cluster) map[string]string {
 		clusters[i] = storedCluster(c)
 		names[c.Name] = true
 	}
-	data := map[string]string{clustersKey: encode(clusters)}
+	data := map[string]string{clustersKey: encode(clusters), FormatKey: strconv.Itoa(Format)}
 	total := len(data[clustersKey])
 	// The newest first: if there is more than fits, the errors of the oldest are dropped. What
 	// they meant for a cluster is stored with the cluster.
@@ -128,7 +129,7 @@ func encode(v any) string {
 // Progress returns what is stored in the status. Its write is the commit of the state.
 func (s State) Progress(shards int) *api.MigrationProgress {
 	p := &api.MigrationProgress{
-		Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
+		Format: Format, Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
 		RollbackStage: s.RollbackStage, Reason: s.Reason, Message: s.Message, WaitingFor: s.WaitingFor,
 		Deleting: s.Deleting, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
 	}
@@ -145,6 +146,9 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 	s := New(spec)
 	if p == nil {
 		return s, nil
+	}
+	if err := checkFormats(p, shards); err != nil {
+		return State{}, err
 	}
 	s.Phase, s.Stage, s.Turn, s.Attempt, s.Thirds = phase, p.Stage, int(p.Turn), p.Attempt, int(p.Thirds)
 	s.RollbackStage, s.Reason, s.Message, s.WaitingFor, s.Deleting = p.RollbackStage, p.Reason, p.Message, p.WaitingFor, p.Deleting
@@ -174,6 +178,19 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 	return s, nil
 }
 
+// checkFormats refuses also ConfigMaps that a newer release wrote without the commit.
+func checkFormats(p *api.MigrationProgress, shards []map[string]string) error {
+	if p.Format != 0 && p.Format != Format {
+		return &NewerFormatError{What: "status.progress of the migration", Format: strconv.Itoa(int(p.Format))}
+	}
+	for n, data := range shards {
+		if err := CheckData(fmt.Sprintf("ConfigMap %d with the state of the migration", n), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *State) addShard(data map[string]string, first bool) error {
 	var clusters []storedCluster
 	if err := json.Unmarshal([]byte(data[clustersKey]), &clusters); err != nil {
@@ -184,7 +201,7 @@ func (s *State) addShard(data map[string]string, first bool) error {
 	}
 	records := map[Key]Record{}
 	for name, text := range data {
-		if name == clustersKey || name == shardsKey {
+		if name == clustersKey || name == shardsKey || name == FormatKey {
 			continue
 		}
 		key, ok := parseKey(name)
@@ -233,6 +250,7 @@ func (s *State) mergeRecords(others map[Key]Record) {
 	}
 }
 
+// sameRecord does not compare Unsent, which the next try to send the command makes anew.
 func sameRecord(a, b Record) bool {
 	return a.Attempt == b.Attempt && a.Sent == b.Sent && a.Started == b.Started && a.Finished == b.Finished && a.Error == b.Error
 }

@@ -77,6 +77,8 @@ type Record struct {
 	// Sent is one more than the thirds of the timeout that had passed when the command was
 	// last sent; zero if it was not sent.
 	Sent int
+	// Unsent is why the command can't be sent; empty unless the last try has failed.
+	Unsent string
 	// Started means that the party has the command.
 	Started bool
 	// Finished means that the party will do no more.
@@ -117,9 +119,13 @@ func (t Timeouts) Of(stage api.Phase) time.Duration {
 	return quick
 }
 
-// Total bounds the time from start to end, including a rollback of each kind. Bootstrap
-// tokens are valid for longer, since an agent that restarts with an expired token of one
-// hub changes to the other.
+// AfterEnd is how long a bootstrap token is valid after [Timeouts.Total], for work that is left
+// when the migration has ended. A hub that is down for a night keeps its clusters.
+const AfterEnd = 24 * time.Hour
+
+// Total bounds the time from start to end, including a rollback of each kind. A bootstrap token
+// that is valid for less is not used: an agent that restarts with an expired token of one hub
+// changes to the other.
 func (t Timeouts) Total() time.Duration {
 	var sum time.Duration
 	for _, stage := range stages {

@@ -70,7 +70,8 @@ func (s State) Conditions() []metav1.Condition {
 		case stage == reached && failed:
 			add(kind, metav1.ConditionFalse, s.Reason, s.Message)
 		case stage == reached:
-			add(kind, metav1.ConditionFalse, api.ReasonInProgress, "waiting for "+s.waitsFor().String())
+			reason, message := s.waiting()
+			add(kind, metav1.ConditionFalse, reason, message)
 		}
 	}
 	if s.Stage == api.PhaseRollbacking || s.Stage == api.PhaseCleaning && s.any(Returning, Returned, Restored) {
@@ -80,6 +81,27 @@ func (s State) Conditions() []metav1.Condition {
 		conditions = append(conditions, s.ending(api.ConditionCleaned, s.in(Registered)))
 	}
 	return conditions
+}
+
+// Unsent says which present command can't be sent, and why. It is empty if there is none.
+func (s State) Unsent() string {
+	if s.Settled() {
+		return ""
+	}
+	for _, t := range s.turn() {
+		if why := s.record(t.party).Unsent; why != "" {
+			return fmt.Sprintf("the command to %s is not sent: %s", t.party, why)
+		}
+	}
+	return ""
+}
+
+// waiting returns the reason and the message of a condition that waits for the present turn.
+func (s State) waiting() (reason, message string) {
+	if unsent := s.Unsent(); unsent != "" {
+		return api.ReasonCommandNotSent, unsent
+	}
+	return api.ReasonInProgress, "waiting for " + s.waitsFor().String()
 }
 
 // reachedStage returns the last stage on the way forward, and whether the migration failed
@@ -106,11 +128,12 @@ func (s State) registered() metav1.Condition {
 
 // ending returns the condition of a rollback or a cleanup, with the clusters that it waits for.
 func (s State) ending(kind string, left []string) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: api.ReasonInProgress, Message: "waiting for " + s.waitsFor().String()}
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse}
+	c.Reason, c.Message = s.waiting()
 	switch {
 	case s.Settled(), s.ended() && len(left) == 0 && kind == api.ConditionRolledBack && s.Stage == api.PhaseCleaning:
 		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded}
-	case s.ended():
+	case s.ended() && c.Reason == api.ReasonInProgress:
 		c.Reason = api.ReasonIncomplete
 	}
 	if len(left) > 0 {

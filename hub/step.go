@@ -27,7 +27,9 @@ func Step(s State, e Event) State {
 	case Delete:
 		s.delete(e.At)
 	case Sent:
-		s.sent(e.Key)
+		s.sent(e.Key, "")
+	case Unsent:
+		s.sent(e.Key, clip(e.Message))
 	case Report:
 		s.report(e)
 	default:
@@ -95,13 +97,18 @@ func (s *State) abort(now time.Time) {
 	}
 }
 
-func (s *State) sent(key string) {
+// sent records that a command was sent, or why it can't be.
+func (s *State) sent(key, unsent string) {
 	for _, e := range Due(*s) {
-		if e.Key == key && e.Party != Manager {
-			r := s.record(e.Party)
-			r.Sent = s.Thirds + 1
-			s.setRecord(e.Party, r)
+		if e.Key != key || e.Party == Manager {
+			continue
 		}
+		r := s.record(e.Party)
+		r.Unsent = unsent
+		if unsent == "" {
+			r.Sent = s.Thirds + 1
+		}
+		s.setRecord(e.Party, r)
 	}
 }
 

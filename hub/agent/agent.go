@@ -35,9 +35,13 @@ type starter func(m *migration, execute func(context.Context))
 // Run continues what was interrupted, and then receives, executes and reports until the
 // context ends. It returns an error only if what was stored can't be read.
 func (a *Agent) Run(ctx context.Context) error {
-	all, err := a.store.list(ctx)
+	all, newer, err := a.store.list(ctx)
 	if err != nil {
 		return err
+	}
+	a.newer = newer
+	for uid, err := range newer {
+		logr.FromContextOrDiscard(ctx).Error(err, "The agent takes no part in a migration", "migration", uid)
 	}
 	var executions sync.WaitGroup
 	start := func(m *migration, execute func(context.Context)) { m.start(ctx, &executions, execute) }
@@ -144,6 +148,11 @@ func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Enve
 		a.refuse(ctx, topic, e, reason, err.Error())
 		return nil
 	}
+	if err := a.newer[c.header.Migration]; err != nil {
+		a.refuse(ctx, topic, e, refusedNewer, err.Error())
+		a.sayNewer(ctx, c, err)
+		return nil
+	}
 	m := a.migration(c.header.Migration)
 	s := m.get()
 	if s.task.Role != "" && s.task.Role != c.role {
@@ -168,6 +177,16 @@ func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Enve
 		start(m, func(ctx context.Context) { a.run(ctx, m) })
 	}
 	return nil
+}
+
+// sayNewer reports that the agent does nothing for a migration of a newer release.
+func (a *Agent) sayNewer(ctx context.Context, c command, why error) {
+	m := &migration{uid: c.header.Migration}
+	report := hub.Report{Party: c.role, Stage: c.Stage, Attempt: c.Attempt, Finished: true, Error: why.Error()}
+	if err := a.send(ctx, m, progress{report: report}); err != nil && ctx.Err() == nil {
+		// The manager asks again.
+		logr.FromContextOrDiscard(ctx).Error(err, "Could not send a report", "migration", m.uid)
+	}
 }
 
 // accept stores a command, with a key of the migration as long as one is needed.

@@ -58,7 +58,7 @@ func (w *work) sendBundle(ctx context.Context, bundle message.ResourceBundle, ke
 	return w.Transport.Send(ctx, message.MigrationTopic(to), w.migration.uid, e)
 }
 
-// sendMissing sends what the target has not got. It stores nothing: the target names it again
+// sendMissing sends what the target lacks. It stores nothing: the target names it again
 // until it has it.
 func (w *work) sendMissing(ctx context.Context, missing []message.Gap) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("migration", w.migration.uid)

@@ -17,7 +17,7 @@ type Metrics struct {
 
 // NewMetrics makes metrics.
 func NewMetrics() *Metrics {
-	const prefix = "godwit_hub_agent_"
+	const prefix = "godwit_cluster_migration_agent_"
 	return &Metrics{
 		commands:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "commands_total", Help: "Commands of the manager, by whether the agent executes or repeats its report."}, []string{"handling"}),
 		refused:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "messages_refused_total", Help: "Messages that the agent has refused, by topic and reason."}, []string{"topic", "reason"}),

@@ -20,6 +20,9 @@ type Agent struct {
 	mutex      sync.Mutex
 	migrations map[string]*migration
 	held       held
+	// newer are the migrations whose commands a newer release has stored. It does not change while the
+	// agent runs.
+	newer map[string]error
 }
 
 // New makes an agent, which does nothing until it runs.

@@ -21,6 +21,7 @@ const (
 	refusedVersion     refusal = "UnknownVersion"
 	refusedReplay      refusal = "Replayed"
 	refusedNotExpected refusal = "NotExpected"
+	refusedNewer       refusal = "NewerFormat"
 )
 
 // reasonOf is why package message refuses a message.
@@ -29,7 +30,7 @@ func reasonOf(err error) refusal {
 	switch {
 	case errors.Is(err, message.ErrForged):
 		return refusedForged
-	case errors.Is(err, message.ErrNotForUs):
+	case errors.Is(err, message.ErrNotForUs), errors.Is(err, message.ErrOtherAddressee):
 		return refusedNotForUs
 	case errors.As(err, &version):
 		return refusedVersion

@@ -30,7 +30,8 @@ func Permissions(namespace string) []Permission {
 		// What the agent keeps, who leads, and what users select.
 		{Group: "", Resource: "secrets", Namespace: namespace, Verbs: []string{"get", "list", "create", "update"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Verbs: []string{"get", "create", "update"}},
-		{Group: "events.k8s.io", Resource: "events", Namespace: namespace, Verbs: []string{"create", "patch"}},
+		// Leader election records its events in the core group.
+		{Group: "", Resource: "events", Namespace: namespace, Verbs: []string{"create", "patch"}},
 		{Group: ocm, Resource: "placements", Namespace: namespace, Verbs: []string{"get"}},
 		{Group: ocm, Resource: "placementdecisions", Namespace: namespace, Verbs: []string{"list"}},
 		// Clusters, and what proves where they are.

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit/hub"
+	"github.com/godwit-dev/godwit/hub/cluster"
 	"github.com/godwit-dev/godwit/hub/message"
 )
 
@@ -35,22 +37,27 @@ type stored struct {
 	version string
 }
 
-// list returns the tasks of all migrations by UID. A Secret that can't be read is an error:
-// without it, a replay would pass for a new command.
-func (s store) list(ctx context.Context) (map[string]stored, error) {
+// list returns the tasks of all migrations by UID, and why those are not known that a newer release
+// wrote: the agent takes no command of theirs. A Secret that can't be read is an error: without it, a
+// replay would pass for a new command.
+func (s store) list(ctx context.Context) (all map[string]stored, newer map[string]error, err error) {
 	secrets := &corev1.SecretList{}
 	if err := s.client.List(ctx, secrets, client.InNamespace(s.namespace), client.HasLabels{labelStored}); err != nil {
-		return nil, fmt.Errorf("list the commands of migrations: %w", err)
+		return nil, nil, fmt.Errorf("list the commands of migrations: %w", err)
 	}
-	all := make(map[string]stored, len(secrets.Items))
+	all, newer = make(map[string]stored, len(secrets.Items)), map[string]error{}
 	for _, secret := range secrets.Items {
+		if err := hub.CheckData(fmt.Sprintf("Secret %s/%s", secret.Namespace, secret.Name), secret.Data); err != nil {
+			newer[secret.Labels[labelStored]] = cluster.Fail(cluster.ReasonNewerFormat, "%v", err)
+			continue
+		}
 		one, err := read(secret)
 		if err != nil {
-			return nil, fmt.Errorf("read Secret %s/%s, which has a command of a migration: %w; delete the Secret if the migration has ended", secret.Namespace, secret.Name, err)
+			return nil, nil, fmt.Errorf("read Secret %s/%s, which has a command of a migration: %w; delete the Secret if the migration has ended", secret.Namespace, secret.Name, err)
 		}
 		all[secret.Labels[labelStored]] = one
 	}
-	return all, nil
+	return all, newer, nil
 }
 
 func read(secret corev1.Secret) (stored, error) {
@@ -79,7 +86,7 @@ func (s store) save(ctx context.Context, uid string, one stored) (version string
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace, Name: secretPrefix + uid, ResourceVersion: one.version, Labels: map[string]string{labelStored: uid},
 		},
-		Data: map[string][]byte{dataTask: data},
+		Data: map[string][]byte{dataTask: data, hub.FormatKey: fmt.Append(nil, hub.Format)},
 	}
 	if one.key != nil {
 		if secret.Data[dataKey], err = one.key.Bytes(); err != nil {

@@ -36,7 +36,7 @@ func TestStore(t *testing.T) {
 	}
 	mustList := func() stored {
 		t.Helper()
-		all, err := New(o).store.list(t.Context())
+		all, _, err := New(o).store.list(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%d tasks are stored: %v", len(all), err)
 		}
@@ -94,7 +94,7 @@ func TestStoreRecovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRecover("a user has deleted the Secret", 4)
-	all, err := New(o).store.list(t.Context())
+	all, _, err := New(o).store.list(t.Context())
 	if err != nil || all["uid"].task.Inbox.Last.Attempt != 4 {
 		t.Errorf("%+v is stored, %v; want attempt 4", all["uid"].task, err)
 	}

@@ -42,6 +42,7 @@ type work struct {
 	leases cluster.Leases
 	// kinds are those that the hub serves while the command is executed.
 	kinds    cluster.Kinds
+	emptied  cluster.Emptied
 	progress progress
 }
 
@@ -90,7 +91,8 @@ func actions(c hub.Command) []hub.Action {
 }
 
 // order executes an order for the clusters for which no earlier one has failed. It returns
-// an error that keeps the agent from doing anything for any cluster.
+// an error that keeps the agent from doing anything for any cluster. After a pass it pauses
+// for at least as long as the pass took: controllers that it waits for need the API server.
 func (w *work) order(ctx context.Context, i int) error {
 	order := w.task.Inbox.Last.Orders[i]
 	left := w.sound(order.Clusters)
@@ -103,6 +105,7 @@ func (w *work) order(ctx context.Context, i int) error {
 	}
 	until := w.until(order.Action)
 	for pause := firstPause; ; {
+		began := w.Clock.Now()
 		r, err := act(ctx, left)
 		switch {
 		case ctx.Err() != nil:
@@ -110,15 +113,11 @@ func (w *work) order(ctx context.Context, i int) error {
 		case err != nil && cluster.Final(err):
 			return err
 		case err == nil:
-			advanced := w.take(ctx, i, r)
+			w.take(ctx, i, r)
 			if len(r.Waiting) == 0 {
 				return nil
 			}
 			left = slices.DeleteFunc(left, func(name string) bool { return r.Waiting[name] == "" })
-			if advanced {
-				pause = firstPause
-				continue
-			}
 		}
 		if !w.Clock.Now().Before(until) {
 			return w.late(order.Action, left, r, err)
@@ -126,7 +125,7 @@ func (w *work) order(ctx context.Context, i int) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.Clock.After(pause):
+		case <-w.Clock.After(max(pause, w.Clock.Since(began))):
 		}
 		pause = min(pause*3/2, w.Poll)
 	}
@@ -151,8 +150,8 @@ func (w *work) until(action hub.Action) time.Time {
 
 // take adds the result of a pass to the progress, and reports it. A cluster is done when
 // the last order for it is.
-func (w *work) take(ctx context.Context, i int, r cluster.Result) (advanced bool) {
-	report := &w.progress.report
+func (w *work) take(ctx context.Context, i int, r cluster.Result) {
+	report, advanced := &w.progress.report, false
 	for _, name := range r.Done {
 		if at, named := w.last[name]; named && at == i && !w.done[name] {
 			w.done[name] = true
@@ -168,7 +167,6 @@ func (w *work) take(ctx context.Context, i int, r cluster.Result) (advanced bool
 	if advanced {
 		w.publish(ctx)
 	}
-	return advanced
 }
 
 // late fails what is not done when the command ends.
@@ -216,7 +214,7 @@ func forAll(act func(ctx context.Context) (waits string, err error)) pass {
 
 // hubOf is the hub of the agent in this migration.
 func (w *work) hubOf() cluster.Hub {
-	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds}
+	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied}
 }
 
 // reconnect is the time of a command, or the default for one that has none.

@@ -72,14 +72,16 @@ func DeleteSigningRequests(ctx context.Context, c client.Client, cluster string)
 // DeleteCluster deletes a ManagedCluster, and returns what it waits for until the object is
 // gone.
 func DeleteCluster(ctx context.Context, c client.Client, mc *clusterv1.ManagedCluster) (waits string, err error) {
-	if err := Delete(ctx, c, mc); err != nil {
-		return "", err
-	}
-	switch err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc); {
-	case apierrors.IsNotFound(err):
-		return "", nil
-	case err != nil:
-		return "", err
+	if mc.DeletionTimestamp.IsZero() {
+		if err := Delete(ctx, c, mc); err != nil {
+			return "", err
+		}
+		switch err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc); {
+		case apierrors.IsNotFound(err):
+			return "", nil
+		case err != nil:
+			return "", err
+		}
 	}
 	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionDeleting); c != nil && c.Reason == clusterv1.ConditionDeletingReasonResourceRemaining {
 		return fmt.Sprintf("ManagedCluster %s is being deleted: %s", mc.Name, c.Message), nil

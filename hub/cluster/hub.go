@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,76 @@ type Hub struct {
 	BootstrapNamespace string
 	// Kinds are remembered if it is set.
 	Kinds *Kinds
+	// Emptied are the clusters whose objects a command has deleted, if it is set.
+	Emptied *Emptied
+	// unused are the kinds without an object, in one pass.
+	unused *unused
+}
+
+// Pass is the hub for one pass over many clusters. It reads once, and not for each cluster,
+// whether the hub has objects of a kind at all.
+func (h Hub) Pass() Hub {
+	h.unused = &unused{known: map[schema.GroupKind]bool{}}
+	return h
+}
+
+// unused remembers of which kinds a hub has no object, for the time of a pass: for longer, a
+// user may create the first one.
+type unused struct {
+	mutex sync.Mutex
+	known map[schema.GroupKind]bool
+}
+
+// isUnused reports whether no namespace of the hub has an object of a kind. Outside a pass, it
+// says no.
+func (h Hub) isUnused(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
+	u := h.unused
+	if u == nil {
+		return false, nil
+	}
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if none, ok := u.known[kind.GroupKind()]; ok {
+		return none, nil
+	}
+	first := &metav1.PartialObjectMetadataList{}
+	first.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := h.Client.List(ctx, first, client.Limit(1)); err != nil {
+		return false, err
+	}
+	u.known[kind.GroupKind()] = len(first.Items) == 0
+	return len(first.Items) == 0, nil
+}
+
+// Emptied remembers the clusters whose objects were deleted, but for the ManagedCluster, so
+// that a pass which waits for the end of that reads nothing else. What it remembers is lost
+// with the agent: the next one looks for objects again. The zero value is ready.
+type Emptied struct {
+	mutex sync.Mutex
+	names map[string]bool
+}
+
+// Add remembers a cluster. A nil Emptied forgets it.
+func (e *Emptied) Add(cluster string) {
+	if e == nil {
+		return
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.names == nil {
+		e.names = map[string]bool{}
+	}
+	e.names[cluster] = true
+}
+
+// Has reports whether the objects of a cluster were deleted.
+func (e *Emptied) Has(cluster string) bool {
+	if e == nil {
+		return false
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.names[cluster]
 }
 
 // Kinds remembers which kinds a hub serves, for the time of one command. A mapper remembers

@@ -1,7 +1,11 @@
 package cluster
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -22,6 +26,37 @@ func Kubeconfig(server string, caBundle []byte, token string) ([]byte, error) {
 		return nil, fmt.Errorf("write the kubeconfig of %s: %w", server, err)
 	}
 	return text, nil
+}
+
+// Outlasts reports whether a kubeconfig that is installed is valid for longer than another one of the same hub.
+// It trusts what the tokens say, which serves to choose one of two that are both the hub's. A token that says
+// nothing outlasts none.
+func Outlasts(installed, other []byte) bool {
+	a, errA := clientcmd.RESTConfigFromKubeConfig(installed)
+	b, errB := clientcmd.RESTConfigFromKubeConfig(other)
+	if errA != nil || errB != nil || a.Host != b.Host || !bytes.Equal(a.CAData, b.CAData) {
+		return false
+	}
+	return expiry(a.BearerToken) > expiry(b.BearerToken)
+}
+
+// expiry is when a token of a ServiceAccount expires, in seconds since 1970, or zero if it does not say so.
+func expiry(token string) int64 {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return 0
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return 0
+	}
+	var claims struct {
+		Expires int64 `json:"exp"`
+	}
+	if err := json.Unmarshal(text, &claims); err != nil {
+		return 0
+	}
+	return claims.Expires
 }
 
 // CheckKubeconfig refuses a kubeconfig of another hub that would make a klusterlet run a

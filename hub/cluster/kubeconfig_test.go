@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,5 +57,42 @@ func TestCheckKubeconfig(t *testing.T) {
 	}
 	if err := CheckKubeconfig([]byte("{")); err == nil {
 		t.Error("a text that is no kubeconfig is accepted")
+	}
+}
+
+// TestOutlasts: the kubeconfig with the later expiry is kept, if both are of one hub and say when they expire.
+func TestOutlasts(t *testing.T) {
+	token := func(expires int) string {
+		return "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, expires)) + ".s"
+	}
+	kubeconfig := func(server, ca, token string) []byte {
+		text, err := Kubeconfig(server, []byte(ca), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	const hub = "https://hub.example.com"
+	other := kubeconfig(hub, "ca", token(1000))
+	for name, test := range map[string]struct {
+		installed []byte
+		want      bool
+	}{
+		"Later":       {kubeconfig(hub, "ca", token(1001)), true},
+		"AtTheSame":   {kubeconfig(hub, "ca", token(1000)), false},
+		"Earlier":     {kubeconfig(hub, "ca", token(999)), false},
+		"OtherServer": {kubeconfig("https://old.example.com", "ca", token(1001)), false},
+		"OtherCA":     {kubeconfig(hub, "old", token(1001)), false},
+		"NoToken":     {kubeconfig(hub, "ca", "opaque"), false},
+		"NoBase64":    {kubeconfig(hub, "ca", "a.?.b"), false},
+		"NoJSON":      {kubeconfig(hub, "ca", "a.e30x.b"), false},
+		"Nothing":     {nil, false},
+	} {
+		if got := Outlasts(test.installed, other); got != test.want {
+			t.Errorf("%s: it outlasts the other: %v, want %v", name, got, test.want)
+		}
+	}
+	if !Outlasts(other, kubeconfig(hub, "ca", "opaque")) {
+		t.Error("a token that says when it expires does not outlast one that does not")
 	}
 }

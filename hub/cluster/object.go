@@ -33,8 +33,9 @@ func (h Hub) Objects(ctx context.Context, cluster string, rules []resource.Rule)
 			objects = append(objects, Object{o, rule})
 		}
 	}
+	in := namespace{Hub: h, name: cluster, rules: rules, whole: map[schema.GroupKind][]unstructured.Unstructured{}}
 	for _, rule := range rules {
-		items, err := h.list(ctx, cluster, rule)
+		items, err := in.list(ctx, rule)
 		if err != nil {
 			return nil, err
 		}
@@ -46,18 +47,64 @@ func (h Hub) Objects(ctx context.Context, cluster string, rules []resource.Rule)
 	}
 	for _, o := range slices.Clone(objects) {
 		for _, ref := range resource.References(o.Object, rules) {
-			found := &unstructured.Unstructured{}
-			found.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: ref.Kind})
-			switch err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: ref.Name}, found); {
-			case apierrors.IsNotFound(err):
-			case err != nil:
+			found, err := in.get(ctx, ref)
+			if err != nil {
 				return nil, fmt.Errorf("read %s %s, to which %s refers: %w", ref.Kind, ref.Name, o.GetName(), err)
-			default:
+			}
+			if found != nil {
 				add(found, referenced(ref.Kind))
 			}
 		}
 	}
 	return objects, nil
+}
+
+// namespace reads the objects of one cluster.
+type namespace struct {
+	Hub
+	name  string
+	rules []resource.Rule
+	// whole has all objects of the kinds that were listed without a selector.
+	whole map[schema.GroupKind][]unstructured.Unstructured
+}
+
+// list reads the objects that a rule may name. A kind of which one rule needs all objects is
+// read once for all of its rules.
+func (n namespace) list(ctx context.Context, rule resource.Rule) ([]unstructured.Unstructured, error) {
+	kind := schema.GroupKind{Group: rule.Group, Kind: rule.Kind}
+	if items, ok := n.whole[kind]; ok {
+		return items, nil
+	}
+	if !slices.ContainsFunc(n.rules, func(r resource.Rule) bool {
+		return r.Group == rule.Group && r.Kind == rule.Kind && !r.ClusterScoped && len(r.Names) == 0 && r.Label == ""
+	}) {
+		return n.Hub.list(ctx, n.name, rule)
+	}
+	items, err := n.Hub.list(ctx, n.name, resource.Rule{Group: rule.Group, Kind: rule.Kind})
+	if err != nil {
+		return nil, err
+	}
+	n.whole[kind] = items
+	return items, nil
+}
+
+// get reads what another object refers to, or returns nil if it does not exist.
+func (n namespace) get(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
+	if items, ok := n.whole[schema.GroupKind{Kind: ref.Kind}]; ok {
+		for i := range items {
+			if items[i].GetName() == ref.Name {
+				return &items[i], nil
+			}
+		}
+		return nil, nil
+	}
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: ref.Kind})
+	err := n.Client.Get(ctx, client.ObjectKey{Namespace: n.name, Name: ref.Name}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return found, err
 }
 
 // referenced is the rule of an object to which another one refers.
@@ -157,6 +204,9 @@ func (h Hub) list(ctx context.Context, cluster string, rule resource.Rule) ([]un
 			}
 		}
 		return items, nil
+	}
+	if none, err := h.isUnused(ctx, *kind); err != nil || none {
+		return nil, err
 	}
 	var options []client.ListOption
 	if !rule.ClusterScoped {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub"
 )
 
 // Original is what a migration has replaced in an object. It is stored in one annotation of
@@ -18,6 +20,12 @@ type Original struct {
 	Annotations map[string]Replaced `json:"annotations,omitempty"`
 	// HubAcceptsClient of a ManagedCluster, if it was replaced.
 	HubAcceptsClient *bool `json:"hubAcceptsClient,omitempty"`
+}
+
+// storedOriginal is an original as the annotation has it.
+type storedOriginal struct {
+	Format int `json:"format"`
+	Original
 }
 
 // Replaced is an annotation that the migration has set.
@@ -34,6 +42,9 @@ func OriginalOf(o client.Object, migration string) (Original, error) {
 	if !ok {
 		return Original{Migration: migration}, nil
 	}
+	if err := CheckFormat(o, annotationOriginal); err != nil {
+		return Original{}, err
+	}
 	var original Original
 	if err := json.Unmarshal([]byte(text), &original); err != nil {
 		return Original{}, Fail(ReasonOtherMigration, "annotation %s of %s can't be read: remove it", annotationOriginal, o.GetName())
@@ -44,10 +55,30 @@ func OriginalOf(o client.Object, migration string) (Original, error) {
 	return original, nil
 }
 
-// HasOriginal reports whether the migration has something to restore in the object.
+// CheckFormat refuses an object that a newer release has annotated, and a document of a newer release
+// in an annotation.
+func CheckFormat(o client.Object, annotation string) error {
+	err := hub.CheckFormat(o.GetName(), o)
+	if err == nil {
+		err = hub.CheckDocument(fmt.Sprintf("annotation %s of %s", annotation, o.GetName()), []byte(o.GetAnnotations()[annotation]))
+	}
+	if err != nil {
+		return Fail(ReasonNewerFormat, "%v", err)
+	}
+	return nil
+}
+
+// CheckOriginal refuses an object whose original a newer release has stored.
+func CheckOriginal(o client.Object) error { return CheckFormat(o, annotationOriginal) }
+
+// HasOriginal reports whether the migration has something to restore in the object. What a newer
+// release has changed may be of the migration.
 func HasOriginal(o client.Object, migration string) bool {
 	var original Original
 	text, ok := o.GetAnnotations()[annotationOriginal]
+	if ok && CheckFormat(o, annotationOriginal) != nil {
+		return true
+	}
 	return ok && json.Unmarshal([]byte(text), &original) == nil && original.Migration == migration
 }
 
@@ -128,7 +159,7 @@ func (original *Original) Save(o client.Object) error {
 	annotations := clone(o)
 	delete(annotations, annotationOriginal)
 	if len(original.Annotations) > 0 || original.HubAcceptsClient != nil {
-		text, err := json.Marshal(original)
+		text, err := json.Marshal(storedOriginal{Format: hub.Format, Original: *original})
 		if err != nil {
 			return fmt.Errorf("save the original values of %s: %w", o.GetName(), err)
 		}

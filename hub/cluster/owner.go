@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/hub"
 )
 
 // labelShared marks an object that migrations have created and share.
@@ -65,6 +67,9 @@ func Unshare(ctx context.Context, c client.Client, o client.Object, migration st
 			setOwners(o, slices.DeleteFunc(all, func(uid string) bool { return uid == migration }))
 			return nil
 		})
+	}
+	if err := hub.CheckFormat(name(c, o), o); err != nil {
+		return Fail(ReasonNewerFormat, "%v", err)
 	}
 	// The version as well, in case that another migration shares it at this moment.
 	uid, version := o.GetUID(), o.GetResourceVersion()

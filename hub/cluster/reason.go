@@ -55,6 +55,8 @@ const (
 	// ReasonKey means that the hub can't open a secret that was sealed to it, or can't seal one
 	// to the other hub.
 	ReasonKey Reason = "SealingKeyUnknown"
+	// ReasonNewerFormat means that a newer release of Godwit has stored what a migration has changed.
+	ReasonNewerFormat Reason = "NewerFormat"
 	// ReasonUnknownAction means that the agent is older than the manager.
 	ReasonUnknownAction Reason = "ActionUnknown"
 )

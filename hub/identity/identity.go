@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit/hub"
 	"github.com/godwit-dev/godwit/hub/message"
 )
 
@@ -26,22 +27,54 @@ const (
 	Private = "private"
 	// Public is the key of [Secret] with the text of [Format].
 	Public = "public"
+	// Name is the key of [Secret] with the name of its owner.
+	Name = "name"
 )
 
-// Ensure reads the identity of the manager or of an agent, which it makes when there is none.
-// Of two programs that make one at the same time, both get the first. The reader must not
-// be a cache.
-func Ensure(ctx context.Context, w client.Writer, reader client.Reader, namespace string) (message.Identity, error) {
+// Owner is the manager or an agent. Each needs a namespace of its own on an API server: a Secret that
+// two share would let the agent sign commands as the manager.
+type Owner struct {
+	// Namespace of the [Secret].
+	Namespace string
+	// Name is [message.ManagerName], or that of the agent's hub.
+	Name string
+}
+
+// String names the owner in a message.
+func (o Owner) String() string {
+	switch o.Name {
+	case message.ManagerName:
+		return "the manager"
+	case "":
+		return "an unknown owner"
+	}
+	return "the agent of hub " + o.Name
+}
+
+// OwnerOf is the owner whose identity is in a Secret.
+func OwnerOf(secret *corev1.Secret) Owner {
+	return Owner{Namespace: secret.Namespace, Name: string(secret.Data[Name])}
+}
+
+// Ensure reads the identity of an owner, which it makes when there is none. Of two processes of the owner that
+// make one at the same time, both get the first. The reader must not be a cache.
+func Ensure(ctx context.Context, w client.Writer, reader client.Reader, o Owner) (message.Identity, error) {
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: namespace, Name: Secret}
+	key := client.ObjectKey{Namespace: o.Namespace, Name: Secret}
 	err := reader.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		if err = create(ctx, w, key); err == nil || apierrors.IsAlreadyExists(err) {
+		if err = o.create(ctx, w); err == nil || apierrors.IsAlreadyExists(err) {
 			err = reader.Get(ctx, key, secret)
 		}
 	}
 	if err != nil {
 		return message.Identity{}, fmt.Errorf("read the identity in Secret %s: %w", key, err)
+	}
+	if err := hub.CheckData(fmt.Sprintf("Secret %s", key), secret.Data); err != nil {
+		return message.Identity{}, fmt.Errorf("read the identity: %w", err)
+	}
+	if other := OwnerOf(secret); other != o {
+		return message.Identity{}, fmt.Errorf("%s can't run in namespace %s: Secret %s there is the identity of %s; run the two in namespaces of their own", o, o.Namespace, Secret, other)
 	}
 	own, err := message.ReadIdentity(secret.Data[Private])
 	if err != nil {
@@ -50,14 +83,14 @@ func Ensure(ctx context.Context, w client.Writer, reader client.Reader, namespac
 	return own, nil
 }
 
-func create(ctx context.Context, w client.Writer, key client.ObjectKey) error {
+func (o Owner) create(ctx context.Context, w client.Writer) error {
 	own, err := message.NewIdentity()
 	if err != nil {
 		return err
 	}
 	return w.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Data:       map[string][]byte{Private: own.Bytes(), Public: []byte(Format(own.Key()))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: Secret},
+		Data:       map[string][]byte{Private: own.Bytes(), Public: []byte(Format(own.Key())), Name: []byte(o.Name), hub.FormatKey: fmt.Append(nil, hub.Format)},
 	})
 }
 

@@ -59,8 +59,9 @@ func (r *Reconciler) carryOut(ctx context.Context, m migration, e hub.Effect) (d
 	if err != nil || event == nil {
 		return false, err
 	}
+	_, unsent := event.(hub.Unsent)
 	_, err = r.apply(ctx, client.ObjectKeyFromObject(m.object), always(event))
-	return err == nil, err
+	return err == nil && !unsent, err
 }
 
 // perform executes an effect, and returns the event that it results in.
@@ -93,16 +94,19 @@ func (r *Reconciler) perform(ctx context.Context, m migration, e hub.Effect) (hu
 }
 
 // command sends a command. While nothing has moved, a command that can't be made, or that the
-// broker refuses, ends the migration with a reason; later, the manager tries until the time is
-// over.
+// broker refuses, ends the migration with a reason; later, the status has the reason, and the
+// manager tries until the time is over.
 func (r *Reconciler) command(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
 	err := r.send(ctx, m, e, nil)
-	if p := problemOf(err); p != nil && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering) {
+	p := problemOf(err)
+	switch {
+	case p != nil && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering):
 		return hub.Report{
 			At: r.Clock.Now(), Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: true, Reason: p.reason, Error: p.message,
 		}, nil
-	}
-	if err != nil {
+	case p != nil:
+		return hub.Unsent{At: r.Clock.Now(), Key: e.Key, Message: p.message}, nil //nolint:nilerr // the event has the error
+	case err != nil:
 		return nil, err
 	}
 	return hub.Sent{At: r.Clock.Now(), Key: e.Key}, nil
@@ -130,13 +134,13 @@ func (r *Reconciler) result(ctx context.Context, e hub.Effect, waits string, p *
 	return report, nil
 }
 
-// removeFinalizer lets the deletion of the migration complete.
+// removeFinalizer removes the keys and the finalizer of a migration of which nothing is left to do.
 func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
 	if err := r.dropExchange(ctx, m); err != nil {
 		return err
 	}
 	return r.edit(ctx, client.ObjectKeyFromObject(m.object), func(o *api.ManagedClusterMigration) bool {
-		return controllerutil.RemoveFinalizer(o, api.Finalizer)
+		return o.Status.CompletionTime != nil && controllerutil.RemoveFinalizer(o, api.Finalizer)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit/hub"
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/cluster"
 	"github.com/godwit-dev/godwit/hub/message"
@@ -30,8 +31,8 @@ const (
 	// accountAddon is the add-on whose agent keeps the tokens of ManagedServiceAccounts.
 	accountAddon = "managed-serviceaccount"
 	// tokenFactor makes every token that a cluster gets valid for a whole migration with its
-	// rollback: the agent of the add-on renews a token when a fifth of its time is left, and
-	// migrations between the same hubs share it. The token ends with the account.
+	// rollback, and for [hub.AfterEnd]: the agent of the add-on renews a token when a fifth of its
+	// time is left, and migrations between the same hubs share it. The token ends with the account.
 	tokenFactor = 5
 )
 
@@ -73,7 +74,7 @@ func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits str
 	}
 	account := m.account()
 	if err := cluster.Share(ctx, r.Client, account, m.uid(), func() error {
-		lifetime := tokenFactor * m.state.Timeouts.Total()
+		lifetime := tokenFactor * (m.state.Timeouts.Total() + hub.AfterEnd)
 		if known, _, _ := unstructured.NestedString(account.Object, "spec", "rotation", "validity"); known != "" {
 			if d, err := time.ParseDuration(known); err == nil && d > lifetime {
 				lifetime = d // another migration needs it
@@ -86,10 +87,27 @@ func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits str
 		}
 		return "", nil, fmt.Errorf("create ManagedServiceAccount %s/%s: %w", m.to(), account.GetName(), err)
 	}
-	if _, found, err := r.token(ctx, m); err != nil || found {
+	_, found, err := r.token(ctx, m)
+	if err != nil {
 		return "", nil, err
 	}
+	if found {
+		return r.tooShort(m, account), nil, nil
+	}
 	return fmt.Sprintf("add-on %s of hub %s has issued no token for ManagedServiceAccount %s", accountAddon, m.to(), account.GetName()), nil, nil
+}
+
+// tooShort says that the token which the add-on has issued expires within the time that the
+// migration may take. Another migration with shorter timeouts has asked for it, and the add-on
+// issues another one only when that expires, or when its Secret is gone.
+func (r *Reconciler) tooShort(m migration, account *unstructured.Unstructured) string {
+	text, _, _ := unstructured.NestedString(account.Object, "status", "expirationTimestamp")
+	expires, err := time.Parse(time.RFC3339, text)
+	if needed := r.Clock.Now().Add(m.state.Timeouts.Total()); err != nil || !expires.Before(needed) {
+		return "" // the add-on has not written when it expires
+	}
+	return fmt.Sprintf("the token of ManagedServiceAccount %s/%s expires at %s, and the migration may take %s: have another one issued: kubectl -n %s delete secret %s",
+		m.to(), account.GetName(), text, m.state.Timeouts.Total(), m.to(), account.GetName())
 }
 
 // token reads the secret of the ManagedServiceAccount.
@@ -135,15 +153,15 @@ func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.Client
 // installNamespace is where the bootstrap account is on its hub: the namespace of the add-on,
 // which makes the ServiceAccount of a ManagedServiceAccount there. On a hub without the add-on,
 // the agent makes the ServiceAccount.
-func (r *Reconciler) installNamespace(ctx context.Context, hub string) (string, error) {
+func (r *Reconciler) installNamespace(ctx context.Context, name string) (string, error) {
 	addon := &unstructured.Unstructured{}
 	addon.SetGroupVersionKind(addonKind)
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: hub, Name: accountAddon}, addon)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: name, Name: accountAddon}, addon)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return cluster.AccountNamespace, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read ManagedClusterAddOn %s/%s: %w", hub, accountAddon, err)
+		return "", fmt.Errorf("read ManagedClusterAddOn %s/%s: %w", name, accountAddon, err)
 	}
 	if namespace, _, _ := unstructured.NestedString(addon.Object, "status", "namespace"); namespace != "" {
 		return namespace, nil

@@ -18,6 +18,7 @@
 //   - hubs are Available and their agents alive before anything is sent: hubs.go
 //   - migrations of the same cluster follow one another: claim.go
 //   - a ManagedServiceAccount for a pair of hubs, or a token of the target: bootstrap.go
+//   - the manager shows when it has received the last heartbeat of each hub: receipt.go, publish.go
 //   - commands are sent again after each third of the timeout, and by no clock but the
 //     manager's: reconcile.go
 //   - forged, replayed and late messages are refused, with a metric: receive.go
@@ -25,8 +26,8 @@
 //
 // # Reading order
 //
-// problem.go, lock.go, pulse.go and metrics.go are small nouns, which reconciler.go has. Then
+// problem.go, lock.go, receipt.go and metrics.go are small nouns, which reconciler.go has. Then
 // status.go, which writes what users see, enrolled.go, store.go, exchange.go, hubs.go, claim.go, bootstrap.go,
-// command.go, act.go, reconcile.go, receive.go, receiver.go and setup.go. A file uses only
+// command.go, act.go, reconcile.go, receive.go, publish.go, receiver.go and setup.go. A file uses only
 // files before it.
 package manager

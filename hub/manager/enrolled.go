@@ -29,7 +29,7 @@ func (r *Reconciler) enrolled(ctx context.Context) (map[string]string, error) {
 
 // notEnrolled is what to do about a hub without a key.
 func notEnrolled(hub string) string {
-	return fmt.Sprintf("hub %s is not enrolled: add the key of its agent to ConfigMap %s", hub, EnrolledHubs)
+	return fmt.Sprintf("hub %s is not enrolled: add the key of its agent to ConfigMap %s with `godwit cluster enroll %s`", hub, EnrolledHubs, hub)
 }
 
 // hubKey is the key of an enrolled hub. The problem says what is wrong with it.

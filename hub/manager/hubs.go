@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,10 +14,6 @@ import (
 	"github.com/godwit-dev/godwit/hub/kafka"
 	"github.com/godwit-dev/godwit/hub/message"
 )
-
-// maxHeartbeatAge is how old the last heartbeat of a hub may be when a migration starts, and
-// how long a manager that has just started waits for one.
-const maxHeartbeatAge = time.Minute
 
 // checkHubs reads whether both hubs are there, and whether the manager can talk to them.
 // Nothing was sent to either when it fails. It waits for a heartbeat and for the broker as
@@ -79,7 +73,7 @@ func (r *Reconciler) checkBroker(ctx context.Context, m migration) (waits string
 	topics := []string{message.SpecTopic(m.from()), message.StatusTopic(m.from()), message.SpecTopic(m.to()), message.StatusTopic(m.to()), message.MigrationTopic(m.to())}
 	err := r.Transport.EnsureTopics(ctx, topics...)
 	for _, name := range []string{m.from(), m.to()} {
-		if refused := r.pulses.of(name).refused; err == nil && refused != "" {
+		if refused := r.receipts.of(name).Refused; err == nil && refused != "" {
 			return "", &problem{api.ReasonBrokerRefused, refused}
 		}
 	}
@@ -95,20 +89,17 @@ func (r *Reconciler) checkBroker(ctx context.Context, m migration) (waits string
 
 // alive reads the last heartbeat of a hub.
 func (r *Reconciler) alive(m migration, name string) (waits string, p *problem) {
-	known := r.pulses.of(name)
-	now := r.Clock.Now()
-	if known.beat.IsZero() || now.Sub(known.beat) > maxHeartbeatAge {
-		began := m.state.Since
-		if known.reading.After(began) {
-			began = known.reading
-		}
-		if known.beat.IsZero() && (known.reading.IsZero() || now.Sub(began) <= maxHeartbeatAge) && now.Sub(m.state.Since) <= 2*maxHeartbeatAge {
-			return fmt.Sprintf("the agent of hub %s has sent no heartbeat yet", name), nil
-		}
-		return "", notReady(fmt.Sprintf("the agent of hub %s has sent no heartbeat for %s: see whether it runs and reaches the brokers", name, maxHeartbeatAge), nil)
+	known, now := r.receipts.of(name), r.Clock.Now()
+	began := m.state.Since
+	if known.Listening.After(began) {
+		began = known.Listening
 	}
-	if _, ok := message.Agree([]int{message.Version}, known.versions); !ok {
-		return "", notReady(fmt.Sprintf("the agent of hub %s reads versions %v of messages, and the manager writes version %d: upgrade the older of the two", name, slices.Clone(known.versions), message.Version), nil)
+	problem := known.Problem(name, now)
+	switch {
+	case problem == "":
+		return "", nil
+	case known.Heartbeat.IsZero() && (known.Listening.IsZero() || now.Sub(began) <= maxHeartbeatAge) && now.Sub(m.state.Since) <= 2*maxHeartbeatAge:
+		return fmt.Sprintf("the agent of hub %s has sent no heartbeat yet", name), nil
 	}
-	return "", nil
+	return "", notReady(problem, nil)
 }

@@ -29,6 +29,8 @@ const (
 	NotEnrolled Refusal = "NotEnrolled"
 	// Forged means that the message is not signed with the key of the hub.
 	Forged Refusal = "Forged"
+	// NotForThisHub means that the message is addressed to another hub.
+	NotForThisHub Refusal = "NotForThisHub"
 	// WrongHub means that the message claims to come from another hub than the one whose topic
 	// it is in, or is about a migration of other hubs.
 	WrongHub Refusal = "WrongHub"
@@ -39,7 +41,7 @@ const (
 	Outdated Refusal = "Outdated"
 	// NotSent means that the report answers a command that the manager has not sent.
 	NotSent Refusal = "NotSent"
-	// NotStored means that the state of the migration was lost, or that a ConfigMap of a user
+	// NotStored means that the state of the migration was lost, that a newer release wrote it, or that a ConfigMap of a user
 	// has the name of the manager's. The report is asked for again with the next command.
 	NotStored Refusal = "NotStored"
 )
@@ -84,6 +86,8 @@ func (r *Reconciler) receive(ctx context.Context, name string, e message.Envelop
 	switch {
 	case errors.Is(err, message.ErrForged):
 		return Forged, err
+	case errors.Is(err, message.ErrOtherAddressee):
+		return NotForThisHub, err
 	case err != nil:
 		return Malformed, err
 	}
@@ -104,7 +108,7 @@ func (r *Reconciler) receiveHeartbeat(name string, data []byte) (Refusal, error)
 	if beat.Hub != name {
 		return WrongHub, fmt.Errorf("the heartbeat is of hub %q", beat.Hub)
 	}
-	r.pulses.beat(name, beat.Versions, r.Clock.Now())
+	r.receipts.beat(name, beat.Versions, r.Clock.Now())
 	return "", nil
 }
 
@@ -136,7 +140,7 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 		return bundle.Report(h, party, r.Clock.Now()), r.keepExchange(ctx, m, party, bundle)
 	})
 	switch {
-	case errors.Is(err, errStateLost), apierrors.IsAlreadyExists(err):
+	case errors.Is(err, errStateLost), errors.As(err, new(*hub.NewerFormatError)), apierrors.IsAlreadyExists(err):
 		return NotStored, err // a topic is not held up by one migration
 	case apierrors.IsNotFound(err):
 		return UnknownMigration, err
@@ -188,7 +192,7 @@ func (r *Reconciler) addressed(ctx context.Context, name, uid string) (types.Nam
 	return types.NamespacedName{}, "", nil
 }
 
-// sendMissing tells the source what the target has not got, once the source has sent
+// sendMissing tells the source what the target lacks, once the source has sent
 // everything: before that, it is still under way.
 func (r *Reconciler) sendMissing(ctx context.Context, m migration, missing []message.Gap) error {
 	known := m.state.Records[hub.Key{Party: hub.Source, Stage: api.PhaseDeploying}]

@@ -12,19 +12,16 @@ import (
 	"github.com/godwit-dev/godwit/hub/message"
 )
 
-const (
-	// enrolInterval is how often the enrolled hubs are read.
-	enrolInterval = 5 * time.Second
-	// retryInterval is how long a receiver waits that the broker has refused.
-	retryInterval = 2 * time.Second
-)
+// retryInterval is how long a receiver waits that the broker has refused.
+const retryInterval = 2 * time.Second
 
 // Group is the consumer group in which the manager reads the status topic of a hub. It is
 // one for each hub, so that a topic without an ACL does not hold up the others.
 func Group(hub string) string { return "godwit-manager-" + hub }
 
-// Receive reads the status topics of all enrolled hubs until the context ends. One process
-// at a time does, the leader.
+// Receive reads the status topics of all enrolled hubs until the context ends, and publishes what it
+// has received. One process at a time does, the leader. It reads anew which hubs are enrolled whenever
+// it publishes.
 func (r *Reconciler) Receive(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -47,7 +44,12 @@ func (r *Reconciler) Receive(ctx context.Context) error {
 				delete(running, name)
 			}
 		}
-		if !wait(ctx, enrolInterval) {
+		if err == nil {
+			if err := r.publish(ctx, hubs); err != nil && ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "Cannot publish the heartbeats")
+			}
+		}
+		if !wait(ctx, PublishInterval) {
 			for _, cancel := range running {
 				cancel()
 			}
@@ -59,17 +61,17 @@ func (r *Reconciler) Receive(ctx context.Context) error {
 // receiveFrom reads the status topic of one hub.
 func (r *Reconciler) receiveFrom(ctx context.Context, name string) {
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("hub", name))
-	defer r.pulses.change(name, func(p *pulse) { *p = pulse{} })
+	defer r.receipts.change(name, func(p *Receipt) { *p = Receipt{} })
 	for {
 		err := r.receiveOnce(ctx, name)
 		if ctx.Err() != nil {
 			return
 		}
 		var forbidden *kafka.ForbiddenError
-		r.pulses.change(name, func(p *pulse) {
-			p.refused = ""
+		r.receipts.change(name, func(p *Receipt) {
+			p.Refused = ""
 			if errors.As(err, &forbidden) {
-				p.refused = err.Error()
+				p.Refused = err.Error()
 			}
 		})
 		log.FromContext(ctx).Error(err, "Receiving is interrupted")
@@ -89,7 +91,7 @@ func (r *Reconciler) receiveOnce(ctx context.Context, name string) error {
 	defer group.Wait()
 	defer cancel()
 	group.Go(func() {
-		if r.pulses.read(name) {
+		if r.receipts.listens(name) {
 			return
 		}
 		if err := r.Transport.CaughtUp(ctx, Group(name), topic); err != nil {
@@ -99,7 +101,7 @@ func (r *Reconciler) receiveOnce(ctx context.Context, name string) error {
 			}
 			return
 		}
-		r.pulses.change(name, func(p *pulse) { p.reading, p.refused = r.Clock.Now(), "" })
+		r.receipts.change(name, func(p *Receipt) { p.Listening, p.Refused = r.Clock.Now(), "" })
 	})
 	return r.Transport.Receive(ctx, Group(name), []string{topic}, r.handler(name))
 }

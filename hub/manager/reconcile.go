@@ -3,9 +3,11 @@ package manager
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -51,18 +53,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // rest is for a migration that time does not change: it waits for another one, or nothing is
-// left to do. Then its keys go.
+// left to do. Then its keys go, and its finalizer, which would block a deletion after the manager is
+// uninstalled.
 func (r *Reconciler) rest(ctx context.Context, m migration) (reconcile.Result, error) {
 	if m.state.Phase == api.PhasePending {
 		return reconcile.Result{RequeueAfter: waitInterval}, nil
 	}
-	return reconcile.Result{}, r.dropExchange(ctx, m)
+	return reconcile.Result{}, r.removeFinalizer(ctx, m)
 }
 
 // observe applies what users have changed.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (migration, error) {
 	if err := r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
-		return o.DeletionTimestamp.IsZero() && o.Status.CompletionTime == nil && controllerutil.AddFinalizer(o, api.Finalizer)
+		unfinished := o.Status.CompletionTime == nil || o.Annotations[api.RequestAnnotation] == api.RequestRollback
+		return o.DeletionTimestamp.IsZero() && unfinished && known(o) && controllerutil.AddFinalizer(o, api.Finalizer)
 	}); err != nil {
 		return migration{}, err
 	}
@@ -94,6 +98,12 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (mig
 		}
 	}
 	return r.load(ctx, key)
+}
+
+// known reports whether no newer release wrote what the object itself says.
+func known(o *api.ManagedClusterMigration) bool {
+	p := o.Status.Progress
+	return hub.CheckFormat("", o) == nil && (p == nil || p.Format == 0 || p.Format == hub.Format)
 }
 
 // start begins a migration, unless another one has one of its clusters.
@@ -134,7 +144,7 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 		return false, err
 	}
 	for _, name := range []string{m.from(), m.to()} {
-		if _, ok := hubs[name]; ok && !r.pulses.read(name) && r.pulses.of(name).refused == "" {
+		if _, ok := hubs[name]; ok && !r.receipts.listens(name) && r.receipts.of(name).Refused == "" {
 			log.FromContext(ctx).V(1).Info("The status topic is not read to its end", "hub", name)
 			return false, nil
 		}
@@ -142,9 +152,14 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 	return true, nil
 }
 
-// explain writes into the status what keeps the manager from resuming.
+// explain writes into the status what keeps the manager from resuming. It ends where only another release resumes.
 func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err error) error {
-	if !errors.Is(err, errStateLost) {
+	why := summary{api.ConditionStalled, api.ReasonStateLost, fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
+	newer := errors.As(err, new(*hub.NewerFormatError))
+	switch {
+	case newer:
+		why.reason, why.message = api.ReasonNewerFormat, err.Error()
+	case !errors.Is(err, errStateLost):
 		return client.IgnoreNotFound(err)
 	}
 	m := &api.ManagedClusterMigration{}
@@ -152,9 +167,16 @@ func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err 
 		return client.IgnoreNotFound(failed)
 	}
 	before := m.DeepCopy()
-	setConditions(m, nil, summary{api.ConditionStalled, api.ReasonStateLost, err.Error() + ". Restore the ConfigMaps from a backup"}, r.Clock.Now())
+	setConditions(m, nil, why, r.Clock.Now())
+	if newer && equality.Semantic.DeepEqual(before.Status, m.Status) {
+		return nil
+	}
 	if failed := r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); failed != nil {
 		return errors.Join(err, failed)
+	}
+	if newer {
+		r.event(m, corev1.EventTypeWarning, why.reason, why.message)
+		return nil
 	}
 	return err
 }

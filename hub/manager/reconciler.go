@@ -36,7 +36,7 @@ type Reconciler struct {
 	// Identity signs the commands.
 	Identity message.Identity
 
-	pulses   pulses
+	receipts receipts
 	locks    locks
 	claiming sync.Mutex
 	// changed is what messages have changed, for the controller to reconcile. Nil in tests that

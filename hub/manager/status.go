@@ -16,7 +16,9 @@ import (
 type summary struct{ condition, reason, message string }
 
 func summaryOf(s hub.State) summary {
-	switch {
+	switch unsent := s.Unsent(); {
+	case unsent != "":
+		return summary{api.ConditionReconciling, api.ReasonCommandNotSent, "phase " + string(s.Phase) + ": " + unsent}
 	case s.Phase == api.PhasePending && s.WaitingFor != "":
 		return summary{api.ConditionReconciling, api.ReasonWaiting, "migration " + s.WaitingFor + " moves one of the clusters; this one starts when it has ended"}
 	case s.Phase == api.PhaseFailed && s.Settled():
@@ -81,29 +83,44 @@ func setConditions(m *api.ManagedClusterMigration, conditions []metav1.Condition
 
 // announce records events and metrics of a change that was written.
 func (r *Reconciler) announce(m *api.ManagedClusterMigration, before, after hub.State, now time.Time) {
-	if before.Phase != after.Phase {
-		if !before.Since.IsZero() && before.Phase != api.PhasePending {
-			r.Metrics.phaseEnded(before.Phase, now.Sub(before.Since))
-		}
-		sum := summaryOf(after)
-		switch {
-		case after.Phase == api.PhaseRollbacking:
-			r.event(m, corev1.EventTypeWarning, after.Reason, "the rollback begins: "+after.Message)
-		case after.Phase == api.PhaseCompleted && !after.Settled():
-			r.event(m, corev1.EventTypeWarning, api.ReasonIncomplete, cleaned(after))
-		default:
-			r.event(m, eventType(sum), sum.reason, sum.message)
-		}
-		return
+	if before.Phase != after.Phase && !before.Since.IsZero() && before.Phase != api.PhasePending {
+		r.Metrics.phaseEnded(before.Phase, now.Sub(before.Since))
 	}
-	if !before.Settled() && after.Settled() {
-		sum := summaryOf(after)
-		r.event(m, eventType(sum), sum.reason, sum.message)
+	for _, a := range Announcements(before, after) {
+		r.event(m, a.Type, a.Reason, a.Note)
 	}
 }
 
+// Announcement is an event of a migration.
+type Announcement struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason is a documented constant.
+	Reason string
+	// Note is the message.
+	Note string
+}
+
+// Announcements returns the events of a change of state.
+func Announcements(before, after hub.State) []Announcement {
+	var all []Announcement
+	if unsent := after.Unsent(); unsent != "" && unsent != before.Unsent() {
+		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCommandNotSent, unsent})
+	}
+	entered := before.Phase != after.Phase
+	switch sum := summaryOf(after); {
+	case entered && after.Phase == api.PhaseRollbacking:
+		all = append(all, Announcement{corev1.EventTypeWarning, after.Reason, "the rollback begins: " + after.Message})
+	case entered && after.Phase == api.PhaseCompleted && !after.Settled():
+		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonIncomplete, cleaned(after)})
+	case entered, !before.Settled() && after.Settled():
+		all = append(all, Announcement{eventType(sum), sum.reason, sum.message})
+	}
+	return all
+}
+
 func eventType(s summary) string {
-	if s.condition == api.ConditionStalled || s.reason == api.ReasonIncomplete {
+	if s.condition == api.ConditionStalled || s.reason == api.ReasonIncomplete || s.reason == api.ReasonCommandNotSent {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal

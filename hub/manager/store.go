@@ -57,6 +57,9 @@ func (r *Reconciler) restore(ctx context.Context, m *migration) (err error) {
 // ReadState reads what is stored of a migration: its progress in the status, and its clusters in
 // ConfigMaps.
 func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration) (hub.State, error) {
+	if err := hub.CheckFormat(fmt.Sprintf("managedclustermigration %s/%s", m.Namespace, m.Name), m); err != nil {
+		return hub.State{}, err
+	}
 	var shards []map[string]string
 	progress := m.Status.Progress
 	for n := 0; progress != nil && n < int(progress.Shards); n++ {
@@ -70,7 +73,10 @@ func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterM
 		shards = append(shards, shard.Data)
 	}
 	state, err := hub.Restore(m.Spec, m.Status.Phase, progress, shards)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*hub.NewerFormatError)):
+		return hub.State{}, fmt.Errorf("managedclustermigration %s/%s: %w", m.Namespace, m.Name, err)
+	case err != nil:
 		return hub.State{}, fmt.Errorf("%w: %w", errStateLost, err)
 	}
 	return state, nil

@@ -57,7 +57,8 @@ type BootstrapRequest struct {
 	Server string `json:"server"`
 	// CABundle is what verifies the server, in PEM; empty if the roots of a klusterlet do.
 	CABundle []byte `json:"caBundle,omitempty"`
-	// TokenLifetimeSeconds is longer than the migration with its rollback.
+	// TokenLifetimeSeconds is how long the token must be valid at least: the longest time that the
+	// migration takes with its rollback.
 	TokenLifetimeSeconds int64 `json:"tokenLifetimeSeconds"`
 }
 

@@ -66,6 +66,9 @@ func Peek(e Envelope) (Header, error) {
 // ErrForged means that a message was not signed by the one that it claims to come from.
 var ErrForged = errors.New("the signature is not the sender's")
 
+// ErrOtherAddressee means that a message is addressed to another hub, or to the manager.
+var ErrOtherAddressee = errors.New("the message is addressed to another reader")
+
 // Read checks that a message was signed by the sender and is for the reader, and opens it
 // if it is sealed. The sender's key is the one that was enrolled for the hub in the header,
 // and never one from the message.
@@ -86,7 +89,7 @@ func Read(e Envelope, to string, from IdentityKey, key *OpeningKey) (Header, []b
 		return failed(ErrForged)
 	}
 	if h.To != to {
-		return failed(fmt.Errorf("the message is for %s", h.To))
+		return failed(fmt.Errorf("%w, %s", ErrOtherAddressee, h.To))
 	}
 	if sealed != "true" {
 		if h.Type == TypeResource {

@@ -114,7 +114,7 @@ func TestForged(t *testing.T) {
 		"Value":      {reason: "Another value.", change: func(e *Envelope) { e.Value[len(e.Value)-1] ^= 1 }, want: ErrForged},
 		"Truncated":  {reason: "A part of the value.", change: func(e *Envelope) { e.Value = e.Value[:10] }, want: ErrForged},
 		"Negative":   {reason: "A negative number.", change: attribute("ce_attempt", "-1")},
-		"NotForHub":  {reason: "A message for another hub.", to: "hub3"},
+		"NotForHub":  {reason: "A message for another hub.", to: "hub3", want: ErrOtherAddressee},
 		"AnotherKey": {reason: "A hub without the key of the migration.", key: k.other, want: ErrNotForUs},
 	}
 	for name, tc := range cases {

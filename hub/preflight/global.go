@@ -22,6 +22,10 @@ func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 	if err := client.IgnoreNotFound(h.Global.Get(ctx, key, enrolled)); err != nil {
 		return fmt.Errorf("read the enrolled hubs in ConfigMap %s: %w", key, err)
 	}
+	beats, err := h.heartbeats(ctx)
+	if err != nil {
+		return err
+	}
 	for _, side := range []struct {
 		check, agent, hub string
 		view              *View
@@ -40,29 +44,15 @@ func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 				"hub %s is not enrolled: ConfigMap %s has no valid key of its agent", side.hub, key))
 			continue
 		}
-		if err := h.checkAgent(ctx, side.agent, side.hub, side.view, r); err != nil {
+		decision, f := beats.of(side.hub)
+		if stopped, err := h.agentStopped(ctx, side.view); err != nil {
 			return err
+		} else if stopped != "" {
+			decision, f = Blocked, Finding{string(ReasonAgentStopped), fmt.Sprintf("the agent of hub %s has stopped: %s", side.hub, stopped)}
 		}
+		r.Checks = append(r.Checks, Check{side.agent, decision, f})
 	}
 	return h.checkAddress(ctx, q.To, r)
-}
-
-// checkAgent looks at the Lease of the agent, which shows that it runs and not that it reaches the brokers.
-// The heartbeats, which show both, are messages to the manager.
-func (h Hubs) checkAgent(ctx context.Context, check, name string, view *View, r *Report) error {
-	if view != nil {
-		stopped, err := h.agentStopped(ctx, view)
-		if err != nil {
-			return err
-		}
-		if stopped != "" {
-			r.add(check, Blocked, ReasonAgentStopped, fmt.Sprintf("the agent of hub %s has stopped: %s", name, stopped))
-			return nil
-		}
-	}
-	r.add(check, NotChecked, ReasonHeartbeatUnknown, fmt.Sprintf(
-		"hub %s is enrolled; only the manager receives the heartbeats of its agent, and checks them when the migration starts", name))
-	return nil
 }
 
 // checkAddress looks for the address by which clusters reach the target hub.

@@ -26,39 +26,27 @@ func ignoreAbsent(err error) error {
 }
 
 // agentStopped reads the Lease of an agent until it is renewed. It returns nothing for an agent that
-// renews it, or that has none: it may run without leader election.
+// renews it, that has none, since it may run without leader election, or on a hub without access.
 func (h Hubs) agentStopped(ctx context.Context, view *View) (why string, err error) {
+	if view == nil {
+		return "", nil
+	}
 	key := client.ObjectKey{Namespace: view.AgentNamespace, Name: AgentLease}
-	var first time.Time
-	for deadline := h.Clock.Now().Add(agentLeaseDuration); ; {
+	exists := false
+	last, renews, err := h.await(ctx, renewal{clock: view.Clock, wait: agentLeaseDuration, read: func(ctx context.Context) (time.Time, error) {
 		lease := &coordinationv1.Lease{}
-		if err := view.Client.Get(ctx, key, lease); err != nil {
-			return "", ignoreAbsent(err)
+		err := view.Client.Get(ctx, key, lease)
+		exists = err == nil
+		if err != nil || lease.Spec.RenewTime == nil {
+			return time.Time{}, ignoreAbsent(err)
 		}
-		if lease.Spec.RenewTime == nil {
-			return fmt.Sprintf("Lease %s has no holder: see whether it runs, with kubectl -n %s get pods", key, key.Namespace), nil
-		}
-		renewed := lease.Spec.RenewTime.Time
-		if age := view.Clock.Since(renewed); age.Abs() < maxSkew || !first.IsZero() && renewed.After(first) {
-			return "", nil
-		}
-		if first.IsZero() {
-			first = renewed
-		}
-		if h.Clock.Now().After(deadline) {
-			return fmt.Sprintf("it has not renewed Lease %s since %s: see whether it runs, with kubectl -n %s get pods", key, renewed.UTC().Format(time.RFC3339), key.Namespace), nil
-		}
-		select {
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		case <-time.After(h.poll()):
-		}
+		return lease.Spec.RenewTime.Time, nil
+	}})
+	switch {
+	case err != nil, !exists, renews:
+		return "", err
+	case last.IsZero():
+		return fmt.Sprintf("Lease %s has no holder: see whether it runs, with kubectl -n %s get pods", key, key.Namespace), nil
 	}
-}
-
-func (h Hubs) poll() time.Duration {
-	if h.Poll > 0 {
-		return h.Poll
-	}
-	return time.Second
+	return fmt.Sprintf("it has not renewed Lease %s since %s: see whether it runs, with kubectl -n %s get pods", key, last.UTC().Format(time.RFC3339), key.Namespace), nil
 }

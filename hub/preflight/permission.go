@@ -30,7 +30,7 @@ func GlobalPermissions(namespace, managerNamespace string) []Permission {
 		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Names: []string{api.CRDName}, Verbs: []string{"get"}},
 		{Group: ocm, Resource: "managedclusters", Verbs: []string{"get", "list"}},
 		{Group: migrations, Resource: "managedclustermigrations", Verbs: []string{"get", "list"}},
-		{Resource: "configmaps", Names: []string{manager.EnrolledHubs}, Namespace: managerNamespace, Verbs: []string{"get"}},
+		{Resource: "configmaps", Names: []string{manager.EnrolledHubs, manager.HubHeartbeats}, Namespace: managerNamespace, Verbs: []string{"get"}},
 		// The state of migrations.
 		{Resource: "configmaps", Namespace: namespace, Verbs: []string{"get"}},
 	}

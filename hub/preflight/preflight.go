@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Run looks at the hubs and reports. An error means that a request failed, so that there is no report.
+// Run checks the hubs and reports. An error means that a request failed, so that there is no report.
 func (h Hubs) Run(ctx context.Context, q Request) (Report, error) {
 	r := Report{From: q.From, To: q.To}
 	if err := h.checkHubs(ctx, q, &r); err != nil {

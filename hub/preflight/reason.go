@@ -6,10 +6,10 @@ type Reason string
 
 // Reasons of findings that only a preflight has.
 const (
-	// ReasonNotLookedAt means that the preflight has no access to the hub.
-	ReasonNotLookedAt Reason = "HubNotLookedAt"
-	// ReasonHeartbeatUnknown means that the preflight does not read the messages of the agent.
-	// The manager checks its heartbeat when a migration starts, and sends nothing without one.
+	// ReasonHubNotChecked means that the preflight has no access to the hub.
+	ReasonHubNotChecked Reason = "HubNotChecked"
+	// ReasonHeartbeatUnknown means that the manager does not say whether it receives the heartbeats of
+	// the agent: it does not run, or it has just started.
 	ReasonHeartbeatUnknown Reason = "HeartbeatUnknown"
 	// ReasonAgentStopped means that the agent does not renew its Lease.
 	ReasonAgentStopped Reason = "AgentLeaseStale"

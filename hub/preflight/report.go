@@ -9,9 +9,9 @@ import (
 type Decision string
 
 const (
-	// Ready means that all was looked at, and nothing was found.
+	// Ready means that everything was checked, and nothing was found.
 	Ready Decision = "Ready"
-	// NotChecked means that nothing was found, and that not all was looked at.
+	// NotChecked means that nothing was found, and that not everything was checked.
 	NotChecked Decision = "NotChecked"
 	// AtRisk means that a cluster would move, and lose something or fail with some probability.
 	AtRisk Decision = "AtRisk"
@@ -125,7 +125,7 @@ func (r *Report) names() []string {
 }
 
 // decide sets the decision of each cluster. A check that is Blocked blocks every cluster, and a cluster
-// is Ready only if it was looked at on both hubs.
+// is Ready only if it was checked on both hubs.
 func (r *Report) decide() {
 	var shared []Finding
 	worst := Ready

@@ -15,11 +15,11 @@ func TestDecide(t *testing.T) {
 		want    Decision
 		reasons int
 	}{
-		"Ready":            {"All was looked at.", []Check{{Name: CheckOnSource, Decision: Ready}}, Cluster{}, Ready, 0},
+		"Ready":            {"Everything was checked.", []Check{{Name: CheckOnSource, Decision: Ready}}, Cluster{}, Ready, 0},
 		"Risk":             {"A risk is no reason not to move.", nil, Cluster{AtRisk: lost}, AtRisk, 0},
 		"Failure":          {"The migration would fail for the cluster.", nil, Cluster{AtRisk: lost, Reasons: found}, Blocked, 1},
 		"Hub":              {"The migration would fail as a whole.", []Check{{Name: CheckTargetHub, Decision: Blocked, Finding: found[0]}}, Cluster{}, Blocked, 1},
-		"NotLookedAt":      {"The preflight has not looked at the cluster.", []Check{{Name: CheckOnSource, Decision: NotChecked, Finding: found[0]}}, Cluster{}, NotChecked, 1},
+		"NotChecked":       {"The preflight has not checked the cluster.", []Check{{Name: CheckOnSource, Decision: NotChecked, Finding: found[0]}}, Cluster{}, NotChecked, 1},
 		"NotLookedAtRisk":  {"A known risk is worse than what is not known.", []Check{{Name: CheckOnTarget, Decision: NotChecked, Finding: found[0]}}, Cluster{AtRisk: lost}, AtRisk, 1},
 		"UnknownHeartbeat": {"What is not known of an agent is not of a cluster.", []Check{{Name: CheckSourceAgent, Decision: NotChecked}}, Cluster{}, Ready, 0},
 	} {

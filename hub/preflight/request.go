@@ -33,12 +33,12 @@ type View struct {
 type Hubs struct {
 	// Global is the API server with the migrations and with a ManagedCluster for each hub.
 	Global client.Reader
-	// ManagerNamespace has the ConfigMap with the enrolled hubs.
+	// ManagerNamespace has the ConfigMaps with the enrolled hubs and with the heartbeats.
 	ManagerNamespace string
 	// Source and Target are the hubs; nil if the user has no access.
 	Source, Target *View
-	// Poll is the pause between two reads of a Lease; 1 s unless set.
+	// Poll is the pause between two reads of a Lease, or of the heartbeats; 1 s unless set.
 	Poll time.Duration
-	// Clock of this machine, with which those of the hubs are compared.
+	// Clock of this machine, with which those of the hubs and of the manager are compared.
 	Clock clock.PassiveClock
 }

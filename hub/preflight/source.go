@@ -35,7 +35,7 @@ func (h Hubs) selectClusters(ctx context.Context, q Request, r *Report) (names [
 		return q.Clusters, nil
 	}
 	if h.Source == nil {
-		r.add(CheckSelection, NotChecked, ReasonNotLookedAt, fmt.Sprintf("Placement %s is on source hub %s, and the preflight has no access to it", q.Placement, q.From))
+		r.add(CheckSelection, NotChecked, ReasonHubNotChecked, fmt.Sprintf("Placement %s is on source hub %s, and the preflight has no access to it", q.Placement, q.From))
 		return nil, nil
 	}
 	names, waits, err := h.Source.sourceHub(q).ResolvePlacement(ctx, q.Placement)
@@ -73,7 +73,7 @@ func (r *Report) mergeCheck(check string, result cluster.Result, err error) erro
 // merge takes the failures of clusters. A cluster that waits could not be read.
 func (r *Report) merge(result cluster.Result) error {
 	for _, name := range slices.Sorted(maps.Keys(result.Waiting)) {
-		return fmt.Errorf("look at cluster %s: %s", name, result.Waiting[name])
+		return fmt.Errorf("read cluster %s: %s", name, result.Waiting[name])
 	}
 	for name, text := range result.Failed {
 		c := r.cluster(name)
@@ -82,10 +82,10 @@ func (r *Report) merge(result cluster.Result) error {
 	return nil
 }
 
-// checkSource runs the migration's checks of the clusters on the source hub, and looks for risks.
+// checkSource runs the migration's checks of the clusters on the source hub, and reads what is at risk.
 func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[string][]string, err error) {
 	if h.Source == nil {
-		r.add(CheckOnSource, NotChecked, ReasonNotLookedAt, fmt.Sprintf("the preflight has no access to source hub %s", q.From))
+		r.add(CheckOnSource, NotChecked, ReasonHubNotChecked, fmt.Sprintf("the preflight has no access to source hub %s", q.From))
 		return nil, nil
 	}
 	names := r.names()

@@ -26,7 +26,7 @@ var clusterSetKind = schema.GroupVersionKind{Group: "cluster.open-cluster-manage
 // ManagedClusterSets of the clusters on the source hub.
 func (h Hubs) checkTarget(ctx context.Context, q Request, sets map[string][]string, r *Report) error {
 	if h.Target == nil {
-		r.add(CheckOnTarget, NotChecked, ReasonNotLookedAt, fmt.Sprintf("the preflight has no access to target hub %s", q.To))
+		r.add(CheckOnTarget, NotChecked, ReasonHubNotChecked, fmt.Sprintf("the preflight has no access to target hub %s", q.To))
 		return nil
 	}
 	result, err := target.Hub{Hub: cluster.Hub{Client: h.Target.Client}}.ValidateTarget(ctx, r.names())
@@ -129,7 +129,7 @@ func (h Hubs) checkSets(ctx context.Context, sets map[string][]string, r *Report
 // checkClocks compares the clocks of the hubs with the one of this machine, and so with each other.
 func (h Hubs) checkClocks(q Request, r *Report) {
 	if h.Source == nil || h.Target == nil {
-		r.add(CheckClocks, NotChecked, ReasonNotLookedAt, "the clocks of the hubs are compared only with access to both")
+		r.add(CheckClocks, NotChecked, ReasonHubNotChecked, "the clocks of the hubs are compared only with access to both")
 		return
 	}
 	skew := h.Source.Clock.Now().Sub(h.Target.Clock.Now())

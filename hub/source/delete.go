@@ -17,6 +17,7 @@ import (
 // hub. The ManagedCluster is the last, so that a pass which was interrupted finds it. A
 // cluster that registers at the source again is not deleted.
 func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
+	h.Hub = h.Pass()
 	r, err := cluster.Each(ctx, clusters, h.deleteMoved)
 	if err != nil {
 		return r, err
@@ -29,14 +30,20 @@ func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err er
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
+	if err := cluster.CheckOriginal(mc); err != nil {
+		return "", err
+	}
 	switch {
 	case !cluster.HasOriginal(mc, h.UID):
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "ManagedCluster %s was created again on the source hub: delete it there, unless its cluster has left the target hub", name)
 	case mc.Spec.HubAcceptsClient:
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "the source hub accepts %s again: set spec.hubAcceptsClient of its ManagedCluster there to false", name)
 	}
-	if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
-		return waits, err
+	if !h.Emptied.Has(name) {
+		if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
+			return waits, err
+		}
+		h.Emptied.Add(name)
 	}
 	return cluster.DeleteCluster(ctx, h.Client, mc)
 }

@@ -29,8 +29,8 @@ func (h Hub) InstallBootstrap(ctx context.Context, clusters []string, kubeconfig
 	}
 	secret := h.BootstrapSecret(h.secretName())
 	if err := cluster.Share(ctx, h.Client, secret, h.UID, func() error {
-		// Another migration may have written a kubeconfig since, which is valid for longer.
-		if !cluster.SharesWithOthers(secret, h.UID) {
+		// Another migration may have written a kubeconfig since; or before, with longer timeouts.
+		if !cluster.SharesWithOthers(secret, h.UID) && !cluster.Outlasts(secret.Data[cluster.KubeconfigKey], kubeconfig) {
 			secret.Data = map[string][]byte{cluster.KubeconfigKey: kubeconfig}
 		}
 		return nil

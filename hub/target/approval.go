@@ -8,6 +8,7 @@ import (
 	ocmfeature "open-cluster-management.io/api/feature"
 	operatorv1 "open-cluster-management.io/api/operator/v1"
 
+	"github.com/godwit-dev/godwit/hub"
 	"github.com/godwit-dev/godwit/hub/cluster"
 )
 
@@ -26,6 +27,12 @@ type approval struct {
 	Created bool `json:"created,omitempty"`
 }
 
+// storedApproval is what the annotation has.
+type storedApproval struct {
+	Format int `json:"format"`
+	approval
+}
+
 const gate = string(ocmfeature.ManagedClusterAutoApproval)
 
 func approvalOf(m *operatorv1.ClusterManager) (approval, error) {
@@ -33,6 +40,9 @@ func approvalOf(m *operatorv1.ClusterManager) (approval, error) {
 	text, ok := m.Annotations[annotationApproval]
 	if !ok {
 		return a, nil
+	}
+	if err := cluster.CheckFormat(m, annotationApproval); err != nil {
+		return a, err
 	}
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return a, cluster.Fail(cluster.ReasonForeignObject, "annotation %s of ClusterManager %s can't be read: remove it", annotationApproval, m.Name)
@@ -125,7 +135,7 @@ func (a *approval) save(m *operatorv1.ClusterManager) error {
 		}
 		return nil
 	}
-	text, err := json.Marshal(a)
+	text, err := json.Marshal(storedApproval{Format: hub.Format, approval: *a})
 	if err != nil {
 		return fmt.Errorf("save what was added to ClusterManager %s: %w", m.Name, err)
 	}

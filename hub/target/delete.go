@@ -13,6 +13,7 @@ import (
 // returned, and no others. Hosts stay paused, so that none is deprovisioned. A namespace
 // that was there before stays.
 func (h Hub) DeleteCreated(ctx context.Context, clusters []string) (cluster.Result, error) {
+	h.Hub = h.Pass()
 	return cluster.Each(ctx, clusters, h.deleteCreated)
 }
 
@@ -24,11 +25,7 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	if mc != nil && cluster.IsOwned(mc, h.UID) && mc.Spec.HubAcceptsClient {
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "the target hub accepts %s again: set spec.hubAcceptsClient of its ManagedCluster there to false", name)
 	}
-	objects, err := h.Owned(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
+	if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
 		return waits, err
 	}
 	if mc != nil && cluster.IsOwned(mc, h.UID) {
@@ -52,4 +49,21 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	// Its contents are gone, and the hub needs no more of it: nothing waits for the end of
 	// its deletion but another migration, which is told so.
 	return "", cluster.Delete(ctx, h.Client, namespace)
+}
+
+// deleteObjects deletes the objects of a cluster that the migration has created, except its
+// ManagedCluster and its namespace.
+func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
+	if h.Emptied.Has(name) {
+		return "", nil
+	}
+	objects, err := h.Owned(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
+		return waits, err
+	}
+	h.Emptied.Add(name)
+	return "", nil
 }

@@ -15,6 +15,7 @@ import (
 // hub's own bootstrap kubeconfig: the one of the migration is revoked afterwards. The
 // ManagedCluster is the last, so that a pass which was interrupted continues.
 func (h Hub) FinishMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
+	h.Hub = h.Pass()
 	return cluster.Each(ctx, clusters, h.finish)
 }
 

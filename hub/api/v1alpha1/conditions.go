@@ -65,9 +65,15 @@ const (
 	// ReasonPartiallyRegistered means that some clusters were registered at the target hub.
 	// The failures name the others, which return to the source hub.
 	ReasonPartiallyRegistered = "PartiallyRegistered"
+	// ReasonCommandNotSent means that a command can't be made, or that the broker refuses it, while
+	// clusters change hubs. The manager tries again.
+	ReasonCommandNotSent = "CommandNotSent"
 	// ReasonIncomplete means that a rollback or a cleanup is not finished after its timeout.
 	// The manager continues.
 	ReasonIncomplete = "Incomplete"
+	// ReasonNewerFormat means that a newer release of Godwit has stored the state of the migration.
+	// The manager leaves the migration alone.
+	ReasonNewerFormat = "NewerFormat"
 	// ReasonStateLost means that ConfigMaps with the state of the migration were deleted or
 	// changed. The manager does nothing until they are restored.
 	ReasonStateLost = "StateLost"

@@ -154,6 +154,10 @@ type ManagedClusterMigrationStatus struct {
 // MigrationProgress is the part of the protocol's state that is not about single clusters. The
 // ConfigMaps are written before it, so that it is the commit.
 type MigrationProgress struct {
+	// Format of the progress and of the ConfigMaps; none means 1. A manager leaves a migration alone
+	// whose format it does not know: the reason is NewerFormat.
+	// +optional
+	Format int32 `json:"format,omitempty"`
 	// Stage is the last phase in which work was done. Work may be left in phases Failed and
 	// Completed.
 	// +optional

@@ -32,6 +32,7 @@ const (
 	// that has failed.
 	RequestRollback = "rollback"
 
-	// Finalizer keeps a deleted migration until every cluster is where it belongs.
+	// Finalizer keeps a deleted migration until every cluster is where it belongs. A migration of which
+	// nothing is left to do does not have it.
 	Finalizer = "global-hub.open-cluster-management.io/migration-cleanup"
 )

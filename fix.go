@@ -76,7 +76,7 @@ func (f Fix) Text(word func(FixStep) string) string {
 }
 
 // Action is what a program can do or print for a user: [RunMigration], [PlanMigration],
-// [VerifyMigration], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request],
+// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request],
 // [WaitFor] or [TryFile], and of stored revisions [UpgradeRevisions], [PlanRevisions],
 // [RollBackRevision] or [FixRevision].
 type Action interface{ action() }
@@ -90,6 +90,8 @@ type RunMigration struct {
 	DryRun bool
 	// AcceptDenials starts although the API server refuses to write some object.
 	AcceptDenials bool
+	// OwnerReferences says which ownerReferences are repaired; empty means the default.
+	OwnerReferences string
 }
 
 // PlanMigration plans the migration of a CRD.
@@ -97,6 +99,13 @@ type PlanMigration struct{ CRD string }
 
 // VerifyMigration reads etcd to find the versions at which objects of a CRD are stored.
 type VerifyMigration struct{ CRD string }
+
+// RescueObjects makes objects readable that are stored at a version which their CRD lacks.
+type RescueObjects struct {
+	CRD string
+	// WithoutWebhook has the API server convert without the conversion webhook.
+	WithoutWebhook bool
+}
 
 // GrantPermission gives a user one permission.
 type GrantPermission struct {
@@ -197,6 +206,7 @@ type FixRevision struct {
 func (RunMigration) action()    {}
 func (PlanMigration) action()   {}
 func (VerifyMigration) action() {}
+func (RescueObjects) action()   {}
 func (GrantPermission) action() {}
 func (Patch) action()           {}
 func (Edit) action()            {}

@@ -63,7 +63,8 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	return nil
 }
 
-// readSource reads the source as it is now. It is false where another revision has the name.
+// readSource reads the source as it is now. It is false where another revision has the name, and
+// where a newer release wrote its annotations.
 func readSource(ctx context.Context, c *cluster.Client, u *upgrade) (bool, error) {
 	var err error
 	if u.source, err = c.Revision(ctx, u.GetNamespace(), u.GetName()); err != nil {
@@ -77,6 +78,10 @@ func readSource(ctx context.Context, c *cluster.Client, u *upgrade) (bool, error
 		return false, nil
 	}
 	u.result.UID, u.result.ResourceVersion, u.result.Hash = u.source.UID, u.source.ResourceVersion, Hash(u.source)
+	if err := cluster.CheckFormat(u.source); err != nil {
+		u.setStatus(Failed, ReasonNewerFormat, err.Error())
+		return false, nil
+	}
 	return true, nil
 }
 

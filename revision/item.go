@@ -42,6 +42,9 @@ const (
 	ReasonReferrerNotReady = "ReferrerNotReady"
 	// ReasonConflictingTypes means that references expect different kinds of object in it.
 	ReasonConflictingTypes = "ConflictingTypes"
+	// ReasonNewerFormat means that a newer release of Godwit wrote its annotations, or the object
+	// that asks for its upgrade.
+	ReasonNewerFormat = "NewerFormat"
 	// ReasonUndecodable: the data can't be read.
 	ReasonUndecodable = "Undecodable"
 	// ReasonUnknownVersion means that the data is at a version which this release does not

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // stepOf says what to do where the reason alone decides.
 var stepOf = map[string]string{
 	ReasonReferrerNotReady: "wait until it is ready, and run again",
+	ReasonNewerFormat:      format.Do,
 	ReasonConflictingTypes: "correct the reference that is wrong",
 	ReasonCRDNotFound:      "install the CRD",
 	ReasonRateLimited:      "run again when fewer requests are under way, or with a higher maxWritesPerSecond",

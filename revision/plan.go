@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -44,6 +45,9 @@ func decide(f facts) decision {
 	j := decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: referenceStatuses(f.references, ""), Replacement: f.replacement, RolledBack: lineage.RolledBackAt(r)}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = reference.Owner{Kind: owner.Kind, Name: owner.Name}
+	}
+	if err := cluster.CheckFormat(r); err != nil {
+		return j.with(Blocked, ReasonNewerFormat, err.Error())
 	}
 	expected, contradiction := refindex.ExpectedType(f.references)
 	stored, err := f.family.Decode(r, expected)

@@ -160,6 +160,10 @@ type Blocker struct {
 // Checkpoint is the evidence from which an interrupted run resumes. Its loss costs requests, never
 // safety.
 type Checkpoint struct {
+	// Format of the checkpoint; none means 1. A manager does not migrate by a format that it does not
+	// know: the reason is NewerFormat.
+	// +optional
+	Format int64 `json:"format,omitempty"`
 	// CRDUID is the UID of the CustomResourceDefinition.
 	CRDUID types.UID `json:"crdUID"`
 	// Generation is the generation of the CustomResourceDefinition when the run began.

@@ -1,10 +1,13 @@
 // Package etcdverify counts at which API versions the objects of a custom
 // resource are stored, by reading etcd itself: the one proof of a storage
-// migration that asks no API server.
+// migration that asks no API server. Of any other resource it counts with
+// which key the objects are encrypted, or at which apiVersion they are stored.
 //
 // It reads keys and values and nothing else, in bounded pages, and never
 // writes. Which etcd client does the reading is the caller's choice ([KV]), so
 // that embedding this package brings no module along.
+//
+// Read etcdverify.go for custom resources, then forms.go for all.
 package etcdverify
 
 import (
@@ -60,19 +63,24 @@ func (c Count) Proven(version string) bool {
 // --etcd-prefix.
 func Scan(ctx context.Context, kv KV, prefix string, r schema.GroupResource) (Count, error) {
 	count := Count{ByVersion: map[string]int64{}}
-	from := path.Join("/", prefix, r.Group, r.Resource) + "/"
+	err := scan(ctx, kv, path.Join("/", prefix, r.Group, r.Resource)+"/", func(p Pair) { count.add(p, r.Group) })
+	return count, err
+}
+
+// scan passes every pair below a path, all of one revision.
+func scan(ctx context.Context, kv KV, from string, visit func(Pair)) error {
 	to := from[:len(from)-1] + "0" // '0' follows '/'
 	var revision int64
 	for {
 		pairs, at, err := kv.Range(ctx, from, to, pageKeys, revision)
 		if err != nil {
-			return count, fmt.Errorf("read %s from etcd: %w", from, err)
+			return fmt.Errorf("read %s from etcd: %w", from, err)
 		}
 		for _, p := range pairs {
-			count.add(p, r.Group)
+			visit(p)
 		}
 		if len(pairs) < pageKeys {
-			return count, nil
+			return nil
 		}
 		from, revision = pairs[len(pairs)-1].Key+"\x00", at
 	}
@@ -100,28 +108,32 @@ var errEncrypted = errors.New("encrypted at rest; what is stored can only be tol
 
 // storedVersion reads the version out of an object's stored form.
 func storedVersion(value []byte, group string) (string, error) {
-	var object struct {
-		APIVersion string `json:"apiVersion"`
-	}
-	var err error
-	switch {
-	case bytes.HasPrefix(value, encryptedPrefix):
+	if bytes.HasPrefix(value, encryptedPrefix) {
 		return "", errEncrypted
-	case bytes.HasPrefix(value, cborPrefix):
-		// The decoder for concrete types is strict: read all there is.
-		var fields map[string]any
-		if err = direct.Unmarshal(value[len(cborPrefix):], &fields); err == nil {
-			object.APIVersion, _ = fields["apiVersion"].(string)
-		}
-	default:
-		err = json.Unmarshal(value, &object)
 	}
+	version, err := apiVersion(value)
 	if err != nil {
 		return "", fmt.Errorf("neither JSON nor CBOR: %w", err)
 	}
-	gv, err := schema.ParseGroupVersion(object.APIVersion)
+	gv, err := schema.ParseGroupVersion(version)
 	if err != nil || gv.Group != group || gv.Version == "" {
-		return "", fmt.Errorf("apiVersion %q is not of group %s", object.APIVersion, group)
+		return "", fmt.Errorf("apiVersion %q is not of group %s", version, group)
 	}
 	return gv.Version, nil
+}
+
+// apiVersion reads that field of an object in JSON or CBOR.
+func apiVersion(value []byte) (string, error) {
+	if !bytes.HasPrefix(value, cborPrefix) {
+		var object struct {
+			APIVersion string `json:"apiVersion"`
+		}
+		err := json.Unmarshal(value, &object)
+		return object.APIVersion, err
+	}
+	// The decoder for concrete types is strict: read all there is.
+	var fields map[string]any
+	err := direct.Unmarshal(value[len(cborPrefix):], &fields)
+	version, _ := fields["apiVersion"].(string)
+	return version, err
 }

@@ -73,6 +73,9 @@ const (
 	ReasonUnservedStorageVersion = "UnservedStorageVersion"
 	// ReasonFieldsMayBeLost (Safe): schemas differ and nothing converts.
 	ReasonFieldsMayBeLost = "FieldsMayBeLost"
+	// ReasonReferencesUnread (Unknown, Safe if the user does not ask): what else names a version
+	// that the next release does not serve was not read.
+	ReasonReferencesUnread = "ReferencesUnread"
 	// ReasonNotDryRun (Safe): the API server was not asked.
 	ReasonNotDryRun = "NotDryRun"
 )
@@ -153,6 +156,12 @@ func For(f Facts) Check {
 		c.Reasons = append(c.Reasons, Finding{Refused, ReasonServerRefused,
 			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), godwit.Do("fix the file, and check again")})
 	}
+	return c.With()
+}
+
+// With adds findings that do not follow from the facts about the CRD alone.
+func (c Check) With(findings ...Finding) Check {
+	c.Reasons = append(slices.Clone(c.Reasons), findings...)
 	slices.SortStableFunc(c.Reasons, func(a, b Finding) int {
 		return slices.Index(results, a.Result) - slices.Index(results, b.Result)
 	})

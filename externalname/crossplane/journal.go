@@ -29,7 +29,13 @@ const (
 	AnnotationOperation = "godwit.dev/pending-operation"
 	// AnnotationPendingName is the name that an update gives to the resource.
 	AnnotationPendingName = "godwit.dev/pending-external-name"
+	// AnnotationFormat says in which format the others are; none means 1. An object of another format
+	// is left alone.
+	AnnotationFormat = "godwit.dev/state-format"
 )
+
+// formatText is the format of the annotations that this release writes and reads.
+const formatText = "1"
 
 // fieldOwner is the manager of the annotations in metadata.managedFields.
 const fieldOwner = client.FieldOwner("godwit-external-name")
@@ -38,6 +44,27 @@ const fieldOwner = client.FieldOwner("godwit-external-name")
 // a description, or an idempotency key. All attempts at one creation have the same token. It
 // is empty before the first attempt, and for creations by a release without Godwit.
 func Token(mg resource.Managed) string { return mg.GetAnnotations()[AnnotationToken] }
+
+// NewerFormatError means that a newer release wrote the annotations of the object. The provider leaves
+// the object and the external resource alone.
+type NewerFormatError struct {
+	// Format is the value of [AnnotationFormat].
+	Format string
+}
+
+func (e *NewerFormatError) Error() string {
+	return fmt.Sprintf("annotation %s is %q, and this provider reads annotations of format %s: a newer release of the provider wrote them; run that release, or a newer one",
+		AnnotationFormat, e.Format, formatText)
+}
+
+// checkFormat refuses an object whose annotations a newer release wrote. A creation that it has begun
+// would be taken for none.
+func checkFormat(mg metav1.Object) error {
+	if format, ok := mg.GetAnnotations()[AnnotationFormat]; ok && format != formatText {
+		return &NewerFormatError{Format: format}
+	}
+	return nil
+}
 
 // creationUnknown reports whether a creation was begun whose outcome is not recorded.
 //
@@ -109,6 +136,9 @@ func (j journal) write(ctx context.Context, mg client.Object, c changes) error {
 // patch writes metadata by way of a copy, since the client decodes the answer, with the old
 // status, into what it is given.
 func (j journal) patch(ctx context.Context, o client.Object, metadata map[string]any) error {
+	if err := checkFormat(o); err != nil {
+		return err
+	}
 	metadata["resourceVersion"] = o.GetResourceVersion()
 	body, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {

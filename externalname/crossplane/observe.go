@@ -23,6 +23,9 @@ const maxQuestions = 12
 
 // Observe implements the contract: see the table in the package's documentation.
 func (r *reconciliation[M, K, X]) Observe(ctx context.Context, mg M) (managed.ExternalObservation, error) {
+	if err := checkFormat(mg); err != nil {
+		return managed.ExternalObservation{}, err
+	}
 	f := r.facts(mg)
 	for range maxQuestions {
 		switch d := decide(f); d.action {

@@ -3,9 +3,12 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -53,7 +56,13 @@ func ReadBook(text []byte) (Book, error) {
 	if err := json.Unmarshal(text, &b); err != nil {
 		return Book{}, fmt.Errorf("read the name book: %w", err)
 	}
-	if b.APIVersion != bookVersion || b.Kind != bookKind {
+	group, _, _ := strings.Cut(bookVersion, "/")
+	switch {
+	case b.APIVersion == bookVersion && b.Kind == bookKind:
+	case b.Kind == bookKind && strings.HasPrefix(b.APIVersion, group+"/"):
+		return Book{}, fmt.Errorf("read the name book: it is an %s of %s, and this release of Godwit reads %s: use the release that wrote it",
+			bookKind, quote.Line(b.APIVersion), bookVersion)
+	default:
 		return Book{}, fmt.Errorf("read the name book: it is a %s of %s, want an %s of %s",
 			quote.Line(b.Kind), quote.Line(b.APIVersion), bookKind, bookVersion)
 	}
@@ -108,6 +117,9 @@ func restored(s situation, how Restoring) (decision, changes) {
 	switch name := s.nameText(); {
 	case !s.exists:
 		return ends(moveEnd, PhaseGone, "", "the cluster has no such managed resource"), nil
+	case errors.As(s.journalErr, new(*format.NewerError)):
+		reason, message := unreadable(s.journalErr)
+		return ends(moveEnd, PhaseSkipped, reason, "%s", message), nil
 	case name == s.proposed && (!how.Unpause || !s.paused):
 		return ends(moveEnd, PhaseUnchanged, "", ""), nil
 	case !s.paused:

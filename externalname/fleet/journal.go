@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // AnnotationJournal is the journal of a renaming, on the managed resource itself. It stays after the
@@ -35,10 +38,19 @@ type journal struct {
 	Earlier string `json:"earlier,omitempty"`
 }
 
+// storedJournal is a journal as the annotation has it.
+type storedJournal struct {
+	Format int `json:"format"`
+	journal
+}
+
 var errJournal = errors.New("it has no phase and names that Godwit writes")
 
 // readJournal returns nil without a journal.
 func readJournal(m managed) (*journal, error) {
+	if err := checkFormat(m); err != nil {
+		return nil, err
+	}
 	text, ok := m.GetAnnotations()[AnnotationJournal]
 	if !ok {
 		return nil, nil //nolint:nilnil // as documented
@@ -54,6 +66,15 @@ func readJournal(m managed) (*journal, error) {
 		}
 	}
 	return nil, errJournal
+}
+
+// checkFormat refuses a managed resource whose annotations a newer release of Godwit wrote.
+func checkFormat(m managed) error {
+	what := strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/")
+	if err := format.CheckObject(what, m); err != nil {
+		return err
+	}
+	return format.Check(fmt.Sprintf("annotation %s of %s", AnnotationJournal, what), []byte(m.GetAnnotations()[AnnotationJournal]))
 }
 
 // unfinished is the new name of a renaming that has not ended.
@@ -79,7 +100,7 @@ func (c changes) remove(key string) changes {
 
 // write keeps a journal in the changes.
 func (c changes) write(j journal) (changes, error) {
-	text, err := json.Marshal(j)
+	text, err := json.Marshal(storedJournal{Format: format.Current, journal: j})
 	if err != nil {
 		return nil, fmt.Errorf("write the journal: %w", err)
 	}

@@ -8,8 +8,25 @@ import (
 	"strings"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// ManagedCRD reports whether the objects of a CRD are managed resources: they have spec.forProvider, or the
+// category says so where the schema leaves out what is in spec.
+func ManagedCRD(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	if slices.Contains(crd.Spec.Names.Categories, "managed") {
+		return true
+	}
+	for _, v := range crd.Spec.Versions {
+		if !v.Storage || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		_, has := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["forProvider"]
+		return has
+	}
+	return false
+}
 
 // Annotations of crossplane-runtime, which this package does not import.
 const (

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -83,6 +84,8 @@ const (
 	ReasonAbsenceHidden = "AbsenceHidden"
 	// ReasonJournalUnreadable means that another client has changed the journal.
 	ReasonJournalUnreadable = "JournalUnreadable"
+	// ReasonNewerFormat means that a newer release of Godwit wrote the journal or another annotation.
+	ReasonNewerFormat = "NewerFormat"
 )
 
 // Kind is the kind of the managed resources.
@@ -249,8 +252,8 @@ func plan(kind Kind, f Fact, u users) Item {
 	case !f.Managed:
 		i.Proposed = ""
 	case f.JournalErr != nil:
-		i.Action, i.Reason = Skip, ReasonJournalUnreadable
-		i.Message = fmt.Sprintf("the annotation %s can't be read: %s", AnnotationJournal, quote.Line(f.JournalErr.Error()))
+		i.Action = Skip
+		i.Reason, i.Message = unreadable(f.JournalErr)
 	case f.RenamingTo != "":
 		i.Action, i.Reason, i.Message, i.Proposed = Resume, "", "an earlier renaming was interrupted", f.RenamingTo
 	case i.Class == NotOurs:
@@ -264,6 +267,14 @@ func plan(kind Kind, f Fact, u users) Item {
 		i.SourcePatch = sourcePatch(kind, i)
 	}
 	return i
+}
+
+// unreadable says why a journal can't be read.
+func unreadable(err error) (reason, message string) {
+	if errors.As(err, new(*format.NewerError)) {
+		return ReasonNewerFormat, err.Error() + "; " + format.Do
+	}
+	return ReasonJournalUnreadable, fmt.Sprintf("the annotation %s can't be read: %s", AnnotationJournal, quote.Line(err.Error()))
 }
 
 // classify decides the class, and the reason of one that is not renamed.
@@ -349,6 +360,8 @@ func fixOf(kind Kind, i Item) godwit.Fix {
 		})
 	case ReasonSourceOwned:
 		return godwit.Do("change the name in the source: " + sourcePatch(kind, i))
+	case ReasonNewerFormat:
+		return godwit.Do(format.Do)
 	case ReasonJournalUnreadable:
 		return godwit.Do("remove the journal, after you have checked the external name", godwit.Patch{
 			Object: object, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + AnnotationJournal + `":null}}}`,

@@ -81,7 +81,8 @@ func back(s situation) (decision, changes) {
 	case !s.exists:
 		return ends(moveEnd, PhaseGone, "", "the managed resource is deleted"), nil
 	case s.journalErr != nil:
-		return ends(moveEnd, PhaseFailed, ReasonJournalUnreadable, "the annotation %s can't be read: %s", AnnotationJournal, quote.Line(s.journalErr.Error())), nil
+		reason, message := unreadable(s.journalErr)
+		return ends(moveEnd, PhaseFailed, reason, "%s", message), nil
 	case s.journal == nil:
 		return ends(moveEnd, PhaseRolledBack, "", ""), nil // the answer to the write was lost
 	case s.journal.Phase == phasePausing:

@@ -74,7 +74,8 @@ func next(s situation) decision {
 	case !s.exists:
 		return ends(moveEnd, PhaseGone, "", "the managed resource is deleted")
 	case s.journalErr != nil:
-		return ends(moveEnd, PhaseFailed, ReasonJournalUnreadable, "the annotation %s can't be read: %s", AnnotationJournal, quote.Line(s.journalErr.Error()))
+		reason, message := unreadable(s.journalErr)
+		return ends(moveEnd, PhaseFailed, reason, "%s", message)
 	case s.journal == nil, s.journal.Phase == phaseRenamed:
 		return begin(s)
 	case s.journal.Phase == phasePausing:

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -55,6 +56,9 @@ func NewStore(cfg *rest.Config, limiter *walk.Limiter, namespace, name string) (
 // Save stores a book, and deletes the books before it. A process that is killed in between leaves the
 // book before it, or both.
 func (s *Store) Save(ctx context.Context, b Book) error {
+	if _, err := s.list(ctx); err != nil {
+		return fmt.Errorf("list the name books before this one: %w", err)
+	}
 	saved := time.Now().UTC().Format(savedForm)
 	parts, err := partsOf(b.Names)
 	if err != nil {
@@ -132,6 +136,11 @@ func (s *Store) list(ctx context.Context) ([]corev1.ConfigMap, error) {
 		list = corev1.ConfigMapList{}
 		return json.Unmarshal(text, &list)
 	})
+	for i := range list.Items {
+		if newer := format.CheckObject(fmt.Sprintf("configmap %s/%s", s.Namespace, list.Items[i].Name), &list.Items[i]); newer != nil {
+			return nil, fmt.Errorf("%s: %w; %s, or save under another name", ReasonNewerFormat, newer, format.Do)
+		}
+	}
 	return list.Items, err
 }
 

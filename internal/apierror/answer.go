@@ -76,7 +76,9 @@ func Of(err error) Answer {
 	switch {
 	case a.Origin != Origin{}, a.Class == Forbidden:
 		return a
-	case apierrors.IsStoreReadError(err):
+	case apierrors.IsStoreReadError(err), versionGone.MatchString(a.Message):
+		// Without the feature gate AllowUnsafeMalformedObjectDeletion, which is off by default before Kubernetes 1.37, only
+		// the text says so, and does not name the object.
 		a.Class = UnreadableObject
 		if m := versionGone.FindStringSubmatch(a.Message); m != nil {
 			a.StoredVersion = m[1]

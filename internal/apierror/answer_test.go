@@ -76,6 +76,20 @@ func TestOf(t *testing.T) {
 				Message: "/registry/a: request to convert CR from an invalid group/version: example.com/v1",
 				Cause:   "/registry/a: request to convert CR from an invalid group/version: example.com/v1"},
 		},
+		"an object is at a version that is gone, on a server that does not name it": {
+			reason: "as before Kubernetes 1.37, by default: the reason is missing",
+			err:    status(500, "", "request to convert CR from an invalid group/version: example.com/v1"),
+			want: apierror.Answer{Class: apierror.UnreadableObject, StoredVersion: "v1",
+				Message: "request to convert CR from an invalid group/version: example.com/v1",
+				Cause:   "request to convert CR from an invalid group/version: example.com/v1"},
+		},
+		"an object at a version that is gone keeps the cache from starting": {
+			reason: "429 means a busy server elsewhere",
+			err:    status(429, metav1.StatusReasonTooManyRequests, "storage is (re)initializing: failed to list <unspecified>: request to convert CR from an invalid group/version: example.com/v1"),
+			want: apierror.Answer{Class: apierror.UnreadableObject, StoredVersion: "v1",
+				Message: "storage is (re)initializing: failed to list <unspecified>: request to convert CR from an invalid group/version: example.com/v1",
+				Cause:   "storage is (re)initializing: failed to list <unspecified>: request to convert CR from an invalid group/version: example.com/v1"},
+		},
 		"a permission is missing": {
 			reason: "the authorizer names the grant",
 			err:    status(403, metav1.StatusReasonForbidden, notAuthorized),

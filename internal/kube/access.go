@@ -29,6 +29,21 @@ func Allowed(ctx context.Context, c rest.Interface, g Grant) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
+// Denied are the permissions that the caller lacks.
+func Denied(ctx context.Context, c rest.Interface, needed []Grant) ([]Grant, error) {
+	var denied []Grant
+	for _, g := range needed {
+		ok, err := Allowed(ctx, c, g)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			denied = append(denied, g)
+		}
+	}
+	return denied, nil
+}
+
 // UserName returns the caller's name in the API server; empty when the API server does not
 // report it.
 func UserName(ctx context.Context, c rest.Interface) string {

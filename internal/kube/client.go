@@ -100,9 +100,17 @@ func CRDPath(name string, subresource ...string) []string {
 	return append([]string{"apis", apiextensionsv1.GroupName, "v1", CRDs.Resource, name}, subresource...)
 }
 
+// GroupVersionPath is the path of a version of an API group. The core group has another one.
+func GroupVersionPath(gv schema.GroupVersion) []string {
+	if gv.Group == "" {
+		return []string{"api", gv.Version}
+	}
+	return []string{"apis", gv.Group, gv.Version}
+}
+
 // CollectionPath is the path of the objects of a namespace; of all without one.
 func CollectionPath(r schema.GroupVersionResource, namespace string) []string {
-	path := []string{"apis", r.Group, r.Version}
+	path := GroupVersionPath(r.GroupVersion())
 	if namespace != "" {
 		path = append(path, "namespaces", namespace)
 	}
@@ -123,7 +131,12 @@ func (c *Client) CRD(ctx context.Context, name string) (*apiextensionsv1.CustomR
 
 // Objects lists one page of metadata over all namespaces.
 func (c *Client) Objects(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
-	req := c.Get().AbsPath(CollectionPath(r, "")...).Param("limit", strconv.FormatInt(limit, 10))
+	return c.ObjectsIn(ctx, r, "", limit, token)
+}
+
+// ObjectsIn lists one page of metadata of a namespace; of all without one.
+func (c *Client) ObjectsIn(ctx context.Context, r schema.GroupVersionResource, namespace string, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
+	req := c.Get().AbsPath(CollectionPath(r, namespace)...).Param("limit", strconv.FormatInt(limit, 10))
 	if token != "" {
 		req.Param("continue", token)
 	}

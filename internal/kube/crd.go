@@ -57,6 +57,13 @@ func Serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool 
 	return slices.Contains(ServedVersions(crd), version)
 }
 
+// HasUnserved reports whether a CRD has a version that it does not serve: in spec.versions, or only in status.storedVersions.
+func HasUnserved(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	served := ServedVersions(crd)
+	return len(served) < len(crd.Spec.Versions) ||
+		slices.ContainsFunc(crd.Status.StoredVersions, func(v string) bool { return !slices.Contains(served, v) })
+}
+
 // HasVersion reports whether a CRD's spec has a version, served or not.
 func HasVersion(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
 	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
@@ -111,9 +118,12 @@ func Trimmed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 // StorageVersionMigration that failed.
 const MigrationFailed = "MigrationFailed"
 
+// MigrationSucceeded is the reason of that condition after one that succeeded.
+const MigrationSucceeded = "MigrationSucceeded"
+
 // FailedMigration is the index of the condition after which status.storedVersions is not
 // reliable, or -1: Kubernetes' own migrator trims storedVersions also when it has failed
-// (finishCRDMigration in k8s.io/kubernetes 1.37), with objects left at old versions.
+// (finishCRDMigration in k8s.io/kubernetes 1.36 and 1.37), with objects left at old versions.
 func FailedMigration(crd *apiextensionsv1.CustomResourceDefinition) int {
 	return slices.IndexFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.StorageMigrating && c.Reason == MigrationFailed

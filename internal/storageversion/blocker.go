@@ -2,6 +2,7 @@ package storageversion
 
 import (
 	"fmt"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +88,16 @@ func establish(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
 	return godwit.Do(fmt.Sprintf("see which CRD of group %s has the name", crd.Spec.Group), godwit.Show{
 		Object: kube.CRDObject(""), Output: "custom-columns=CRD:.metadata.name,NAMES:.status.acceptedNames",
 	}).Then("delete that one, or choose other names", godwit.Edit{Object: kube.CRDObject(crd.Name)})
+}
+
+// LeaseStale is the blocker for an API server with a stale lease.
+func LeaseStale(s Server, now time.Time) godwit.Blocker {
+	return godwit.Blocker{
+		Reason: ReasonServerLeaseStale,
+		Message: fmt.Sprintf("API server %s has a stale lease, renewed %s ago, and may still have requests under way that store the old version",
+			s, now.Sub(s.Renewed).Round(time.Second)),
+		Fix: replaceServer(s, "bring it back"),
+	}
 }
 
 // replaceServer is what to do about an API server with a stale lease.

@@ -22,16 +22,19 @@
 // The package refuses to write through any version but the storage version, to take a 404 for a deletion without a list that
 // confirms it, to trim after a pass that left an object at an old version, and to rely on a write from before the servers settled.
 //
+// Package resource rewrites resources of the API server itself with the same actions ([Objects]).
+//
 // Package internal/request sends its requests, internal/settle decides when the servers have settled, listing proves that a
 // list showed every object, managedfields finds the entries that go, evidence keeps what an interrupted run has proven, and
 // recent remembers writes.
 //
 // # Reading order
 //
-// reason.go, policy.go and blocker.go have the words. unlisted.go classifies a list that failed. facts.go is what a plan decides
-// on, and plan.go decides. error.go has the errors and classifies the answers to writes, and report.go counts. migrator.go is
-// what a caller configures; permissions.go and observe.go are the I/O of a plan. epoch.go is what a run knows of its CRD,
-// rewrite.go and visit.go what its workers do, pass.go one pass over all objects, candidates.go a pass over those that a cache
-// has, and trim.go the end. run.go is the table of contents of a run, and next.go decides what follows it. A file uses only
-// files before it.
+// reason.go, policy.go and blocker.go have the words. unlisted.go classifies a list that failed. facts.go is what a plan
+// decides on, and plan.go decides. error.go has the errors and classifies the answers to writes, and report.go counts.
+// migrator.go is what a caller configures; permissions.go and observe.go are the I/O of a plan, and surroundings.go is
+// that of a plan of all CRDs. epoch.go is what a run knows of its CRD, rewrite.go and visit.go what its workers do,
+// pass.go one pass over all objects or over those that a cache has, objects.go one over a resource without a CRD, and
+// trim.go the end. run.go is the table of contents of a run, and next.go decides what follows it. A file uses only files
+// before it.
 package storageversion

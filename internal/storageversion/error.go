@@ -130,8 +130,8 @@ func causesOf(failures []godwit.Failure) []string {
 	return slices.Compact(names)
 }
 
-// failureReason is the reason of the failure of one object.
-func failureReason(err error) string {
+// FailureReason is the reason of the failure of one object.
+func FailureReason(err error) string {
 	switch answer := apierror.Of(err); answer.Class {
 	case apierror.Denied, apierror.NoDryRun:
 		return ReasonAdmissionDenied

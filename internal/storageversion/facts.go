@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
@@ -27,6 +28,9 @@ type Facts struct {
 	ManagedFields ManagedFields
 	// Servers are the API servers with a valid identity lease.
 	Servers []Server
+	// ServersRead means that the leases were read, so that there is no server that Servers lacks, as far
+	// as leases show.
+	ServersRead bool
 	// ServersUnread says why the leases could not be read. Time alone decides
 	// then when writing may begin.
 	ServersUnread string
@@ -37,13 +41,41 @@ type Facts struct {
 	CleanupDenied *Grant
 	// User is the name the API server knows the caller by.
 	User string
-	// Migrations names the StorageVersionMigrations of this resource, of
+	// Migrations are the StorageVersionMigrations of this resource, of
 	// whatever migrator, that have not ended.
-	Migrations []string
+	Migrations []OtherMigration
+	// Succeeded are those that have succeeded.
+	Succeeded []OtherMigration
 	// Checkpoint is where an earlier run stopped.
 	Checkpoint evidence.Checkpoint
+	// Newer is why the checkpoint was not read: a newer release wrote it.
+	Newer *format.NewerError
 	// Preflight is what a preflight of the write has found; nil without one.
 	Preflight *PreflightReport
+}
+
+// OtherMigration is a StorageVersionMigration of the resource: Kubernetes' own, or one of
+// kube-storage-version-migrator.
+type OtherMigration struct {
+	// Name is storageversionmigrations.GROUP/NAME.
+	Name    string
+	Created time.Time
+	// Begun means that some controller has given it a condition.
+	Begun bool
+	// Succeeded is when it succeeded; zero while it has not.
+	Succeeded time.Time
+}
+
+// idleAfter is twice the time after which kube-controller-manager gives up on a resource that it
+// does not know yet (storageversionmigrator.go of k8s.io/kubernetes), so that a migrator that runs
+// has begun by then, unless it is busy with others.
+const idleAfter = 2 * time.Minute
+
+// idle reports whether no controller seems to carry the migration out: kube-controller-manager has no
+// migrator where its feature gate StorageVersionMigrator is off, which is the default before
+// Kubernetes 1.37, also if the API server serves the kind.
+func (o OtherMigration) idle(now time.Time) bool {
+	return !o.Begun && !o.Created.IsZero() && now.Sub(o.Created) > idleAfter
 }
 
 // ManagedFields says whether managedFields of the objects name versions that

@@ -75,7 +75,7 @@ func TestStorageVersionMigrationEnded(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var s request.StorageVersionMigration
-			s.Status.Conditions = []metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}, {Type: tc.kind, Status: tc.status}}
+			s.Status.Conditions = []request.MigrationCondition{{Type: "Other", Status: metav1.ConditionTrue}, {Type: tc.kind, Status: tc.status}}
 			if got := s.Ended(); got != tc.want {
 				t.Errorf("ended = %t, want %t: %s", got, tc.want, tc.reason)
 			}
@@ -83,5 +83,29 @@ func TestStorageVersionMigrationEnded(t *testing.T) {
 	}
 	if (request.StorageVersionMigration{}).Ended() {
 		t.Error("a migration that has not begun has not ended")
+	}
+}
+
+// The versions of the kind differ in the name of a condition's time.
+func TestStorageVersionMigrationSucceeded(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	cases := map[string]struct {
+		reason    string
+		condition request.MigrationCondition
+		want      time.Time
+	}{
+		"v1":       {"as in v1beta1", request.MigrationCondition{Type: "Succeeded", Status: metav1.ConditionTrue, LastTransitionTime: at}, at.Time},
+		"v1alpha1": {"as of kube-storage-version-migrator", request.MigrationCondition{Type: "Succeeded", Status: metav1.ConditionTrue, LastUpdateTime: at}, at.Time},
+		"failed":   {"it has ended, and not succeeded", request.MigrationCondition{Type: "Failed", Status: metav1.ConditionTrue, LastTransitionTime: at}, time.Time{}},
+		"not yet":  {"False says the opposite", request.MigrationCondition{Type: "Succeeded", Status: metav1.ConditionFalse, LastTransitionTime: at}, time.Time{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var s request.StorageVersionMigration
+			s.Status.Conditions = []request.MigrationCondition{{Type: "Running", Status: metav1.ConditionFalse, LastTransitionTime: at}, tc.condition}
+			if got := s.Succeeded(); !got.Equal(tc.want) {
+				t.Errorf("succeeded = %v, want %v: %s", got, tc.want, tc.reason)
+			}
+		})
 	}
 }

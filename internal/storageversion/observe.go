@@ -49,10 +49,10 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.CRD, err = m.client.CRD(ctx, crd); err != nil {
 		return f, notFound(crd, err)
 	}
-	if f.Checkpoint, err = m.options.Journal.Load(ctx, f.CRD); err != nil {
+	if f.Checkpoint, err = m.options.Journal.Load(ctx, f.CRD); err != nil && !errors.As(err, &f.Newer) {
 		return f, fmt.Errorf("load the checkpoint of %s: %w", crd, err)
 	}
-	if err := m.readObjectsOf(ctx, &f); err != nil {
+	if err := m.readObjectsOf(ctx, &f, kube.Trimmed(f.CRD) || m.options.Preflight != nil); err != nil {
 		return f, err
 	}
 	f.Now = m.client.Clock.Now()
@@ -65,10 +65,13 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
 		return f, err
 	}
+	f.ServersRead = f.ServersUnread == ""
 	m.settlement(f) // a server whose lease is stale now gets the whole settle time if it is back when Run reads it
-	if f.Migrations, err = m.migrations(ctx, f.CRD); err != nil {
+	others, err := m.otherMigrations(ctx)
+	if err != nil {
 		return f, err
 	}
+	others.of(&f)
 	if f.Denied, err = m.denied(ctx, f.CRD); err != nil {
 		return f, err
 	}
@@ -83,9 +86,10 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	return f, m.preflight(ctx, &f)
 }
 
-// readObjectsOf counts the objects and, if asked for, scans them. A list that the
-// API server does not answer, or answers with an error, is a fact like any other.
-func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
+// readObjectsOf counts the objects and, if asked for, scans them, or finds out whether all can be
+// read. A list that the API server does not answer, or answers with an error, is a fact like any
+// other.
+func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts, all bool) error {
 	defer func() {
 		if f.Unlisted != nil {
 			f.Unlisted.Starting = f.Unlisted.starting(f.CRD, m.client.Clock.Now())
@@ -100,7 +104,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts) error {
 	case err != nil:
 	case m.options.Scan:
 		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
-	case !kube.Trimmed(f.CRD) && m.options.Preflight == nil: // the run that follows lists them all
+	case !all: // the run that follows lists them all
 	case f.Objects == nil || *f.Objects > 1:
 		err = m.readsAll(ctx, kube.ResourceOf(f.CRD))
 	}
@@ -167,39 +171,48 @@ func (m *Migrator) settlement(f Facts) settle.Settlement {
 	return history.Observe(f.CRD, f.Servers, f.Now, m.options.terms())
 }
 
-func (m *Migrator) migrations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]string, error) {
-	var names []string
+// otherMigrations are the StorageVersionMigrations of a cluster, by resource.
+type otherMigrations struct {
+	running, succeeded map[schema.GroupResource][]OtherMigration
+}
+
+// of sets the facts about the StorageVersionMigrations of one CRD.
+func (o otherMigrations) of(f *Facts) {
+	resource := kube.ResourceOf(f.CRD).GroupResource()
+	f.Migrations, f.Succeeded = o.running[resource], o.succeeded[resource]
+}
+
+// otherMigrations lists the StorageVersionMigrations that have not ended, or have succeeded.
+func (m *Migrator) otherMigrations(ctx context.Context) (otherMigrations, error) {
+	found := otherMigrations{map[schema.GroupResource][]OtherMigration{}, map[schema.GroupResource][]OtherMigration{}}
 	for _, group := range storageMigrationGroups {
 		migrations, err := m.client.StorageVersionMigrations(ctx, group)
 		if apierrors.IsForbidden(err) {
 			continue // two migrators at once cost requests, never safety
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list storageversionmigrations.%s: %w", group, err)
+			return found, fmt.Errorf("list storageversionmigrations.%s: %w", group, err)
 		}
 		for _, s := range migrations {
-			of := s.Spec.Resource
-			if of.Group == crd.Spec.Group && of.Resource == crd.Spec.Names.Plural && !s.Ended() {
-				names = append(names, fmt.Sprintf("storageversionmigrations.%s/%s", group, s.Metadata.Name))
+			of := schema.GroupResource{Group: s.Spec.Resource.Group, Resource: s.Spec.Resource.Resource}
+			o := OtherMigration{
+				Name: fmt.Sprintf("storageversionmigrations.%s/%s", group, s.Metadata.Name), Created: s.Metadata.CreationTimestamp.Time,
+				Begun: len(s.Status.Conditions) > 0, Succeeded: s.Succeeded(),
+			}
+			switch {
+			case !s.Ended():
+				found.running[of] = append(found.running[of], o)
+			case !o.Succeeded.IsZero():
+				found.succeeded[of] = append(found.succeeded[of], o)
 			}
 		}
 	}
-	return names, nil
+	return found, nil
 }
 
 // denied asks, right by right, what Run is going to need.
 func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]Grant, error) {
-	var denied []Grant
-	for _, g := range RequiredPermissions(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}, m.options) {
-		ok, err := kube.Allowed(ctx, m.client, g)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			denied = append(denied, g)
-		}
-	}
-	return denied, nil
+	return kube.Denied(ctx, m.client, RequiredPermissions(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}, m.options))
 }
 
 // askForCleanup asks for the right that a cleanup needs, where no write needs it.

@@ -66,6 +66,9 @@ var leaseGrant = Grant{
 	Resource: schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"},
 }
 
+// ServerPermissions lists the permission to see which API servers there are.
+func ServerPermissions() []Grant { return []Grant{leaseGrant} }
+
 // storageMigrationGroups serve a kind StorageVersionMigration: Kubernetes'
 // own, and kube-storage-version-migrator's.
 var storageMigrationGroups = []string{"storagemigration.k8s.io", "migration.k8s.io"}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
@@ -106,6 +107,7 @@ func PlanFor(f Facts, p Policy) Plan {
 			plan.Blockers = append(plan.Blockers, check(f, p)...)
 		}
 	}
+	plan.Blockers = append(checkFormat(f), plan.Blockers...)
 	plan.Warnings = afterBlockers(plan.Warnings, plan.Blockers)
 	plan.State = plan.stateFor(f, p)
 	return plan
@@ -150,6 +152,19 @@ var checks = []func(Facts, Policy) []godwit.Blocker{
 	checkServing, checkVersions, checkObjectsRead, checkRights, checkPreflight, checkOthers, checkChanges, checkServers,
 }
 
+// checkFormat: a run would overwrite how far the newer release is.
+func checkFormat(f Facts) []godwit.Blocker {
+	if f.Newer == nil || f.CRD.DeletionTimestamp != nil {
+		return nil
+	}
+	fix := godwit.Do(format.Do)
+	if _, ok := f.CRD.Annotations[evidence.CheckpointAnnotation]; ok {
+		fix = fix.Or(godwit.Do("if that release is gone for good, remove the checkpoint: the next run starts from the beginning",
+			kube.RemoveAnnotation(f.CRD.Name, evidence.CheckpointAnnotation)))
+	}
+	return blocker(ReasonNewerFormat, f.Newer.Error(), fix)
+}
+
 func checkServing(f Facts, _ Policy) []godwit.Blocker {
 	crd := f.CRD
 	switch {
@@ -190,7 +205,8 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 				Message: fmt.Sprintf("status.storedVersions of %s names %s, which spec.versions does not have: objects stored at it can't be read",
 					crd.Name, stored),
 				Fix: godwit.Do(fmt.Sprintf("bring version %s back with served: false, then run again", stored), kube.AddVersions(crd.Name, stored)).
-					Or(godwit.Do("prove that no object is at it", godwit.VerifyMigration{CRD: crd.Name})),
+					Or(godwit.Do("rescue the objects, which does both and removes the version again", godwit.RescueObjects{CRD: crd.Name}),
+						godwit.Do("prove that no object is at it", godwit.VerifyMigration{CRD: crd.Name})),
 			})
 		}
 	}
@@ -229,9 +245,19 @@ func checkOthers(f Facts, _ Policy) []godwit.Blocker {
 	if len(f.Migrations) == 0 {
 		return nil
 	}
-	return blocker(ReasonMigrationInProgress,
-		fmt.Sprintf("%s is being migrated by %s", f.CRD.Name, strings.Join(f.Migrations, ", ")),
-		godwit.Do("wait until it ends, or delete it", godwit.Show{Object: godwit.Object{Resource: f.Migrations[0]}}))
+	names := make([]string, len(f.Migrations))
+	for i, o := range f.Migrations {
+		names[i] = o.Name
+	}
+	message := fmt.Sprintf("%s is being migrated by %s", f.CRD.Name, strings.Join(names, ", "))
+	fix := godwit.Do("wait until it ends, or delete it", godwit.Show{Object: godwit.Object{Resource: names[0]}})
+	if i := slices.IndexFunc(f.Migrations, func(o OtherMigration) bool { return o.idle(f.Now) }); i >= 0 {
+		idle := f.Migrations[i]
+		message += fmt.Sprintf("; no controller has begun %s in %s, as where kube-controller-manager has the feature gate StorageVersionMigrator off",
+			idle.Name, f.Now.Sub(idle.Created).Round(time.Minute))
+		fix = godwit.Do("if no controller carries it out, delete it", godwit.Delete{Object: godwit.Object{Resource: idle.Name}}).Or(fix)
+	}
+	return blocker(ReasonMigrationInProgress, message, fix)
 }
 
 func checkChanges(f Facts, _ Policy) []godwit.Blocker {
@@ -256,12 +282,8 @@ func checkServers(f Facts, p Policy) []godwit.Blocker {
 	}
 	var blockers []godwit.Blocker
 	for _, s := range new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.terms()).Stale {
-		blockers = append(blockers, godwit.Blocker{
-			Reason: ReasonServerLeaseStale,
-			Message: fmt.Sprintf("API server %s has a stale lease, renewed %s ago, and may still have requests under way that store the old version",
-				s, f.Now.Sub(s.Renewed).Round(time.Second)),
-			Fix: replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.terms().Time())),
-		})
+		blockers = append(blockers, LeaseStale(s, f.Now))
+		blockers[len(blockers)-1].Fix = replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.terms().Time()))
 	}
 	return blockers
 }
@@ -277,6 +299,7 @@ func warnings(f Facts, p Policy) []godwit.Warning {
 			Fix:     godwit.Do("migrate them, which also removes that doubt", godwit.RunMigration{CRD: f.CRD.Name}),
 		})
 	}
+	list = slices.Concat(list, untrimmed(f), trimmedEarly(f, p), leaseless(f, p))
 	if g := f.CleanupDenied; g != nil {
 		list = append(list, godwit.Warning{
 			Reason:  ReasonCleanupForbidden,
@@ -293,6 +316,73 @@ func warnings(f Facts, p Policy) []godwit.Warning {
 		}
 	}
 	return append(list, f.Preflight.Warnings...)
+}
+
+// untrimmed warns of a StorageVersionMigration of after the last change of the CRD that succeeded, and
+// left old versions in status.storedVersions. Kubernetes' own migrator trims since 1.36, unless the
+// CRD was edited meanwhile; kube-storage-version-migrator does not.
+func untrimmed(f Facts) []godwit.Warning {
+	changed, ok := settle.ChangedBefore(f.CRD)
+	if !ok || kube.Trimmed(f.CRD) {
+		return nil
+	}
+	var list []godwit.Warning
+	for _, o := range f.Succeeded {
+		if !o.Created.After(changed) {
+			continue // it may have written objects at the storage version of before
+		}
+		list = append(list, godwit.Warning{
+			Reason: ReasonMigrationDidNotTrim,
+			Message: fmt.Sprintf("%s has succeeded, and status.storedVersions of %s is still %s: this migrator leaves old versions in it, or the CRD was edited meanwhile",
+				o.Name, f.CRD.Name, strings.Join(f.CRD.Status.StoredVersions, ", ")),
+			Fix: godwit.Do("migrate the objects, which writes only those that are at an old version, and trims", godwit.RunMigration{CRD: f.CRD.Name}),
+		})
+	}
+	return list
+}
+
+// trimmedEarly warns of a status.storedVersions that Kubernetes' own migrator trimmed before the settle
+// time was over: it waits for no API server, so that one may have stored an old version behind it.
+func trimmedEarly(f Facts, p Policy) []godwit.Warning {
+	changed, ok := settle.ChangedBefore(f.CRD)
+	if !ok || !kube.Trimmed(f.CRD) || len(f.CRD.Spec.Versions) < 2 {
+		return nil
+	}
+	i := slices.IndexFunc(f.CRD.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.StorageMigrating && c.Reason == kube.MigrationSucceeded && c.ObservedGeneration == f.CRD.Generation
+	})
+	if i < 0 {
+		return nil
+	}
+	ended := f.CRD.Status.Conditions[i].LastTransitionTime.Time
+	if !ended.Before(changed.Add(p.terms().Time())) {
+		return nil
+	}
+	versions := make([]string, len(f.CRD.Spec.Versions))
+	for i, v := range f.CRD.Spec.Versions {
+		versions[i] = v.Name
+	}
+	return []godwit.Warning{{
+		Reason: ReasonTrimmedBeforeSettled,
+		Message: fmt.Sprintf("a StorageVersionMigration trimmed status.storedVersions of %s within %s of the change of the CRD: an API server that had not adopted the change may have stored an old version since",
+			f.CRD.Name, p.terms().Time()),
+		Fix: godwit.Do("prove from etcd that no object is at an old version", godwit.VerifyMigration{CRD: f.CRD.Name}).
+			Or(godwit.Do("without access to etcd, put all versions back and migrate again", kube.SetStoredVersions(f.CRD.Name, versions...), godwit.RunMigration{CRD: f.CRD.Name})),
+	}}
+}
+
+// leaseless warns of a cluster whose API servers are unknown: by the leases, one that has not adopted the
+// storage version would be named and waited for.
+func leaseless(f Facts, p Policy) []godwit.Warning {
+	if !f.ServersRead || len(f.Servers) > 0 || kube.Trimmed(f.CRD) || p.skips(StorageVersionMigrationPhase) {
+		return nil
+	}
+	return []godwit.Warning{{
+		Reason: ReasonNoIdentityLeases,
+		Message: fmt.Sprintf("no API server has an identity lease in kube-system: only the settle time, %s, keeps a run from writing before each API server stores %s",
+			p.terms().Time(), kube.StorageVersion(f.CRD)),
+		Fix: godwit.Do("see that each API server is healthy since the change of the CRD, or set its feature gate APIServerIdentity, which is on by default"),
+	}}
 }
 
 // afterBlockers puts what has to be done first in front of the remedies that a

@@ -143,7 +143,15 @@ func (d *dice) facts() Facts {
 			Grant{Verb: "list", Resource: objects}, Grant{Verb: "patch", Resource: objects},
 			Grant{Verb: "patch", Resource: crds, Name: f.CRD.Name}, Grant{Verb: "patch", Resource: crdsStatus, Name: f.CRD.Name})
 	})
-	f.Migrations = several(d, 2, func(d *dice) string { return pick(d, "storageversionmigrations.g/a", "storageversionmigrations.h/b") })
+	f.Migrations = several(d, 2, func(d *dice) OtherMigration {
+		return OtherMigration{
+			Name: pick(d, "storageversionmigrations.g/a", "storageversionmigrations.h/b"), Created: pick(d, time.Time{}, d.time()), Begun: d.roll(2) == 1,
+		}
+	})
+	f.Succeeded = several(d, 2, func(d *dice) OtherMigration {
+		return OtherMigration{Name: "storageversionmigrations.g/c", Begun: true, Succeeded: d.time()}
+	})
+	f.ServersRead = d.roll(2) == 1
 	f.Checkpoint = evidence.Checkpoint{
 		CRDUID: types.UID(pick(d, "", "u1", "u2")), Generation: int64(d.roll(9)), StorageVersion: d.version(),
 		ResourceVersion: pick(d, "", "100", "garbage"), Cursor: pick(d, "", "ns/a"),
@@ -224,7 +232,7 @@ func copyFacts(f Facts) Facts {
 	}
 	f.Servers = slices.Clone(f.Servers)
 	f.Denied = slices.Clone(f.Denied)
-	f.Migrations = slices.Clone(f.Migrations)
+	f.Migrations, f.Succeeded = slices.Clone(f.Migrations), slices.Clone(f.Succeeded)
 	f.Checkpoint.Restarts = slices.Clone(f.Checkpoint.Restarts)
 	if f.Objects != nil {
 		f.Objects = new(*f.Objects)

@@ -1,6 +1,7 @@
 package storageversion
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,7 +186,7 @@ func TestPlanForState(t *testing.T) {
 		},
 		"another migrator": {
 			reason:  "two at once race for nothing",
-			facts:   Facts{CRD: widgetCRD(), Now: later, Migrations: []string{"storageversionmigrations.storagemigration.k8s.io/w"}},
+			facts:   Facts{CRD: widgetCRD(), Now: later, Migrations: []OtherMigration{{Name: "storageversionmigrations.storagemigration.k8s.io/w"}}},
 			state:   Blocked,
 			reasons: []string{ReasonMigrationInProgress},
 		},
@@ -265,7 +266,7 @@ func TestPlanForState(t *testing.T) {
 					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Storage: true},
 				)),
 				Now: now, Servers: []Server{missed}, Denied: []Grant{{Verb: "list", Resource: widgets}},
-				Migrations: []string{"storageversionmigrations.storagemigration.k8s.io/w"},
+				Migrations: []OtherMigration{{Name: "storageversionmigrations.storagemigration.k8s.io/w"}},
 				Checkpoint: restartedAt(now, 3*time.Minute, 2*time.Minute, time.Minute),
 			},
 			state: Blocked,
@@ -388,9 +389,17 @@ func TestBlockersNameTheMissingPermissions(t *testing.T) {
 		},
 		"migrations": {
 			reason:  "every one is named, the first can be pasted",
-			facts:   Facts{CRD: widgetCRD(), Now: later, Migrations: []string{"storageversionmigrations.g/one", "storageversionmigrations.g/two"}},
+			facts:   Facts{CRD: widgetCRD(), Now: later, Migrations: []OtherMigration{{Name: "storageversionmigrations.g/one"}, {Name: "storageversionmigrations.g/two"}}},
 			message: []string{"widgets.example.com", "one", "two"},
 			remedy:  []string{"Show{Object:{Resource:storageversionmigrations.g/one "},
+		},
+		"a migration that no controller begins": {
+			reason: "the API server may serve the kind, and the controller manager run no migrator",
+			facts: Facts{CRD: widgetCRD(), Now: later, Migrations: []OtherMigration{
+				{Name: "storageversionmigrations.g/one", Begun: true, Created: flip}, {Name: "storageversionmigrations.g/two", Created: later.Add(-time.Hour)},
+			}},
+			message: []string{"one, ", "no controller has begun storageversionmigrations.g/two in 1h0m0s", "StorageVersionMigrator"},
+			remedy:  []string{"Delete{Object:{Resource:storageversionmigrations.g/two ", "Show{Object:{Resource:storageversionmigrations.g/one "},
 		},
 		"fought over, journal elsewhere": {
 			reason:  "where no annotation has the checkpoint, removing one does not help",
@@ -473,9 +482,90 @@ func TestPlanSaysWhyTrimmedVersionsAreNotTrusted(t *testing.T) {
 	}
 }
 
+// TestPlanSaysWhatDiffersOnThisServer: what a plan finds in the data of a cluster, whatever its version.
+func TestPlanSaysWhatDiffersOnThisServer(t *testing.T) {
+	const other = "storageversionmigrations.storagemigration.k8s.io/w"
+	ended := func(generation int64, after time.Duration) edit {
+		return func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Status.Conditions = append(crd.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
+				Type: apiextensionsv1.StorageMigrating, Status: apiextensionsv1.ConditionFalse, Reason: "MigrationSucceeded",
+				ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(flip.Add(after)),
+			})
+		}
+	}
+	succeeded := func(created time.Duration) []OtherMigration {
+		return []OtherMigration{{Name: other, Begun: true, Created: flip.Add(created), Succeeded: flip.Add(created + time.Minute)}}
+	}
+	cases := map[string]struct {
+		reason string
+		facts  Facts
+		policy Policy
+		want   []string // reasons of warnings
+		words  []string // of the warning
+	}{
+		"no leases": {
+			reason: "the feature gate APIServerIdentity is off: time alone decides, and the plan says so",
+			facts:  Facts{CRD: widgetCRD(), ServersRead: true},
+			want:   []string{ReasonNoIdentityLeases}, words: []string{"1m15s", "v2", "APIServerIdentity"},
+		},
+		"leases": {reason: "each server is known", facts: Facts{CRD: widgetCRD(), ServersRead: true, Servers: []Server{alive("a")}}},
+		"leases that were not read": {
+			reason: "a missing permission is named elsewhere", facts: Facts{CRD: widgetCRD(), ServersUnread: "forbidden"},
+		},
+		"no leases and nothing to do": {
+			reason: "no run writes", facts: Facts{CRD: widgetCRD(stored("v2")), ServersRead: true},
+		},
+		"no leases and no rewrite": {
+			reason: "a cleanup writes at any time", facts: Facts{CRD: widgetCRD(), ServersRead: true},
+			policy: Policy{SkipPhases: []Phase{StorageVersionMigrationPhase}},
+		},
+		"migrated in-tree, not trimmed": {
+			reason: "as before Kubernetes 1.36, and by kube-storage-version-migrator",
+			facts:  Facts{CRD: widgetCRD(), Succeeded: succeeded(10 * time.Second)},
+			want:   []string{ReasonMigrationDidNotTrim}, words: []string{other, "v1, v2", "RunMigration{CRD:widgets.example.com"},
+		},
+		"migrated in-tree before the change": {
+			reason: "that says nothing about this storage version",
+			facts:  Facts{CRD: widgetCRD(), Succeeded: succeeded(-time.Hour)},
+		},
+		"migrated in-tree and trimmed": {
+			reason: "nothing is left", facts: Facts{CRD: widgetCRD(stored("v2")), Succeeded: succeeded(10 * time.Second)},
+		},
+		"trimmed in-tree at once": {
+			reason: "the in-tree migrator waits for no API server",
+			facts:  Facts{CRD: widgetCRD(stored("v2"), ended(7, 20*time.Second))},
+			want:   []string{ReasonTrimmedBeforeSettled}, words: []string{"1m15s", "VerifyMigration{CRD:widgets.example.com}", `"v1", "v2"`},
+		},
+		"trimmed in-tree after the settle time": {
+			reason: "each server has had its time", facts: Facts{CRD: widgetCRD(stored("v2"), ended(7, 2*time.Minute))},
+		},
+		"trimmed in-tree, CRD changed since": {
+			reason: "the time of the change that it migrated is not known any more", facts: Facts{CRD: widgetCRD(stored("v2"), ended(6, 20*time.Second))},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.facts.Now = later
+			plan := PlanFor(tc.facts, tc.policy)
+			var got []string
+			for _, w := range plan.Warnings {
+				got = append(got, w.Reason)
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Fatalf("warnings %v, want %v: %s", plan.Warnings, tc.want, tc.reason)
+			}
+			for _, word := range tc.words {
+				if text := plan.Warnings[0].Message + " " + kubetest.Words(plan.Warnings[0].Fix); !strings.Contains(text, word) {
+					t.Errorf("%q does not contain %q", text, word)
+				}
+			}
+		})
+	}
+}
+
 func TestWithoutTheRewriteNothingBlocks(t *testing.T) {
 	f := Facts{
-		CRD: widgetCRD(stored("v1", "v2")), Now: later, Migrations: []string{"storageversionmigrations.storagemigration.k8s.io/a"},
+		CRD: widgetCRD(stored("v1", "v2")), Now: later, Migrations: []OtherMigration{{Name: "storageversionmigrations.storagemigration.k8s.io/a"}},
 		Denied: []Grant{{Verb: "patch", Resource: widgets}},
 	}
 	plan := PlanFor(f, Policy{Write: WriteStatusPatch, SkipPhases: []Phase{StorageVersionMigrationPhase}})

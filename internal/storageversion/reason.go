@@ -40,6 +40,8 @@ const (
 	ReasonUnreadableObjects = "UnreadableObjects"
 	// ReasonObjectInvalid means that the API server itself refuses some object as it is.
 	ReasonObjectInvalid = "ObjectInvalid"
+	// ReasonNewerFormat means that a newer release of Godwit has stored how far a migration is.
+	ReasonNewerFormat = "NewerFormat"
 )
 
 // Reasons of warnings, beside those of blockers that are accepted.
@@ -47,6 +49,15 @@ const (
 	// ReasonStoredVersionsDoubtful means that status.storedVersions proves nothing, because
 	// a StorageVersionMigration that failed has trimmed it.
 	ReasonStoredVersionsDoubtful = "StoredVersionsDoubtful"
+	// ReasonMigrationDidNotTrim means that a StorageVersionMigration of another migrator has
+	// succeeded, and that status.storedVersions still has old versions.
+	ReasonMigrationDidNotTrim = "MigrationDidNotTrim"
+	// ReasonTrimmedBeforeSettled means that Kubernetes' own migrator trimmed status.storedVersions
+	// while an API server may still have stored an old version.
+	ReasonTrimmedBeforeSettled = "TrimmedBeforeSettled"
+	// ReasonNoIdentityLeases means that the API servers have no identity leases, so that
+	// none that lags behind can be found.
+	ReasonNoIdentityLeases = "NoIdentityLeases"
 	// ReasonAdmissionMutates means that something in the API server changes objects that
 	// are written as they are, and a run would store the change.
 	ReasonAdmissionMutates = "AdmissionMutates"

@@ -159,7 +159,7 @@ func TestFailureReason(t *testing.T) {
 		ReasonUnanswered:         &url.Error{Op: "Patch", URL: "https://127.0.0.1", Err: syscall.ECONNREFUSED},
 		ReasonFailed:             errors.New("no resourceVersion"),
 	} {
-		if got := failureReason(err); got != want {
+		if got := FailureReason(err); got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)
 		}
 	}

@@ -187,7 +187,8 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 	}
 	if v := a.StoredVersion; v != "" && !kube.HasVersion(crd, v) {
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, v, words, distrust(crd, v))
-		b.Fix = putBack(godwit.Do(fmt.Sprintf("bring version %s back with served: false", v), kube.AddVersions(crd.Name, v)), crd, v)
+		b.Fix = putBack(godwit.Do(fmt.Sprintf("bring version %s back with served: false", v), kube.AddVersions(crd.Name, v)), crd, v).
+			Or(godwit.Do("rescue the objects, which does all of this and removes the version again", godwit.RescueObjects{CRD: crd.Name}))
 	}
 	return b
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
@@ -51,7 +52,8 @@ type Checkpoint struct {
 // Journal keeps checkpoints where they survive the process.
 type Journal interface {
 	// Load returns the checkpoint of a CRD, zero if there is none or
-	// it can't be understood.
+	// it can't be understood. One of a newer release is a
+	// format.NewerError.
 	Load(context.Context, *apiextensionsv1.CustomResourceDefinition) (Checkpoint, error)
 	// Save replaces it; a zero checkpoint removes it.
 	Save(ctx context.Context, crd string, c Checkpoint) error
@@ -122,6 +124,12 @@ func (c Checkpoint) RecentRestarts(now time.Time) int {
 	return n
 }
 
+// stored is a checkpoint as an annotation has it.
+type stored struct {
+	Format int `json:"format"`
+	Checkpoint
+}
+
 // AnnotationJournal is the default: the checkpoint is an annotation on the
 // CRD that it is about, so it needs no object and no grant of its own.
 type AnnotationJournal struct {
@@ -135,6 +143,9 @@ func (AnnotationJournal) Load(_ context.Context, crd *apiextensionsv1.CustomReso
 	if !ok {
 		return c, nil
 	}
+	if err := format.Check("annotation "+CheckpointAnnotation+" of customresourcedefinition "+crd.Name, []byte(text)); err != nil {
+		return c, err
+	}
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return Checkpoint{}, nil //nolint:nilerr // what can't be read can't be trusted: the run starts anew
 	}
@@ -145,7 +156,7 @@ func (AnnotationJournal) Load(_ context.Context, crd *apiextensionsv1.CustomReso
 func (j AnnotationJournal) Save(ctx context.Context, crd string, c Checkpoint) error {
 	var value *string
 	if !c.IsZero() {
-		text, err := json.Marshal(c)
+		text, err := json.Marshal(stored{Format: format.Current, Checkpoint: c})
 		if err != nil {
 			return err
 		}

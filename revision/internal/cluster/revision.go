@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -89,8 +90,17 @@ func (c *Client) WriteMetadata(ctx context.Context, r *appsv1.ControllerRevision
 	return c.Update(ctx, r)
 }
 
+// CheckFormat refuses a revision whose annotations a newer release of Godwit wrote: what they say of
+// its lineage is not known.
+func CheckFormat(r *appsv1.ControllerRevision) error {
+	return format.CheckObject(fmt.Sprintf("controllerrevision %s/%s", r.Namespace, r.Name), r)
+}
+
 // Update writes a revision that this client has read, and of which only metadata differ since.
 func (c *Client) Update(ctx context.Context, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	if err := CheckFormat(r); err != nil {
+		return nil, err
+	}
 	written := &appsv1.ControllerRevision{}
 	err := c.protobuf.Put().Namespace(r.Namespace).Resource(Revisions.Resource).Name(r.Name).
 		Param("fieldManager", fieldManager).Body(r).MaxRetries(0).Do(ctx).Into(written)
@@ -114,6 +124,9 @@ func changed(all map[string]string, by map[string]*string) map[string]string {
 
 // Delete deletes a revision if it is still exactly the one that was read.
 func (c *Client) Delete(ctx context.Context, r *appsv1.ControllerRevision) error {
+	if err := CheckFormat(r); err != nil {
+		return err
+	}
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion},

@@ -66,6 +66,28 @@ func (c *Client) CRDNames(ctx context.Context, selector string) ([]string, error
 	}
 }
 
+// crdPage bounds the schemas that a page of CRDs has in memory twice.
+const crdPage = 100
+
+// CRDs lists all CustomResourceDefinitions.
+func (c *Client) CRDs(ctx context.Context) ([]apiextensionsv1.CustomResourceDefinition, error) {
+	var crds []apiextensionsv1.CustomResourceDefinition
+	for token := ""; ; {
+		r := c.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", kube.CRDs.Resource).Param("limit", strconv.Itoa(crdPage))
+		if token != "" {
+			r.Param("continue", token)
+		}
+		var list apiextensionsv1.CustomResourceDefinitionList
+		if err := kube.Do(ctx, r).Into(&list); err != nil {
+			return nil, err
+		}
+		crds = append(crds, list.Items...)
+		if token = list.Continue; token == "" {
+			return crds, nil
+		}
+	}
+}
+
 // PatchCRD counts against the byte budget and does not wait for it: a run that
 // is to stop still saves its checkpoint.
 func (c *Client) PatchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
@@ -185,8 +207,32 @@ type StorageVersionMigration struct {
 		} `json:"resource"`
 	} `json:"spec"`
 	Status struct {
-		Conditions []metav1.Condition `json:"conditions"`
+		Conditions []MigrationCondition `json:"conditions"`
 	} `json:"status"`
+}
+
+// MigrationCondition is the part of a condition that all versions of the kind have.
+type MigrationCondition struct {
+	Type   string                 `json:"type"`
+	Status metav1.ConditionStatus `json:"status"`
+	// LastTransitionTime is of v1 and v1beta1.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
+	// LastUpdateTime is of v1alpha1: Kubernetes before 1.35, and kube-storage-version-migrator.
+	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
+}
+
+// Succeeded is when the migration succeeded; zero where it did not.
+func (s StorageVersionMigration) Succeeded() time.Time {
+	for _, c := range s.Status.Conditions {
+		if c.Status != metav1.ConditionTrue || c.Type != "Succeeded" {
+			continue
+		}
+		if c.LastTransitionTime.IsZero() {
+			return c.LastUpdateTime.Time
+		}
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
 }
 
 // Ended reports whether the migration succeeded or failed.

@@ -60,11 +60,11 @@ func (t Terms) Time() time.Duration {
 
 func (t Terms) watchLag() time.Duration { return t.Time() / watchShare }
 
-// changedBefore is an upper bound of when the storage version was last set: the
+// ChangedBefore is an upper bound of when the storage version was last set: the
 // newest time at which an owner of a part of the spec wrote the CRD,
 // and a second, since these times are cut to it. Writers of metadata alone, as
 // our own checkpoint is, do not count.
-func changedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bool) {
+func ChangedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bool) {
 	var newest time.Time
 	for _, e := range specEntries(crd) {
 		if e.Time == nil {
@@ -133,7 +133,7 @@ func (s *History) Observe(crd *apiextensionsv1.CustomResourceDefinition, servers
 	// The CRD was read before our first scan, by a clock that is cut to
 	// the second: a later write at this generation changed no spec.
 	changed := s.first.Add(time.Second)
-	if newest, ok := changedBefore(crd); ok && newest.Before(changed) {
+	if newest, ok := ChangedBefore(crd); ok && newest.Before(changed) {
 		changed = newest
 	}
 	var v Settlement
@@ -202,4 +202,24 @@ func (s *History) hasAdopted(server Server, changed, now time.Time, t Terms) boo
 		from = back
 	}
 	return !server.Renewed.Before(from.Add(t.Time()))
+}
+
+// Unseen decides about a change that no object of the API shows, such as that of an encryption key, from
+// one reading of the leases. since is from when on all API servers are known to have the change; zero
+// while one has not.
+func Unseen(servers []Server, since, now time.Time, t Terms) Settlement {
+	var v Settlement
+	for _, server := range servers {
+		if server.stale(now) && !t.AcceptStaleLeases {
+			v.Stale = append(v.Stale, server)
+		}
+	}
+	v.Waiting = v.Stale
+	if len(v.Waiting) > 0 || since.IsZero() {
+		v.Until = now.Add(Again)
+		return v
+	}
+	v.Until = since.Add(t.Time())
+	v.Settled = !now.Before(v.Until)
+	return v
 }

@@ -427,7 +427,7 @@ func TestChangedBefore(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, known := changedBefore(kubetest.Widgets(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = tc.fields }))
+			got, known := ChangedBefore(kubetest.Widgets(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = tc.fields }))
 			if known != tc.known {
 				t.Fatalf("known = %t, want %t: %s", known, tc.known, tc.reason)
 			}

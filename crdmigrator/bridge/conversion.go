@@ -1,0 +1,178 @@
+package bridge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/advise"
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// namedPaths is how many paths a message names: a schema may differ in hundreds.
+const namedPaths = 5
+
+// checkConversions finds out who converts the objects to the target, from each version at which they may be stored.
+func (b *Bridge) checkConversions(f Facts) error {
+	from := otherThan(atRest(f.Live), b.Target)
+	switch known := kube.HasVersion(f.Live, b.Target); {
+	case len(from) == 0:
+		return nil
+	case kube.Converts(f.Live) && !known:
+		b.add(Finding{true, ReasonConverterNeeded,
+			fmt.Sprintf("the conversion webhook of %s is that of the live release%s, which does not know %s: it can't convert objects from %s",
+				f.Live.Name, labelled(f.Live), b.Target, strings.Join(from, ", ")),
+			f.installBetween(from)})
+		return nil
+	case kube.Converts(f.Live):
+		b.add(Finding{false, ReasonControllerNeeded,
+			fmt.Sprintf("the conversion webhook of %s, %s, converts %s to %s: the controller of the live release%s has to run until step %s has ended, and to stop before step %s if it uses %s",
+				f.Live.Name, webhookName(f.Live), strings.Join(from, ", "), b.Target, labelled(f.Live), Migrate, Unserve, strings.Join(b.RemovedVersions, ", ")),
+			godwit.Do("do not install the controller of the next release before step " + string(Migrate) + " has ended")})
+		return nil
+	}
+	return b.checkSchemas(f, from)
+}
+
+// atRest are the versions at which objects may be stored.
+func atRest(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	all := slices.Clone(crd.Status.StoredVersions)
+	if storage := kube.StorageVersion(crd); storage != "" && !slices.Contains(all, storage) {
+		all = append(all, storage)
+	}
+	return all
+}
+
+func otherThan(versions []string, target string) []string {
+	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return v == target })
+}
+
+// checkSchemas compares the schemas where no webhook converts: the API server then changes the apiVersion alone, and
+// drops each field that the target does not have.
+func (b *Bridge) checkSchemas(f Facts, from []string) error {
+	target := versionOf(f.Live, b.Target)
+	if target == nil {
+		target = versionOf(f.Next, b.Target)
+	}
+	for _, name := range from {
+		old := versionOf(f.Live, name)
+		if old == nil { // the API server reads no object at it: releasecheck says so
+			continue
+		}
+		lost, strict, err := differences(f, *old, *target)
+		if err != nil {
+			return err
+		}
+		if len(lost) > 0 {
+			b.add(Finding{true, ReasonFieldsLost,
+				fmt.Sprintf("no webhook converts %s, and %s lacks fields of %s, whose values a migration would lose: %s",
+					f.Live.Name, b.Target, name, paths(lost)),
+				f.installBetween([]string{name}).Or(godwit.Do("if no value of a field is needed, say so with --answer=PATH=" + string(advise.Unused)))})
+		}
+		if len(strict) > 0 {
+			b.add(Finding{false, ReasonObjectsMayBeInvalid,
+				fmt.Sprintf("%s of %s is stricter than %s, so that the API server may refuse to write objects: %s", b.Target, f.Live.Name, name, paths(strict)),
+				godwit.Do("before step "+string(Migrate)+" see which objects it refuses", godwit.RunMigration{CRD: f.Live.Name, DryRun: true})})
+		}
+	}
+	return nil
+}
+
+// differences are the paths whose values are lost, and those at which values may be invalid.
+func differences(f Facts, old, target apiextensionsv1.CustomResourceDefinitionVersion) (lost, strict []string, err error) {
+	advice, err := advise.For(stores(f.Next.Name, old), stores(f.Next.Name, target), f.Answers)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, a := range advice {
+		switch a.Change {
+		case advise.Restructured:
+			lost = append(lost, a.Path)
+		case advise.RequiredFieldAdded, advise.FormatChanged, advise.NeedsExternalState:
+			strict = append(strict, a.Path)
+		}
+	}
+	return lost, strict, nil
+}
+
+// stores is a CRD with one version.
+func stores(name string, v apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	crd.Name = name
+	v.Storage = true
+	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{v}
+	return crd
+}
+
+// installBetween says which release has to run in between.
+func (f Facts) installBetween(from []string) godwit.Fix {
+	for _, r := range f.Between {
+		common := shared(r.CRD, f.Next)
+		if hasAll(r.CRD, from) && kube.Converts(r.CRD) && len(common) > 0 {
+			return godwit.Do(fmt.Sprintf("install the release of %s, with its controller, which converts %s to %s", r.Name, strings.Join(from, ", "), common[0])).
+				Then("migrate", godwit.RunMigration{CRD: f.Next.Name}).Then("make the bridge again")
+		}
+	}
+	return godwit.Do(fmt.Sprintf("install a release between the live one%s and the next one%s, with its controller, whose CRD has %s and one of %s and converts by a webhook",
+		labelled(f.Live), labelled(f.Next), strings.Join(from, ", "), strings.Join(names(f.Next), ", "))).
+		Then("migrate", godwit.RunMigration{CRD: f.Next.Name}).Then("make the bridge again")
+}
+
+func hasAll(crd *apiextensionsv1.CustomResourceDefinition, versions []string) bool {
+	return !slices.ContainsFunc(versions, func(v string) bool { return !kube.HasVersion(crd, v) })
+}
+
+// shared are the versions that both CRDs have, in the order of the second.
+func shared(a, b *apiextensionsv1.CustomResourceDefinition) []string {
+	return slices.DeleteFunc(names(b), func(v string) bool { return !kube.HasVersion(a, v) })
+}
+
+func names(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	all := make([]string, len(crd.Spec.Versions))
+	for i, v := range crd.Spec.Versions {
+		all[i] = v.Name
+	}
+	return all
+}
+
+func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
+	for i := range crd.Spec.Versions {
+		if crd.Spec.Versions[i].Name == name {
+			return &crd.Spec.Versions[i]
+		}
+	}
+	return nil
+}
+
+// labelled names the release that a CRD is from, where its labels do.
+func labelled(crd *apiextensionsv1.CustomResourceDefinition) string {
+	name := cmp.Or(crd.Labels["app.kubernetes.io/version"], crd.Labels["helm.sh/chart"])
+	if name == "" {
+		return ""
+	}
+	return " (" + name + ")"
+}
+
+func webhookName(crd *apiextensionsv1.CustomResourceDefinition) string {
+	c := kube.ConversionWebhook(crd)
+	switch {
+	case c == nil:
+		return "without an address"
+	case c.Service != nil:
+		return fmt.Sprintf("service %s/%s", c.Service.Namespace, c.Service.Name)
+	case c.URL != nil:
+		return *c.URL
+	}
+	return "without an address"
+}
+
+func paths(all []string) string {
+	if len(all) <= namedPaths {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:namedPaths], ", "), len(all)-namedPaths)
+}

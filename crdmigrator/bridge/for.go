@@ -1,0 +1,109 @@
+package bridge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/advise"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// For decides on the steps between a live CRD and the next one. It is pure. An error means that an answer in the
+// annotation of the next CRD can't be read.
+func For(f Facts) (Bridge, error) {
+	b := Bridge{CRD: f.Next.Name, Result: NotNeeded}
+	if b.refuse(f); b.Result == Blocked || f.Live == nil {
+		return b, nil
+	}
+	b.RemovedVersions = slices.DeleteFunc(names(f.Live), func(v string) bool { return kube.HasVersion(f.Next, v) })
+	if err := b.checkNext(f); err != nil {
+		return b, err
+	}
+	if !b.needed(f) {
+		b.noteTarget(f, kube.StorageVersion(f.Live))
+		return b, nil
+	}
+	b.Result, b.Target = Ready, targetOf(f)
+	if err := b.checkConversions(f); err != nil || b.Result == Blocked {
+		return b, err
+	}
+	b.Steps = b.steps(f)
+	b.refuseAfter(f)
+	b.noteTarget(f, b.Target)
+	return b, nil
+}
+
+// refuse adds what the API server refuses whatever comes before the next release: another group, kind or scope, or an
+// invalid CRD.
+func (b *Bridge) refuse(f Facts) {
+	for _, r := range releasecheck.For(releasecheck.Facts{Live: f.Live, Next: f.Next}).Reasons {
+		if r.Result == releasecheck.Refused && (r.Reason != releasecheck.ReasonStoredVersionRemoved || f.unreadable()) {
+			b.add(Finding{true, r.Reason, r.Message, r.Fix})
+		}
+	}
+}
+
+// unreadable reports whether objects may be stored at a version that the live CRD does not have.
+func (f Facts) unreadable() bool {
+	return f.Live != nil && slices.ContainsFunc(f.Live.Status.StoredVersions, func(v string) bool { return !kube.HasVersion(f.Live, v) })
+}
+
+// refuseAfter checks the last step: what the API server would refuse then is a fault of the steps.
+func (b *Bridge) refuseAfter(f Facts) {
+	for _, r := range releasecheck.For(releasecheck.Facts{Live: b.after(f), Next: f.Next}).Reasons {
+		if r.Result != releasecheck.Safe {
+			b.add(Finding{true, r.Reason, r.Message, r.Fix})
+			b.Steps = nil
+		}
+	}
+}
+
+// needed reports whether the API server refuses the next CRD as the cluster is, or clients lose a version without notice.
+func (b *Bridge) needed(f Facts) bool {
+	return slices.ContainsFunc(b.RemovedVersions, func(v string) bool {
+		return kube.Serves(f.Live, v) || slices.Contains(atRest(f.Live), v)
+	})
+}
+
+// targetOf chooses the version at which objects are stored before the next release. The live storage version needs the
+// least, then the next one where the live CRD has it, then any version of both. Otherwise the live CRD gets the next one.
+func targetOf(f Facts) string {
+	live, next := kube.StorageVersion(f.Live), kube.StorageVersion(f.Next)
+	common := shared(f.Live, f.Next)
+	switch {
+	case slices.Contains(common, live):
+		return live
+	case slices.Contains(common, next), len(common) == 0:
+		return next
+	}
+	return common[0]
+}
+
+// checkNext notes the fields that the next release drops from versions which it keeps. A release in between might have
+// moved their values.
+func (b *Bridge) checkNext(f Facts) error {
+	for _, name := range shared(f.Live, f.Next) {
+		lost, _, err := differences(f, *versionOf(f.Live, name), *versionOf(f.Next, name))
+		if err != nil {
+			return err
+		}
+		if len(lost) > 0 {
+			b.add(Finding{false, ReasonNextDropsFields,
+				fmt.Sprintf("%s of the next release of %s drops fields, whose values the API server then drops: %s", name, f.Next.Name, paths(lost)),
+				godwit.Do("see in the release notes whether a release in between moves their values, and install it first").
+					Or(godwit.Do("if no value is needed, say so with --answer=PATH=" + string(advise.Unused)))})
+		}
+	}
+	return nil
+}
+
+// noteTarget says that objects are to be migrated after the next release as well.
+func (b *Bridge) noteTarget(f Facts, target string) {
+	if next := kube.StorageVersion(f.Next); target != next {
+		b.add(Finding{false, ReasonMigrateAfterNext,
+			fmt.Sprintf("the next release of %s stores %s, and objects are stored at %s until they are migrated", f.Next.Name, next, target),
+			godwit.Do("with the controller of the next release migrate", godwit.RunMigration{CRD: f.Next.Name})})
+	}
+}

@@ -1,0 +1,65 @@
+package bridge
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// steps are the specs between the live CRD and the next one, each as a whole.
+func (b *Bridge) steps(f Facts) []Step {
+	crd := f.Live.DeepCopy()
+	var all []Step
+	add := func(k Kind) { all = append(all, Step{k, manifest(crd)}) }
+	if !kube.HasVersion(crd, b.Target) {
+		v := *versionOf(f.Next, b.Target).DeepCopy()
+		v.Storage, v.Served = false, true
+		crd.Spec.Versions = append(crd.Spec.Versions, v)
+		add(Serve)
+	}
+	if kube.StorageVersion(crd) != b.Target {
+		for i := range crd.Spec.Versions {
+			v := &crd.Spec.Versions[i]
+			v.Storage = v.Name == b.Target
+			v.Served = v.Served || v.Storage // objects are written at the storage version
+		}
+		add(Store)
+	}
+	if len(otherThan(atRest(f.Live), b.Target)) > 0 {
+		all = append(all, Step{Migrate, nil})
+	}
+	if served := slices.ContainsFunc(b.RemovedVersions, func(v string) bool { return kube.Serves(crd, v) }); served {
+		for i := range crd.Spec.Versions {
+			v := &crd.Spec.Versions[i]
+			v.Served = v.Served && !slices.Contains(b.RemovedVersions, v.Name)
+		}
+		add(Unserve)
+	}
+	crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return slices.Contains(b.RemovedVersions, v.Name)
+	})
+	add(Remove)
+	return all
+}
+
+// manifest has what a server-side apply of a step needs. Labels, annotations and spec.conversion stay their owners'.
+func manifest(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	m := &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: crd.Name},
+		Spec:       *crd.Spec.DeepCopy(),
+	}
+	m.Spec.Conversion = nil
+	return m
+}
+
+// after is the live CRD after the last step.
+func (b *Bridge) after(f Facts) *apiextensionsv1.CustomResourceDefinition {
+	crd := f.Live.DeepCopy()
+	crd.Spec.Versions = b.Steps[len(b.Steps)-1].Manifest.Spec.Versions
+	crd.Status.StoredVersions = []string{b.Target}
+	return crd
+}

@@ -1,0 +1,58 @@
+package doctor
+
+import "slices"
+
+// State says what a diagnosis amounts to.
+type State string
+
+const (
+	// Clean means that nothing names a version which is not served.
+	Clean State = "Clean"
+	// Stale means that something does.
+	Stale State = "Stale"
+	// Unknown means that nothing was found that does, and that some resources could not be read.
+	Unknown State = "Unknown"
+)
+
+// Diagnosis is what was found about one CRD.
+type Diagnosis struct {
+	CRD   string
+	State State
+	// Versions are those that count as served.
+	Versions []string
+	// Findings come with what is broken first.
+	Findings []Finding
+}
+
+// checks find what names a version of a CRD that is not served.
+var checks = []func(Facts, Subject) []Finding{
+	checkReferences, checkConversion, checkWebhooks, checkPolicies, checkRoles, checkAPIServices, checkApplied,
+}
+
+// For decides about each CRD. It is pure.
+func For(f Facts) []Diagnosis {
+	all := make([]Diagnosis, len(f.Subjects))
+	for i, s := range f.Subjects {
+		d := Diagnosis{CRD: s.Owners.CRD, State: Clean, Versions: s.Owners.Kept}
+		for _, check := range checks {
+			d.Findings = append(d.Findings, check(f, s)...)
+		}
+		slices.SortStableFunc(d.Findings, func(a, b Finding) int {
+			switch {
+			case a.Broken == b.Broken:
+				return 0
+			case a.Broken:
+				return -1
+			}
+			return 1
+		})
+		switch {
+		case len(d.Findings) > 0:
+			d.State = Stale
+		case len(f.Unread) > 0:
+			d.State = Unknown
+		}
+		all[i] = d
+	}
+	return all
+}

@@ -1,0 +1,220 @@
+package doctor
+
+import (
+	"encoding/json"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
+)
+
+// Reasons of findings.
+const (
+	// ReasonOwnerReferenceNotServed means that ownerReferences name a version that is not served, so that the garbage
+	// collector can't look up the owner.
+	ReasonOwnerReferenceNotServed = "OwnerReferenceNotServed"
+	// ReasonOwnerGone means that ownerReferences name a version that is not served, of owners that do not exist.
+	ReasonOwnerGone = "OwnerGone"
+	// ReasonWebhookNotServed means that a rule of a webhook configuration names a version that is not served.
+	ReasonWebhookNotServed = "WebhookNotServed"
+	// ReasonPolicyNotServed means that a rule of an admission policy, or of its binding, names a version that is not served.
+	ReasonPolicyNotServed = "PolicyNotServed"
+	// ReasonPolicyParametersNotServed means that the paramKind of an admission policy is at a version that is not served.
+	ReasonPolicyParametersNotServed = "PolicyParametersNotServed"
+	// ReasonRoleNotServed means that a rule of a role names the path of a version that is not served.
+	ReasonRoleNotServed = "RoleNotServed"
+	// ReasonRoleGroupHasVersion means that a rule of a role has a version in its API group, so that it matches no request.
+	ReasonRoleGroupHasVersion = "RoleGroupHasVersion"
+	// ReasonAPIServiceNotServed means that an APIService is of a version that is not served.
+	ReasonAPIServiceNotServed = "APIServiceNotServed"
+	// ReasonConversionServiceNotFound means that the Service of the conversion webhook does not exist.
+	ReasonConversionServiceNotFound = "ConversionServiceNotFound"
+	// ReasonLastAppliedNotServed means that objects were applied from manifests at a version that is not served.
+	ReasonLastAppliedNotServed = "LastAppliedNotServed"
+)
+
+// Finding is one thing that names a version which is not served, or that such things of one kind share.
+type Finding struct {
+	// Reason is one of the documented constants.
+	Reason string
+	// Broken means that something does not work. Otherwise the finding is a leftover.
+	Broken bool
+	// Objects counts the objects that the finding is about.
+	Objects int64
+	// Message names an object and the cause.
+	Message string
+	// Fix is what to do about it.
+	Fix godwit.Fix
+}
+
+// Subject is a CRD of the cluster, and the versions that count for it.
+type Subject struct {
+	// Owners has the versions that count in Kept.
+	Owners ownerreference.Owners
+	// Versions are in spec.versions of the CRD.
+	Versions []string
+	// Release means that the versions that count are those of the next release.
+	Release bool
+	// Unserved are versions of spec.versions that the CRD does not serve.
+	Unserved []string
+	// Conversion is the Service of the conversion webhook; nil without one.
+	Conversion *types.NamespacedName
+	// SameSchemas means that all versions have the same schema, so that the API server converts without a loss.
+	SameSchemas bool
+	// StorageNotServed serves the storage version; it is nil where the CRD serves it.
+	StorageNotServed godwit.Fix
+}
+
+// SubjectOf is a CRD of the cluster with the versions that it serves.
+func SubjectOf(crd *apiextensionsv1.CustomResourceDefinition) Subject {
+	s := Subject{Owners: ownerreference.OwnersOf(crd, ownerreference.ServedVersions), SameSchemas: true}
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		s.Versions = append(s.Versions, v.Name)
+		if !v.Served {
+			s.Unserved = append(s.Unserved, v.Name)
+		}
+		s.SameSchemas = s.SameSchemas && apiequality.Semantic.DeepEqual(v.Schema, crd.Spec.Versions[0].Schema)
+	}
+	if webhook := kube.ConversionWebhook(crd); webhook != nil && webhook.Service != nil {
+		s.Conversion = &types.NamespacedName{Namespace: webhook.Service.Namespace, Name: webhook.Service.Name}
+	}
+	if storage := kube.StorageVersion(crd); !kube.Serves(crd, storage) {
+		s.StorageNotServed = godwit.Do("serve version "+storage, kube.SetServed(crd, true, storage))
+	}
+	return s
+}
+
+// Release is a CRD of the cluster with the versions that its next release serves.
+func Release(live, next *apiextensionsv1.CustomResourceDefinition) Subject {
+	s := SubjectOf(live)
+	s.Owners, s.Release = s.Owners.InRelease(next), true
+	return s
+}
+
+// Drops reports whether the CRD has a version that does not count.
+func (s Subject) Drops() bool {
+	return slices.ContainsFunc(s.Versions, func(v string) bool { return !s.counts(v) })
+}
+
+// counts reports whether a version is one that may be named.
+func (s Subject) counts(version string) bool { return slices.Contains(s.Owners.Kept, version) }
+
+// notServed says what is wrong with a version.
+func (s Subject) notServed(version string) string {
+	if s.Release {
+		return version + ", which the next release of " + s.Owners.CRD + " does not serve"
+	}
+	return version + ", which " + s.Owners.CRD + " does not serve"
+}
+
+// Reference is an ownerReference that names a version which is not served.
+type Reference struct {
+	CRD       string
+	Dependent *ownerreference.Dependent
+	// Place is that of the reference in metadata.ownerReferences.
+	Place    int
+	Decision ownerreference.Decision
+}
+
+// Applied counts objects of a CRD that were applied from a manifest at a version which is not served.
+type Applied struct {
+	CRD, Version string
+	Objects      int64
+	// Example is one of them.
+	Example string
+}
+
+// WebhookConfiguration is what a ValidatingWebhookConfiguration and a MutatingWebhookConfiguration have in common.
+type WebhookConfiguration struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	// Resource is validatingwebhookconfiguration or mutatingwebhookconfiguration.
+	Resource string `json:"-"`
+	Webhooks []struct {
+		Name  string                                       `json:"name"`
+		Rules []admissionregistrationv1.RuleWithOperations `json:"rules"`
+	} `json:"webhooks"`
+}
+
+// AdmissionPolicy is what a ValidatingAdmissionPolicy and a MutatingAdmissionPolicy have in common, or their bindings.
+type AdmissionPolicy struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	// Resource is as in validatingadmissionpolicy or mutatingadmissionpolicybinding.
+	Resource string `json:"-"`
+	Spec     struct {
+		FailurePolicy    admissionregistrationv1.FailurePolicyType `json:"failurePolicy"`
+		ParamKind        *admissionregistrationv1.ParamKind        `json:"paramKind"`
+		MatchConstraints *admissionregistrationv1.MatchResources   `json:"matchConstraints"`
+		// MatchResources are those of a binding.
+		MatchResources *admissionregistrationv1.MatchResources `json:"matchResources"`
+	} `json:"spec"`
+}
+
+// Role is a Role or a ClusterRole.
+type Role struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Rules           []rbacv1.PolicyRule     `json:"rules"`
+	AggregationRule *rbacv1.AggregationRule `json:"aggregationRule"`
+}
+
+// APIService is the part of an APIService that says which version it is of, and which server serves it.
+type APIService struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Group   string `json:"group"`
+		Version string `json:"version"`
+		// Service is nil for the API server itself.
+		Service *struct{} `json:"service"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// Facts are all that [For] decides on.
+type Facts struct {
+	Subjects    []Subject
+	References  []Reference
+	Applied     []Applied
+	Webhooks    []WebhookConfiguration
+	Policies    []AdmissionPolicy
+	Roles       []Role
+	APIServices []APIService
+	// Services exist.
+	Services map[types.NamespacedName]struct{}
+	// Objects counts the objects whose metadata was read.
+	Objects int64
+	// Unread are the resources that could not be read. What they name is unknown.
+	Unread []ownerreference.Unread
+}
+
+// step is one operation of a JSON patch that a user runs.
+type step struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+func operation(op, path string, value any) step { return step{op, path, value} }
+
+func test(path string, value any) step { return step{"test", path, value} }
+
+func jsonPatch(o godwit.Object, steps ...step) godwit.Patch {
+	body, err := json.Marshal(steps)
+	if err != nil {
+		panic(err) // strings and lists of strings have a JSON form
+	}
+	return godwit.Patch{Object: o, Type: godwit.PatchJSON, Body: string(body)}
+}

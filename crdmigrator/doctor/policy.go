@@ -1,0 +1,81 @@
+package doctor
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// checkPolicies finds what admission policies and their bindings name of a CRD at versions that are not served: requests to match,
+// requests to leave out, and parameters.
+func checkPolicies(f Facts, s Subject) []Finding {
+	var findings []Finding
+	for i := range f.Policies {
+		p := &f.Policies[i]
+		if finding := s.checkParameters(p); finding != nil {
+			findings = append(findings, *finding)
+		}
+		findings = append(findings, s.checkMatch(p, "/spec/matchConstraints", p.Spec.MatchConstraints)...)
+		findings = append(findings, s.checkMatch(p, "/spec/matchResources", p.Spec.MatchResources)...)
+	}
+	return findings
+}
+
+func (s Subject) checkMatch(p *AdmissionPolicy, at string, match *admissionregistrationv1.MatchResources) []Finding {
+	if match == nil {
+		return nil
+	}
+	rules := ruleList{
+		reason: ReasonPolicyNotServed, name: p.Resource + " " + p.Name, object: p.object(), path: at + "/resourceRules",
+		effect: "the API server stops applying it to " + s.Owners.CRD, knows: "if its expressions fit %s, name it in the rule",
+		entries: plain(match.ResourceRules),
+	}
+	excluded := rules
+	excluded.name, excluded.path, excluded.entries = "the exclusion of "+rules.name, at+"/excludeResourceRules", plain(match.ExcludeResourceRules)
+	excluded.effect, excluded.knows = "the API server applies the policy to "+s.Owners.CRD, "exclude %s"
+	return append(s.checkRules(rules), s.checkRules(excluded)...)
+}
+
+// plain are the rules without the names of objects.
+func plain(rules []admissionregistrationv1.NamedRuleWithOperations) []admissionregistrationv1.RuleWithOperations {
+	all := make([]admissionregistrationv1.RuleWithOperations, len(rules))
+	for i := range rules {
+		all[i] = rules[i].RuleWithOperations
+	}
+	return all
+}
+
+func (p *AdmissionPolicy) object() godwit.Object {
+	return godwit.Object{Resource: p.Resource, Name: p.Name}
+}
+
+// checkParameters is about a policy whose parameters are objects of the CRD.
+func (s Subject) checkParameters(p *AdmissionPolicy) *Finding {
+	kind := p.Spec.ParamKind
+	if kind == nil || kind.Kind != s.Owners.Kind.Kind {
+		return nil
+	}
+	gv, err := schema.ParseGroupVersion(kind.APIVersion)
+	if err != nil || gv.Group != s.Owners.Kind.Group || s.counts(gv.Version) {
+		return nil
+	}
+	effect := "denies every request that the policy matches"
+	if p.Spec.FailurePolicy == admissionregistrationv1.Ignore {
+		effect = "does not apply the policy"
+	}
+	f := &Finding{
+		Reason: ReasonPolicyParametersNotServed, Objects: 1, Broken: true,
+		Message: fmt.Sprintf("%s %s has its parameters at %s: once the CRD lacks the version, the API server can't read them, and %s",
+			p.Resource, p.Name, s.notServed(gv.Version), effect),
+		Fix: godwit.Do("name a version that is served", godwit.Edit{Object: p.object()}),
+	}
+	if target := s.Owners.Target; target != "" {
+		const path = "/spec/paramKind/apiVersion"
+		f.Fix = godwit.Do("if its expressions fit "+target+", read the parameters at it",
+			jsonPatch(p.object(), test(path, kind.APIVersion), operation("replace", path, gv.Group+"/"+target)))
+	}
+	return f
+}

@@ -1,0 +1,120 @@
+package doctor
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// like is what the references of one finding have in common.
+type like struct {
+	resource schema.GroupVersionResource
+	version  string
+	decision ownerreference.Decision
+}
+
+// checkReferences makes one finding of the references from one resource to one version.
+func checkReferences(f Facts, s Subject) []Finding {
+	var order []like
+	first, counts := map[like]Reference{}, map[like]int64{}
+	for _, r := range f.References {
+		if r.CRD != s.Owners.CRD {
+			continue
+		}
+		gv, _ := schema.ParseGroupVersion(r.Dependent.OwnerReferences[r.Place].APIVersion)
+		l := like{r.Dependent.Resource, gv.Version, r.Decision}
+		if counts[l]++; counts[l] == 1 {
+			order, first[l] = append(order, l), r
+		}
+	}
+	var findings []Finding
+	for _, l := range order {
+		findings = append(findings, s.referenceFinding(l, first[l], counts[l]))
+	}
+	return findings
+}
+
+func (s Subject) referenceFinding(l like, example Reference, objects int64) Finding {
+	d := example.Dependent
+	f := Finding{Reason: ReasonOwnerReferenceNotServed, Broken: true, Objects: objects}
+	named := fmt.Sprintf("ownerReferences of %s name %s", d, s.notServed(l.version))
+	if objects > 1 {
+		named = fmt.Sprintf("ownerReferences of %d %s, such as %s, name %s", objects, kube.ResourceArgument(l.resource.GroupResource()), walk.Key(d), s.notServed(l.version))
+	}
+	switch l.decision {
+	case ownerreference.OwnerGone:
+		f.Reason, f.Broken = ReasonOwnerGone, false
+		f.Message = named + ", and no such owner exists in the namespace: the garbage collector would delete the object if the version were served"
+		f.Fix = godwit.Do("to keep "+d.String()+", remove the reference", removeReference(example)).
+			Or(godwit.Do("to delete it", godwit.Delete{Object: object(d)}))
+	case ownerreference.OwnersUnread:
+		f.Message = named + "; whether the owners exist is not known, because " + s.Owners.CRD + " can't be listed"
+		f.Fix = godwit.Do("see why", godwit.PlanMigration{CRD: s.Owners.CRD})
+	case ownerreference.NoTarget:
+		f.Message = named + ": the garbage collector does not delete an object with its owner, and a deletion of the owner in the foreground waits for ever"
+		f.Fix = s.fixWithoutTarget()
+	default:
+		f.Message = named + ": the garbage collector does not delete an object with its owner, and a deletion of the owner in the foreground waits for ever"
+		f.Fix = s.repair()
+	}
+	return f
+}
+
+// repair is the run that repairs the references of a CRD. Without an unserved version in spec.versions, a run does not look
+// for references unless the user asks.
+func (s Subject) repair() godwit.Fix {
+	run := godwit.RunMigration{CRD: s.Owners.CRD}
+	if s.Release || len(s.Unserved) == 0 {
+		run.OwnerReferences = "All"
+	}
+	if s.Release {
+		return godwit.Do("before this release, repair them", run)
+	}
+	return godwit.Do("repair them", run)
+}
+
+// fixWithoutTarget is for references that can't name the storage version.
+func (s Subject) fixWithoutTarget() godwit.Fix {
+	run := godwit.RunMigration{CRD: s.Owners.CRD}
+	if s.StorageNotServed != nil {
+		return s.StorageNotServed.Then("repair them", run)
+	}
+	run.OwnerReferences = "All"
+	return godwit.Do("after this release, repair them", run)
+}
+
+// removeReference removes one reference of the object as it was read.
+func removeReference(r Reference) godwit.Patch {
+	path := fmt.Sprintf("/metadata/ownerReferences/%d", r.Place)
+	return jsonPatch(object(r.Dependent), test(path+"/uid", r.Dependent.OwnerReferences[r.Place].UID), operation("remove", path, nil))
+}
+
+func object(d *ownerreference.Dependent) godwit.Object {
+	return godwit.Object{Resource: kube.ResourceArgument(d.Resource.GroupResource()), Namespace: d.Namespace, Name: d.Name}
+}
+
+// checkApplied is about the annotation of kubectl apply.
+func checkApplied(f Facts, s Subject) []Finding {
+	var findings []Finding
+	for _, a := range f.Applied {
+		if a.CRD != s.Owners.CRD {
+			continue
+		}
+		apiVersion := "a version that is served"
+		if s.Owners.Target != "" {
+			apiVersion = "apiVersion: " + s.Owners.Kind.Group + "/" + s.Owners.Target
+		}
+		findings = append(findings, Finding{
+			Reason: ReasonLastAppliedNotServed, Objects: a.Objects,
+			Message: fmt.Sprintf("kubectl has applied objects of %s from manifests at %s: %d, such as %s; the next apply of these manifests fails",
+				s.Owners.CRD, s.notServed(a.Version), a.Objects, a.Example),
+			Fix: godwit.Do("write " + apiVersion + " in these manifests, and apply them"),
+		})
+	}
+	return findings
+}

@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/internal/format"
+	"github.com/godwit-dev/godwit/internal/format/formattest"
+)
+
+func annotated(annotations map[string]string) managed {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": map[string]any{}}}}
+	o.SetNamespace("default")
+	o.SetName("one")
+	o.SetAnnotations(annotations)
+	return managed{o}
+}
+
+// TestJournalOfOtherReleases: the form of v0.1.0 is read and written, and a newer one is left alone, whatever is asked for.
+func TestJournalOfOtherReleases(t *testing.T) {
+	oldest := formattest.Frozen(t, "renaming.json")
+	want := formattest.Same[storedJournal](t, oldest).journal
+	got, err := readJournal(annotated(map[string]string{AnnotationJournal: oldest}))
+	if diff := cmp.Diff(&want, got); diff != "" || err != nil {
+		t.Errorf("%v: (-want +got):\n%s", err, diff)
+	}
+	for name, annotations := range map[string]map[string]string{
+		"journal":    {AnnotationJournal: formattest.Newer(t, "renaming.json"), annotationName: "old "},
+		"annotation": {format.Annotation: "2", annotationName: "old "},
+	} {
+		m := annotated(annotations)
+		i := PlanFor(Kind{}, []Fact{factOf(m.Unstructured, Proposal{Name: "old", Form: "space"}, Identity{}, nil)})[0]
+		if i.Action != Skip || i.Reason != ReasonNewerFormat || !strings.Contains(i.Message, "default/one has format") {
+			t.Errorf("%s: plan %s, %s: %s", name, i.Action, i.Reason, i.Message)
+		}
+		j, err := readJournal(m)
+		s := situation{exists: true, journal: j, journalErr: err, name: m.externalName(), current: "old ", proposed: "old", paused: true}
+		for what, decide := range map[string]func() (decision, changes){
+			"apply":    func() (decision, changes) { return next(s), nil },
+			"rollback": func() (decision, changes) { return back(s) },
+			"restore":  func() (decision, changes) { return restored(s, Restoring{Overwrite: true, Unpause: true}) },
+		} {
+			d, c := decide()
+			if d.reason != ReasonNewerFormat || d.move != moveEnd || len(c) > 0 {
+				t.Errorf("%s: %s decides on %+v and writes %v", name, what, d, c)
+			}
+		}
+	}
+}
+
+func TestNameBookOfOtherReleases(t *testing.T) {
+	oldest := formattest.Frozen(t, "namebook.json")
+	want := formattest.Same[Book](t, oldest)
+	got, err := ReadBook([]byte(oldest))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v: (-want +got):\n%s", err, diff)
+	}
+	if text, err := json.Marshal(NewBook(want.SavedAt, want.Names)); string(text) != oldest {
+		t.Errorf("%v: written otherwise:\n%s", err, text)
+	}
+	if b, err := ReadBook([]byte(formattest.Newer(t, "namebook.json"))); err == nil || len(b.Names) > 0 {
+		t.Errorf("a book of another version is read as %+v", b)
+	}
+}

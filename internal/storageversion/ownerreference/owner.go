@@ -1,0 +1,91 @@
+package ownerreference
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// Owners are the objects of one CRD, as owners of other objects.
+type Owners struct {
+	// CRD is the name of the CustomResourceDefinition.
+	CRD           string
+	Kind          schema.GroupKind
+	ClusterScoped bool
+	// Kept are the versions that a reference may name.
+	Kept []string
+	// Resource is what the API server serves: the storage version, or another version where it does not serve that one.
+	// Its version is empty where the API server serves none.
+	Resource schema.GroupVersionResource
+	// Target is the version that a repaired reference names: the storage version. It is empty where that version is not
+	// in Kept.
+	Target string
+}
+
+// Scope says which versions a reference may name.
+type Scope uint8
+
+const (
+	// ServedVersions are all versions that the CRD serves.
+	ServedVersions Scope = iota
+	// StorageVersion is the storage version alone.
+	StorageVersion
+)
+
+// OwnersOf are the objects of a CRD.
+func OwnersOf(crd *apiextensionsv1.CustomResourceDefinition, scope Scope) Owners {
+	served := kube.ServedVersions(crd)
+	o := Owners{
+		CRD: crd.Name, Kind: schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
+		ClusterScoped: kube.ClusterScoped(crd), Kept: served, Resource: kube.ResourceOf(crd),
+	}
+	storage := o.Resource.Version
+	switch {
+	case slices.Contains(served, storage):
+		o.Target = storage
+	case len(served) > 0:
+		o.Resource.Version = served[0]
+	default:
+		o.Resource.Version = ""
+	}
+	if scope == StorageVersion && o.Target != "" {
+		o.Kept = []string{storage}
+	}
+	return o
+}
+
+// InRelease are the same owners after a release that serves other versions.
+func (o Owners) InRelease(next *apiextensionsv1.CustomResourceDefinition) Owners {
+	o.Kept = kube.ServedVersions(next)
+	if !slices.Contains(o.Kept, o.Target) {
+		o.Target = ""
+	}
+	return o
+}
+
+// Names returns the places in metadata.ownerReferences of the references to these owners that name another version than
+// those in Kept.
+func (o Owners) Names(references []metav1.OwnerReference) []int {
+	var places []int
+	for i := range references {
+		gv, err := schema.ParseGroupVersion(references[i].APIVersion)
+		if err == nil && gv.Group == o.Kind.Group && references[i].Kind == o.Kind.Kind && !slices.Contains(o.Kept, gv.Version) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// Identity is what the garbage collector compares of an owner, beside its version.
+type Identity struct {
+	UID             types.UID
+	Namespace, Name string
+}
+
+// Existing are the owners of one CRD that exist. Nil means that they could not be listed.
+type Existing map[Identity]struct{}

@@ -1,0 +1,23 @@
+// Package resource rewrites all objects of any resource that the API server keeps in etcd: Secrets after a change of the
+// encryption key or provider, HorizontalPodAutoscalers after a release of Kubernetes stores them at another version.
+//
+// A [Rewriter] works in five steps. Find reads discovery and returns a [Resource]. Observe reads the [Facts] about it, on which
+// [PlanFor] decides and is pure. Preflight sends the write of one object of each namespace as a dry run. Settle waits until every API server has the change, as far as that shows ([WaitError] names
+// those it waits for). Rewrite sends every object an empty merge patch, which the API server elides where etcd has the object as
+// this API server writes it now: encrypted with its first key, and at its storage version.
+//
+// No API shows with which key an object is stored, nor with which key an API server writes. What shows is the hash of the
+// encryption configuration that an API server has loaded, in its metrics; with [Options].Configuration, Settle reads it from
+// each API server that has a lease. Only etcd proves the result: package etcdverify reads it.
+//
+// The package refuses resources that are not in the API server's etcd, events, which expire before they matter, and custom
+// resources whose CRD has old versions in status.storedVersions, because package storageversion migrates those. It never reads
+// more of an object than its metadata, unless the byte budget needs the size of what was written, and keeps names only.
+//
+// # Reading order
+//
+// reason.go has the words, discovery.go finds resources by name, and plan.go decides. journal.go keeps what an interrupted run has
+// done. rewriter.go is what a caller configures. catalog.go and observe.go are the I/O of a plan, server.go asks the API servers,
+// preflight.go tries the write, and rewrite.go is a run.
+// A file uses only files before it.
+package resource

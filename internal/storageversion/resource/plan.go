@@ -1,0 +1,194 @@
+package resource
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
+	"github.com/godwit-dev/godwit/internal/quote"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
+)
+
+// Server is an API server as its identity lease shows it.
+type Server = settle.Server
+
+// Facts are what is observed of one resource.
+type Facts struct {
+	Resource Resource
+	// CRD is nil unless the resource is a custom one.
+	CRD *apiextensionsv1.CustomResourceDefinition
+	// Objects is nil if the API server does not say how many there are.
+	Objects *int64
+	// ListError is the answer to a list of one object; nil if it was listed, or not tried.
+	ListError error
+	// Denied are missing permissions of User.
+	Denied []kube.Grant
+	User   string
+	// Stale are the API servers whose lease is stale.
+	Stale []Server
+	Now   time.Time
+}
+
+// Plan is what a run would do with one resource.
+type Plan struct {
+	Resource Resource
+	// State is Clean for a resource without objects. One with objects is Ready: no API shows whether they
+	// have to be written.
+	State storageversion.State
+	// Objects is nil if they were not counted.
+	Objects  *int64
+	Blockers []godwit.Blocker
+}
+
+// Refusals are the blockers that do not end by waiting.
+func (p Plan) Refusals() []godwit.Blocker {
+	var all []godwit.Blocker
+	for _, b := range p.Blockers {
+		if b.Reason != storageversion.ReasonServerLeaseStale {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// PlanFor decides. It is pure.
+func PlanFor(f Facts) Plan {
+	p := Plan{Resource: f.Resource, Objects: f.Objects}
+	switch {
+	case refusal(f) != nil:
+		p.Blockers = []godwit.Blocker{*refusal(f)}
+	case len(f.Denied) > 0:
+		for _, g := range f.Denied {
+			p.Blockers = append(p.Blockers, godwit.Blocker{
+				Reason:  storageversion.ReasonForbidden,
+				Message: fmt.Sprintf("%s may not %s", f.User, g), Fix: g.Fix(f.User),
+			})
+		}
+	case f.ListError != nil:
+		p.State, p.Blockers = storageversion.StateUnknown, []godwit.Blocker{unlisted(f)}
+		return p
+	}
+	for _, s := range f.Stale {
+		p.Blockers = append(p.Blockers, storageversion.LeaseStale(s, f.Now))
+	}
+	switch {
+	case len(p.Blockers) > 0:
+		p.State = storageversion.Blocked
+	case f.Objects != nil && *f.Objects == 0:
+		p.State = storageversion.Clean
+	default:
+		p.State = storageversion.Ready
+	}
+	return p
+}
+
+// refusal is why the resource can't be rewritten at all.
+func refusal(f Facts) *godwit.Blocker {
+	r := f.Resource
+	name := r.Name()
+	switch {
+	case r.Aggregated != "":
+		return &godwit.Blocker{
+			Reason:  ReasonAggregated,
+			Message: fmt.Sprintf("%s is served by another API server, service %s, which keeps its objects elsewhere", name, r.Aggregated),
+			Fix: godwit.Do("see in the documentation of that API server how it stores objects", godwit.Show{
+				Object: godwit.Object{Resource: "apiservice", Name: strings.Trim(r.Version+"."+r.Group, ".")},
+			}),
+		}
+	case !r.Stored:
+		return &godwit.Blocker{
+			Reason:  ReasonNotInEtcd,
+			Message: fmt.Sprintf("%s is not in etcd: the API server makes it up for each request", name),
+			Fix:     godwit.Do("leave it out"),
+		}
+	case r.expires():
+		return &godwit.Blocker{
+			Reason:  ReasonExpires,
+			Message: fmt.Sprintf("%s expire by themselves, an hour after their last write by default, and a write would make them live longer", name),
+			Fix:     godwit.Do("leave them out, and keep the old key for as long as --event-ttl of kube-apiserver says"),
+		}
+	case !r.writable():
+		return &godwit.Blocker{
+			Reason:  ReasonNotWritable,
+			Message: fmt.Sprintf("%s can't be listed and patched: the API server allows %s", name, strings.Join(r.verbs, ", ")),
+			Fix:     godwit.Do("leave it out"),
+		}
+	}
+	return customRefusal(f)
+}
+
+// customRefusal is for custom resources, which are written through the storage version of their CRD only.
+func customRefusal(f Facts) *godwit.Blocker {
+	if f.CRD == nil || kube.Trimmed(f.CRD) && kube.Serves(f.CRD, kube.StorageVersion(f.CRD)) {
+		return nil
+	}
+	return &godwit.Blocker{
+		Reason: ReasonOldStoredVersions,
+		Message: fmt.Sprintf("%s has objects at old versions, by status.storedVersions: %s", f.CRD.Name,
+			strings.Join(f.CRD.Status.StoredVersions, ", ")),
+		Fix: godwit.Do("migrate them, which also writes every object", godwit.RunMigration{CRD: f.CRD.Name}),
+	}
+}
+
+// unlisted classifies the answer to a list.
+func unlisted(f Facts) godwit.Blocker {
+	answer, name := apierror.Of(f.ListError), f.Resource.Name()
+	b := godwit.Blocker{
+		Reason:  storageversion.ReasonListRefused,
+		Message: fmt.Sprintf("the list of %s is refused: %s", name, quote.Line(answer.Message)),
+		Fix:     godwit.Do("see what is wrong with the API server", godwit.Request{Path: "/readyz?verbose"}).Then("plan again"),
+	}
+	switch {
+	case quicklist.TimedOut(f.ListError):
+		b.Reason, b.Message = storageversion.ReasonTimeout, fmt.Sprintf("the API server did not list one of %s within %v", name, quicklist.Limit)
+	case answer.Class == apierror.Throttled:
+		b.Reason = storageversion.ReasonThrottled
+	case answer.Class == apierror.ServerError:
+		b.Reason = storageversion.ReasonServerError
+	case answer.Class == apierror.UnreadableObject:
+		b.Reason = storageversion.ReasonUnreadableObjects
+		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd: %s", name, quote.Line(answer.Message))
+		b.Fix = godwit.Do("give every API server the key with which the object was written, which a key that was removed too early may be, then plan again")
+	}
+	return b
+}
+
+// NotFound is the refusal of an argument that names no resource.
+func (c Catalog) NotFound(argument string) godwit.Blocker {
+	if resource, sub, ok := strings.Cut(argument, "/"); ok {
+		return godwit.Blocker{
+			Reason:  ReasonNotInEtcd,
+			Message: fmt.Sprintf("%s is the subresource %s, which is stored in %s", argument, sub, resource),
+			Fix:     godwit.Do("name " + resource),
+		}
+	}
+	_, named := schema.ParseResourceArg(argument)
+	for gv, err := range c.failed {
+		switch service := c.services[gv].service; {
+		case gv.Group != named.Group:
+		case service != "":
+			return *refusal(Facts{Resource: Resource{GroupVersionResource: gv.WithResource(named.Resource), Aggregated: service}})
+		default:
+			return godwit.Blocker{
+				Reason:  ReasonDiscoveryFailed,
+				Message: fmt.Sprintf("the API server does not say which resources %s has: %s", gv, quote.Line(err.Error())),
+				Fix: godwit.Do("see which server is down", godwit.Show{
+					Object: godwit.Object{Resource: "apiservice", Name: gv.Version + "." + gv.Group},
+				}),
+			}
+		}
+	}
+	return godwit.Blocker{
+		Reason:  ReasonResourceNotFound,
+		Message: fmt.Sprintf("the API server serves no resource %s", argument),
+		Fix:     godwit.Do("list the resources, as in `kubectl api-resources`"),
+	}
+}

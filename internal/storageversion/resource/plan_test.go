@@ -1,0 +1,128 @@
+package resource
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+func secrets() Resource {
+	return Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stored: true, verbs: []string{"list", "patch"}}
+}
+
+func with(change func(*Resource)) Resource {
+	r := secrets()
+	change(&r)
+	return r
+}
+
+func TestPlanFor(t *testing.T) {
+	some, none := int64(3), int64(0)
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v2", Served: true, Storage: true}}},
+	}
+	old, trimmed := crd.DeepCopy(), crd.DeepCopy()
+	old.Status.StoredVersions, trimmed.Status.StoredVersions = []string{"v1", "v2"}, []string{"v2"}
+	for name, test := range map[string]struct {
+		facts  Facts
+		state  storageversion.State
+		reason string // of the blocker; empty for none
+	}{
+		"objects":             {Facts{Resource: secrets(), Objects: &some}, storageversion.Ready, ""},
+		"uncounted":           {Facts{Resource: secrets()}, storageversion.Ready, ""},
+		"none":                {Facts{Resource: secrets(), Objects: &none}, storageversion.Clean, ""},
+		"aggregated":          {Facts{Resource: with(func(r *Resource) { r.Aggregated = "default/metrics" })}, storageversion.Blocked, ReasonAggregated},
+		"virtual":             {Facts{Resource: with(func(r *Resource) { r.Stored = false })}, storageversion.Blocked, ReasonNotInEtcd},
+		"events":              {Facts{Resource: with(func(r *Resource) { r.Resource = "events" })}, storageversion.Blocked, ReasonExpires},
+		"read only":           {Facts{Resource: with(func(r *Resource) { r.verbs = []string{"get"} })}, storageversion.Blocked, ReasonNotWritable},
+		"old stored versions": {Facts{Resource: secrets(), CRD: old}, storageversion.Blocked, ReasonOldStoredVersions},
+		"a migrated CRD":      {Facts{Resource: secrets(), CRD: trimmed}, storageversion.Ready, ""},
+		"forbidden":           {Facts{Resource: secrets(), Denied: []kube.Grant{{Verb: "patch"}}}, storageversion.Blocked, storageversion.ReasonForbidden},
+		"a stale lease":       {Facts{Resource: secrets(), Stale: []Server{{Name: "a", Renewed: time.Unix(0, 0)}}, Now: time.Unix(60, 0)}, storageversion.Blocked, storageversion.ReasonServerLeaseStale},
+		"throttled":           {Facts{Resource: secrets(), ListError: apierrors.NewTooManyRequestsError("busy")}, storageversion.StateUnknown, storageversion.ReasonThrottled},
+		"an internal error":   {Facts{Resource: secrets(), ListError: apierrors.NewInternalError(errors.New("etcd"))}, storageversion.StateUnknown, storageversion.ReasonServerError},
+	} {
+		p := PlanFor(test.facts)
+		if p.State != test.state {
+			t.Errorf("%s: %s, want %s", name, p.State, test.state)
+		}
+		if got := len(p.Blockers); (got > 0) != (test.reason != "") || got > 0 && p.Blockers[0].Reason != test.reason {
+			t.Errorf("%s: blockers %+v, want reason %q", name, p.Blockers, test.reason)
+		}
+		if stale := test.reason == storageversion.ReasonServerLeaseStale; len(p.Refusals()) > 0 == (stale || test.reason == "") {
+			t.Errorf("%s: %d refusals; a run waits for stale leases and refuses all else", name, len(p.Refusals()))
+		}
+	}
+}
+
+func TestCatalogFind(t *testing.T) {
+	entry := func(group, version string, preferred bool, names ...string) named {
+		return named{
+			Resource: Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: names[0]}, Stored: true, verbs: []string{"list", "patch"}},
+			names:    names, preferred: preferred,
+		}
+	}
+	c := Catalog{resources: []named{
+		entry("", "v1", true, "events", "event", "ev"),
+		entry("autoscaling", "v1", false, "horizontalpodautoscalers", "horizontalpodautoscaler", "hpa"),
+		entry("autoscaling", "v2", true, "horizontalpodautoscalers", "horizontalpodautoscaler", "hpa"),
+		entry("events.k8s.io", "v1", true, "events", "event", "ev"),
+		entry("example.com", "v1", false, "widgets", "widget"),
+	}}
+	for argument, want := range map[string]string{
+		"events":                              "/v1, Resource=events",
+		"ev.events.k8s.io":                    "events.k8s.io/v1, Resource=events",
+		"hpa":                                 "autoscaling/v2, Resource=horizontalpodautoscalers",
+		"HorizontalPodAutoscaler.autoscaling": "autoscaling/v2, Resource=horizontalpodautoscalers",
+		"horizontalpodautoscalers.v1.autoscaling": "autoscaling/v1, Resource=horizontalpodautoscalers",
+		"widgets":                   "example.com/v1, Resource=widgets",
+		"widgets.other.example.com": "",
+		"gadgets":                   "",
+		"":                          "",
+	} {
+		got := ""
+		if r, ok := c.Find(argument); ok {
+			got = r.String()
+		}
+		if got != want {
+			t.Errorf("%q is %q, want %q", argument, got, want)
+		}
+	}
+	var all []string
+	for _, r := range c.All() {
+		all = append(all, r.Name()+"@"+r.Version)
+	}
+	if got := strings.Join(all, " "); got != "horizontalpodautoscalers.autoscaling@v2 widgets.example.com@v1" {
+		t.Errorf("all are %s: events expire, and each has one version", got)
+	}
+}
+
+func TestRecordHolds(t *testing.T) {
+	left := record{Servers: []string{"a_1", "b_2"}, Configuration: "sha256:1"}
+	for name, test := range map[string]struct {
+		servers       []string
+		configuration string
+		want          bool
+	}{
+		"the same":              {[]string{"a_1", "b_2"}, "sha256:1", true},
+		"a server restarted":    {[]string{"a_1", "b_3"}, "sha256:1", false},
+		"a server more":         {[]string{"a_1", "b_2", "c_1"}, "sha256:1", false},
+		"another configuration": {[]string{"a_1", "b_2"}, "sha256:2", false},
+		"leases can't be read":  {nil, "sha256:1", false},
+	} {
+		if got := left.holds(test.servers, test.configuration); got != test.want {
+			t.Errorf("%s: holds = %v, want %v", name, got, test.want)
+		}
+	}
+	if new(record).holds(nil, "") {
+		t.Error("an empty record holds")
+	}
+}

@@ -1,0 +1,124 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+const (
+	// sampledPages of metadata are read in search of namespaces.
+	sampledPages = 4
+	// sampledNamespaces are tried, with one object each. A run shows the others.
+	sampledNamespaces = 20
+	// preflightLimit bounds the dry runs of one resource: each may meet a webhook that does not answer.
+	preflightLimit = 30 * time.Second
+)
+
+var errPreflightOver = errors.New("the preflight took too long")
+
+// Preflight sends the write of one object of each namespace as a dry run, and returns what admission denies. What it can't
+// find out, such as the answer of a webhook without dry runs, the run shows.
+func (r *Rewriter) Preflight(ctx context.Context, p Plan) ([]godwit.Blocker, error) {
+	limited, cancel := kube.WithLimit(ctx, preflightLimit, errPreflightOver)
+	defer cancel()
+	sample, err := r.sample(limited, p.Resource)
+	if err == nil && len(sample.Items) > 0 {
+		var report walk.Report
+		report, err = storageversion.Objects{
+			Client: r.client, Limiter: r.options.Limiter, Resource: p.Resource.GroupVersionResource, DryRun: true,
+			List: listing.Lister(func(context.Context, schema.GroupVersionResource, int64, string) (*metav1.PartialObjectMetadataList, error) {
+				return sample, nil
+			}),
+			OnPage: func(context.Context, walk.Report) error { return nil },
+		}.Rewrite(limited)
+		if denials := r.denials(ctx, p.Resource, report.Failures, len(sample.Items)); len(denials) > 0 {
+			return denials, nil
+		}
+	}
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errPreflightOver) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// sample lists the first object of each of the first namespaces.
+func (r *Rewriter) sample(ctx context.Context, resource Resource) (*metav1.PartialObjectMetadataList, error) {
+	sample := &metav1.PartialObjectMetadataList{}
+	seen := map[string]bool{}
+	token := ""
+	for range sampledPages {
+		list, err := r.list(ctx, resource.GroupVersionResource, walk.DefaultPageObjects, token)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource.Name(), err)
+		}
+		for i := range list.Items {
+			if o := &list.Items[i]; !seen[o.Namespace] && len(sample.Items) < sampledNamespaces {
+				seen[o.Namespace] = true
+				sample.Items = append(sample.Items, *o)
+			}
+		}
+		sample.ResourceVersion = list.ResourceVersion
+		if token = list.Continue; token == "" || len(sample.Items) == sampledNamespaces {
+			break
+		}
+	}
+	return sample, nil
+}
+
+// denials makes a blocker of the failures that one webhook or policy, or the validation, causes.
+func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []godwit.Failure, tried int) []godwit.Blocker {
+	var order []apierror.Origin
+	by := map[apierror.Origin][]godwit.Failure{}
+	for _, f := range failures {
+		answer := apierror.Parse(0, f.Message)
+		denied := slices.Contains([]string{storageversion.ReasonAdmissionDenied, storageversion.ReasonWebhookUnavailable, storageversion.ReasonObjectInvalid}, f.Reason)
+		if !denied || answer.Class == apierror.NoDryRun {
+			continue
+		}
+		if by[answer.Origin] == nil {
+			order = append(order, answer.Origin)
+		}
+		by[answer.Origin] = append(by[answer.Origin], f)
+	}
+	var all []godwit.Blocker
+	for _, origin := range order {
+		first := by[origin][0]
+		all = append(all, godwit.Blocker{
+			Reason: first.Reason,
+			Message: fmt.Sprintf("the write of %s %s is refused, as a dry run shows (%d of %d tried): %s",
+				resource.Name(), strings.TrimPrefix(first.Namespace+"/"+first.Name, "/"), len(by[origin]), tried, quote.Line(first.Message)),
+			Fix: r.unblock(ctx, origin).Or(godwit.Do("list all such objects by --dry-run=server, and write the others by --accept-denials: these keep the form that they have")),
+		})
+	}
+	return all
+}
+
+// unblock is what to do about a webhook or a policy that refuses writes.
+func (r *Rewriter) unblock(ctx context.Context, by apierror.Origin) godwit.Fix {
+	user := kube.UserName(ctx, r.client)
+	exempt := fmt.Sprintf("for the time of the run, exempt its user, %s, by an entry of matchConditions of %s", user, by)
+	switch by.Kind {
+	case "":
+		return godwit.Do("fix the object")
+	case apierror.Webhook:
+		return godwit.Do(exempt+"; find its configuration", godwit.Show{
+			Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide",
+		})
+	}
+	return godwit.Do(exempt, godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}})
+}

@@ -1,0 +1,63 @@
+package storageversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/internal/quicklist"
+)
+
+// Surroundings are what the facts about all CRDs of a cluster have in common. A plan of many CRDs
+// reads them once, and not once for each CRD.
+type Surroundings struct {
+	// now is when the leases were read. A lease must not look stale because the scan of the CRDs took long.
+	now           time.Time
+	servers       []Server
+	serversUnread string
+	migrations    otherMigrations
+}
+
+// Surroundings reads the leases of the API servers and the StorageVersionMigrations, with about five
+// requests.
+func (m *Migrator) Surroundings(ctx context.Context) (*Surroundings, error) {
+	var s Surroundings
+	err := quicklist.Retry(ctx, func(ctx context.Context) (err error) {
+		if s.servers, s.serversUnread, err = m.servers(ctx); err != nil {
+			return err
+		}
+		s.now = m.client.Clock.Now()
+		s.migrations, err = m.otherMigrations(ctx)
+		return err
+	})
+	return &s, err
+}
+
+// CRDs lists all CRDs, page by page.
+func (m *Migrator) CRDs(ctx context.Context) ([]apiextensionsv1.CustomResourceDefinition, error) {
+	var crds []apiextensionsv1.CustomResourceDefinition
+	err := quicklist.Retry(ctx, func(ctx context.Context) (err error) {
+		crds, err = m.client.CRDs(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list customresourcedefinitions: %w", err)
+	}
+	return crds, nil
+}
+
+// ObserveIn reads the facts about a CRD that was listed, with one or two requests. They do not
+// contain which permissions of a run the caller lacks, nor a preflight: an overview is about the
+// cluster, and [Migrator.Observe] is about a run.
+func (m *Migrator) ObserveIn(ctx context.Context, s *Surroundings, crd *apiextensionsv1.CustomResourceDefinition) (Facts, error) {
+	f := Facts{CRD: crd, Now: s.now, Servers: s.servers, ServersRead: s.serversUnread == "", ServersUnread: s.serversUnread}
+	s.migrations.of(&f)
+	var err error
+	if f.Checkpoint, err = m.options.Journal.Load(ctx, crd); err != nil && !errors.As(err, &f.Newer) {
+		return f, fmt.Errorf("load the checkpoint of %s: %w", crd.Name, err)
+	}
+	return f, m.readObjectsOf(ctx, &f, true)
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/godwit-dev/godwit/hub"
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/identity"
+	"github.com/godwit-dev/godwit/hub/manager"
 	"github.com/godwit-dev/godwit/hub/message"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	simulation "github.com/godwit-dev/godwit/test/hub"
@@ -115,6 +117,29 @@ func createFile(ts *testscript.TestScript, args []string) error {
 		}
 	}
 	return nil
+}
+
+// heartbeats HUB=AGE...: plays the manager in $NS, which has received the heartbeats of hubs some time ago.
+func publishHeartbeats(ts *testscript.TestScript, args []string) error {
+	now := time.Now().UTC()
+	all := manager.Receipts{Published: now, Hubs: map[string]manager.Receipt{}}
+	for _, arg := range args {
+		name, age, _ := strings.Cut(arg, "=")
+		ago, err := time.ParseDuration(age)
+		if err != nil {
+			return err
+		}
+		all.Hubs[name] = manager.Receipt{Listening: now.Add(-time.Hour), Heartbeat: now.Add(-ago), Versions: []int{message.Version}}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	path := ts.MkAbs("heartbeats.yaml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: %s, name: %s}\ndata: {receipts: %q}\n", ts.Getenv("NS"), manager.HubHeartbeats, text), 0o600); err != nil {
+		return err
+	}
+	return ts.Exec("kubectl", "apply", "--server-side", "--force-conflicts", "-f", path)
 }
 
 // finished NAME PHASE CLUSTER=STATE...: plays the manager, which has ended a migration of $NS in a phase. A

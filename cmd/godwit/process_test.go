@@ -193,12 +193,41 @@ var (
 	assigned = regexp.MustCompile(`"(uid|retainedUntil)": "[^"]+"`)
 )
 
+// dated matches the time of a document.
+var dated = regexp.MustCompile(`\n    "time": "([^"]+)",`)
+
+// undated checks that the time of a document is that of its command, and removes it.
+func undated(ts *testscript.TestScript, text string) (string, error) {
+	found := dated.FindStringSubmatch(text)
+	if found == nil {
+		return "", errors.New("the document has no time")
+	}
+	at, err := time.Parse(time.RFC3339, found[1])
+	if err != nil {
+		return "", err
+	}
+	var offset time.Duration
+	if text := ts.Getenv(clockOffset); text != "" {
+		if offset, err = time.ParseDuration(text); err != nil {
+			return "", err
+		}
+	}
+	if ago := time.Now().Add(offset).Sub(at); ago < 0 || ago > 10*time.Minute {
+		return "", fmt.Errorf("the document is from %s, %v ago", at, ago)
+	}
+	return strings.Replace(text, found[0], "", 1), nil
+}
+
 // golden FILE: compares stdout, which is JSON, byte by byte with FILE, in which
-// $VARIABLES are replaced. What differs from run to run is 0 in FILE, or "-".
+// $VARIABLES are replaced. FILE has no time. What else differs from run to run is 0 in FILE, or "-".
 func golden(ts *testscript.TestScript, args []string) error {
 	got := ts.ReadFile("stdout")
 	if !json.Valid([]byte(got)) {
 		return fmt.Errorf("stdout is not JSON:\n%s", got)
+	}
+	got, err := undated(ts, got)
+	if err != nil {
+		return err
 	}
 	got = measured.ReplaceAllString(got, `"$1": 0`)
 	got = assigned.ReplaceAllString(got, `"$1": "-"`)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -46,6 +47,12 @@ func (c offsetClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // group of custom resources of their own.
 func TestScripts(t *testing.T) { runScripts(t, "script", controlplane.Options{}, nil) }
 
+// Commands that read all objects of a cluster have one in which each API group is served, and each object can be read.
+func TestWholeCluster(t *testing.T) { runScripts(t, "wholecluster", controlplane.Options{}, nil) }
+
+// Objects that no client can list have a cluster to themselves: other commands read all objects of a cluster.
+func TestConverters(t *testing.T) { runScripts(t, "converter", controlplane.Options{}, nil) }
+
 // What makes all API servers of a cluster look unsettled has a cluster to itself.
 func TestStaleLease(t *testing.T) { runScripts(t, "stalelease", controlplane.Options{}, nil) }
 
@@ -56,6 +63,13 @@ func TestRevisions(t *testing.T) { runScripts(t, "revision", controlplane.Option
 // What is said of a whole cluster has one to itself.
 func TestRevisionsOfCluster(t *testing.T) {
 	runScripts(t, "revisions", controlplane.Options{}, cluster.Install)
+}
+
+// A plan is of a whole cluster, with the kinds of all domains.
+func TestPlan(t *testing.T) {
+	runScripts(t, "plan", controlplane.Options{}, func(ctx context.Context, config *rest.Config) error {
+		return errors.Join(cluster.Install(ctx, config), installHub(ctx, config))
+	})
 }
 
 // OpenShift checks who makes the deletion of an owner wait.
@@ -111,13 +125,14 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"annotate":  command(annotateMember),
 			"annotated": command(checkAnnotation),
 
-			"create":   command(createFile),
-			"finished": command(finishMigration),
-			"lease":    command(setLease),
-			"etcdput":  command(putIntoEtcd),
-			"exits":    command(exits),
-			"terminal": command(terminal),
-			"golden":   command(golden),
+			"create":     command(createFile),
+			"finished":   command(finishMigration),
+			"heartbeats": command(publishHeartbeats),
+			"lease":      command(setLease),
+			"etcdput":    command(putIntoEtcd),
+			"exits":      command(exits),
+			"terminal":   command(terminal),
+			"golden":     command(golden),
 
 			"machine":      command(createMachine),
 			"snapshot":     command(createSnapshot),

@@ -14,6 +14,24 @@ clusterMigration: {component: cluster-migration, variable: ENABLE_CLUSTER_MIGRAT
 hubAgent: {component: hub-agent, rules: godwit.noRules}
 {{- end -}}
 
+{{/*
+A field of a feature's pods: that of operator.overrides, or else that of operator, as YAML. An empty one prints nothing. A
+topologySpreadConstraint without a labelSelector counts the pods of its feature.
+*/}}
+{{- define "godwit.podField" -}}
+{{- $operator := .root.Values.operator -}}
+{{- $own := index $operator.overrides .feature.key | default dict -}}
+{{- $value := hasKey $own .field | ternary (index $own .field) (index $operator .field) -}}
+{{- if eq .field "topologySpreadConstraints" -}}
+{{- $selected := list -}}
+{{- range $value -}}
+{{- $selected = append $selected (hasKey . "labelSelector" | ternary . (merge (dict "labelSelector" (dict "matchLabels" $.feature.selector)) .)) -}}
+{{- end -}}
+{{- $value = $selected -}}
+{{- end -}}
+{{- with $value -}}{{- kindIs "string" . | ternary . (toYaml .) -}}{{- end -}}
+{{- end -}}
+
 {{/* For features whose roles no value decides. */}}
 {{- define "godwit.noRules" -}}{{- end -}}
 
@@ -112,6 +130,9 @@ kind: ManagerConfiguration
 {{- end }}
 {{- end }}
 - --metrics-bind-address={{ ternary ":8443" "0" .root.Values.metrics.enabled }}
+{{- if and .root.Values.metrics.enabled (include "godwit.metricsSecret" .root) }}
+- --metrics-cert-dir=/etc/godwit-metrics
+{{- end }}
 - --health-probe-bind-address=:8081
 {{- range until (int .root.Values.operator.logVerbosity) }}
 - --verbose
@@ -121,4 +142,27 @@ kind: ManagerConfiguration
 {{/* The Secret that has the files for Kafka of a feature, if it has one. */}}
 {{- define "godwit.kafkaSecret" -}}
 {{- with index .root.Values .feature.key -}}{{- .kafkaSecret | default "" -}}{{- end -}}
+{{- end -}}
+
+{{/* The Secret that has the certificate of the metrics endpoint: empty where each pod signs its own. */}}
+{{- define "godwit.metricsSecret" -}}
+{{- $tls := .Values.metrics.tls -}}
+{{- $tls.secretName | default ($tls.certManager.enabled | ternary (printf "%s-metrics-tls" (include "godwit.fullname" .)) "") -}}
+{{- end -}}
+
+{{/* How Prometheus verifies that certificate. */}}
+{{- define "godwit.metricsTLS" -}}
+{{- $tls := .Values.metrics.tls -}}
+ca:
+  {{- if $tls.ca.configMap }}
+  configMap: {name: {{ $tls.ca.configMap }}, key: {{ $tls.ca.key }}}
+  {{- else }}
+  secret: {name: {{ include "godwit.metricsSecret" . }}, key: {{ $tls.ca.key }}}
+  {{- end }}
+serverName: {{ include "godwit.metricsHost" . }}
+{{- end -}}
+
+{{/* The name in that certificate: of the Service of the metrics endpoints. */}}
+{{- define "godwit.metricsHost" -}}
+{{- include "godwit.fullname" . }}-metrics.{{ .Release.Namespace }}.svc
 {{- end -}}

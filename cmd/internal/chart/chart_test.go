@@ -128,6 +128,11 @@ func TestChartRefusesBadValues(t *testing.T) {
 		"limits: {maxInFlight: -1}":                                                                "at '/limits/maxInFlight': minimum: got -1, want 0",
 		"limits: {maxBytesPerFiveMinutes: lots}":                                                   `limits.maxBytesPerFiveMinutes: "lots" is no amount of bytes: write it as in 512Mi, or 0 for no limit`,
 		"limits: {maxBytesPerFiveMinutes: -1}":                                                     "at '/limits/maxBytesPerFiveMinutes': minimum: got -1, want 0",
+		"metrics: {serviceMonitor: {enabled: true}}":                                               "metrics.serviceMonitor: how does Prometheus verify the certificate of the metrics? Name a Secret with a certificate for godwit-metrics.default.svc in metrics.tls.secretName, or set metrics.tls.certManager.enabled",
+		"metrics: {tls: {certManager: {enabled: true, issuerRef: {kind: Issuer}}}}":                "metrics.tls.certManager.issuerRef: name the issuer",
+		"metrics: {prometheusRule: {disabled: [GodwitDwn]}}":                                       `metrics.prometheusRule.disabled: there is no alert "GodwitDwn": there are GodwitAbsent, GodwitAgent`,
+		"operator: {overrides: {revisionUpgrader: {replicas: 2}}}":                                 "at '/operator/overrides/revisionUpgrader': additional properties 'replicas' not allowed",
+		"operator: {overrides: {upgrader: {}}}":                                                    "at '/operator/overrides': additional properties 'upgrader' not allowed",
 		"metrics: {podMonitor: {enabled: 'true'}}":                                                 "at '/metrics/podMonitor/enabled': got string, want boolean",
 
 		"storageVersionMigrator: {defaults: {phases: [CleanupManagedFields], trim: true}}": "storageVersionMigrator.defaults.trim: true needs the phase StorageVersionMigration",

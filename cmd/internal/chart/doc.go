@@ -8,7 +8,7 @@
 // in a folder where nothing else is.
 //
 // Read chart_test.go for what is rendered, install_test.go for what an API server
-// makes of it, run_test.go for how it works, and image_test.go.
+// makes of it, run_test.go and agent_test.go for how it works, and image_test.go.
 package chart
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/helm-docs/go.mod helm-docs --chart-search-root=../../../charts --log-level=warning

@@ -58,7 +58,7 @@ func mustBeStatic(t *testing.T, program string) {
 // own, to add what a pod mounts.
 func newImage(t *testing.T) string {
 	t.Helper()
-	compiled := filepath.Join(scratch(t), "godwit")
+	compiled := filepath.Join(scratch(t), "image") // beside the godwit of tests, which has other tags
 	compileImage.Do(func() { readDockerfile(t).compile(t, compiled) })
 	image := t.TempDir()
 	if err := os.Chmod(image, 0o755); err != nil { // the image's user may read it

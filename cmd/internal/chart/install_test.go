@@ -21,9 +21,19 @@ import (
 // everything that can be switched on is on in these values.
 const everything = "--values=testdata/everything.values.yaml"
 
-// TestHelmInstallsUpgradesAndUninstalls a release; its kinds and their objects stay.
+// TestHelmInstallsUpgradesAndUninstalls a release; its kinds and their objects stay. Other tests apply the same objects
+// without Helm, which takes over none, so that it has a control plane of its own.
 func TestHelmInstallsUpgradesAndUninstalls(t *testing.T) {
-	c := newCluster(t)
+	plane, err := newPlane(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := clusterOf(t, plane)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := controlplane.WriteKubeconfig(kubeconfig, c.cfg); err != nil {
 		t.Fatal(err)
@@ -71,6 +81,7 @@ func TestHelmInstallsUpgradesAndUninstalls(t *testing.T) {
 	if err := c.Delete(t.Context(), mine); err != nil {
 		t.Errorf("it did not stay: %v", err)
 	}
+	c.playGuides(kubeconfig)
 }
 
 // TestRestrictedNamespaceAcceptsTheChart: without an error or a warning, and also the pod that its Deployment creates.

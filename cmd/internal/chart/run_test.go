@@ -5,6 +5,8 @@ package chart_test
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -87,6 +89,7 @@ type manager struct {
 	account   string
 	addresses map[string]string // by the name of the port
 	ready     string            // the path of the probe
+	image     string            // the folder of its root
 	stderr    *bytes.Buffer     // to be read once it has ended
 	command   *exec.Cmd
 	ended     chan error
@@ -105,6 +108,8 @@ func (c *cluster) start(namespace string, rendered []*unstructured.Unstructured)
 		stderr: &bytes.Buffer{}, ended: make(chan error, 1),
 	}
 	image := newImage(c.t)
+	m.image = image
+	c.mountSecrets(namespace, pod, image)
 	mount(c.t, find[corev1.ConfigMap](c.t, rendered, "ConfigMap"), filepath.Join(image, container.VolumeMounts[0].MountPath))
 	kubeconfig, err := controlplane.Kubeconfig(c.as(namespace, m.account))
 	if err != nil {
@@ -125,6 +130,53 @@ func (c *cluster) start(namespace string, rendered []*unstructured.Unstructured)
 	go func() { m.ended <- m.command.Wait() }()
 	c.t.Cleanup(m.end)
 	return m
+}
+
+// mountSecrets writes the Secrets that the pod mounts.
+func (c *cluster) mountSecrets(namespace string, pod corev1.PodSpec, image string) {
+	c.t.Helper()
+	for _, v := range pod.Volumes {
+		if v.Secret == nil {
+			continue
+		}
+		secret := &corev1.Secret{}
+		if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: namespace, Name: v.Secret.SecretName}, secret); err != nil {
+			c.t.Fatal(err)
+		}
+		for _, at := range pod.Containers[0].VolumeMounts {
+			if at.Name != v.Name {
+				continue
+			}
+			files := &corev1.ConfigMap{Data: map[string]string{}}
+			for name, content := range secret.Data {
+				files.Data[name] = string(content)
+			}
+			mount(c.t, files, filepath.Join(image, at.MountPath))
+		}
+	}
+}
+
+// scrape reads the metrics as Prometheus does by a ServiceMonitor: it verifies the certificate.
+func (m *manager) scrape(host, token string, ca []byte) error {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return errors.New("the CA is no certificate")
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host}, DisableKeepAlives: true}
+	request, err := http.NewRequest(http.MethodGet, "https://"+m.addresses["metrics"]+"/metrics", http.NoBody)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(answer.Status)
+	}
+	return nil
 }
 
 // onLoopback are the arguments with other addresses.

@@ -30,32 +30,55 @@ import (
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
 
-// prometheusOperator is the module that has the CRD of PodMonitor.
-const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.93.0"
+// kindsOfOthers are the CRDs of other projects whose objects the chart has, by module and path.
+var kindsOfOthers = []struct{ module, file string }{
+	{prometheusOperator, "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"},
+	{prometheusOperator, "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"},
+	{prometheusOperator, "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml"},
+	{certManager, "deploy/crds/crd-certificates.yaml"},
+	{certManager, "deploy/crds/crd-issuers.yaml"},
+}
+
+const (
+	prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.93.0"
+	certManager        = "github.com/cert-manager/cert-manager@v1.15.0"
+)
 
 // started is the control plane of the tests that need one.
 var started *controlplane.ControlPlane
 
-var startPlane = sync.OnceValue(func() error {
-	ctx := context.Background() // it outlives the test that comes first
-	var err error
-	if started, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
-		return err
-	}
-	dir, err := gomodule.Dir(ctx, prometheusOperator)
-	if err != nil {
-		return err
-	}
-	file, err := os.ReadFile(filepath.Join(dir, "example", "prometheus-operator-crd", "monitoring.coreos.com_podmonitors.yaml"))
-	if err != nil {
-		return err
-	}
-	crds, err := controlplane.DecodeCRDs(file)
-	if err != nil {
-		return err
-	}
-	return controlplane.InstallCRDs(ctx, started.Config(), crds...)
+var startPlane = sync.OnceValue(func() (err error) {
+	started, err = newPlane(context.Background()) // it outlives the test that comes first
+	return err
 })
+
+// newPlane starts a control plane that has the kinds of other projects.
+func newPlane(ctx context.Context) (*controlplane.ControlPlane, error) {
+	plane, err := controlplane.Start(ctx, controlplane.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, kind := range kindsOfOthers {
+		dir, err := gomodule.Dir(ctx, kind.module)
+		if err != nil {
+			return plane, err
+		}
+		file, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(kind.file)))
+		if err != nil {
+			return plane, err
+		}
+		crds, err := controlplane.DecodeCRDs(file)
+		if err != nil {
+			return plane, err
+		}
+		for _, crd := range crds {
+			crd.Labels, crd.Annotations = nil, nil // a template of its installer
+		}
+		all = append(all, crds...)
+	}
+	return plane, controlplane.InstallCRDs(ctx, plane.Config(), all...)
+}
 
 // scratchDir lasts as long as all tests together.
 var scratchDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "godwit-chart-") })
@@ -98,13 +121,19 @@ func newCluster(t *testing.T) *cluster {
 	if err := startPlane(); err != nil {
 		t.Fatal(err)
 	}
+	return clusterOf(t, started)
+}
+
+// clusterOf is a control plane in a test.
+func clusterOf(t *testing.T, plane *controlplane.ControlPlane) *cluster {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := &cluster{t: t, plane: started, cfg: started.Config(), warnings: &warnings{}}
+	c := &cluster{t: t, plane: plane, cfg: plane.Config(), warnings: &warnings{}}
 	c.cfg.WarningHandler = c.warnings
 	var err error
 	if c.Client, err = client.New(c.cfg, client.Options{Scheme: scheme}); err != nil {

@@ -1,14 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 )
 
-// version is set in releases: -ldflags "-X PACKAGE.version=v1.2.3".
-var version string
+// version and commit are set by -ldflags "-X PACKAGE.version=v1.2.3 -X PACKAGE.commit=HASH". A release sets the commit,
+// which the go command does not know of a module that it has downloaded.
+var version, commit string
 
-// Version is the output of `version -o json`.
+// Version is what a program knows about itself.
 type Version struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit"`
@@ -19,7 +21,7 @@ type Version struct {
 
 // Build returns what the Go linker and the release wrote into the program.
 func Build() Version {
-	v := Version{Version: version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := Version{Version: version, Commit: commit, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
@@ -33,7 +35,7 @@ func Build() Version {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			v.Commit = s.Value
+			v.Commit = cmp.Or(v.Commit, s.Value)
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // Dial chooses the cluster by kubectl's rules and checks that its API server answers.
@@ -53,13 +54,18 @@ func (a *App) InContext(name string) *App {
 	return &other
 }
 
-// Contexts are the contexts of the kubeconfig, sorted.
-func (a *App) Contexts() []string {
+// KubeConfig is what completion offers: of a kubeconfig that can't be read it is nothing.
+func (a *App) KubeConfig() clientcmdapi.Config {
 	config, err := a.Cluster.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
-		return nil
+		return clientcmdapi.Config{}
 	}
-	return slices.Sorted(maps.Keys(config.Contexts))
+	return config
+}
+
+// Contexts are the contexts of the kubeconfig, sorted.
+func (a *App) Contexts() []string {
+	return slices.Sorted(maps.Keys(a.KubeConfig().Contexts))
 }
 
 // plainClient is for the requests before and after a migration, which a command sends one after
@@ -70,6 +76,22 @@ func plainClient(config *rest.Config) (*rest.RESTClient, error) {
 	config.QPS = -1
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return rest.UnversionedRESTClientFor(config)
+}
+
+// SharedConfig is the same configuration for any number of clients over one transport. client-go
+// shares none where a configuration dials by a function of its own.
+func SharedConfig(c *rest.Config) (*rest.Config, error) {
+	transport, err := rest.TransportFor(c)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := rest.DefaultServerUrlFor(c)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: host.String(), APIPath: c.APIPath, Transport: transport, Timeout: c.Timeout, WarningHandlerWithContext: c.WarningHandlerWithContext,
+	}, nil
 }
 
 // greet checks that an API server answers and accepts the credentials. A user without

@@ -19,11 +19,12 @@ const (
 // drawing.
 func (c *Console) Draw(name func() string, total int64, text func() string) (*mpb.Progress, *mpb.Bar) {
 	drawn := mpb.New(mpb.WithOutput(c.out), mpb.WithRefreshRate(BarEvery), mpb.WithAutoRefresh())
-	bar := drawn.New(max(1, total), mpb.BarStyle().Filler("█").Tip("█").Padding("░").Lbound("").Rbound(""),
+	bar := drawn.New(0, mpb.BarStyle().Filler("█").Tip("█").Padding("░").Lbound("").Rbound(""),
 		mpb.BarWidth(barWidth),
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return name() + " " })),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + text() })),
 	)
+	bar.SetTotal(max(1, total), false) // a total that is given to New can't be changed
 	c.share(drawn)
 	return drawn, bar
 }

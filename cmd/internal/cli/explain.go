@@ -27,11 +27,15 @@ func BadKubeconfig(err error) error {
 	return &ActionableError{Reason: report.ReasonUnreadable, Message: "no cluster is chosen: " + OneLine(err), Remedy: remedy, Cause: err}
 }
 
+// ErrNoCluster is the cause where neither flags nor a kubeconfig choose a cluster.
+var ErrNoCluster = errors.New("no cluster is chosen")
+
 func noKubeconfig(tried string) error {
 	return &ActionableError{
 		Reason:  report.ReasonUnreadable,
-		Message: "no cluster is chosen: there is no kubeconfig, and no server answers at kubectl's default " + tried,
+		Message: ErrNoCluster.Error() + ": there is no kubeconfig, and no server answers at kubectl's default " + tried,
 		Remedy:  "name one: --kubeconfig FILE, or KUBECONFIG=FILE",
+		Cause:   ErrNoCluster,
 	}
 }
 

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +25,28 @@ import (
 type Output struct {
 	Choice
 	template printers.ResourcePrinter // nil for other formats
+	command  *cobra.Command           // whose context has the time of a document; nil for one without
+}
+
+// beganKey is the key of the time in a context.
+type beganKey struct{}
+
+// WithBegan is a context that has the time at which the command began.
+func WithBegan(ctx context.Context, t time.Time) context.Context {
+	return context.WithValue(ctx, beganKey{}, t.UTC().Truncate(time.Second))
+}
+
+// dated is a document with the time at which the command began.
+func (f *Output) dated(document any) any {
+	d, is := document.(report.Dated)
+	if !is || f.command == nil || f.command.Context() == nil {
+		return document
+	}
+	began, known := f.command.Context().Value(beganKey{}).(time.Time)
+	if !known {
+		return document
+	}
+	return d.At(began)
 }
 
 // templateFormats are kubectl's formats with a template.
@@ -39,11 +65,51 @@ func (f *Output) AddPagesTo(command *cobra.Command) {
 	f.add(command, "a table", "json", "yaml", "wide", "name", Markdown)
 }
 
-// AddDataTo registers the flag for a command that prints text and no table.
-func (f *Output) AddDataTo(command *cobra.Command) { f.add(command, "text", "json", "yaml") }
+// HTML is a format of commands that write a page for a browser.
+const HTML = "html"
+
+// AddReportTo registers the flag for a command that prints a table, or a page in Markdown or HTML.
+func (f *Output) AddReportTo(command *cobra.Command) {
+	f.add(command, "a table", "json", "yaml", "wide", "name", Markdown, HTML)
+}
+
+// WriteFile replaces a file as a whole: a reader never sees a part of it.
+func WriteFile(path string, text []byte) error {
+	const readable = 0o644
+	file, err := os.CreateTemp(filepath.Dir(path), ".godwit-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Chmod(readable), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}
+
+// Formats that pipelines read.
+const (
+	SARIF = "sarif"
+	JUnit = "junit"
+)
+
+// AddFindingsTo registers the flag for a command that finds faults in files.
+func (f *Output) AddFindingsTo(command *cobra.Command) {
+	f.add(command, "a table", "json", "yaml", "wide", "name", SARIF, JUnit, Markdown)
+}
+
+// AddDataTo registers the flag for a command that prints text and no table. What it prints is of files, and has no time.
+func (f *Output) AddDataTo(command *cobra.Command) {
+	f.add(command, "text", "json", "yaml")
+	f.command = nil
+}
 
 func (f *Output) add(command *cobra.Command, byDefault string, formats ...string) {
-	f.Choice = Choice{Allowed: formats, Kind: "format"}
+	f.Choice, f.command = Choice{Allowed: formats, Kind: "format"}, command
 	command.Flags().VarP(f, "output", "o", "output format: "+strings.Join(f.formats(), ", ")+" (default: "+byDefault+")")
 	_ = command.RegisterFlagCompletionFunc("output", f.complete)
 }
@@ -102,11 +168,11 @@ func WriteDocument(w io.Writer, f Output, document any, names []string, people f
 	var err error
 	switch {
 	case f.template != nil:
-		err = writeTemplate(w, f.template, document)
+		err = writeTemplate(w, f.template, f.dated(document))
 	case f.Value == "json":
-		err = report.Encode(w, document)
+		err = report.Encode(w, f.dated(document))
 	case f.Value == "yaml":
-		err = report.EncodeYAML(w, document)
+		err = report.EncodeYAML(w, f.dated(document))
 	case f.Value == "name":
 		err = report.Names(w, names)
 	default:
@@ -144,8 +210,10 @@ func ListOnError(w io.Writer, f Output, list any, cause error) error {
 
 // ListOnFlagError does the same for a wrong command line, whose flags are not set.
 func ListOnFlagError(a *App, c *cobra.Command, list any) {
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return ListOnError(a.Streams.Out, outputAmong(a.Args), list, Usage(err))
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		f := outputAmong(a.Args)
+		f.command = c
+		return ListOnError(a.Streams.Out, f, list, Usage(err))
 	})
 }
 

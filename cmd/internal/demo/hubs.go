@@ -30,6 +30,7 @@ import (
 	hubidentity "github.com/godwit-dev/godwit/hub/identity"
 	"github.com/godwit-dev/godwit/hub/kafka"
 	hubmanager "github.com/godwit-dev/godwit/hub/manager"
+	"github.com/godwit-dev/godwit/hub/message"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	simulation "github.com/godwit-dev/godwit/test/hub"
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
@@ -192,7 +193,7 @@ func (d *clustersDemo) transport(name string) (*kafka.Transport, error) {
 // startManager starts the manager on the global hub, and the agents.
 func (d *clustersDemo) startManager(ctx context.Context) error {
 	global := d.hubs[sourceHub]
-	own, err := hubidentity.Ensure(ctx, global, global, managerNamespace)
+	own, err := hubidentity.Ensure(ctx, global, global, hubidentity.Owner{Namespace: managerNamespace, Name: message.ManagerName})
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func (d *clustersDemo) startManager(ctx context.Context) error {
 // startAgent starts the agent of a hub. Its intervals are short, so that the demo is.
 func (d *clustersDemo) startAgent(ctx context.Context, name string, o agent.Options) (err error) {
 	c := d.hubs[name]
-	if o.Identity, err = hubidentity.Ensure(ctx, c, c, agentNamespace); err != nil {
+	if o.Identity, err = hubidentity.Ensure(ctx, c, c, hubidentity.Owner{Namespace: agentNamespace, Name: name}); err != nil {
 		return err
 	}
 	transport, err := d.transport(name)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +35,15 @@ type Options struct {
 	Servers                   []string
 	CAFile, CertFile, KeyFile string
 	Prefix                    string
+}
+
+// AddTo registers the flags.
+func (o *Options) AddTo(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&o.Servers, "etcd-servers", nil, "URLs of etcd, separated by commas")
+	flags.StringVar(&o.CAFile, "etcd-cafile", "", "file with the certificate authority of etcd's serving certificate")
+	flags.StringVar(&o.CertFile, "etcd-certfile", "", "file with the client certificate for etcd")
+	flags.StringVar(&o.KeyFile, "etcd-keyfile", "", "file with the key of the client certificate")
+	flags.StringVar(&o.Prefix, "etcd-prefix", etcdverify.DefaultPrefix, "prefix of all keys, as in --etcd-prefix of kube-apiserver")
 }
 
 // Client is an open connection.
@@ -99,10 +109,10 @@ func (c *Client) Range(ctx context.Context, from, to string, limit, revision int
 // encrypted at rest.
 var encryptedPrefix = []byte("k8s:enc:")
 
-// Contains reports whether this etcd contains the CRD with this UID below the prefix.
+// Contains reports whether this etcd contains the object with this UID at a path below the prefix.
 // Otherwise an empty etcd, or the etcd of another cluster, would count as a proof.
-func (c *Client) Contains(ctx context.Context, crd string, uid types.UID) (bool, error) {
-	key := path.Join("/", c.prefix, "apiextensions.k8s.io/customresourcedefinitions", crd)
+func (c *Client) Contains(ctx context.Context, object string, uid types.UID) (bool, error) {
+	key := path.Join("/", c.prefix, object)
 	resp, err := c.kv.Get(ctx, key)
 	if err != nil {
 		return false, fmt.Errorf("read %s from etcd: %w", key, err)

@@ -20,9 +20,10 @@ type performed struct {
 // placeholder is what the reader of a guide replaces: a word in capitals.
 var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(-[A-Z0-9]+)*\b`)
 
-// testedElsewhere are guides that a test of another module runs itself: test/externalname needs a provider and a directory server, and
-// test/hub/e2e two hubs and their clusters.
-var testedElsewhere = []string{"import-external-resources.md", "move-clusters.md"}
+// testedElsewhere are guides that a test runs itself: of this package, one needs two clusters and one restarts API servers; test/externalname
+// needs a provider and a directory server, test/hub/e2e two hubs and their clusters, test/crdmigrator unreadable objects and released CRDs, and cmd/internal/chart
+// Prometheus and releases of the chart.
+var testedElsewhere = []string{"fleet.md", "import-external-resources.md", "monitor.md", "move-clusters.md", "rescue-a-crd.md", "rotate-an-encryption-key.md", "skip-releases.md", "uninstall.md", "upgrade-godwit.md"}
 
 // TestGuides compares the guides, and the README, with the tutorials. A guide is for the reader's own cluster, so a test cannot
 // run it. Instead, each of its commands, lines of output and lines of YAML must be one that a tutorial shows.
@@ -158,61 +159,6 @@ func TestCheckFindsWhatNoTutorialShows(t *testing.T) {
 			t.Errorf("%s: error %v, want one: %v", reason, err, !c.shown)
 		}
 	}
-}
-
-var (
-	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
-	// unlinked are the characters that GitHub leaves out of an anchor.
-	unlinked = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
-)
-
-// TestLinksExist follows the links of every document within the repository, anchors included.
-func TestLinksExist(t *testing.T) {
-	files := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "charts/godwit/README.md"}
-	more, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range files {
-		files[i] = filepath.Join(root, files[i])
-	}
-	for _, file := range append(files, more...) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
-			if strings.Contains(found[1], "://") {
-				continue
-			}
-			if err := follow(file, found[1]); err != nil {
-				t.Errorf("%s: %v", file, err)
-			}
-		}
-	}
-}
-
-func follow(from, to string) error {
-	path, anchor, _ := strings.Cut(to, "#")
-	target := from
-	if path != "" {
-		target = filepath.Join(filepath.Dir(from), filepath.FromSlash(path))
-	}
-	if anchor == "" {
-		_, err := os.Stat(target)
-		return err
-	}
-	text, err := os.ReadFile(target)
-	if err != nil {
-		return err
-	}
-	for _, found := range heading.FindAllStringSubmatch(string(text), -1) {
-		if strings.ReplaceAll(unlinked.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-") == anchor {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s has no heading for #%s", path, anchor)
 }
 
 // named are the paths that ARCHITECTURE.md names: those of the layout, and those in its tables.

@@ -1,5 +1,5 @@
 // Package hubagent is the process of the agent of a hub: its clients, its endpoints, and its
-// place as the one agent that works.
+// election among the replicas.
 package hubagent
 
 import (
@@ -50,7 +50,7 @@ const leaderElectionID = "godwit-agent"
 // Run runs the agent until the context ends.
 func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.Process.Namespace = o.Process.OwnNamespace(); o.Process.Namespace == "" {
-		return errors.New("in which namespace is the agent? Outside a cluster say --namespace=NAMESPACE")
+		return errors.New("the namespace of the agent is not known outside of a cluster: give --namespace=NAMESPACE")
 	}
 	managerKey, err := identity.Parse(o.ManagerKey)
 	if err != nil {
@@ -75,13 +75,18 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("make the agent: %w", err)
 	}
+	// Before the election, so that an agent that shares a namespace with the manager ends at once.
+	own, err := identity.Ensure(ctx, c, c, identity.Owner{Namespace: o.Process.Namespace, Name: o.Hub})
+	if err != nil {
+		return err
+	}
 	counted := agent.NewMetrics()
 	if err := counted.Register(metrics.Registry); err != nil {
 		return err
 	}
 	p := &elected{options: agent.Options{
 		Client: c, Hub: o.Hub, Namespace: o.Process.Namespace, BootstrapNamespace: o.BootstrapNamespace,
-		Manager: managerKey, Rules: rules, Metrics: counted,
+		Manager: managerKey, Rules: rules, Metrics: counted, Identity: own,
 	}, kafka: o.Kafka}
 	if err := errors.Join(mgr.Add(p), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return err
@@ -130,13 +135,9 @@ type elected struct {
 
 // Start implements manager.Runnable, which runs while the process is elected.
 func (p *elected) Start(ctx context.Context) error {
-	own, err := identity.Ensure(ctx, p.options.Client, p.options.Client, p.options.Namespace)
-	if err != nil {
-		return err
-	}
-	p.options.Identity = own
+	own := p.options.Identity
 	// A user enrolls the hub with the manager by this key.
-	log.FromContext(ctx).Info("The agent works", "hub", p.options.Hub, "publicKey", identity.Format(own.Key()), "fingerprint", identity.Fingerprint(own.Key()))
+	log.FromContext(ctx).Info("The agent starts", "hub", p.options.Hub, "publicKey", identity.Format(own.Key()), "fingerprint", identity.Fingerprint(own.Key()))
 	p.kafka.ClientID = cmp.Or(p.kafka.ClientID, "godwit-agent-"+p.options.Hub)
 	transport, err := kafka.New(p.kafka)
 	if err != nil {

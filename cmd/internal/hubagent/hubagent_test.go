@@ -120,7 +120,7 @@ func TestRun(t *testing.T) {
 	if err != nil || h.Type != message.TypeHeartbeat || beat.Hub != "hub1" || len(beat.Versions) != 1 || beat.Versions[0] != message.Version {
 		t.Errorf("the first message is %v %v, %v; want a heartbeat of hub1 with version %d", h, beat, err, message.Version)
 	}
-	if text := read(t, "http://"+o.Process.MetricsAddress+"/metrics"); !strings.Contains(text, "godwit_hub_agent_last_heartbeat_timestamp_seconds") {
+	if text := read(t, "http://"+o.Process.MetricsAddress+"/metrics"); !strings.Contains(text, "godwit_cluster_migration_agent_last_heartbeat_timestamp_seconds") {
 		t.Error("metrics have no heartbeat")
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
@@ -136,6 +136,48 @@ func TestRun(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("the process does not end")
+	}
+}
+
+// TestSharedNamespace: with the Secret of the manager, an agent could sign commands.
+//
+// Matrix: H81.
+func TestSharedNamespace(t *testing.T) {
+	admin, err := client.New(plane.Config(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const shared = "shared"
+	if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shared}}); err != nil {
+		t.Fatal(err)
+	}
+	managers := identity.Owner{Namespace: shared, Name: message.ManagerName}
+	own, err := identity.Ensure(t.Context(), admin, admin, managers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Hub: "hub1", ManagerKey: identity.Format(own.Key()), Kafka: kafka.Options{Brokers: []string{"127.0.0.1:1"}}, RequestsPerSecond: 200,
+		Process: serving.Options{MetricsAddress: "0", HealthAddress: "0", LeaderElection: true, Namespace: shared},
+	}
+	const want = "the agent of hub hub1 can't run in namespace shared: Secret godwit-hub-identity there is the identity of the manager; run the two in namespaces of their own"
+	if err := Run(t.Context(), plane.Config(), o); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the agent ends with %v, want %s", err, want)
+	}
+	agents := identity.Owner{Namespace: "default", Name: "hub1"}
+	for _, one := range []struct {
+		owner identity.Owner
+		want  string
+	}{
+		{agents, ""},
+		{identity.Owner{Namespace: "default", Name: message.ManagerName}, "the manager can't run in namespace default: Secret godwit-hub-identity there is the identity of the agent of hub hub1"},
+		{identity.Owner{Namespace: "default", Name: "hub2"}, "the agent of hub hub2 can't run in namespace default: Secret godwit-hub-identity there is the identity of the agent of hub hub1"},
+		{agents, ""},
+	} {
+		_, err := identity.Ensure(t.Context(), admin, admin, one.owner)
+		if (err == nil) != (one.want == "") || err != nil && !strings.Contains(err.Error(), one.want) {
+			t.Errorf("%s: %v, want %q", one.owner, err, one.want)
+		}
 	}
 }
 

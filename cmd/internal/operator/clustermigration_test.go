@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,7 +105,9 @@ func (g *globalHub) hub(name string, manager message.IdentityKey) message.Identi
 	if err := g.hubs.Status().Update(g.t.Context(), mc); err != nil {
 		g.t.Fatal(err)
 	}
-	g.create(&corev1.Namespace{ObjectMeta: objectMeta(name)})
+	if err := g.hubs.Create(g.t.Context(), &corev1.Namespace{ObjectMeta: objectMeta(name)}); err != nil && !apierrors.IsAlreadyExists(err) {
+		g.t.Fatal(err)
+	}
 	own, err := message.NewIdentity()
 	if err != nil {
 		g.t.Fatal(err)
@@ -189,17 +193,53 @@ func (a *answering) answer(ctx context.Context) {
 func TestClusterMigrationRunsWithItsOwnRole(t *testing.T) {
 	g := newGlobalHub(t)
 	namespace, user := g.serviceAccountOf(ClusterMigration, func(rbacv1.PolicyRule) bool { return false })
-	own, err := identity.Ensure(t.Context(), g.hubs, g.hubs, namespace)
+	g.mustMove("role", namespace, user)
+}
+
+// TestClusterMigrationReadsFewSecrets: docs/explanation/hub-security.md says how a user lets the manager read
+// Secrets in the namespaces of target hubs alone.
+func TestClusterMigrationReadsFewSecrets(t *testing.T) {
+	g := newGlobalHub(t)
+	namespace, user := g.serviceAccountOf(ClusterMigration, func(r rbacv1.PolicyRule) bool {
+		return slices.Equal(r.APIGroups, []string{""}) && slices.Equal(r.Resources, []string{"secrets"}) && slices.Equal(r.Verbs, []string{"get"})
+	})
+	const to = "few-hub2"
+	g.create(&corev1.Namespace{ObjectMeta: objectMeta(to)})
+	metadata := metav1.ObjectMeta{Namespace: to, Name: "godwit-tokens"}
+	g.create(&rbacv1.Role{ObjectMeta: metadata, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}})
+	g.create(&rbacv1.RoleBinding{
+		ObjectMeta: metadata, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: metadata.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: namespace}},
+	})
+	as, err := client.New(user, client.Options{Scheme: g.hubs.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const from, to = "role-hub1", "role-hub2"
+	for where, allowed := range map[string]bool{to: true, namespace: true, metav1.NamespaceSystem: false} {
+		err := as.Get(t.Context(), client.ObjectKey{Namespace: where, Name: "other"}, &corev1.Secret{})
+		if apierrors.IsForbidden(err) == allowed {
+			t.Errorf("the manager may read Secrets in namespace %s: %v, want %v: %v", where, !allowed, allowed, err)
+		}
+	}
+	g.mustMove("few", namespace, user)
+}
+
+// mustMove runs the manager as a user, from the creation of a migration to its deletion. Names of its hubs and
+// clusters begin with the prefix.
+func (g *globalHub) mustMove(prefix, namespace string, user *rest.Config) {
+	t := g.t
+	t.Helper()
+	own, err := identity.Ensure(t.Context(), g.hubs, g.hubs, identity.Owner{Namespace: namespace, Name: message.ManagerName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := prefix+"-hub1", prefix+"-hub2"
 	g.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: hubmanager.EnrolledHubs}, Data: map[string]string{
 		from: identity.Format(g.hub(from, own.Key()).Key()), to: identity.Format(g.hub(to, own.Key()).Key()),
 	}})
 	p := g.manageAs(user, g.configuration(), EnableVariable+"=false", EnableClusterMigration+"=true", electIn+"="+namespace)
 	migration := &hubapi.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "move"}}
-	migration.Spec = hubapi.ManagedClusterMigrationSpec{From: from, To: to, IncludedManagedClusters: []hubapi.ClusterName{"role-site1", "role-site2"}}
+	migration.Spec = hubapi.ManagedClusterMigrationSpec{From: hubapi.HubName(from), To: hubapi.HubName(to), IncludedManagedClusters: []hubapi.ClusterName{hubapi.ClusterName(prefix + "-site1"), hubapi.ClusterName(prefix + "-site2")}}
 	g.create(migration)
 	key := client.ObjectKeyFromObject(migration)
 

@@ -13,12 +13,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/serving"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -177,7 +179,15 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	other := newClusterOn(t, c.plane)
 	other.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: "+other.group+"}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceSystem)
 	lease := client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: leaderElectionID(StorageVersionMigrator)}
-	c.await("the other manager to work", func() bool { return c.Get(t.Context(), lease, &coordinationv1.Lease{}) == nil })
+	selector, err := labels.Parse(serving.LeaseSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := &coordinationv1.Lease{}
+	c.await("the other manager to work", func() bool { return c.Get(t.Context(), lease, held) == nil })
+	if component, _ := serving.Process(held); component != "storage-version-migrator" || !selector.Matches(labels.Set(held.Labels)) {
+		t.Errorf("godwit version does not find the manager by the labels of its lease: %v", held.Labels)
+	}
 	c.unlabel(geese) // both look at it now, and the one that made the migration takes it away
 	c.await("the crdmigration to go", func() bool { return c.migration(geese) == nil })
 

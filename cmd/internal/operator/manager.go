@@ -28,9 +28,11 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/broker"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/clustermigration"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdinventory"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
 	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/kafka"
@@ -226,9 +228,26 @@ func addStorageVersionMigrator(_ context.Context, mgr manager.Manager, s setting
 	if err != nil {
 		return err
 	}
-	return (&crdscope.Reconciler{
+	err = (&crdscope.Reconciler{
 		Client: mgr.GetClient(), Scope: scope, Instance: instance, Planner: planner, Scanner: scanner,
 	}).SetupWithManager(mgr)
+	if err != nil {
+		return err
+	}
+	return observeCRDs(mgr, scope)
+}
+
+// observeCRDs registers what only tells of CRDs and their migrations.
+func observeCRDs(mgr manager.Manager, scope crdscope.Scope) error {
+	inventory := &crdinventory.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), InScope: func(crd metav1.Object) bool { return scope.Holds(crd) },
+	}
+	return errors.Join(
+		inventory.SetupWithManager(mgr),
+		crdinventory.NewMetrics(inventory).Register(metrics.Registry),
+		crdmigration.NewStates(mgr.GetClient()).Register(metrics.Registry),
+		stalled.NewMetrics("CRDMigration", stalled.Of(mgr.GetClient(), &v1alpha1.CRDMigrationList{})).Register(metrics.Registry),
+	)
 }
 
 // addRevisionUpgrader registers both of its reconcilers, for the one family there is.
@@ -240,7 +259,12 @@ func addRevisionUpgrader(_ context.Context, mgr manager.Manager, s setting) erro
 	if err != nil {
 		return err
 	}
-	if err := revisionupgrade.NewMetrics(mgr.GetClient()).Register(metrics.Registry); err != nil {
+	err = errors.Join(
+		revisionupgrade.NewMetrics(mgr.GetClient()).Register(metrics.Registry),
+		stalled.NewMetrics("ControllerRevisionUpgrade", revisionupgrade.Stalled(mgr.GetClient())).Register(metrics.Registry),
+		stalled.NewMetrics("ControllerRevisionUpgradeTrigger", stalled.Of(mgr.GetClient(), &v1alpha1.ControllerRevisionUpgradeTriggerList{})).Register(metrics.Registry),
+	)
+	if err != nil {
 		return err
 	}
 	recorder := mgr.GetEventRecorder("godwit")

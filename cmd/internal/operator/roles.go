@@ -25,7 +25,7 @@ import (
 
 // The chart can't read beyond its folder, and go:embed not beyond a package's:
 // hence one file twice.
-//go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen rbac:roleName=storage-version-migrator,fileName=storage-version-migrator.yaml paths=. paths=../controller/crdmigration paths=../controller/crdscope output:rbac:dir=roles
+//go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen rbac:roleName=storage-version-migrator,fileName=storage-version-migrator.yaml paths=. paths=../controller/crdinventory paths=../controller/crdmigration paths=../controller/crdscope output:rbac:dir=roles
 //go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen rbac:roleName=revision-upgrader,fileName=revision-upgrader.yaml paths=. paths=../controller/revisionupgrade output:rbac:dir=roles
 //go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen rbac:roleName=cluster-migration,fileName=cluster-migration.yaml paths=. paths=../controller/clustermigration output:rbac:dir=roles
 //go:generate sh -c "cp roles/*.yaml ../../../charts/godwit/files/roles/"

@@ -2,10 +2,12 @@ package permission
 
 import (
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/crdmigrator/rescue"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 )
@@ -58,7 +60,23 @@ func (s Scope) crdRun() []Permission {
 	for _, r := range s.objects() {
 		all = append(all, OfGrants(storageversion.OptionalPermissions(r, o), Optional)...)
 	}
+	for _, d := range s.Dependents {
+		r := schema.ParseGroupResource(d)
+		all = append(all, Permission{Resource: r, Verbs: []string{"list", "patch"}, Need: Optional},
+			Permission{Resource: r, Verbs: []string{"delete"}, Need: RequiredIfEnforced})
+		if strings.Contains(r.Group, ".") { // its CRD, if it has one, says at which version it is written
+			all = append(all, Permission{Resource: crds, Verbs: []string{"get"}, Names: []string{d}, Need: Optional})
+		}
+	}
 	return append(all, OfGrants(preflight.OptionalPermissions(), Optional)...)
+}
+
+// crdDoctor reads the metadata of every object. RBAC can't restrict a list to metadata.
+func (s Scope) crdDoctor() []Permission {
+	return []Permission{
+		{Resource: crds, Verbs: []string{"get", "list"}},
+		{Resource: schema.GroupResource{Group: "*", Resource: "*"}, Verbs: []string{"list"}, Need: Optional},
+	}
 }
 
 // crdCheck has the API server try the next release by a dry run, which takes the
@@ -71,4 +89,13 @@ func (s Scope) crdCheck() []Permission {
 		all = append(all, Permission{Resource: r, Verbs: []string{"list"}})
 	}
 	return all
+}
+
+// crdRescue migrates, and writes the CRD before and after, for which the permissions of a migration are enough.
+func (s Scope) crdRescue() []Permission {
+	all := s.readCRDs()
+	for _, r := range s.objects() {
+		all = append(all, OfGrants(rescue.Grants(r), Required)...)
+	}
+	return append(all, OfGrants(storageversion.OptionalPermissions(schema.GroupResource{}, storageversion.Options{}), Optional)...)
 }

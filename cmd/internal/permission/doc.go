@@ -9,6 +9,6 @@
 //
 // # Reading order
 //
-// permission.go has the nouns. crd.go, revision.go, externalname.go and hub.go have the lists, list.go names the commands, and manifest.go
-// renders their roles. A file uses only files before it.
+// permission.go has the nouns. crd.go, resource.go, revision.go, externalname.go, hub.go and version.go have the lists, of which
+// plan.go makes one of all domains, list.go names the commands, and manifest.go renders their roles. A file uses only files before it.
 package permission

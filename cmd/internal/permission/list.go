@@ -9,10 +9,19 @@ type Command string
 
 // Commands.
 const (
+	// Plan is `godwit plan`.
+	Plan Command = "plan"
+
 	CRDPlan          Command = "crd-plan"
 	CRDRun           Command = "crd-run"
 	CRDVerify        Command = "crd-verify"
 	CRDCheck         Command = "crd-check"
+	CRDRescue        Command = "crd-rescue"
+	CRDBridge        Command = "crd-bridge"
+	CRDDoctor        Command = "crd-doctor"
+	ResourcePlan     Command = "resource-plan"
+	ResourceRun      Command = "resource-run"
+	ResourceVerify   Command = "resource-verify"
 	RevisionPlan     Command = "revision-plan"
 	RevisionStatus   Command = "revision-status"
 	RevisionRun      Command = "revision-run"
@@ -32,15 +41,22 @@ const (
 	ClusterEnroll Command = "cluster-enroll"
 	// HubAgent is `godwit agent`, which runs as a ServiceAccount.
 	HubAgent Command = "hub-agent"
+	// Version is `godwit version`, which finds managers.
+	Version Command = "version"
 )
 
 // Commands lists them in the order of the help.
-var Commands = []Command{CRDPlan, CRDRun, CRDVerify, CRDCheck, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix, ExternalNamePlan, ExternalNameApply, ClusterPreflight, ClusterHub, ClusterRun, ClusterEnroll, HubAgent}
+var Commands = []Command{Plan, CRDPlan, CRDRun, CRDVerify, CRDCheck, CRDDoctor, CRDRescue, CRDBridge, ResourcePlan, ResourceRun, ResourceVerify, RevisionPlan, RevisionStatus, RevisionRun, RevisionRollback, RevisionFix, ExternalNamePlan, ExternalNameApply, ClusterPreflight, ClusterHub, ClusterRun, ClusterEnroll, HubAgent, Version}
 
-// OfCRDs reports whether the command is about CustomResourceDefinitions, and not about
+// OfCRDs reports whether the command is about CustomResourceDefinitions that it names, and not about
 // revisions.
 func (c Command) OfCRDs() bool {
-	return slices.Contains([]Command{CRDPlan, CRDRun, CRDVerify, CRDCheck}, c)
+	return slices.Contains([]Command{Plan, CRDPlan, CRDRun, CRDVerify, CRDCheck, CRDDoctor, CRDRescue, CRDBridge}, c)
+}
+
+// OfResources reports whether a command is about any resources.
+func (c Command) OfResources() bool {
+	return slices.Contains([]Command{ResourcePlan, ResourceRun, ResourceVerify}, c)
 }
 
 // OfManagedResources reports whether a command is about managed resources, which the CRDs of
@@ -72,37 +88,36 @@ const (
 	AgentNamespace   = "godwit-agent"
 )
 
+// listed has the permissions of each command but revision-plan.
+var listed = map[Command]func(Scope) []Permission{
+	Plan:              Scope.plan,
+	CRDPlan:           Scope.crdPlan,
+	CRDRun:            Scope.crdRun,
+	CRDVerify:         Scope.readCRDs,
+	CRDBridge:         Scope.readCRDs,
+	CRDCheck:          Scope.crdCheck,
+	CRDRescue:         Scope.crdRescue,
+	CRDDoctor:         Scope.crdDoctor,
+	ResourcePlan:      Scope.resourcePlan,
+	ResourceRun:       Scope.resourceRun,
+	ResourceVerify:    Scope.resourceVerify,
+	RevisionRun:       Scope.revisionRun,
+	RevisionRollback:  Scope.revisionRollback,
+	RevisionFix:       Scope.revisionFix,
+	ExternalNamePlan:  Scope.externalNamePlan,
+	ExternalNameApply: Scope.externalNameApply,
+	ClusterPreflight:  Scope.clusterPreflight,
+	ClusterHub:        Scope.clusterHub,
+	ClusterRun:        Scope.clusterRun,
+	ClusterEnroll:     Scope.clusterEnroll,
+	HubAgent:          Scope.hubAgent,
+	Version:           Scope.version,
+}
+
 // For lists the permissions that a command needs in a scope, the reading ones first.
 func For(c Command, s Scope) []Permission {
-	switch c {
-	case CRDPlan:
-		return s.crdPlan()
-	case CRDRun:
-		return s.crdRun()
-	case CRDVerify:
-		return s.readCRDs()
-	case CRDCheck:
-		return s.crdCheck()
-	case RevisionRun:
-		return s.revisionRun()
-	case RevisionRollback:
-		return s.revisionRollback()
-	case RevisionFix:
-		return s.revisionFix()
-	case ExternalNamePlan:
-		return s.externalNamePlan()
-	case ExternalNameApply:
-		return s.externalNameApply()
-	case ClusterPreflight:
-		return s.clusterPreflight()
-	case ClusterHub:
-		return s.clusterHub()
-	case ClusterRun:
-		return s.clusterRun()
-	case ClusterEnroll:
-		return s.clusterEnroll()
-	case HubAgent:
-		return s.hubAgent()
+	if list, ok := listed[c]; ok {
+		return list(s)
 	}
 	return s.revisionPlan()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/resource"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -111,15 +112,19 @@ func union(a, b []string) []string {
 type Scope struct {
 	// CRDs names CustomResourceDefinitions, and APIGroups all of a group.
 	CRDs, APIGroups []string
+	// Resources are those of `godwit resource`.
+	Resources []resource.Resource
 	// Listed means that the command finds the names of CRDs by itself, by a selector or
 	// because it is about all of them.
 	Listed bool
+	// Dependents are resources whose ownerReferences a run repairs.
+	Dependents []string
 	// Write of a run; empty means the default.
 	Write storageversion.Write
 	// Family of the revisions.
 	Family revision.Description
 	// Namespace of the revisions, of the managed resources or of the migrations; empty means all.
 	Namespace string
-	// Installation is the namespace of the manager, or of the agent of a hub.
+	// Installation is the namespace of the manager, of the agent of a hub, or of the journal of a run.
 	Installation string
 }

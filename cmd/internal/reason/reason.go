@@ -12,6 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/report/evidence"
+	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
 )
 
 // Subject is what reasons are about.
@@ -20,8 +22,16 @@ type Subject string
 const (
 	// CRD is a plan or a run: blockers, warnings, and objects that are not listed.
 	CRD Subject = "CRD"
+	// Rescue is a CRD whose objects are stored at a version that it lacks.
+	Rescue Subject = "Rescue"
+	// Bridge is a CRD of a release that skips others.
+	Bridge Subject = "Bridge"
 	// Release is a CRD of the next release.
 	Release Subject = "Release"
+	// Leftover is what names a version that is not served.
+	Leftover Subject = "Leftover"
+	// Resource is a resource whose objects are written again.
+	Resource Subject = "Resource"
 	// Migration is a CRDMigration.
 	Migration Subject = "CRDMigration"
 	// Revision is a ControllerRevision, or the ControllerRevisionUpgrade that names it.
@@ -44,6 +54,10 @@ const (
 	ManagedCluster Subject = "ManagedCluster"
 	// ClusterPreflight is a look at what a migration of managed clusters would do.
 	ClusterPreflight Subject = "ClusterPreflight"
+	// ClusterPlan is a cluster or a domain in a plan of all.
+	ClusterPlan Subject = "Plan"
+	// Evidence is a file with the output of a command.
+	Evidence Subject = "Evidence"
 	// Command is a command line.
 	Command Subject = "Command"
 )
@@ -63,6 +77,10 @@ func Groups() []Group {
 	return []Group{
 		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"internal/storageversion", "internal/storageversion/listing"}},
 		{Release, "godwit crd check", remedy.Checks, []string{"internal/storageversion", "crdmigrator/releasecheck"}},
+		{Rescue, "godwit crd rescue", remedy.Rescues, []string{"crdmigrator/rescue"}},
+		{Bridge, "godwit crd bridge", remedy.Bridges, []string{"crdmigrator/bridge"}},
+		{Leftover, "godwit crd doctor, godwit crd check", remedy.Leftovers, []string{"crdmigrator/doctor"}},
+		{Resource, "godwit resource", remedy.Resources, []string{"internal/storageversion/resource"}},
 		{Migration, "conditions and events of a CRDMigration", withOccurrences(remedy.Migrations, crdmigration.Occurrences), []string{"api/v1alpha1", "internal/storageversion"}},
 		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", withOccurrences(remedy.Revisions, revisionupgrade.Occurrences), []string{"revision"}},
 		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},
@@ -76,6 +94,8 @@ func Groups() []Group {
 		{ClusterMigration, "conditions and events of a ManagedClusterMigration", withOccurrences(remedy.ClusterMigrations, clustermigration.Occurrences), []string{"hub/api/v1alpha1"}},
 		{ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", remedy.ManagedClusters, []string{"hub/cluster"}},
 		{ClusterPreflight, "godwit cluster preflight", remedy.ClusterPreflights, []string{"hub/preflight"}},
+		{ClusterPlan, "godwit plan", planreport.Reasons, []string{"cmd/internal/report/planreport"}},
+		{Evidence, "godwit report", evidence.Reasons, []string{"cmd/internal/report/evidence"}},
 		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
 	}
 }

@@ -23,7 +23,11 @@ var reasonSections = map[reason.Subject][2]string{
 		"user's action is in the message of ObjectsUnlisted; the others are blockers.\n\n" +
 		"What admission refuses, [`godwit crd plan`](cli.md#godwit-crd-plan) says before the first write. The manager does not try\n" +
 		"writes: an object that is refused is among `status.failures`, with the API server's words, and nothing is trimmed."},
-	reason.Release: {"Checks of a release", "[`godwit crd check`](cli.md#godwit-crd-check) has these reasons, and those of blockers."},
+	reason.Leftover: {"What names a version that is not served", "[`godwit crd doctor`](cli.md#godwit-crd-doctor) and [`godwit crd check`](cli.md#godwit-crd-check) have these reasons."},
+	reason.Release:  {"Checks of a release", "[`godwit crd check`](cli.md#godwit-crd-check) has these reasons, and those of blockers."},
+	reason.Rescue:   {"Rescues", "[`godwit crd rescue`](cli.md#godwit-crd-rescue) has these reasons, and those of blockers."},
+	reason.Bridge:   {"Bridges between releases", "[`godwit crd bridge`](cli.md#godwit-crd-bridge) has these reasons, and those of checks of a release."},
+	reason.Resource: {"Resources", "[`godwit resource run`](cli.md#godwit-resource-run), plan and verify have these reasons, and Forbidden, ServerLeaseStale and those of a list that failed."},
 	reason.Revision: {"Upgrades of revisions", "A ControllerRevisionUpgrade has the conditions Ready, Reconciling and Stalled. A condition without one of these reasons has\n" +
 		"the [phase](controllerrevisionupgrade.md#status) as its reason. An event tells of a new phase. `godwit revision plan` has the same\n" +
 		"reasons; RollbackPending is in `status.failures` of a trigger."},
@@ -39,6 +43,8 @@ var reasonSections = map[reason.Subject][2]string{
 		"that it has reached. An event of the same reason tells of a new phase, of the rollback and of the end."},
 	reason.ManagedCluster:   {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},
 	reason.ClusterPreflight: {"A preflight of a migration of managed clusters", "`godwit cluster preflight` has these, and those of the migration and of its clusters above."},
+	reason.ClusterPlan:      {"Plans of all domains", "[`godwit plan`](cli.md#godwit-plan) has these reasons, and those of the plans of the domains."},
+	reason.Evidence:         {"Reports of a migration", "[`godwit report`](cli.md#godwit-report) has these reasons for files that it did not read."},
 	reason.Command:          {"Commands", "Any command may end with one of these reasons."},
 }
 
@@ -94,13 +100,18 @@ func reasonTable(g reason.Group) *table {
 	for _, d := range g.Docs {
 		r := reason.Explain(string(g.Subject), g.Where, d)
 		if !shows {
-			t.row(code(r.Reason), r.Meaning, r.Remedy)
+			t.row(anchored(g, r.Reason), r.Meaning, r.Remedy)
 			continue
 		}
 		for i, c := range r.Conditions {
 			r.Conditions[i] = code(c)
 		}
-		t.row(code(r.Reason), strings.Join(r.Conditions, " or "), strings.Join(r.EventTypes, " or "), r.Meaning, r.Remedy)
+		t.row(anchored(g, r.Reason), strings.Join(r.Conditions, " or "), strings.Join(r.EventTypes, " or "), r.Meaning, r.Remedy)
 	}
 	return t
+}
+
+// anchored is a reason with an anchor, for the links of alerts. The same reason may be in several groups.
+func anchored(g reason.Group, name string) string {
+	return fmt.Sprintf("<a id=%q></a>%s", strings.ToLower(string(g.Subject)+"-"+name), code(name))
 }

@@ -6,11 +6,12 @@
 // # Reading order
 //
 // table.go writes Markdown, source.go reads comments, and stringconstant.go finds the values of constants. Then there is one file
-// for each page: kind.go, command.go, configuration.go, metric.go, event.go and surface.go. main.go lists the pages. A file uses
-// only files before it.
+// for each page: kind.go, command.go, configuration.go, metric.go, event.go, alert.go and surface.go. manual.go writes the manual
+// pages of a release. main.go lists the pages. A file uses only files before it.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,11 +28,22 @@ var pages = map[string]func() (string, error){
 	"cli.md":                              commandPage,
 	"configuration.md":                    configurationPage,
 	"metrics.md":                          metricPage,
+	"alerts.md":                           alertPage,
 	"events.md":                           eventPage,
 	"surface.txt":                         surfacePage,
 }
 
 func main() {
+	manual := flag.String("manual", "", "write manual pages to this folder, and no reference")
+	version := flag.String("version", "", "version of the manual pages")
+	flag.Parse()
+	if *manual != "" {
+		if err := writeManual(*manual, *version); err != nil {
+			fmt.Fprintf(os.Stderr, "%v\n", err)
+			os.Exit(1)
+		}
+		return
+	}
 	for name, page := range pages {
 		text, err := page()
 		if err == nil {

@@ -11,8 +11,10 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers the metrics of controllers
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdinventory"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
 	"github.com/godwit-dev/godwit/hub/agent"
 	hubmanager "github.com/godwit-dev/godwit/hub/manager"
 	"github.com/godwit-dev/godwit/walk"
@@ -21,7 +23,7 @@ import (
 // theirs are the metrics of controller-runtime that tell how the manager is.
 var theirs = []struct{ name, meaning string }{
 	{"leader_election_master_status", "1 for the replica that works, 0 for those that stand by"},
-	{"controller_runtime_reconcile_errors_total", "with `controller=\"crdmigration\"`, `\"crdscope\"`, `\"revisionupgrade\"`, `\"revisionupgradetrigger\"` or `\"clustermigration\"`: what could not be read or written, and is tried again"},
+	{"controller_runtime_reconcile_errors_total", "with `controller=\"crdmigration\"`, `\"crdscope\"`, `\"crdinventory\"`, `\"revisionupgrade\"`, `\"revisionupgradetrigger\"` or `\"clustermigration\"`: what could not be read or written, and is tried again"},
 	{"controller_runtime_active_workers", "with `controller=\"crdmigration\"`: migrations that are processed at this moment, of at most 32; with `\"revisionupgrade\"`: namespaces, of at most 4"},
 	{"workqueue_depth", "with `name=\"crdmigration\"`: migrations that wait for their turn"},
 	{"rest_client_requests_total", "by `code`: 429 means that the API server throttles the manager"},
@@ -44,7 +46,10 @@ func (l *listing) Register(c prometheus.Collector) error {
 
 func metricPage() (string, error) {
 	var ours listing
-	if err := errors.Join(crdmigration.NewMetrics(walk.NewLimiter(walk.Limits{})).Register(&ours), revisionupgrade.NewMetrics(nil).Register(&ours), hubmanager.NewMetrics(nil).Register(&ours)); err != nil {
+	err := errors.Join(stalled.NewMetrics("a kind of godwit.dev", nil).Register(&ours),
+		crdmigration.NewStates(nil).Register(&ours), crdmigration.NewMetrics(walk.NewLimiter(walk.Limits{})).Register(&ours),
+		crdinventory.NewMetrics(nil).Register(&ours), revisionupgrade.NewMetrics(nil).Register(&ours), hubmanager.NewMetrics(nil).Register(&ours))
+	if err != nil {
 		return "", err
 	}
 	registry, ok := metrics.Registry.(prometheus.Collector)
@@ -57,7 +62,8 @@ func metricPage() (string, error) {
 	}
 	var page strings.Builder
 	page.WriteString(generated + "# Metrics\n\n" +
-		"The manager serves them on `--metrics-bind-address`, over HTTPS, to clients authorized for `get /metrics`. The series of a\n" +
+		"The manager serves them on `--metrics-bind-address`, over HTTPS, to clients authorized for `get /metrics`:\n" +
+		"[Monitor Godwit](../guides/monitor.md). [The alerts](alerts.md) of the chart read them. The series of a\n" +
 		"CRD end with its CRDMigration, those of a trigger with the trigger. No series has the name of an object that is\n" +
 		"migrated. `outcome` is one of the counts in [status.storage](crdmigration.md#status). The manager does not serve the\n" +
 		"series of a feature that is not enabled.\n\n")
@@ -98,7 +104,7 @@ func has(all []metric, name string) bool {
 }
 
 // description is how client_golang prints one; it has no other way to read it.
-var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: ("(?:[^"\\]|\\.)*"),.* variableLabels: \{(.*)\}\}$`)
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: ("(?:[^"\\]|\\.)*"),.* constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`)
 
 func described(c prometheus.Collector) ([]metric, error) {
 	descriptions := make(chan *prometheus.Desc)
@@ -118,12 +124,28 @@ func described(c prometheus.Collector) ([]metric, error) {
 		if m.help, err = strconv.Unquote(found[2]); err != nil {
 			continue
 		}
-		if found[3] != "" {
-			m.labels = "`" + strings.ReplaceAll(found[3], ",", "`, `") + "`"
+		if labels := append(names(found[3]), split(found[4])...); len(labels) > 0 {
+			m.labels = "`" + strings.Join(labels, "`, `") + "`"
 		}
 		all = append(all, m)
 	}
 	return all, err
+}
+
+// names are those of labels whose values do not vary in a collector.
+func names(constant string) (all []string) {
+	for _, pair := range split(constant) {
+		name, _, _ := strings.Cut(pair, "=")
+		all = append(all, name)
+	}
+	return all
+}
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
 }
 
 func kindOf(c prometheus.Collector) string {

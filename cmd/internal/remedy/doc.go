@@ -8,7 +8,7 @@
 //
 // # Reading order
 //
-// doc.go has the nouns. Then come the tables: crd.go, check.go, migration.go, marker.go, provider.go, revision.go, externalname.go,
+// doc.go has the nouns. Then come the tables: crd.go, resource.go, check.go, doctor.go, rescue.go, bridge.go, migration.go, marker.go, provider.go, revision.go, externalname.go,
 // fleet.go and hub.go. fix.go words a fix. A file uses only files before it.
 package remedy
 

@@ -56,6 +56,12 @@ func (w Writer) command(action godwit.Action) string {
 		return w.godwit("crd plan " + a.CRD)
 	case godwit.VerifyMigration:
 		return w.godwit("crd verify " + a.CRD + " --etcd-servers=URL")
+	case godwit.RescueObjects:
+		words := "crd rescue " + a.CRD
+		if a.WithoutWebhook {
+			words += " --conversion=none"
+		}
+		return w.godwit(words)
 	case godwit.GrantPermission:
 		return grant(a) // an administrator runs it, with flags of their own
 	case godwit.Patch:
@@ -111,6 +117,9 @@ func (w Writer) run(a godwit.RunMigration) string {
 	}
 	if a.Write != "" {
 		words += " --write=" + a.Write
+	}
+	if a.OwnerReferences != "" {
+		words += " --owner-references=" + a.OwnerReferences
 	}
 	if a.DryRun {
 		words += " --dry-run=server"

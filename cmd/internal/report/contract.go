@@ -13,6 +13,8 @@
 // Read contract.go, reason.go, encode.go, then style.go and table.go.
 package report
 
+import "time"
+
 // APIVersion is of every list that a command prints.
 const APIVersion = "cli.godwit.dev/v1alpha1"
 
@@ -20,7 +22,21 @@ const APIVersion = "cli.godwit.dev/v1alpha1"
 type List[T any] struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	Items      []T    `json:"items"`
+	// Time is when the command began.
+	Time  time.Time `json:"time,omitzero"`
+	Items []T       `json:"items"`
+}
+
+// Dated is a document that says when its command began. `godwit report` orders evidence by it.
+type Dated interface {
+	// At is the document with the time.
+	At(began time.Time) any
+}
+
+// At implements [Dated].
+func (l List[T]) At(began time.Time) any {
+	l.Time = began
+	return l
 }
 
 // NewList makes a list of a kind, whose items are never null.

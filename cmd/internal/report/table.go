@@ -2,8 +2,12 @@ package report
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/godwit-dev/godwit"
 )
 
 // Cell is one entry of a table. The table measures the text and colours it afterwards.
@@ -80,4 +84,30 @@ func YesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// Outcomes are the outcomes of objects that some have, as in "3 migrated".
+func Outcomes(counts godwit.Counts) []string {
+	var parts []string
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{
+		{counts.Migrated, "migrated"}, {counts.Unchanged, "unchanged"}, {counts.Skipped, "skipped"},
+		{counts.Gone, "gone"}, {counts.Deferred, "deferred"}, {counts.Failed, "failed"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, Number(c.n)+" "+c.what)
+		}
+	}
+	return parts
+}
+
+// Tally is a count for each name, as in "v1=2,v2=3".
+func Tally(counts map[string]int64) string {
+	parts := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, name+"="+Number(counts[name]))
+	}
+	return Words(parts)
 }

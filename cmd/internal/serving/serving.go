@@ -3,7 +3,11 @@
 package serving
 
 import (
+	"crypto/tls"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,10 +20,14 @@ import (
 type Options struct {
 	MetricsAddress  string // "0": none
 	InsecureMetrics bool   // over HTTP, for every client
-	HealthAddress   string // "0": none
-	PprofAddress    string // empty: none
-	LeaderElection  bool
-	Namespace       string // of the process; empty: the pod's own
+	// MetricsCertDir has tls.crt and tls.key of the metrics server. They are read again when they change. Empty: the process signs a
+	// certificate itself, which no client can verify.
+	MetricsCertDir string
+	HealthAddress  string // "0": none
+	PprofAddress   string // empty: none
+	LeaderElection bool
+	Namespace      string // of the process; empty: the pod's own
+	Version        string // of the program, for the labels of its lease
 }
 
 // namespaceFile is where a ServiceAccount's volume says which namespace a pod is in.
@@ -38,6 +46,29 @@ func (o Options) OwnNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
+// Certificate is the name of the file in MetricsCertDir that has the certificate, and PrivateKey that of its key, as in a Secret
+// of type kubernetes.io/tls.
+const (
+	Certificate = "tls.crt"
+	PrivateKey  = "tls.key"
+)
+
+// Validate fails where metrics can't be served as the options say. Without this check the process would serve a certificate
+// that no client can verify.
+func (o Options) Validate() error {
+	switch {
+	case o.MetricsCertDir == "" || o.MetricsAddress == "0":
+		return nil
+	case o.InsecureMetrics:
+		return errors.New("--metrics-cert-dir is for HTTPS, and --metrics-insecure serves plain HTTP: leave one of them out")
+	}
+	if _, err := tls.LoadX509KeyPair(filepath.Join(o.MetricsCertDir, Certificate), filepath.Join(o.MetricsCertDir, PrivateKey)); err != nil {
+		return fmt.Errorf("--metrics-cert-dir: load the certificate of the metrics server: %w; the folder needs %s and %s, as in a Secret of type kubernetes.io/tls",
+			err, Certificate, PrivateKey)
+	}
+	return nil
+}
+
 // WithoutEndpoints are the options of a second manager in the same process.
 func (o Options) WithoutEndpoints() Options {
 	o.MetricsAddress, o.HealthAddress, o.PprofAddress = "0", "0", ""
@@ -54,8 +85,9 @@ func (o Options) Manager(scheme *runtime.Scheme, lease string) manager.Options {
 		LeaderElection:                o.LeaderElection && lease != "",
 		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionLabels:          o.labels(lease),
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress, CertDir: o.MetricsCertDir, CertName: Certificate, KeyName: PrivateKey},
 	}
 	if !o.InsecureMetrics {
 		m.Metrics.SecureServing = true

@@ -20,11 +20,12 @@ func Command(a *cli.App) *cobra.Command {
 		Short: "Run the agent of a hub, for moves of managed clusters",
 		Long: "Run the agent of a hub until told to stop, as a Deployment on the hub does. The agent receives\n" +
 			"commands of the manager over Kafka, and moves managed clusters from this hub or to it.\n\n" +
-			"The manager and the agent know each other by keys. Take the key of the manager from its\n" +
-			"Secret on the global hub, and enroll the key that this agent logs with the manager:\n" +
+			"The manager and the agent know each other by keys. Print the key of the manager on the global\n" +
+			"hub, and enroll the agent there by `" + a.Program + " cluster enroll`, with the key that the agent logs:\n" +
 			"  kubectl -n godwit get secret godwit-hub-identity -o jsonpath='{.data.public}' | base64 -d\n\n" +
 			"The agent refuses messages that are not signed by the manager, and objects that no rule\n" +
-			"names. --rules names a file with rules of your own, for the agents of both hubs. Each\n" +
+			"names. It needs a namespace of its own, also on a hub that has the manager.\n\n" +
+			"--rules names a file with rules of your own, for the agents of both hubs. Each\n" +
 			"rule is a kind, with the names, the label or the annotation that its objects have:\n" +
 			"  - {group: example.com, kind: SiteNote, names: [\"{cluster}-note\"]}\n\n" +
 			"Without brokers, the agent waits and tries again; it continues a migration after a restart.",
@@ -32,7 +33,7 @@ func Command(a *cli.App) *cobra.Command {
 			"  " + a.Program + " agent --hub=hub1 --manager-key=\"$MANAGER_KEY\" --kafka-brokers=kafka.example.com:9093 \\\n" +
 			"    --kafka-sasl=SCRAM-SHA-512 --kafka-user=hub1 --kafka-password-file=/etc/kafka/password\n\n" +
 			"  # Give its ServiceAccount the permissions\n" +
-			"  " + a.Program + " rbac --for=hub-agent --serviceaccount=godwit:godwit-agent | kubectl apply -f -",
+			"  " + a.Program + " rbac --for=hub-agent --serviceaccount=godwit-agent:godwit | kubectl apply -f -",
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {

@@ -50,7 +50,7 @@ func abortCommand(a *cli.App) *cobra.Command {
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the rollback has ended")
 	flags.Var(&o.timeout, "timeout", "stop watching after this time; the rollback continues (default: no limit)")
-	o.addNamespaceTo(c)
+	addManagerNamespace(c, &o.managerNamespace)
 	o.output.AddTo(c)
 	return c
 }
@@ -59,17 +59,9 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 	if !o.yes && !o.CanAsk() {
 		return o.RefuseUnasked("abort")
 	}
-	namespace, err := namespaceOf(o.App)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	c, err := dialGlobal(ctx, o.App, permission.ClusterRun, permission.Scope{Namespace: namespace, Installation: o.managerNamespace})
-	if err != nil {
-		return err
-	}
-	m, err := c.find(ctx, name)
+	c, m, err := o.openMigration(ctx, o.App, permission.ClusterRun, name)
 	if err != nil {
 		return err
 	}
@@ -80,7 +72,7 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 		return cli.Refuse(err)
 	}
 	if !o.yes {
-		o.Console.Printf("%s\nReturn the clusters of managedclustermigration %s in namespace %s on %s to hub %s? [y/N] ", clusterreport.Progress(m.report(c)), name, namespace, c.Where(), m.Spec.From)
+		o.Console.Printf("%s\nReturn the clusters of managedclustermigration %s in namespace %s on %s to hub %s? [y/N] ", clusterreport.Progress(m.report(c)), name, m.Namespace, c.Where(), m.Spec.From)
 		if err := o.Confirm(ctx); err != nil {
 			return err
 		}
@@ -102,33 +94,14 @@ func (o *abortOptions) abort(ctx context.Context, c *connection, m migration) er
 	}
 	o.Console.Printf("the rollback of managedclustermigration %s is asked for\n", m.Name)
 	if !o.watch {
-		o.Console.Printf("watch it: %s\n", o.Hint("cluster status "+m.Name+" --watch --namespace="+m.Namespace))
-		return nil
+		printWatch(o.App, m)
+		return c.print(o.App, o.output, m)
 	}
 	m, err := c.followRequest(ctx, m)
 	if err != nil {
 		return err
 	}
 	return c.followToEnd(ctx, o.App, o.output, m, abortCode)
-}
-
-// followRequest waits until the manager has taken the request: a migration that had failed looks settled
-// until then.
-func (c *connection) followRequest(ctx context.Context, m migration) (migration, error) {
-	for m.Annotations[api.RequestAnnotation] != "" {
-		if !pause(ctx) {
-			return m, nil
-		}
-		next, err := c.find(ctx, m.Name)
-		if ctx.Err() != nil {
-			return m, nil //nolint:nilerr // the read was interrupted: what was read last is shown
-		}
-		if err != nil {
-			return m, err
-		}
-		m = next
-	}
-	return m, nil
 }
 
 // abortCode is OK for a migration whose clusters are all back.

@@ -93,7 +93,7 @@ func (o *creation) check(ctx context.Context, a *cli.App, c *connection, m *api.
 	for _, name := range m.Spec.IncludedManagedClusters {
 		q.Clusters = append(q.Clusters, string(name))
 	}
-	p, err := c.look(ctx, a, q, o.hubFlags)
+	p, err := c.preflight(ctx, a, q, o.hubFlags)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (o *creation) write(ctx context.Context, a *cli.App, c *connection, m *api.
 	a.Console.Printf("managedclustermigration %s created in namespace %s\n", m.Name, m.Namespace)
 	created := migration{m, hub.New(m.Spec)}
 	if !o.watch {
-		a.Console.Printf("watch it: %s\n", a.Hint("cluster status "+m.Name+" --watch --namespace="+m.Namespace))
+		printWatch(a, created)
 		return c.print(a, o.output, created)
 	}
 	return c.followToEnd(ctx, a, o.output, created, statusCode)

@@ -1,12 +1,12 @@
 // Package cluster has the commands for moves of managed clusters between hubs: `godwit cluster`.
 //
-// They use the global hub, which has the migrations. With access to the hubs, a preflight also looks at
-// the clusters; what it can't look at is NotChecked.
+// They use the global hub, which has the migrations. With access to the hubs, a preflight also checks
+// the clusters; what it can't read is NotChecked.
 //
 // # Reading order
 //
 // connection.go connects to the global hub and to the hubs. migration.go finds migrations by name.
-// selection.go has the flags that say what moves, and look.go does the preflight. follow.go shows the
+// selection.go has the flags that say what moves, and checks.go does the preflight. follow.go shows the
 // progress of a migration, and create.go checks, asks and creates one. The commands are in preflight.go,
 // start.go, status.go, abort.go, retry.go and enroll.go, and cluster.go is their parent. A file uses only
 // files before it.

@@ -61,13 +61,10 @@ func enrollCommand(a *cli.App) *cobra.Command {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.key, "key", "", "public `key` of the agent, in base64")
-	flags.StringVar(&o.hubContext, "hub-context", "", "`context` of the kubeconfig for the hub, to read the key from its Secret")
 	_ = c.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
-	_ = c.RegisterFlagCompletionFunc("hub-context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return a.Contexts(), cobra.ShellCompDirectiveNoFileComp
-	})
-	flags.StringVar(&o.managerNamespace, "manager-namespace", permission.ManagerNamespace, "namespace of Godwit's manager on the global hub")
-	flags.StringVar(&o.agentNamespace, "agent-namespace", permission.AgentNamespace, "namespace of Godwit's agent on the hub")
+	addContext(a, c, &o.hubContext, "hub-context", "`context` of the kubeconfig for the hub, to read the key from its Secret")
+	addManagerNamespace(c, &o.managerNamespace)
+	addAgentNamespace(c, &o.agentNamespace, "namespace of Godwit's agent on the hub")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return c
 }
@@ -98,7 +95,7 @@ func (o *enrollOptions) run(ctx context.Context, hub string) error {
 	if err != nil {
 		return c.explain(ctx, err)
 	}
-	key, err := o.readKey(ctx)
+	key, err := o.readKey(ctx, hub)
 	if err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func (c *connection) unknownHub(ctx context.Context, hub string) error {
 }
 
 // readKey reads the key of the flag, or of the Secret on the hub.
-func (o *enrollOptions) readKey(ctx context.Context) (message.IdentityKey, error) {
+func (o *enrollOptions) readKey(ctx context.Context, hub string) (message.IdentityKey, error) {
 	if o.key != "" {
 		key, err := identity.Parse(o.key)
 		if err != nil {
@@ -142,6 +139,10 @@ func (o *enrollOptions) readKey(ctx context.Context) (message.IdentityKey, error
 			Remedy: "have an administrator of the hub print the key, and give it with --key: " + printKey(o.agentNamespace)}
 	case err != nil:
 		return none, c.Explain(ctx, err)
+	}
+	if owner := identity.OwnerOf(secret); owner.Name != hub {
+		return none, cli.Refuse(fmt.Errorf("secret %s on %s is the identity of %s, and not of the agent of hub %s: nothing was written; give the context of hub %s, and the namespace of its agent with --agent-namespace",
+			at, c.Where(), owner, hub, hub))
 	}
 	key, err := identity.Parse(string(secret.Data[identity.Public]))
 	if err != nil {

@@ -7,11 +7,26 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report/clusterreport"
-	"github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 )
 
 // followEvery is how often the progress of a migration is read. Phases take seconds to minutes.
 const followEvery = time.Second
+
+// reread reads a migration again after a pause. Without an error, it returns false if the context has
+// ended, with the migration as it was read last.
+func (c *connection) reread(ctx context.Context, m migration) (migration, bool, error) {
+	select {
+	case <-ctx.Done():
+		return m, false, nil
+	case <-time.After(followEvery):
+	}
+	next, err := c.find(ctx, m.Name)
+	if ctx.Err() != nil {
+		return m, false, nil //nolint:nilerr // the read was interrupted: what was read last is shown
+	}
+	return next, err == nil, err
+}
 
 // follow prints the progress of a migration until nothing of it is left to do, or the context ends.
 func (c *connection) follow(ctx context.Context, a *cli.App, m migration) (migration, error) {
@@ -23,18 +38,35 @@ func (c *connection) follow(ctx context.Context, a *cli.App, m migration) (migra
 		if m.Status.CompletionTime != nil {
 			return m, nil
 		}
-		if !pause(ctx) {
-			return m, nil
-		}
-		next, err := c.find(ctx, m.Name)
-		if ctx.Err() != nil {
-			return m, nil //nolint:nilerr // the read was interrupted: what was read last is shown
-		}
-		if err != nil {
-			return m, err
+		next, more, err := c.reread(ctx, m)
+		if !more {
+			return next, err
 		}
 		m = next
 	}
+}
+
+// followRequest waits until the manager has taken the request: a migration that had failed looks settled
+// until then.
+func (c *connection) followRequest(ctx context.Context, m migration) (migration, error) {
+	for m.Annotations[api.RequestAnnotation] != "" {
+		next, more, err := c.reread(ctx, m)
+		if !more {
+			return next, err
+		}
+		m = next
+	}
+	return m, nil
+}
+
+// watchCommand is the command that shows the progress of a migration.
+func watchCommand(a *cli.App, m migration) string {
+	return a.Hint("cluster status " + m.Name + " --watch --namespace=" + m.Namespace)
+}
+
+// printWatch tells a user who does not watch a migration how to.
+func printWatch(a *cli.App, m migration) {
+	a.Console.Printf("watch it: %s\n", watchCommand(a, m))
 }
 
 // print writes the document of a migration.
@@ -56,7 +88,7 @@ func (c *connection) followToEnd(ctx context.Context, a *cli.App, f cli.Output, 
 		return err
 	}
 	end := cli.Ended(ctx)
-	again := a.Hint("cluster status " + m.Name + " --watch --namespace=" + m.Namespace)
+	again := watchCommand(a, m)
 	switch end {
 	case cli.OK:
 		return cli.Exit(code(m.report(c)))
@@ -73,20 +105,10 @@ func statusCode(m clusterreport.Migration) cli.Code {
 	switch {
 	case !m.Settled:
 		return cli.Pending
-	case m.Phase == v1alpha1.PhaseCompleted && m.Counts.Moved == m.Counts.Total:
+	case m.Phase == api.PhaseCompleted && m.Counts.Moved == m.Counts.Total:
 		return cli.OK
-	case m.Phase == v1alpha1.PhaseCompleted:
+	case m.Phase == api.PhaseCompleted:
 		return cli.Partial
 	}
 	return cli.Refused
-}
-
-// pause reports whether the context lives after a pause.
-func pause(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(followEvery):
-		return true
-	}
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -49,10 +50,20 @@ func (c *connection) find(ctx context.Context, name string) (migration, error) {
 	if err != nil {
 		return m, c.explain(ctx, err)
 	}
-	if m.state, err = manager.ReadState(ctx, c.client, m.ManagedClusterMigration); err != nil {
-		return m, c.explain(ctx, err)
+	m.state, err = c.state(ctx, m.ManagedClusterMigration)
+	return m, err
+}
+
+// state reads the state of a migration. One that a newer release has stored is refused.
+func (c *connection) state(ctx context.Context, m *api.ManagedClusterMigration) (hub.State, error) {
+	state, err := manager.ReadState(ctx, c.client, m)
+	switch {
+	case errors.As(err, new(*hub.NewerFormatError)):
+		return state, cli.Refuse(fmt.Errorf("%s: %w", api.ReasonNewerFormat, err))
+	case err != nil:
+		return state, c.explain(ctx, err)
 	}
-	return m, nil
+	return state, nil
 }
 
 // list reads the migrations of a namespace, or of all if it is empty.

@@ -50,25 +50,17 @@ func (o *retryOptions) run(ctx context.Context, name string) error {
 	if !o.failed {
 		return cli.Usagef("which clusters? give --failed, for all that were not moved")
 	}
-	namespace, err := namespaceOf(o.App)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	c, err := dialGlobal(ctx, o.App, permission.ClusterRun, permission.Scope{Namespace: namespace, Installation: o.managerNamespace})
-	if err != nil {
-		return err
-	}
-	m, err := c.find(ctx, name)
+	c, m, err := o.openMigration(ctx, o.App, permission.ClusterRun, name)
 	if err != nil {
 		return err
 	}
 	if m.Status.CompletionTime == nil {
 		return cli.Refuse(fmt.Errorf("managedclustermigration %s has not ended: nothing was written; wait for its end: %s",
-			name, o.Hint("cluster status "+name+" --watch --namespace="+namespace)))
+			name, watchCommand(o.App, m)))
 	}
-	known, err := c.list(ctx, namespace)
+	known, err := c.list(ctx, m.Namespace)
 	if err != nil {
 		return c.explain(ctx, err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/hub/preflight"
 )
 
-// hubFlags say how to look at the hubs.
+// hubFlags say how to read the hubs.
 type hubFlags struct {
 	fromContext, toContext           string
 	managerNamespace, agentNamespace string
@@ -21,23 +21,51 @@ type hubFlags struct {
 }
 
 func (h *hubFlags) addTo(a *cli.App, c *cobra.Command) {
-	flags := c.Flags()
-	flags.StringVar(&h.fromContext, "from-context", "", "`context` of the kubeconfig for the source hub, to look at the clusters there (default: only a source hub that is the global hub)")
-	flags.StringVar(&h.toContext, "to-context", "", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
-	for _, name := range []string{"from-context", "to-context"} {
-		_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return a.Contexts(), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
-	h.addNamespaceTo(c)
-	flags.StringVar(&h.agentNamespace, "agent-namespace", permission.AgentNamespace, "namespace of Godwit's agent on the hubs, which has the Placements")
-	flags.BoolVar(&h.acceptEvictedWorks, "accept-evicted-works", false, "accept that the clusters lose what ManifestWorks have applied whose delete option is not Orphan")
-	_ = c.RegisterFlagCompletionFunc("agent-namespace", cobra.NoFileCompletions)
+	addContext(a, c, &h.fromContext, "from-context", "`context` of the kubeconfig for the source hub, to check the clusters there (default: only a source hub that is the global hub)")
+	addContext(a, c, &h.toContext, "to-context", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
+	addManagerNamespace(c, &h.managerNamespace)
+	addAgentNamespace(c, &h.agentNamespace, "namespace of Godwit's agent on the hubs, which has the Placements")
+	c.Flags().BoolVar(&h.acceptEvictedWorks, "accept-evicted-works", false, "accept that the clusters lose what ManifestWorks have applied whose delete option is not Orphan")
 }
 
-func (h *hubFlags) addNamespaceTo(c *cobra.Command) {
-	c.Flags().StringVar(&h.managerNamespace, "manager-namespace", permission.ManagerNamespace, "namespace of Godwit's manager on the global hub")
-	_ = c.RegisterFlagCompletionFunc("manager-namespace", cobra.NoFileCompletions)
+// addContext adds a flag that names a context of the kubeconfig.
+func addContext(a *cli.App, c *cobra.Command, to *string, name, usage string) {
+	c.Flags().StringVar(to, name, "", usage)
+	_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return a.Contexts(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func addManagerNamespace(c *cobra.Command, to *string) {
+	const name = "manager-namespace"
+	c.Flags().StringVar(to, name, permission.ManagerNamespace, "namespace of Godwit's manager on the global hub")
+	_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+}
+
+func addAgentNamespace(c *cobra.Command, to *string, usage string) {
+	const name = "agent-namespace"
+	c.Flags().StringVar(to, name, permission.AgentNamespace, usage)
+	_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+}
+
+// open connects to the global hub, for a command on the migrations of one namespace: that of the flag, or of
+// the kubeconfig's context.
+func (h *hubFlags) open(ctx context.Context, a *cli.App, command permission.Command) (*connection, error) {
+	namespace, err := namespaceOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return dialGlobal(ctx, a, command, permission.Scope{Namespace: namespace, Installation: h.managerNamespace})
+}
+
+// openMigration connects to the global hub, and reads a migration.
+func (h *hubFlags) openMigration(ctx context.Context, a *cli.App, command permission.Command, name string) (*connection, migration, error) {
+	c, err := h.open(ctx, a, command)
+	if err != nil {
+		return nil, migration{}, err
+	}
+	m, err := c.find(ctx, name)
+	return c, m, err
 }
 
 // selection says which clusters would move between which hubs.

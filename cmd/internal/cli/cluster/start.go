@@ -67,17 +67,13 @@ func (o *startOptions) parse(args []string) error {
 }
 
 func (o *startOptions) run(ctx context.Context, name string) error {
-	namespace, err := namespaceOf(o.App)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	c, err := dialGlobal(ctx, o.App, permission.ClusterRun, permission.Scope{Namespace: namespace, Installation: o.managerNamespace})
+	c, err := o.open(ctx, o.App, permission.ClusterRun)
 	if err != nil {
 		return err
 	}
-	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: c.scope.Namespace, Name: name}}
 	m.Spec = api.ManagedClusterMigrationSpec{From: api.HubName(o.from), To: api.HubName(o.to), IncludedManagedClustersPlacementRef: o.placement}
 	for _, one := range o.clusters {
 		m.Spec.IncludedManagedClusters = append(m.Spec.IncludedManagedClusters, api.ClusterName(one))

@@ -9,7 +9,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report/clusterreport"
-	"github.com/godwit-dev/godwit/hub/manager"
 )
 
 type statusOptions struct {
@@ -57,7 +56,7 @@ func statusCommand(a *cli.App) *cobra.Command {
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "list the migrations of all namespaces")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the migration has ended")
 	flags.Var(&o.timeout, "timeout", "stop watching after this time; the migration continues (default: no limit)")
-	o.addNamespaceTo(c)
+	addManagerNamespace(c, &o.managerNamespace)
 	o.output.AddTo(c)
 	return c
 }
@@ -75,23 +74,12 @@ func (o *statusOptions) parse(args []string) error {
 }
 
 func (o *statusOptions) run(ctx context.Context, args []string) error {
-	namespace, err := namespaceOf(o.App)
-	if err != nil {
-		return err
-	}
-	if o.everywhere {
-		namespace = ""
-	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	c, err := dialGlobal(ctx, o.App, permission.ClusterPreflight, permission.Scope{Namespace: namespace, Installation: o.managerNamespace})
-	if err != nil {
-		return err
-	}
 	if len(args) == 0 {
-		return o.list(ctx, c, namespace)
+		return o.list(ctx)
 	}
-	m, err := c.find(ctx, args[0])
+	c, m, err := o.openMigration(ctx, o.App, permission.ClusterPreflight, args[0])
 	if err != nil {
 		return err
 	}
@@ -104,16 +92,28 @@ func (o *statusOptions) run(ctx context.Context, args []string) error {
 	return cli.Exit(statusCode(m.report(c)))
 }
 
-func (o *statusOptions) list(ctx context.Context, c *connection, namespace string) error {
-	all, err := c.list(ctx, namespace)
+// connect connects for a list.
+func (o *statusOptions) connect(ctx context.Context) (*connection, error) {
+	if o.everywhere {
+		return dialGlobal(ctx, o.App, permission.ClusterPreflight, permission.Scope{Installation: o.managerNamespace})
+	}
+	return o.open(ctx, o.App, permission.ClusterPreflight)
+}
+
+func (o *statusOptions) list(ctx context.Context) error {
+	c, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := c.list(ctx, c.scope.Namespace)
 	if err != nil {
 		return c.explain(ctx, err)
 	}
 	items := make([]clusterreport.Migration, len(all))
 	for i := range all {
 		m := migration{ManagedClusterMigration: &all[i]}
-		if m.state, err = manager.ReadState(ctx, c.client, &all[i]); err != nil {
-			return c.explain(ctx, err)
+		if m.state, err = c.state(ctx, &all[i]); err != nil {
+			return err
 		}
 		items[i] = m.report(c)
 	}

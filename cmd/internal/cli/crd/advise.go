@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd/manifest"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
@@ -74,11 +75,11 @@ func (o *adviseOptions) run(c *cobra.Command, args []string) error {
 	}
 	advice := []advise.Advice{}
 	for _, next := range after {
-		at := slices.IndexFunc(before, func(r release) bool { return r.name == next.name })
-		if at < 0 || before[at].crd == nil || next.crd == nil {
+		at := slices.IndexFunc(before, func(r manifest.Release) bool { return r.Name == next.Name })
+		if at < 0 || before[at].CRD == nil || next.CRD == nil {
 			continue // no object exists, or the API server serves neither
 		}
-		more, err := advise.For(before[at].crd, next.crd, answers)
+		more, err := advise.For(before[at].CRD, next.CRD, answers)
 		if err != nil {
 			return err
 		}
@@ -87,12 +88,12 @@ func (o *adviseOptions) run(c *cobra.Command, args []string) error {
 	return o.print(advice)
 }
 
-func (o *adviseOptions) read(c *cobra.Command, file string) ([]release, error) {
-	in := input{files: []string{file}}
-	if err := in.parse(c, o.Streams.In); err != nil {
+func (o *adviseOptions) read(c *cobra.Command, file string) ([]manifest.Release, error) {
+	in := manifest.Input{Files: []string{file}}
+	if err := in.Parse(c, o.Streams.In); err != nil {
 		return nil, err
 	}
-	return in.read(o.Streams.In)
+	return in.Read(o.Streams.In)
 }
 
 func (o *adviseOptions) print(advice []advise.Advice) error {

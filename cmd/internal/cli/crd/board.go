@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
 
 // board tells a person on stderr how a run goes: one line for each CRD that begins, ends
@@ -36,6 +37,9 @@ func (b *board) begin(p storageversion.Plan) *view {
 	v := &view{plan: p, pace: b.pace}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.active == 0 {
+		b.views = nil // of CRDs that have ended, whose bar was drawn until it was erased
+	}
 	b.views = append(b.views, v)
 	b.active++
 	if !b.console.Terminal {
@@ -121,7 +125,7 @@ func (b *board) leave() (drawn *mpb.Progress, bar *mpb.Bar, stop func()) {
 		return nil, nil, nil
 	}
 	drawn, bar, stop = b.drawn, b.bar, b.stop
-	b.views, b.drawn, b.bar, b.stop = nil, nil, nil, nil
+	b.drawn, b.bar, b.stop = nil, nil, nil
 	return drawn, bar, stop
 }
 
@@ -198,4 +202,31 @@ func (v *view) addTo(s *sum) {
 			s.first = v.first
 		}
 	}
+}
+
+// ShowScan shows how far a scan of the cluster is: a bar on a terminal, or else a line every ten seconds. The scan calls show, and
+// done ends it.
+func ShowScan(console *cli.Console) (show func(ownerreference.Scan), done func()) {
+	var mu sync.Mutex
+	var now ownerreference.Scan
+	text := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return fmt.Sprintf("%d of %s, %s", now.Listed, report.Count(int64(now.Resources), "resource", "resources"), report.Count(now.Objects, "object", "objects"))
+	}
+	store := func(s ownerreference.Scan) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = s
+	}
+	const name = "reading metadata"
+	if !console.Terminal {
+		return store, console.Repeat(func(time.Time) string { return name + ": " + text() })
+	}
+	drawn, bar := console.Draw(func() string { return name }, 1, text)
+	return func(s ownerreference.Scan) {
+		store(s)
+		bar.SetTotal(int64(s.Resources)+1, false) // a full bar would be taken for a finished one
+		bar.SetCurrent(int64(s.Listed))
+	}, func() { console.Erase(drawn, bar) }
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
-// ask shows the plan and returns an error unless the user answers yes.
-func ask(ctx context.Context, a *cli.App, s *session, findings []finding) error {
+// ask shows the plan and returns an error unless the user answers yes. also is what else the run does, in whole lines.
+func ask(ctx context.Context, a *cli.App, s *session, findings []finding, also string) error {
 	if anyReady(findings) {
 		var plans []crdreport.Plan
 		for _, f := range findings {
@@ -23,10 +23,10 @@ func ask(ctx context.Context, a *cli.App, s *session, findings []finding) error 
 		if err := crdreport.WritePlans(a.Console, a.Style(a.Streams.ErrOut, cli.Output{}), plans, true); err != nil {
 			return err
 		}
-		a.Console.Printf("\nMigrate them on %s? [y/N] ", s.Where())
+		a.Console.Printf("\n%sMigrate them on %s? [y/N] ", also, s.Where())
 	} else {
-		a.Console.Printf("Every object is at its storage version. Read the objects on %s, and clean managedFields that name\n"+
-			"versions which are not served? [y/N] ", s.Where())
+		a.Console.Printf("%sEvery object is at its storage version. Read the objects on %s, and clean managedFields that name\n"+
+			"versions which are not served? [y/N] ", also, s.Where())
 	}
 	return a.Confirm(ctx)
 }

@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd/bridge"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd/rescue"
 )
 
 // Command is `godwit crd`.
@@ -16,9 +18,11 @@ func Command(a *cli.App) *cobra.Command {
 			"before stay in etcd at an old version, and status.storedVersions lists that version. Do not\n" +
 			"remove such a version from the CRD: its objects would become unreadable.\n\n" +
 			"Use plan to find old objects, run to migrate them, verify to prove from etcd that all are\n" +
-			"migrated, and check to test the CRDs of your next release.",
+			"migrated, and check to test the CRDs of your next release. Use bridge to skip releases, and rescue\n" +
+			"if objects are unreadable already.",
 	}
 	cli.Parent(crd)
-	crd.AddCommand(planCommand(a), runCommand(a), verifyCommand(a), checkCommand(a), adviseCommand(a))
+	crd.AddCommand(planCommand(a), runCommand(a), verifyCommand(a), checkCommand(a), adviseCommand(a),
+		rescue.Command(a, CompleteNames(a)), bridge.Command(a))
 	return crd
 }

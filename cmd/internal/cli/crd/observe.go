@@ -128,17 +128,5 @@ func (f finding) item(w remedy.Writer) crdreport.Plan {
 		item.Blockers = append(item.Blockers, crdreport.NewProblem(f.problem.Blocker(), w))
 		return item
 	}
-	return crdreport.Plan{
-		Name:           f.name,
-		State:          string(f.plan.State),
-		StorageVersion: f.plan.StorageVersion,
-		ServedVersions: f.plan.ServedVersions,
-		StoredVersions: f.plan.StoredVersions,
-		Objects:        f.plan.Objects,
-		Unlisted:       crdreport.UnlistedOf(f.plan.Unlisted, w),
-		ManagedFields:  string(f.plan.ManagedFields),
-		Blockers:       crdreport.NewProblems(f.plan.Blockers, w),
-		Warnings:       crdreport.NewProblems(f.plan.Warnings, w),
-		Preflight:      f.plan.Preflight,
-	}
+	return crdreport.PlanOf(f.plan, w)
 }

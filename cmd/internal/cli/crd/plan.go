@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
@@ -19,7 +20,7 @@ type planOptions struct {
 	Selection
 	scan      bool
 	preflight bool
-	write     WriteFlag
+	write     policy.WriteFlag
 	output    cli.Output
 }
 

@@ -121,7 +121,7 @@ func speedText(done, left int64, first, now time.Time, p pace) []string {
 		}
 	}
 	if wait > 0 {
-		parts = append(parts, fmt.Sprintf("waiting %v for --%s", max(wait, time.Second).Round(time.Second), maxBytesFlag))
+		parts = append(parts, fmt.Sprintf("waiting %v for --%s", max(wait, time.Second).Round(time.Second), cli.MaxBytesFlag))
 	}
 	return parts
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
@@ -19,14 +20,15 @@ import (
 type runOptions struct {
 	*cli.App
 	Selection
-	policy      policyFlags
+	policy      policy.Flags
 	output      cli.Output
 	yes         bool
 	dryRun      cli.Choice
-	write       WriteFlag
+	write       policy.WriteFlag
+	references  referencesFlag
 	maxInFlight cli.CountFlag
 	maxWrites   cli.RateFlag
-	maxBytes    bytesFlag
+	maxBytes    cli.BytesFlag
 	noTrim      bool
 	timeout     cli.DurationFlag
 }
@@ -40,6 +42,9 @@ func runCommand(a *cli.App) *cobra.Command {
 			"remove the old versions from status.storedVersions.\n\n" +
 			"The run also removes entries of metadata.managedFields that name a version which is not\n" +
 			"served: server-side apply fails on them after the version is removed from the CRD.\n\n" +
+			"In the end the run repairs ownerReferences of other objects that name a version which is not\n" +
+			"served: the garbage collector does not follow them. The run reads the metadata of all objects of\n" +
+			"the cluster for that, once, if a CRD has a version that is not served; see --owner-references.\n\n" +
 			"Before the first write, the run sends the write of one object of each namespace as a dry run.\n" +
 			"If admission denies it, the run is refused; see --accept-denials.\n\n" +
 			"The run writes nothing until every API server uses the storage version; see --settle. An\n" +
@@ -80,18 +85,19 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	o.dryRun = cli.Choice{Value: cli.DryRunNone, Allowed: []string{cli.DryRunNone, cli.DryRunClient, cli.DryRunServer}, Kind: "string"}
 	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would migrate; server: send every write as a dry run, which the API server checks and does not store")
 	o.write.AddTo(c)
-	o.policy.addTo(flags)
+	o.policy.AddTo(flags)
+	o.references.addTo(c)
 	flags.BoolVar(&o.noTrim, "no-trim", false, "keep the old versions in status.storedVersions")
 	flags.Var(&o.maxInFlight, "max-in-flight", "maximum number of requests at the same time; a run sends fewer while the API server is overloaded")
 	flags.Var(&o.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
-	flags.Var(&o.maxBytes, maxBytesFlag, "maximum number of bytes written to etcd in 5 minutes, the time between two compactions; "+
+	flags.Var(&o.maxBytes, cli.MaxBytesFlag, "maximum number of bytes written to etcd in 5 minutes, the time between two compactions; "+
 		"none: no limit; etcd may then run full and refuse all writes")
 	flags.Var(&o.timeout, "timeout", "stop the run after this time; run the same command to resume (default: no limit)")
 	o.output.AddTo(c)
 }
 
 func (o *runOptions) migratorOptions() storageversion.Options {
-	policy := o.policy.policy()
+	policy := o.policy.Policy()
 	policy.Write = o.write.Write()
 	options := storageversion.Options{
 		Policy: policy,
@@ -127,8 +133,8 @@ func (o *runOptions) run(ctx context.Context) error {
 		return cli.Exit(cli.Error)
 	}
 	sayLacking(ctx, o.App, s, findings)
-	if o.changes() && !o.yes && mayWrite(findings) {
-		if err := ask(ctx, o.App, s, findings); err != nil {
+	if repairs := o.references.sentence(findings); o.changes() && !o.yes && (mayWrite(findings) || repairs != "") {
+		if err := ask(ctx, o.App, s, findings, repairs); err != nil {
 			return err
 		}
 	} else if o.dryRun.Value != cli.DryRunClient {
@@ -163,7 +169,10 @@ func (o *runOptions) migrate(ctx context.Context, s *session, findings []finding
 		board: &board{console: o.Console, dryRun: o.dryRun.Value == cli.DryRunServer, pace: s.options.Limiter},
 	}
 	deleted := func(f finding) bool { return f.problem != nil && f.problem.Reason == report.ReasonNotFound } // since it was listed
-	for _, end := range r.all(ctx, slices.DeleteFunc(slices.Clone(findings), deleted)) {
+	findings = slices.DeleteFunc(slices.Clone(findings), deleted)
+	ends := r.all(ctx, findings)
+	r.repairReferences(ctx, o.references, findings, ends)
+	for _, end := range ends {
 		items = append(items, end.Run)
 		if end.statusPatchPasses {
 			byStatus = append(byStatus, end.Name)
@@ -178,7 +187,10 @@ func (o *runOptions) writeRuns(items []crdreport.Run, findings []finding) error 
 	return cli.Write(o.Streams.Out, o.output, crdreport.RunList(items), func(w io.Writer) error {
 		style := o.Style(o.Streams.Out, o.output)
 		if o.dryRun.Value == cli.DryRunClient {
-			return crdreport.WritePlans(w, style, readable(findings, o.Remedies()), len(o.Names) > 0)
+			if err := crdreport.WritePlans(w, style, readable(findings, o.Remedies()), len(o.Names) > 0); err != nil {
+				return err
+			}
+			return crdreport.WriteOwnerReferences(w, items)
 		}
 		shown, folded := foldRuns(items, findings, len(o.Names) > 0 || style.Wide)
 		return crdreport.WriteRuns(w, style, shown, folded)
@@ -198,7 +210,7 @@ func foldRuns(items []crdreport.Run, findings []finding, all bool) (shown []crdr
 	}
 	for _, item := range items {
 		switch {
-		case item.Result == crdreport.NoChange && !pending[item.Name]:
+		case item.Result == crdreport.NoChange && !pending[item.Name] && item.OwnerReferences.Found+item.OwnerReferences.Left == 0:
 			folded.Clean++
 		case lacking[item.Name] && len(lacking) > crdreport.ManyLacking:
 			folded.Lacking++
@@ -237,7 +249,7 @@ func runCode(items []crdreport.Run, findings []finding) cli.Code {
 		case crdreport.Blocked, crdreport.Terminating:
 			code = cli.Worst(code, cli.Refused)
 		case crdreport.NoChange:
-			if pending[item.Name] { // a dry run
+			if pending[item.Name] || item.OwnerReferences.Found > 0 { // a dry run
 				code = cli.Worst(code, cli.Pending)
 			}
 		}

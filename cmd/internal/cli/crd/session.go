@@ -20,6 +20,7 @@ type session struct {
 	policy  storageversion.Policy
 	options storageversion.Options
 	config  *rest.Config // with the connection that all migrators share
+	console *cli.Console
 	// remedies words fixes for the user.
 	remedies remedy.Writer
 }
@@ -29,30 +30,14 @@ func connect(ctx context.Context, a *cli.App, p cli.Purpose, o storageversion.Op
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Connection: c, policy: o.Policy, options: o, remedies: a.Remedies()}
-	if s.config, err = shared(c.Config); err != nil {
+	s := &session{Connection: c, policy: o.Policy, options: o, console: a.Console, remedies: a.Remedies()}
+	if s.config, err = cli.SharedConfig(c.Config); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}
 	if s.Migrator, err = storageversion.New(s.config, o); err != nil {
 		return nil, cli.BadKubeconfig(err)
 	}
 	return s, nil
-}
-
-// shared is the same configuration for any number of clients over one transport. client-go
-// shares none where a configuration dials by a function of its own.
-func shared(c *rest.Config) (*rest.Config, error) {
-	transport, err := rest.TransportFor(c)
-	if err != nil {
-		return nil, err
-	}
-	host, _, err := rest.DefaultServerUrlFor(c)
-	if err != nil {
-		return nil, err
-	}
-	return &rest.Config{
-		Host: host.String(), APIPath: c.APIPath, Transport: transport, Timeout: c.Timeout, WarningHandlerWithContext: c.WarningHandlerWithContext,
-	}, nil
 }
 
 // migratorOf is for one CRD of several that share a limiter. Where the webhook of its objects

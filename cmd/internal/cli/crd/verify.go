@@ -62,12 +62,7 @@ func verifyCommand(a *cli.App) *cobra.Command {
 	}
 	cli.ListOnFlagError(a, c, crdreport.VerificationList(nil))
 	o.AddTo(c)
-	flags := c.Flags()
-	flags.StringSliceVar(&o.etcd.Servers, "etcd-servers", nil, "URLs of etcd, separated by commas")
-	flags.StringVar(&o.etcd.CAFile, "etcd-cafile", "", "file with the certificate authority of etcd's serving certificate")
-	flags.StringVar(&o.etcd.CertFile, "etcd-certfile", "", "file with the client certificate for etcd")
-	flags.StringVar(&o.etcd.KeyFile, "etcd-keyfile", "", "file with the key of the client certificate")
-	flags.StringVar(&o.etcd.Prefix, "etcd-prefix", etcdverify.DefaultPrefix, "prefix of all keys, as in --etcd-prefix of kube-apiserver")
+	o.etcd.AddTo(c.Flags())
 	o.output.AddTo(c)
 	return c
 }
@@ -149,7 +144,7 @@ func (s *session) scanAll(ctx context.Context, kv *etcd.Client, o etcd.Options, 
 // scan counts the objects of one CRD in etcd.
 func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f finding) (crdreport.Verification, error) {
 	crd := f.facts.CRD
-	contains, err := kv.Contains(ctx, f.name, crd.UID)
+	contains, err := kv.Contains(ctx, kube.CRDs.Group+"/"+kube.CRDs.Resource+"/"+f.name, crd.UID)
 	if err != nil {
 		return crdreport.Verification{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/externalnamereport"
 	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // bookFlag names the ConfigMaps of a name book.
@@ -130,6 +131,9 @@ func (o *saveOptions) run(ctx context.Context) error {
 	if err == nil {
 		err = store.Save(ctx, book)
 	}
+	if errors.As(err, new(*format.NewerError)) {
+		return cli.Refuse(err)
+	}
 	if err != nil {
 		return c.Explain(ctx, err)
 	}
@@ -217,6 +221,9 @@ func (o *restoreOptions) readStore(ctx context.Context, c *cluster) (fleet.Book,
 		return fleet.Book{}, err
 	}
 	book, err := store.Load(ctx)
+	if errors.As(err, new(*format.NewerError)) {
+		return book, cli.Refuse(err)
+	}
 	if err != nil && !errors.Is(err, fleet.ErrNoBook) {
 		return book, c.Explain(ctx, err)
 	}

@@ -60,7 +60,7 @@ func (c *cluster) of(ctx context.Context, resource, namespace string, o fleet.Op
 		return nil, c.unknown(ctx, resource)
 	case err != nil:
 		return nil, s.explain(ctx, err)
-	case !isManaged(crd):
+	case !fleet.ManagedCRD(crd):
 		return nil, cli.Refuse(&cli.ActionableError{
 			Reason:  report.ReasonNotFound,
 			Message: fmt.Sprintf("customresourcedefinition %s is of no managed resources: its schema has no spec.forProvider", resource),
@@ -78,22 +78,6 @@ func (c *cluster) of(ctx context.Context, resource, namespace string, o fleet.Op
 	return s, nil
 }
 
-// isManaged reports whether the objects of a CRD have spec.forProvider, also where the schema leaves out
-// what is in spec.
-func isManaged(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	if slices.Contains(crd.Spec.Names.Categories, "managed") {
-		return true
-	}
-	for _, v := range crd.Spec.Versions {
-		if !v.Storage || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-			continue
-		}
-		_, has := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["forProvider"]
-		return has
-	}
-	return false
-}
-
 // managedCRDs lists the CRDs of managed resources.
 func (c *cluster) managedCRDs(ctx context.Context) ([]string, error) {
 	list := &apiextensionsv1.CustomResourceDefinitionList{}
@@ -102,7 +86,7 @@ func (c *cluster) managedCRDs(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for i := range list.Items {
-		if isManaged(&list.Items[i]) {
+		if fleet.ManagedCRD(&list.Items[i]) {
 			names = append(names, list.Items[i].Name)
 		}
 	}

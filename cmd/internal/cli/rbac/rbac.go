@@ -13,6 +13,8 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd/policy"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/resource"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/revision"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -38,7 +40,8 @@ type rbacOptions struct {
 	family          cli.Choice
 	everywhere      bool
 	installation    string
-	write           crd.WriteFlag
+	write           policy.WriteFlag
+	dependents      []string
 }
 
 // Command is `godwit rbac`.
@@ -49,10 +52,11 @@ func Command(a *cli.App) *cobra.Command {
 		Short: "Print the roles that a command or the manager needs, as a manifest for kubectl apply",
 		Long: "Print the roles and bindings that give users, groups or ServiceAccounts the permissions of\n" +
 			"one command, and no other permissions.\n\n" +
-			"The commands of `" + a.Program + " crd` need CRDs. Name them, or use --selector or --all to read their\n" +
+			"plan and the commands of `" + a.Program + " crd` need CRDs. Name them, or use --selector or --all to read their\n" +
 			"names from the cluster. With --api-group, the roles also cover CRDs that you add to the API\n" +
 			"group later. The commands of `" + a.Program + " revision` need --namespace or --all-namespaces. Those of\n" +
-			"`" + a.Program + " externalname` need CRDs, and take --namespace.\n\n" +
+			"`" + a.Program + " externalname` need CRDs, and take --namespace. Those of `" + a.Program + " resource` need\n" +
+			"resources, as for kubectl, or --all, and take --namespace.\n\n" +
 			"--for=manager prints the roles of `" + a.Program + " manager` for the custom resources of some API\n" +
 			"groups. It is the default if you give no user and no group. With --all-groups, the manager can\n" +
 			"write every object of the cluster: give API groups instead where you can.\n\n" +
@@ -61,7 +65,9 @@ func Command(a *cli.App) *cobra.Command {
 			"--for=hub-agent prints the roles of `" + a.Program + " agent`. The namespace of its\n" +
 			"ServiceAccount is the namespace of the agent.\n\n" +
 			"crd-run can patch the CRDs that it migrates, to trim status.storedVersions. crd-check can\n" +
-			"create CRDs and update the named CRDs, for its dry run.",
+			"create CRDs and update the named CRDs, for its dry run. crd-doctor can list every object of the\n" +
+			"cluster, Secrets included: RBAC has no permission for metadata alone. With --dependents, crd-run can\n" +
+			"repair ownerReferences of these resources.",
 		Example: "  # Let alice upgrade the revisions of one namespace\n" +
 			"  " + a.Program + " rbac --user=alice -n shop | kubectl apply -f -\n\n" +
 			"  # Let a group plan the migration of all CRDs\n" +
@@ -69,7 +75,7 @@ func Command(a *cli.App) *cobra.Command {
 			"  # Give the manager the permissions for two API groups\n" +
 			"  " + a.Program + " rbac --api-group=example.com --api-group=gateway.networking.k8s.io | kubectl apply -f -\n\n" +
 			"  # Give the agent of a hub its permissions\n" +
-			"  " + a.Program + " rbac --for=hub-agent --serviceaccount=godwit:godwit-agent | kubectl apply -f -",
+			"  " + a.Program + " rbac --for=hub-agent --serviceaccount=godwit-agent:godwit | kubectl apply -f -",
 		ValidArgsFunction: crd.CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.parse(a, c, args); err != nil {
@@ -103,11 +109,12 @@ func (o *rbacOptions) addFlags(c *cobra.Command) {
 	flags.StringArrayVar(&o.apiGroups, "api-group", nil, "all CRDs of an API group; repeat the flag for several")
 	flags.BoolVar(&o.allGroups, "all-groups", false, "all API groups; only for the manager")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "all namespaces")
-	flags.StringVar(&o.installation, "godwit-namespace", "", "namespace of the manager; with cluster-hub, of the agent of a hub (default: "+permission.ManagerNamespace+", "+permission.AgentNamespace+")")
+	flags.StringVar(&o.installation, "godwit-namespace", "", "namespace of the manager; with cluster-hub, of the agent of a hub; with resource-run, of the journal (default: "+permission.ManagerNamespace+", "+permission.AgentNamespace+", kube-system)")
 	o.controller = cli.Choice{Value: operator.StorageVersionMigrator, Allowed: operator.Controllers, Kind: "string"}
 	o.controller.AddTo(c, "controller", "", "controller of the manager that needs the permissions")
 	revision.AddFamilyFlag(c, &o.family)
 	o.write.AddTo(c)
+	flags.StringArrayVar(&o.dependents, "dependents", nil, "a resource whose ownerReferences crd-run repairs, such as configmaps or deployments.apps; repeat the flag for several")
 }
 
 // parse checks what can be checked without a cluster.
@@ -127,6 +134,8 @@ func (o *rbacOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 		return cli.Usagef("--all-groups is only for the manager: use --all for all CRDs")
 	case o.command.Value == "":
 		return cli.Usagef("no command is given: give --for, CRDs or --namespace")
+	case permission.Command(o.command.Value).OfResources():
+		return o.parseResources(a, c, args)
 	case permission.Command(o.command.Value).OfManagedResources():
 		return o.parseManagedResources(a, c, args)
 	case permission.Command(o.command.Value).OfClusters():
@@ -135,9 +144,19 @@ func (o *rbacOptions) parse(a *cli.App, c *cobra.Command, args []string) error {
 		return o.parseAgent(a, namespaced, ofCRDs)
 	case !permission.Command(o.command.Value).OfCRDs():
 		return o.parseRevisions(a, c, ofCRDs)
+	}
+	return o.parseCRDs(c, ofCRDs, args)
+}
+
+func (o *rbacOptions) parseCRDs(c *cobra.Command, ofCRDs bool, args []string) error {
+	switch {
 	case o.everywhere:
 		return cli.Usagef("remove --all-namespaces: CRDs are not namespaced")
-	case !ofCRDs && o.command.Value != string(permission.CRDVerify):
+	case len(o.dependents) > 0 && o.command.Value != string(permission.CRDRun):
+		return cli.Usagef("--dependents is only for --for=%s", permission.CRDRun)
+	case ofCRDs && o.command.Value == string(permission.CRDDoctor):
+		return cli.Usagef("--for=%s takes no CRDs: the command reads all objects of the cluster", permission.CRDDoctor)
+	case !ofCRDs && !slices.Contains([]string{string(permission.CRDVerify), string(permission.CRDDoctor)}, o.command.Value):
 		return cli.Usagef("no CRD is selected: give NAME..., --selector, --all or --api-group")
 	}
 	if err := o.checkAPIGroups(); err != nil {
@@ -207,6 +226,22 @@ func (o *rbacOptions) parseManagedResources(a *cli.App, c *cobra.Command, args [
 		return cli.Usagef("no CRD is given: give the CRDs of the managed resources")
 	case o.Selector != "" || o.All || len(o.apiGroups) > 0:
 		return cli.Usagef("--for=%s takes the names of CRDs", o.command.Value)
+	case named && o.everywhere:
+		return cli.Usagef("give one of --namespace and --all-namespaces")
+	case named && *a.Cluster.Namespace == "":
+		return cli.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
+	case !named:
+		o.everywhere = true
+	}
+	o.Names = args
+	return nil
+}
+
+// parseResources takes the resources, and the namespace of their objects.
+func (o *rbacOptions) parseResources(a *cli.App, c *cobra.Command, args []string) error {
+	switch named := c.Flags().Changed("namespace"); {
+	case o.Selector != "" || len(o.apiGroups) > 0 || (len(args) > 0) == o.All:
+		return cli.Usagef("--for=%s takes resources, as in secrets deployments.apps, or --all", o.command.Value)
 	case named && o.everywhere:
 		return cli.Usagef("give one of --namespace and --all-namespaces")
 	case named && *a.Cluster.Namespace == "":
@@ -291,12 +326,19 @@ func (o *rbacOptions) subjects() []rbacv1.Subject {
 // or --all stands for them.
 func printPermissions(ctx context.Context, a *cli.App, o *rbacOptions) error {
 	scope := permission.Scope{
-		CRDs: o.Names, APIGroups: o.apiGroups, Listed: len(o.Names) == 0, Write: o.write.Write(), Family: revision.Families[o.family.Value].Describe(), Installation: o.installation,
+		CRDs: o.Names, APIGroups: o.apiGroups, Listed: len(o.Names) == 0, Write: o.write.Write(), Dependents: o.dependents, Family: revision.Families[o.family.Value].Describe(), Installation: o.installation,
 	}
 	if !o.everywhere {
 		scope.Namespace = *a.Cluster.Namespace
 	}
-	if o.Selector != "" || o.All {
+	switch {
+	case permission.Command(o.command.Value).OfResources():
+		var err error
+		if scope.Resources, err = resource.Named(ctx, a, o.Names, o.All); err != nil {
+			return err
+		}
+		scope.CRDs = nil
+	case o.Selector != "" || o.All:
 		var err error
 		if scope.CRDs, err = crd.NamesOf(ctx, a, o.Selection); err != nil {
 			return err

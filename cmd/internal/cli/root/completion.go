@@ -2,6 +2,7 @@ package root
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,27 +54,14 @@ func completionCommand(a *cli.App) *cobra.Command {
 // completeClusterFlags completes --context, --cluster and --user from the
 // kubeconfig.
 func completeClusterFlags(a *cli.App, root *cobra.Command) {
-	for _, flag := range []string{"context", "cluster", "user"} {
+	names := map[string]func() []string{
+		"context": a.Contexts,
+		"cluster": func() []string { return slices.Collect(maps.Keys(a.KubeConfig().Clusters)) },
+		"user":    func() []string { return slices.Collect(maps.Keys(a.KubeConfig().AuthInfos)) },
+	}
+	for flag, of := range names {
 		_ = root.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			config, err := a.Cluster.ToRawKubeConfigLoader().RawConfig()
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var names []string
-			switch flag {
-			case "context":
-				names = a.Contexts()
-			case "cluster":
-				for name := range config.Clusters {
-					names = append(names, name)
-				}
-			case "user":
-				for name := range config.AuthInfos {
-					names = append(names, name)
-				}
-			}
-			slices.Sort(names)
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return slices.Sorted(slices.Values(of())), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 }

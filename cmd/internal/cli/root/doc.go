@@ -1,8 +1,8 @@
-// Package root is the program: the tree of all commands, help, completion and version.
+// Package root is the program: the tree of all commands, help and completion.
 //
 // # Reading order
 //
-// version.go, completion.go and help.go change what cobra provides. demo.go adds the demo, which
+// completion.go and help.go change what cobra provides. demo.go adds the demo, which
 // nodemo.go leaves out. root.go builds the tree, and command.go gives it to the reference. A file uses
 // only files before it.
 package root

@@ -12,12 +12,17 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli/agent"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/cluster"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/crd/doctor"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/evidence"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/explain"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/externalname"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/lint"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/manager"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/plan"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/rbac"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/resource"
 	"github.com/godwit-dev/godwit/cmd/internal/cli/revision"
+	"github.com/godwit-dev/godwit/cmd/internal/cli/version"
 )
 
 // Main runs the program with its arguments, of which the first is its name, and
@@ -30,7 +35,7 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(a.Console)
-	command, err := root.ExecuteContextC(ctx)
+	command, err := root.ExecuteContextC(cli.WithBegan(ctx, now.Now()))
 	return int(a.Finish(ctx, command, err))
 }
 
@@ -41,7 +46,7 @@ func rootCommand(a *cli.App) *cobra.Command {
 		Long: "Migrate custom resources to the storage version of their CRD, and upgrade the objects that\n" +
 			"KubeVirt stores in ControllerRevisions, so that you can remove old API versions.\n\n" +
 			"Start with a plan. It changes nothing and installs nothing:",
-		Example:       "  " + a.Program + " crd plan",
+		Example:       "  " + a.Program + " plan",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Program},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -50,9 +55,11 @@ func rootCommand(a *cli.App) *cobra.Command {
 	root.SetFlagErrorFunc(a.FlagError)
 	a.Cluster.AddFlags(root.PersistentFlags())
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(crd.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), lint.Command(a))
+	crds := crd.Command(a)
+	crds.AddCommand(doctor.Command(a))
+	root.AddCommand(plan.Command(a), crds, resource.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), evidence.Command(a), lint.Command(a))
 	root.AddCommand(demoCommands(a)...)
-	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), versionCommand(a), completionCommand(a), optionsCommand(a))
+	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), version.Command(a), completionCommand(a), optionsCommand(a))
 	completeClusterFlags(a, root)
 	setHelp(root)
 	return root

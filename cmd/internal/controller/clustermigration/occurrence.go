@@ -15,7 +15,7 @@ func Occurrences(reason string) []remedy.Occurrence {
 		return []remedy.Occurrence{{Condition: hubapi.ConditionReady, EventType: corev1.EventTypeNormal}}
 	case hubapi.ReasonInProgress, hubapi.ReasonWaiting:
 		return []remedy.Occurrence{{Condition: hubapi.ConditionReconciling, EventType: corev1.EventTypeNormal}}
-	case hubapi.ReasonIncomplete:
+	case hubapi.ReasonIncomplete, hubapi.ReasonCommandNotSent:
 		return []remedy.Occurrence{{Condition: hubapi.ConditionReconciling, EventType: corev1.EventTypeWarning}}
 	case hubapi.ReasonStateLost:
 		return []remedy.Occurrence{{Condition: hubapi.ConditionStalled}}

@@ -4,6 +4,7 @@ package clustermigration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/utils/clock"
@@ -11,9 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
+	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/identity"
 	"github.com/godwit-dev/godwit/hub/kafka"
 	hubmanager "github.com/godwit-dev/godwit/hub/manager"
+	"github.com/godwit-dev/godwit/hub/message"
 )
 
 // The CRD must be Godwit's own.
@@ -30,21 +34,22 @@ import (
 // +kubebuilder:rbac:groups=authentication.open-cluster-management.io,resources=managedserviceaccounts,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // The identity of the manager is a Secret beside it.
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=create,namespace=OWN
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create,namespace=OWN
 
 // Setup registers the controller. The namespace is the manager's own.
 func Setup(ctx context.Context, mgr manager.Manager, namespace string, brokers kafka.Options) error {
 	if err := hubmanager.CheckCRD(ctx, mgr.GetAPIReader()); err != nil {
 		return err
 	}
-	own, err := identity.Ensure(ctx, mgr.GetClient(), mgr.GetAPIReader(), namespace)
+	own, err := identity.Ensure(ctx, mgr.GetClient(), mgr.GetAPIReader(), identity.Owner{Namespace: namespace, Name: message.ManagerName})
 	if err != nil {
 		return fmt.Errorf("prepare the identity of the manager: %w", err)
 	}
 	// A user makes it known to the agents of hubs.
 	log.FromContext(ctx).Info("The manager moves clusters between hubs", "publicKey", identity.Format(own.Key()))
 	counted := hubmanager.NewMetrics(mgr.GetClient())
-	if err := counted.Register(metrics.Registry); err != nil {
+	waiting := stalled.NewMetrics("ManagedClusterMigration", stalled.Of(mgr.GetClient(), &hubapi.ManagedClusterMigrationList{}))
+	if err := errors.Join(counted.Register(metrics.Registry), waiting.Register(metrics.Registry)); err != nil {
 		return err
 	}
 	transport, err := kafka.New(brokers)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
@@ -24,10 +25,30 @@ func (j journal) Load(ctx context.Context, _ *apiextensionsv1.CustomResourceDefi
 	if err := j.reader.Get(ctx, client.ObjectKey{Name: j.migration.name}, m); err != nil {
 		return evidence.Checkpoint{}, client.IgnoreNotFound(err)
 	}
+	if err := format.CheckObject("crdmigration "+m.Name, m); err != nil {
+		return evidence.Checkpoint{}, err
+	}
 	if m.Status.Checkpoint == nil {
 		return evidence.Checkpoint{}, nil
 	}
-	return evidence.Checkpoint(*m.Status.Checkpoint), nil
+	err := format.CheckNumber("status.checkpoint of crdmigration "+m.Name, m.Status.Checkpoint.Format)
+	return checkpointOf(m.Status.Checkpoint), err
+}
+
+// checkpointOf reads a checkpoint of the current format.
+func checkpointOf(c *v1alpha1.Checkpoint) evidence.Checkpoint {
+	return evidence.Checkpoint{
+		CRDUID: c.CRDUID, Generation: c.Generation, StorageVersion: c.StorageVersion, ResourceVersion: c.ResourceVersion,
+		Cursor: c.Cursor, Settled: c.Settled, AcceptedStaleLeases: c.AcceptedStaleLeases, Restarts: c.Restarts,
+	}
+}
+
+// stored is a checkpoint as the status has it.
+func stored(c evidence.Checkpoint) *v1alpha1.Checkpoint {
+	return &v1alpha1.Checkpoint{
+		Format: format.Current, CRDUID: c.CRDUID, Generation: c.Generation, StorageVersion: c.StorageVersion, ResourceVersion: c.ResourceVersion,
+		Cursor: c.Cursor, Settled: c.Settled, AcceptedStaleLeases: c.AcceptedStaleLeases, Restarts: c.Restarts,
+	}
 }
 
 // Save leaves a new cursor to the next write of progress: a cursor that is lost costs
@@ -35,13 +56,13 @@ func (j journal) Load(ctx context.Context, _ *apiextensionsv1.CustomResourceDefi
 // relies on it.
 func (j journal) Save(ctx context.Context, _ string, c evidence.Checkpoint) error {
 	if onlyCursorDiffers(j.migration.status.Known().Status.Checkpoint, c) {
-		j.migration.status.Note(func(m *v1alpha1.CRDMigration) { m.Status.Checkpoint = new(v1alpha1.Checkpoint(c)) })
+		j.migration.status.Note(func(m *v1alpha1.CRDMigration) { m.Status.Checkpoint = stored(c) })
 		return nil
 	}
 	return j.migration.status.Write(ctx, func(m *v1alpha1.CRDMigration) {
 		m.Status.Checkpoint = nil
 		if c.CRDUID != "" {
-			m.Status.Checkpoint = new(v1alpha1.Checkpoint(c))
+			m.Status.Checkpoint = stored(c)
 			migrating().apply(m)
 		}
 	})
@@ -53,7 +74,7 @@ func onlyCursorDiffers(saved *v1alpha1.Checkpoint, c evidence.Checkpoint) bool {
 	if saved == nil {
 		return false
 	}
-	known := evidence.Checkpoint(*saved)
+	known := checkpointOf(saved)
 	known.Cursor, known.Restarts = c.Cursor, c.Restarts
 	return equality.Semantic.DeepEqual(known, c)
 }

@@ -12,6 +12,7 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -20,7 +21,7 @@ import (
 // controllers decide by, and what many upgrades have in common once. The rest of the status is read from the API server before it
 // is written.
 //
-// Of an upgrade the cache keeps: the metadata that identifies the upgrade and its trigger; the spec; of the status the observed generation and
+// Of an upgrade the cache keeps: the metadata that identifies the upgrade and its trigger, and the format of its state; the spec; of the status the observed generation and
 // the phase, the UID of the source if the spec has none, whether there is a replacement, whether a rolled-back upgrade retains
 // its new revision, and of the condition Ready the status and the reason, with the message if the upgrade failed.
 func NewCacheTransform() cache.TransformFunc {
@@ -60,6 +61,9 @@ func (s *sharedValues) reduce(full *v1alpha1.ControllerRevisionUpgrade) *v1alpha
 			Generation: full.Generation, DeletionTimestamp: full.DeletionTimestamp, Labels: s.labelsOf(full), OwnerReferences: s.ownersOf(full),
 		},
 		Spec: full.Spec,
+	}
+	if of, ok := full.Annotations[format.Annotation]; ok {
+		out.Annotations = map[string]string{format.Annotation: of}
 	}
 	if target := full.Spec.TargetName; strings.HasPrefix(out.Name, target) {
 		out.Spec.TargetName = out.Name[:len(target)] // one string in memory

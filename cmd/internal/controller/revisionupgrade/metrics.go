@@ -7,6 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
+	"github.com/godwit-dev/godwit/revision"
 )
 
 // Metrics count upgrades by phase, and revisions as triggers found them. They count what the cache has when they are read, so that a
@@ -68,5 +70,24 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		for _, v := range t.Status.VersionCounts {
 			to <- prometheus.MustNewConstMetric(m.revisions, prometheus.GaugeValue, float64(v.Count), t.Name, v.Version, v.Form)
 		}
+	}
+}
+
+// Stalled returns what lists the upgrades that need user action, as [summaryOf] decides it. A cluster has an upgrade for each
+// revision, so that they are counted by namespace.
+func Stalled(cache client.Reader) func(context.Context) ([]stalled.Object, error) {
+	return func(ctx context.Context) ([]stalled.Object, error) {
+		upgrades := &v1alpha1.ControllerRevisionUpgradeList{}
+		if err := cache.List(ctx, upgrades, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		var all []stalled.Object
+		for i := range upgrades.Items {
+			one := &upgrades.Items[i]
+			if reason := readyReason(one); phaseOf(one) == revision.Failed || reason == revision.ReasonForbidden {
+				all = append(all, stalled.Object{Namespace: one.Namespace, Reason: reason})
+			}
+		}
+		return all, nil
 	}
 }

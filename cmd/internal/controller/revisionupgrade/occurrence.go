@@ -13,6 +13,7 @@ var phasesOf = map[string][]revision.Phase{
 	revision.ReasonRunning:          {revision.Converted},
 	revision.ReasonReferrerNotReady: {revision.Converted, revision.Retained},
 	revision.ReasonConflictingTypes: {revision.Failed},
+	revision.ReasonNewerFormat:      {revision.Failed},
 	revision.ReasonUndecodable:      {revision.Failed},
 	revision.ReasonUnknownVersion:   {revision.Failed},
 	revision.ReasonLabelsMissing:    {revision.Failed},

@@ -24,6 +24,8 @@ const (
 	ReasonVersionsInUse = "VersionsInUse"
 	// ReasonInvalidSelector means that the label selector can't be read.
 	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonNewerFormat means that a newer release of Godwit wrote the trigger.
+	ReasonNewerFormat = "NewerFormat"
 	// ReasonSuspended means that spec.suspend is true.
 	ReasonSuspended = "Suspended"
 	// ReasonScanned means that all revisions in scope were scanned.
@@ -59,6 +61,9 @@ var Reasons = []remedy.ReasonDoc{
 	{Reason: ReasonInvalidSelector, Occurrences: []remedy.Occurrence{whenStalled}, UserAction: true,
 		Meaning: "The label selector of the trigger can't be read.",
 		Remedy:  "Create another trigger with a selector that the message does not reject."},
+	{Reason: ReasonNewerFormat, Occurrences: []remedy.Occurrence{whenStalled}, UserAction: true,
+		Meaning: "A newer release of Godwit wrote the trigger, in a format that this release does not read. Nothing is upgraded.",
+		Remedy:  "Run that release, or a newer one; or delete the trigger and create another."},
 	{Reason: ReasonSuspended,
 		Meaning: "spec.suspend is true.",
 		Remedy:  "Set `spec.suspend` to false to resume."},

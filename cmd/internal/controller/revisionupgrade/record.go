@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -73,6 +74,26 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 		}
 		suspended.Apply(now)
 	})
+}
+
+// refuse writes that a newer release wrote an upgrade.
+func (u *Upgrades) refuse(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
+	if observed(one) && readyReason(one) == revision.ReasonNewerFormat {
+		return nil
+	}
+	full, err := u.full(ctx, one)
+	if err != nil || full == nil {
+		return err
+	}
+	s := status.Summary{State: status.StateStalled, Reason: revision.ReasonNewerFormat}
+	if newer := format.CheckObject(fmt.Sprintf("controllerrevisionupgrade %s/%s", one.Namespace, one.Name), one); newer != nil {
+		s.Message = newer.Error() + "; " + format.Do
+	}
+	if err := status.NewWriter(u.Client, u.Reader, full).Write(ctx, func(now *v1alpha1.ControllerRevisionUpgrade) { s.Apply(now) }); err != nil {
+		return err
+	}
+	s.Announce(u.Recorder, full, "UpgradeRevision")
+	return nil
 }
 
 // full returns an upgrade with its whole status; nil if it is deleted. Before the first status, the cache has all there is.

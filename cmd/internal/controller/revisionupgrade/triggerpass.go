@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // triggerPass is one reconciliation of a trigger: scan, ensure upgrades, aggregate, conditions.
@@ -31,6 +32,9 @@ func (t *Triggers) newPass(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) *
 // advance takes a trigger as far as possible. It returns when to come back if no event arrives before; zero is never.
 func (p *triggerPass) advance(ctx context.Context) (status.Summary, time.Duration, error) {
 	s, spec := &p.trigger.Status, p.trigger.Spec
+	if err := format.CheckObject("controllerrevisionupgradetrigger "+p.trigger.Name, p.trigger); err != nil {
+		return status.Summary{}, 0, status.NewStalledError(ReasonNewerFormat, err.Error()+"; "+format.Do)
+	}
 	switch {
 	case spec.Suspend:
 		return suspended, 0, nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -142,7 +143,7 @@ func (u *Upgrades) triggers(ctx context.Context) (triggerSpecs, error) {
 	return all, nil
 }
 
-// open returns the upgrades of a namespace that have not ended and are not suspended. An upgrade whose trigger is deleted is not
+// open returns the upgrades of a namespace that have not ended, are not suspended, and are not of a newer release. An upgrade whose trigger is deleted is not
 // open: it will be garbage-collected.
 func (u *Upgrades) open(ctx context.Context, namespace string, triggers triggerSpecs) ([]*v1alpha1.ControllerRevisionUpgrade, error) {
 	list := &v1alpha1.ControllerRevisionUpgradeList{}
@@ -156,6 +157,10 @@ func (u *Upgrades) open(ctx context.Context, namespace string, triggers triggerS
 		trigger, found := triggers[owner]
 		switch {
 		case one.DeletionTimestamp != nil, ended(one), trigger.Suspend, owner != "" && !found:
+		case format.CheckObject("", one) != nil:
+			if err := u.refuse(ctx, one); err != nil {
+				return nil, err
+			}
 		case one.Spec.Suspend:
 			if err := u.suspend(ctx, one); err != nil {
 				return nil, err

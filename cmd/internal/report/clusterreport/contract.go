@@ -41,13 +41,21 @@ type Candidate struct {
 
 // Preflight is the document of a preflight.
 type Preflight struct {
-	APIVersion string             `json:"apiVersion"`
-	Kind       string             `json:"kind"`
-	From       string             `json:"from"`
-	To         string             `json:"to"`
-	Decision   preflight.Decision `json:"verdict"` //nolint:misspell // the contract's name
-	Checks     []Check            `json:"checks"`
-	Clusters   []Candidate        `json:"clusters"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the command began.
+	Time     time.Time          `json:"time,omitzero"`
+	From     string             `json:"from"`
+	To       string             `json:"to"`
+	Decision preflight.Decision `json:"verdict"` //nolint:misspell // the contract's name
+	Checks   []Check            `json:"checks"`
+	Clusters []Candidate        `json:"clusters"`
+}
+
+// At implements [report.Dated].
+func (p Preflight) At(began time.Time) any {
+	p.Time = began
+	return p
 }
 
 // Names are the resource names of the clusters.
@@ -82,13 +90,15 @@ type Counts struct {
 
 // Migration is the document of a migration.
 type Migration struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	Namespace  string    `json:"namespace"`
-	Name       string    `json:"name"`
-	From       string    `json:"from"`
-	To         string    `json:"to"`
-	Phase      api.Phase `json:"phase"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the command began. A migration in a list has none: the list has it.
+	Time      time.Time `json:"time,omitzero"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	From      string    `json:"from"`
+	To        string    `json:"to"`
+	Phase     api.Phase `json:"phase"`
 	// Settled means that the migration has ended and that nothing of it is left to do.
 	Settled bool   `json:"settled"`
 	Reason  string `json:"reason"`
@@ -102,6 +112,12 @@ type Migration struct {
 // ResourceName is the migration as kubectl writes it.
 func (m Migration) ResourceName() string {
 	return "managedclustermigration.global-hub.open-cluster-management.io/" + m.Name
+}
+
+// At implements [report.Dated].
+func (m Migration) At(began time.Time) any {
+	m.Time = began
+	return m
 }
 
 // Kinds of the documents.
@@ -175,6 +191,15 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 			one.Reason, one.Message = reason, rest
 		}
 		d.Clusters = append(d.Clusters, one)
+	}
+	return d
+}
+
+// SummaryOf makes the document from the status alone: it has no clusters.
+func SummaryOf(m *api.ManagedClusterMigration, now time.Time) Migration {
+	d := MigrationOf(m, hub.State{}, now)
+	if c := m.Status.Counts; c != nil {
+		d.Counts = Counts{c.Total, c.Moved, c.Failed, c.Restored}
 	}
 	return d
 }

@@ -86,10 +86,10 @@ func TestWritePreflight(t *testing.T) {
 		From: "hub1", To: "hub2",
 		Checks: []preflight.Check{
 			{Name: preflight.CheckSourceHub, Decision: preflight.Ready},
-			{Name: preflight.CheckOnTarget, Decision: preflight.NotChecked, Finding: preflight.Finding{Reason: "HubNotLookedAt", Message: "no access to hub2"}},
+			{Name: preflight.CheckOnTarget, Decision: preflight.NotChecked, Finding: preflight.Finding{Reason: "HubNotChecked", Message: "no access to hub2"}},
 		},
 		Clusters: []preflight.Cluster{
-			{Name: "c1", Decision: preflight.NotChecked, Reasons: []preflight.Finding{{Reason: "HubNotLookedAt", Message: "no access to hub2"}}},
+			{Name: "c1", Decision: preflight.NotChecked, Reasons: []preflight.Finding{{Reason: "HubNotChecked", Message: "no access to hub2"}}},
 			{Name: "c2", Decision: preflight.Blocked, Reasons: []preflight.Finding{{Reason: "LocalCluster", Message: "c2 is the hub"}}, AtRisk: []preflight.Finding{{Reason: "AddOnStays", Message: "add-on a stays"}}},
 		},
 	}
@@ -100,7 +100,7 @@ func TestWritePreflight(t *testing.T) {
 
 CLUSTER   DECISION       REASON
 c2        ✗ Blocked      LocalCluster,AddOnStays
-c1        ? NotChecked   HubNotLookedAt
+c1        ? NotChecked   HubNotChecked
 
 c2
   ✗ LocalCluster: c2 is the hub

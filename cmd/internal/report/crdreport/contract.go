@@ -1,6 +1,8 @@
 package crdreport
 
 import (
+	"cmp"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -26,6 +28,23 @@ type Plan struct {
 	Warnings []Problem `json:"warnings"`
 	// Preflight is null if no write was sent as a dry run.
 	Preflight *storageversion.PreflightSummary `json:"preflight"`
+}
+
+// PlanOf words a plan.
+func PlanOf(p storageversion.Plan, w remedy.Writer) Plan {
+	return Plan{
+		Name:           p.Name,
+		State:          string(p.State),
+		StorageVersion: p.StorageVersion,
+		ServedVersions: p.ServedVersions,
+		StoredVersions: p.StoredVersions,
+		Objects:        p.Objects,
+		Unlisted:       UnlistedOf(p.Unlisted, w),
+		ManagedFields:  string(p.ManagedFields),
+		Blockers:       NewProblems(p.Blockers, w),
+		Warnings:       NewProblems(p.Warnings, w),
+		Preflight:      p.Preflight,
+	}
 }
 
 // Problem is a [godwit.Blocker] or a [godwit.Warning] with its fix in words.
@@ -116,6 +135,8 @@ type Run struct {
 	Requests        int64   `json:"requests"`
 	DurationSeconds float64 `json:"durationSeconds"`
 	Trimmed         bool    `json:"trimmed"`
+	// OwnerReferences are those of other objects to the objects of the CRD.
+	OwnerReferences OwnerReferences `json:"ownerReferences"`
 	// Unlisted says why the API server did not list the objects, where that ended
 	// the run.
 	Unlisted *Unlisted `json:"unlisted"`
@@ -132,6 +153,31 @@ type Objects struct {
 
 // ObjectsOf adds the total to a tally.
 func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }
+
+// States of [OwnerReferences].
+const (
+	// ReferencesNotRead means that the run did not look for ownerReferences.
+	ReferencesNotRead = "NotRead"
+	// ReferencesUnknown means that some resources could not be read, and that none is left in the others.
+	ReferencesUnknown = "Unknown"
+	// ReferencesClean means that no ownerReference is left that names a version which is not served.
+	ReferencesClean = "Clean"
+	// ReferencesStale means that some are left.
+	ReferencesStale = "Stale"
+)
+
+// OwnerReferences counts objects whose ownerReferences name versions that are not served.
+type OwnerReferences struct {
+	State string `json:"state"` // NotRead, Unknown, Clean or Stale
+	// Repaired objects name the storage version now.
+	Repaired int64 `json:"repaired"`
+	// Found objects are those that a run without --dry-run would repair.
+	Found int64 `json:"found"`
+	// Left objects name owners that do not exist, or whose storage version is not served.
+	Left int64 `json:"left"`
+	// Failed objects could not be written. Failures say why.
+	Failed int64 `json:"failed"`
+}
 
 // ManagedFields counts the outcomes of objects with stale metadata.managedFields entries.
 type ManagedFields struct {
@@ -168,6 +214,8 @@ type Check struct {
 	// Reasons are sorted by severity. The result of the CRD is the most severe one. Reasons
 	// that are Safe are notes.
 	Reasons []Finding `json:"reasons"`
+	// Source is the file or URL that has the CRD; empty for stdin. It is for formats of pipelines.
+	Source string `json:"-"`
 }
 
 // ResourceName implements [report.Item].
@@ -198,6 +246,7 @@ func PlanList(items []Plan) report.List[Plan] {
 func RunList(items []Run) report.List[Run] {
 	for i := range items {
 		items[i].Failures = report.Present(items[i].Failures)
+		items[i].OwnerReferences.State = cmp.Or(items[i].OwnerReferences.State, ReferencesNotRead)
 	}
 	return report.NewList("CRDRunReportList", items)
 }

@@ -41,6 +41,9 @@ func WriteRuns(w io.Writer, s report.Style, runs []Run, folded Folded) error {
 			fmt.Fprintf(&text, "  … and %s\n", report.Count(more, "more object", "more objects"))
 		}
 	}
+	if err := WriteOwnerReferences(&text, runs); err != nil {
+		return err
+	}
 	if folded.Clean > 0 {
 		fmt.Fprintf(&text, "%s: nothing to do\n", report.Count(folded.Clean, "clean customresourcedefinition", "clean customresourcedefinitions"))
 	}
@@ -49,6 +52,31 @@ func WriteRuns(w io.Writer, s report.Style, runs []Run, folded Folded) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// WriteOwnerReferences writes a line for each CRD to whose objects such references were found.
+func WriteOwnerReferences(w io.Writer, runs []Run) error {
+	for _, r := range runs {
+		var parts []string
+		for _, c := range []struct {
+			n    int64
+			what string
+		}{
+			{r.OwnerReferences.Repaired, "repaired"}, {r.OwnerReferences.Found, "to repair"},
+			{r.OwnerReferences.Left, "left, because the owner does not exist or its storage version is not served"}, {r.OwnerReferences.Failed, "failed"},
+		} {
+			if c.n > 0 {
+				parts = append(parts, report.Count(c.n, "object", "objects")+" "+c.what)
+			}
+		}
+		if len(parts) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "\n%s: ownerReferences of %s\n", r.Name, strings.Join(parts, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // outcome is a column of the table of runs.
@@ -104,18 +132,7 @@ func runTable(s report.Style, runs []Run) *report.Table {
 
 // Summary returns the result of one CRD in one line.
 func Summary(r Run) string {
-	parts := []string{string(r.Result)}
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{
-		{r.Objects.Migrated, "migrated"}, {r.Objects.Unchanged, "unchanged"}, {r.Objects.Skipped, "skipped"},
-		{r.Objects.Gone, "gone"}, {r.Objects.Deferred, "deferred"}, {r.Objects.Failed, "failed"},
-	} {
-		if c.n > 0 {
-			parts = append(parts, report.Number(c.n)+" "+c.what)
-		}
-	}
+	parts := append([]string{string(r.Result)}, report.Outcomes(r.Objects.Counts)...)
 	for _, c := range []struct {
 		n    int64
 		what string

@@ -3,8 +3,6 @@ package crdreport
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -19,7 +17,7 @@ func WriteVerifications(w io.Writer, s report.Style, reports []Verification) err
 		if r.Proven() {
 			result = report.Cell{Text: "✓ Proven", Tone: report.Good}
 		}
-		t.Add(report.Cell{Text: r.Name}, result, report.Cell{Text: report.OrDash(r.StorageVersion)}, report.NumberCell(r.Objects), report.Cell{Text: byVersion(r)}, report.NumberCell(r.Unreadable))
+		t.Add(report.Cell{Text: r.Name}, result, report.Cell{Text: report.OrDash(r.StorageVersion)}, report.NumberCell(r.Objects), report.Cell{Text: report.Tally(r.ByVersion)}, report.NumberCell(r.Unreadable))
 	}
 	if err := t.Write(w, s); err != nil {
 		return err
@@ -41,12 +39,4 @@ func WriteVerifications(w io.Writer, s report.Style, reports []Verification) err
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-func byVersion(r Verification) string {
-	parts := make([]string, 0, len(r.ByVersion))
-	for _, version := range slices.Sorted(maps.Keys(r.ByVersion)) {
-		parts = append(parts, version+"="+report.Number(r.ByVersion[version]))
-	}
-	return report.Words(parts)
 }

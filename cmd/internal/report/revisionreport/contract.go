@@ -22,7 +22,9 @@ import (
 type PlanList struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	Items      []Plan `json:"items"`
+	// Time is when the command began.
+	Time  time.Time `json:"time,omitzero"`
+	Items []Plan    `json:"items"`
 	// VersionCounts counts revisions by version and form.
 	VersionCounts []revision.VersionCount `json:"versionCounts"`
 	// DroppableVersions is null if the command did not read the whole cluster.
@@ -58,9 +60,11 @@ type Plan struct {
 
 // RunReport is what `revision run` and `revision rollback` print.
 type RunReport struct {
-	APIVersion string          `json:"apiVersion"`
-	Kind       string          `json:"kind"`
-	Counts     revision.Counts `json:"counts"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the command began.
+	Time   time.Time       `json:"time,omitzero"`
+	Counts revision.Counts `json:"counts"`
 	// Items are the revisions that were not at the target version.
 	Items []*Run `json:"items"`
 	// DroppableVersions is null if the command did not read the whole cluster.
@@ -173,4 +177,16 @@ func orNull(t time.Time) *time.Time {
 	}
 	utc := t.UTC().Truncate(time.Second)
 	return &utc
+}
+
+// At implements [report.Dated].
+func (l PlanList) At(began time.Time) any {
+	l.Time = began
+	return l
+}
+
+// At implements [report.Dated].
+func (r RunReport) At(began time.Time) any {
+	r.Time = began
+	return r
 }

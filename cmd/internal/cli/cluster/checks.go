@@ -19,8 +19,8 @@ import (
 // labelLocal marks the hub that is the global hub itself.
 const labelLocal = "local-cluster"
 
-// look does a preflight from the global hub, and from the hubs to which the user has access.
-func (c *connection) look(ctx context.Context, a *cli.App, q preflight.Request, h hubFlags) (clusterreport.Preflight, error) {
+// preflight does a preflight from the global hub, and from the hubs to which the user has access.
+func (c *connection) preflight(ctx context.Context, a *cli.App, q preflight.Request, h hubFlags) (clusterreport.Preflight, error) {
 	hubs := preflight.Hubs{Global: c.client, ManagerNamespace: h.managerNamespace, Clock: a.Clock}
 	none := clusterreport.NoPreflight(q.From, q.To)
 	var err error
@@ -34,7 +34,7 @@ func (c *connection) look(ctx context.Context, a *cli.App, q preflight.Request, 
 	if err != nil {
 		return none, c.explain(ctx, err)
 	}
-	r.Checks = append(r.Checks, h.worksNotLookedAt(hubs)...)
+	r.Checks = append(r.Checks, h.worksNotChecked(hubs)...)
 	known, err := c.managedClusters(ctx)
 	if err != nil {
 		return none, c.explain(ctx, err)
@@ -45,14 +45,14 @@ func (c *connection) look(ctx context.Context, a *cli.App, q preflight.Request, 
 // checkWorks is the check that a user without access to the source hub has to decide on.
 const checkWorks = "ManifestWorks"
 
-// worksNotLookedAt is a check of a source hub that was not looked at.
-func (h hubFlags) worksNotLookedAt(hubs preflight.Hubs) []preflight.Check {
+// worksNotChecked is the check of a source hub without access.
+func (h hubFlags) worksNotChecked(hubs preflight.Hubs) []preflight.Check {
 	if hubs.Source != nil || h.acceptEvictedWorks {
 		return nil
 	}
 	return []preflight.Check{{Name: checkWorks, Decision: preflight.NotChecked, Finding: preflight.Finding{
-		Reason:  string(preflight.ReasonNotLookedAt),
-		Message: "ManifestWorks of the source hub were not looked at: the clusters lose what those have applied whose delete option is not Orphan",
+		Reason:  string(preflight.ReasonHubNotChecked),
+		Message: "ManifestWorks of the source hub were not checked: the clusters lose what those have applied whose delete option is not Orphan",
 	}}}
 }
 
@@ -95,7 +95,7 @@ func remedyFor(a *cli.App, q preflight.Request, check preflight.Check, known []s
 	}
 	side := sides[check.Name]
 	switch preflight.Reason(check.Reason) {
-	case preflight.ReasonNotLookedAt:
+	case preflight.ReasonHubNotChecked:
 		switch check.Name {
 		case preflight.CheckClocks:
 			return "give --from-context=CONTEXT and --to-context=CONTEXT"

@@ -1,4 +1,5 @@
-package crd
+// Package manifest reads the CRDs in the files of kubectl's flag -f.
+package manifest
 
 import (
 	"errors"
@@ -17,21 +18,26 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
-// input is the flag -f of kubectl.
-type input struct {
-	files     []string
+// Input is the flag -f of kubectl.
+type Input struct {
+	Files     []string
 	recursive bool
 }
 
-// release is one CRD of the next release, with its source.
-type release struct {
-	name   string
-	source string
-	crd    *apiextensionsv1.CustomResourceDefinition // nil for apiextensions.k8s.io/v1beta1, which API servers no longer serve
+// Stdin is the source of CRDs that are read from there.
+const Stdin = "stdin"
+
+// Release is one CRD of a release, with its source.
+type Release struct {
+	Name   string
+	Source string
+	// CRD is nil for apiextensions.k8s.io/v1beta1, which API servers no longer serve.
+	CRD *apiextensionsv1.CustomResourceDefinition
 }
 
-func (i *input) addTo(c *cobra.Command) {
-	c.Flags().StringSliceVarP(&i.files, "filename", "f", nil, "file, directory or URL with the CRDs of the next release; - reads stdin")
+// AddTo registers the flags.
+func (i *Input) AddTo(c *cobra.Command) {
+	c.Flags().StringSliceVarP(&i.Files, "filename", "f", nil, "file, directory or URL with the CRDs of the next release; - reads stdin")
 	c.Flags().BoolVarP(&i.recursive, "recursive", "R", false, "also read the subdirectories of a directory")
 	extensions := make([]string, len(resource.FileExtensions))
 	for n, e := range resource.FileExtensions {
@@ -40,26 +46,26 @@ func (i *input) addTo(c *cobra.Command) {
 	_ = c.MarkFlagFilename("filename", extensions...)
 }
 
-// parse checks the flags before anything is read.
-func (i *input) parse(c *cobra.Command, in io.Reader) error {
-	switch stdin := slices.Contains(i.files, "-"); {
+// Parse checks the flags before anything is read.
+func (i *Input) Parse(c *cobra.Command, in io.Reader) error {
+	switch fromStdin := slices.Contains(i.Files, "-"); {
 	case c.Flags().Changed("namespace"):
 		return cli.Usagef("remove --namespace: CRDs are not namespaced")
-	case len(i.files) == 0 || slices.Contains(i.files, ""):
+	case len(i.Files) == 0 || slices.Contains(i.Files, ""):
 		return cli.Usagef("-f is missing: give -f FILE, -f DIR, or -f - for stdin")
-	case stdin && cli.IsTerminal(in):
+	case fromStdin && cli.IsTerminal(in):
 		return cli.Usagef("-f - reads stdin, and stdin is a terminal: pipe the CRDs into the command")
 	}
 	return nil
 }
 
-// read returns the CRDs of the input.
-func (i *input) read(in io.Reader) ([]release, error) {
+// Read returns the CRDs of the input.
+func (i *Input) Read(in io.Reader) ([]Release, error) {
 	builder := resource.NewLocalBuilder().Unstructured().Flatten()
 	var paths []string
-	for _, f := range i.files {
+	for _, f := range i.Files {
 		if f == "-" {
-			builder.Stream(in, "stdin")
+			builder.Stream(in, Stdin)
 		} else {
 			paths = append(paths, f)
 		}
@@ -71,7 +77,7 @@ func (i *input) read(in io.Reader) ([]release, error) {
 	if err != nil {
 		return nil, &cli.ActionableError{Message: strings.TrimPrefix(cli.OneLine(err), "error "), Cause: err}
 	}
-	var releases []release
+	var releases []Release
 	for _, info := range infos {
 		r, ok, err := releaseOf(info)
 		if err != nil {
@@ -80,37 +86,37 @@ func (i *input) read(in io.Reader) ([]release, error) {
 		if !ok {
 			continue
 		}
-		if at := slices.IndexFunc(releases, func(other release) bool { return other.name == r.name }); at >= 0 {
-			return nil, fmt.Errorf("%s occurs twice, in %s and in %s: give only the file that you release", r.name, releases[at].source, r.source)
+		if at := slices.IndexFunc(releases, func(other Release) bool { return other.Name == r.Name }); at >= 0 {
+			return nil, fmt.Errorf("%s occurs twice, in %s and in %s: give only the file that you release", r.Name, releases[at].Source, r.Source)
 		}
 		releases = append(releases, r)
 	}
 	if len(releases) == 0 {
-		return nil, fmt.Errorf("no CustomResourceDefinition in %s, and %s", strings.Join(i.files, ", "),
+		return nil, fmt.Errorf("no CustomResourceDefinition in %s, and %s", strings.Join(i.Files, ", "),
 			report.Count(int64(len(infos)), "object of another kind", "objects of other kinds"))
 	}
 	return releases, nil
 }
 
 // releaseOf returns false for an object that is not a CRD.
-func releaseOf(info *resource.Info) (release, bool, error) {
+func releaseOf(info *resource.Info) (Release, bool, error) {
 	object, ok := info.Object.(*unstructured.Unstructured)
 	gvk := info.Object.GetObjectKind().GroupVersionKind()
 	if !ok || gvk.Group != apiextensionsv1.GroupName || gvk.Kind != "CustomResourceDefinition" {
-		return release{}, false, nil
+		return Release{}, false, nil
 	}
-	r := release{name: object.GetName(), source: info.Source}
+	r := Release{Name: object.GetName(), Source: info.Source}
 	switch {
-	case r.name == "":
+	case r.Name == "":
 		return r, false, fmt.Errorf("a CustomResourceDefinition in %s has no metadata.name", info.Source)
 	case gvk.Version == "v1beta1":
 		return r, true, nil
 	case gvk.Version != "v1":
-		return r, false, fmt.Errorf("%s in %s is written in %s, which this release of godwit does not support", r.name, info.Source, gvk.GroupVersion())
+		return r, false, fmt.Errorf("%s in %s is written in %s, which this release of godwit does not support", r.Name, info.Source, gvk.GroupVersion())
 	}
-	r.crd = &apiextensionsv1.CustomResourceDefinition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, r.crd); err != nil {
-		return r, false, fmt.Errorf("%s in %s is not a CustomResourceDefinition: %w", r.name, info.Source, errors.New(cli.OneLine(err)))
+	r.CRD = &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, r.CRD); err != nil {
+		return r, false, fmt.Errorf("%s in %s is not a CustomResourceDefinition: %w", r.Name, info.Source, errors.New(cli.OneLine(err)))
 	}
 	return r, true, nil
 }

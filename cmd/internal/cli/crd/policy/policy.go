@@ -1,4 +1,5 @@
-package crd
+// Package policy has the flags that decide how a migration writes objects.
+package policy
 
 import (
 	"errors"
@@ -12,20 +13,22 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
-// settleFlag is a duration. Its zero means no wait, and the zero of storageversion.Policy
+// SettleFlag is a duration. Its zero means no wait, and the zero of storageversion.Policy
 // means the default.
-type settleFlag time.Duration
+type SettleFlag time.Duration
 
-var _ pflag.Value = new(settleFlag)
+var _ pflag.Value = new(SettleFlag)
 
-func (s *settleFlag) policy() time.Duration {
+// Policy is the duration as [storageversion.Policy] has it.
+func (s *SettleFlag) Policy() time.Duration {
 	if *s == 0 {
 		return -1
 	}
 	return time.Duration(*s)
 }
 
-func (s *settleFlag) Set(text string) error {
+// Set implements pflag.Value.
+func (s *SettleFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
@@ -33,23 +36,26 @@ func (s *settleFlag) Set(text string) error {
 	case d < 0:
 		return errors.New("it must be zero or more; 0s means no wait")
 	}
-	*s = settleFlag(d)
+	*s = SettleFlag(d)
 	return nil
 }
 
-func (s *settleFlag) Type() string { return "duration" }
+// Type implements pflag.Value.
+func (s *SettleFlag) Type() string { return "duration" }
 
-func (s *settleFlag) String() string { return fmt.Sprintf("%gs", time.Duration(*s).Seconds()) }
+// String implements pflag.Value.
+func (s *SettleFlag) String() string { return fmt.Sprintf("%gs", time.Duration(*s).Seconds()) }
 
-// policyFlags are the flags of storageversion.Policy.
-type policyFlags struct {
-	settle            settleFlag
+// Flags are the flags of storageversion.Policy.
+type Flags struct {
+	settle            SettleFlag
 	acceptStaleLeases bool
 	acceptDenials     bool
 }
 
-func (p *policyFlags) addTo(flags *pflag.FlagSet) {
-	p.settle = settleFlag(storageversion.DefaultSettle)
+// AddTo registers the flags.
+func (p *Flags) AddTo(flags *pflag.FlagSet) {
+	p.settle = SettleFlag(storageversion.DefaultSettle)
 	flags.Var(&p.settle, "settle", "time to wait after a change of the storage version before the first write; "+
 		"0s: do not wait; an API server may then write objects back at the old version")
 	flags.BoolVar(&p.acceptStaleLeases, "accept-stale-leases", false,
@@ -58,8 +64,9 @@ func (p *policyFlags) addTo(flags *pflag.FlagSet) {
 		"continue when admission denies the write of an object; the object stays at the old version, and the run does not trim; a resumed run always continues")
 }
 
-func (p *policyFlags) policy() storageversion.Policy {
-	return storageversion.Policy{Settle: p.settle.policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
+// Policy is the policy that the flags describe.
+func (p *Flags) Policy() storageversion.Policy {
+	return storageversion.Policy{Settle: p.settle.Policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
 }
 
 // WriteFlag is the flag --write.

@@ -1,0 +1,149 @@
+package bridge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/godwit-dev/godwit/crdmigrator/bridge"
+	"github.com/godwit-dev/godwit/internal/quote"
+)
+
+const (
+	script = "bridge.sh"
+	// nextFolder has the CRDs of the next release, for the check after the last step.
+	nextFolder = "6-next"
+)
+
+// folderOf is the folder of the manifests of a step, in the order of the steps.
+func folderOf(k bridge.Kind) string {
+	return fmt.Sprintf("%d-%s", slices.Index(bridge.Kinds, k)+1, strings.ToLower(string(k)))
+}
+
+// checkEmpty refuses a directory with files, before anything is read or written.
+func checkEmpty(directory string) error {
+	entries, err := os.ReadDir(directory)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("the steps can't be written: %w", err)
+	case len(entries) > 0:
+		return fmt.Errorf("%s is not empty: give a directory that does not exist yet with --directory", directory)
+	}
+	return nil
+}
+
+// write writes the manifests and the script. It writes nothing if a CRD is Blocked, or no CRD needs a step. It returns the
+// script's path.
+func (o *options) write(bridges []bridge.Bridge, facts []bridge.Facts) (string, error) {
+	is := func(r bridge.Result) func(bridge.Bridge) bool {
+		return func(b bridge.Bridge) bool { return b.Result == r }
+	}
+	if o.directory == "" || slices.ContainsFunc(bridges, is(bridge.Blocked)) || !slices.ContainsFunc(bridges, is(bridge.Ready)) {
+		return "", nil
+	}
+	for i, b := range bridges {
+		for _, s := range b.Steps {
+			if s.Manifest == nil {
+				continue
+			}
+			if err := writeCRD(filepath.Join(o.directory, folderOf(s.Kind)), s.Manifest); err != nil {
+				return "", err
+			}
+		}
+		if err := writeCRD(filepath.Join(o.directory, nextFolder), facts[i].Next); err != nil {
+			return "", err
+		}
+	}
+	path := filepath.Join(o.directory, script)
+	if err := os.WriteFile(path, []byte(scriptOf(bridges, o.Program, o.Remedies().Cluster)), 0o700); err != nil {
+		return "", fmt.Errorf("write the script: %w", err)
+	}
+	return path, nil
+}
+
+func writeCRD(folder string, crd *apiextensionsv1.CustomResourceDefinition) error {
+	text, err := json.Marshal(crd)
+	if err != nil {
+		return err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		return err
+	}
+	delete(object, "status")
+	if text, err = yaml.Marshal(object); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return fmt.Errorf("write the steps: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, crd.Name+".yaml"), text, 0o600); err != nil {
+		return fmt.Errorf("write the steps: %w", err)
+	}
+	return nil
+}
+
+// scriptOf is the script that runs the steps. cluster are the flags that choose a cluster, for both programs.
+func scriptOf(bridges []bridge.Bridge, program, cluster string) string {
+	with := func(k bridge.Kind) []string {
+		var names []string
+		for _, b := range bridges {
+			if slices.ContainsFunc(b.Steps, func(s bridge.Step) bool { return s.Kind == k }) {
+				names = append(names, b.CRD)
+			}
+		}
+		return names
+	}
+	var text strings.Builder
+	text.WriteString("#!/bin/sh\n" +
+		"# The steps from the CRDs of the cluster to those of the next release, made by `" + program + " crd bridge`.\n" +
+		"#\n" +
+		"#   sh " + script + "                  runs every step; run it again to resume\n" +
+		"#   sh " + script + " store migrate    runs these steps\n" +
+		"#\n" +
+		"# RUN_FLAGS are flags for `" + program + " crd run`. If ETCD_FLAGS is set, `" + program + " crd verify` proves the migration with\n" +
+		"# these flags, as in ETCD_FLAGS='--etcd-servers=https://127.0.0.1:2379 --etcd-cafile=ca.crt'.\n" +
+		"#\n")
+	for _, b := range bridges {
+		for _, f := range b.Findings {
+			fmt.Fprintf(&text, "# %s: %s\n", f.Reason, quote.Line(f.Message))
+		}
+	}
+	text.WriteString("set -eu\ncd \"$(dirname \"$0\")\"\n\n" +
+		"apply() {\n  kubectl apply" + cluster + " --server-side --force-conflicts --field-manager=godwit-bridge -f \"$1\"\n}\n\n" +
+		"run() {\n  " + program + " crd run \"$@\" --yes" + cluster + " ${RUN_FLAGS:-}\n" +
+		"  [ -z \"${ETCD_FLAGS:-}\" ] || " + program + " crd verify \"$@\"" + cluster + " $ETCD_FLAGS\n}\n\n")
+	var steps []string
+	for _, k := range bridge.Kinds {
+		names := with(k)
+		if len(names) == 0 {
+			continue
+		}
+		step := strings.ToLower(string(k))
+		steps = append(steps, step)
+		var lines []string
+		if k != bridge.Migrate {
+			lines = append(lines, "apply "+folderOf(k))
+		}
+		if k == bridge.Migrate || k == bridge.Unserve {
+			lines = append(lines, "run "+strings.Join(names, " "))
+		}
+		fmt.Fprintf(&text, "%s() {\n  %s\n}\n\n", step, strings.Join(lines, "\n  "))
+	}
+	steps = append(steps, "check")
+	fmt.Fprintf(&text, "check() {\n  %s crd check -f %s%s\n}\n\n", program, nextFolder, cluster)
+	fmt.Fprintf(&text, "[ $# -gt 0 ] || set -- %s\nfor step in \"$@\"; do\n  case \"$step\" in\n  %s) echo \"step $step\"; \"$step\" ;;\n"+
+		"  *) echo \"no step $step; there are: %s\" >&2; exit 2 ;;\n  esac\ndone\n",
+		strings.Join(steps, " "), strings.Join(steps, "|"), strings.Join(steps, " "))
+	return text.String()
+}

@@ -1,0 +1,101 @@
+package guide_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/howto"
+)
+
+// TestGuideToFleets runs the guide on two clusters, of which the second is blocked at first.
+func TestGuideToFleets(t *testing.T) {
+	c := newCluster(t)
+	second, err := controlplane.Start(t.Context(), controlplane.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := second.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	there, err := filepath.Abs(filepath.Join(root, "docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.link(there, filepath.Join(c.dir, "docs"))
+	storedOld(t, c.plane.Config(), "widgets", true)
+	storedOld(t, second.Config(), "sprockets", false)
+	kubeconfig := filepath.Join(t.TempDir(), "fleet")
+	writeContexts(t, kubeconfig, map[string]*rest.Config{"canary": c.plane.Config(), "east": second.Config()})
+	if commands, err := howto.Run(t.Context(), howto.Guide{
+		File: filepath.Join(root, "docs", "guides", "fleet.md"), Dir: c.dir, Env: append(c.env, "KUBECONFIG="+kubeconfig, "RUN_FLAGS=--settle=1s"),
+		Placeholders: map[string]string{"CANARY": "canary", "EAST": "east"},
+	}); err != nil || commands < 10 {
+		t.Fatalf("%d commands ran: %v", commands, err)
+	}
+	for _, page := range []string{"plan.html", "pages/canary.html", "pages/canary.json", "pages/east.html", "pages/east.json"} {
+		if info, err := os.Stat(filepath.Join(c.dir, page)); err != nil || info.Size() == 0 {
+			t.Errorf("the guide leaves no %s: %v", page, err)
+		}
+	}
+}
+
+// storedOld creates a CRD whose storage version has moved from v1 to v2.
+func storedOld(t *testing.T, config *rest.Config, plural string, served bool) {
+	t.Helper()
+	const group = "example.com"
+	open := true
+	schema := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &open}}
+	version := func(name string, stored, served bool) apiextensionsv1.CustomResourceDefinitionVersion {
+		return apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Storage: stored, Served: served, Schema: schema}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: "Kind" + plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", true, true), version("v2", false, true)},
+		},
+	}
+	if err := controlplane.InstallCRDs(t.Context(), config, crd); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.WithoutCancel(t.Context())
+	if _, err := controlplane.UpdateCRD(ctx, config, crd.Name, func(c *apiextensionsv1.CustomResourceDefinition) {
+		c.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", false, true), version("v2", true, served)}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeContexts writes a kubeconfig with a context for each cluster.
+func writeContexts(t *testing.T, path string, clusters map[string]*rest.Config) {
+	t.Helper()
+	all := clientcmdapi.NewConfig()
+	all.CurrentContext = "canary"
+	for name, config := range clusters {
+		content, err := controlplane.Kubeconfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := clientcmd.Load(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := one.Contexts[one.CurrentContext]
+		all.Clusters[name], all.AuthInfos[name] = one.Clusters[from.Cluster], one.AuthInfos[from.AuthInfo]
+		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	if err := clientcmd.WriteToFile(*all, path); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,177 @@
+// Package html writes a report as one HTML file that needs no network: tiles, bars, and tables with
+// search. It is pure: values in, text out, and it knows no domain.
+//
+// All text is escaped. A content security policy in the file allows the style and the script of this
+// package by their hashes, and nothing else: no request, no form, no other script. Without JavaScript
+// the file has the same content and no search.
+//
+// Read html.go, then page.tmpl, style.css and search.js.
+package html
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+)
+
+// Tone is the meaning of a colour. Text with a tone says the same in words.
+type Tone string
+
+const (
+	// Plain text has no colour.
+	Plain Tone = "plain"
+	// Good needs no action.
+	Good Tone = "good"
+	// Attention is to be read.
+	Attention Tone = "attention"
+	// Bad needs an action.
+	Bad Tone = "bad"
+	// Faint is of little interest.
+	Faint Tone = "faint"
+)
+
+// Page is a report.
+type Page struct {
+	Title string
+	// Lead is the result in one sentence.
+	Lead  string
+	Facts []Fact
+	Tiles []Tile
+	Bars  []Bar
+	// BarsTitle and BarsLead say what the bars compare.
+	BarsTitle, BarsLead string
+	Sections            []Section
+}
+
+// Fact is a line below the title.
+type Fact struct{ Name, Value string }
+
+// Tile is a number of the summary.
+type Tile struct {
+	Value, Label string
+	Tone         Tone
+}
+
+// Bar compares two states of the same things.
+type Bar struct {
+	Label         string
+	Before, After Stack
+}
+
+// Stack is one bar of parts.
+type Stack struct {
+	Name  string
+	Parts []Part
+}
+
+// Part is a part of a bar.
+type Part struct {
+	Label string
+	Count int64
+	Tone  Tone
+}
+
+// Section is a table with a heading.
+type Section struct {
+	ID, Title, Lead string
+	Columns         []string
+	Rows            []Row
+}
+
+// Row is a row of a table. Its first cell names it.
+type Row struct {
+	Cells []Cell
+}
+
+// Cell is one entry of a table.
+type Cell struct {
+	Text string
+	Tone Tone
+	// Code is a command or a remedy, to be copied as it is.
+	Code bool
+	// Findings fold behind the text.
+	Findings []Finding
+}
+
+// Finding is why something is not done, and what to do.
+type Finding struct{ Object, Reason, Message, Remedy string }
+
+//go:embed page.tmpl
+var pageTemplate string
+
+//go:embed style.css
+var style string
+
+//go:embed search.js
+var script string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"text": textOf, "segments": segments}).Parse(pageTemplate))
+
+// hash allows an inline element in a content security policy.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Write writes the page.
+func Write(w io.Writer, p Page) error {
+	return page.Execute(w, struct {
+		Page
+		Policy string
+		Style  template.CSS
+		Script template.JS
+	}{
+		p, fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", hash(style), hash(script)),
+		template.CSS(style), template.JS(script), //nolint:gosec // both are files of this package
+	})
+}
+
+// textOf is a bar in words, for readers who do not see it.
+func textOf(s Stack) string {
+	var parts []string
+	for _, p := range s.Parts {
+		if p.Count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.Count, p.Label))
+		}
+	}
+	if len(parts) == 0 {
+		return s.Name + ": nothing"
+	}
+	return s.Name + ": " + strings.Join(parts, ", ")
+}
+
+// barWidth is the width of a whole bar, in units of its drawing.
+const barWidth = 600
+
+// segment is a part of a bar as it is drawn.
+type segment struct {
+	X, Width float64
+	Tone     Tone
+}
+
+// segments draws a bar. A part of few things among many is still seen.
+func segments(s Stack) []segment {
+	var total int64
+	for _, p := range s.Parts {
+		total += p.Count
+	}
+	const least = 3
+	var all []segment
+	x := 0.0
+	for _, p := range s.Parts {
+		if p.Count == 0 {
+			continue
+		}
+		width := max(least, barWidth*float64(p.Count)/float64(total))
+		all = append(all, segment{x, width, p.Tone})
+		x += width
+	}
+	for i := range all { // the least widths must not make the bar longer
+		all[i].X, all[i].Width = all[i].X*barWidth/x, all[i].Width*barWidth/x
+	}
+	return all
+}

@@ -1,0 +1,145 @@
+// Package resourcereport is the output of `godwit resource`: its JSON contract, and its tables for people. It is
+// pure: values in, text out. It has names of resources and objects, and nothing of their content.
+//
+// Read contract.go, then text.go.
+package resourcereport
+
+import (
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Plan says what a run would do with one resource.
+type Plan struct {
+	// Name is the resource with its group, as kubectl takes it, or the argument where there is no such resource.
+	Name string `json:"name"`
+	// Version is the one at which objects are written; empty where it is not known.
+	Version string `json:"version"`
+	State   string `json:"state"` // Clean, Ready, Blocked or Unknown
+	// Objects is null if they were not counted.
+	Objects  *int64    `json:"objects"`
+	Blockers []Problem `json:"blockers"`
+}
+
+// Problem is a [godwit.Blocker] with its fix in words.
+type Problem struct {
+	// Reason is one of the documented constants.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Remedy is what to do, with commands where there are.
+	Remedy string `json:"remedy"`
+}
+
+// NewProblem words a blocker.
+func NewProblem(b godwit.Blocker, w remedy.Writer) Problem {
+	return Problem{Reason: b.Reason, Message: b.Message, Remedy: w.Text(b.Fix)}
+}
+
+// Failure is the problem as the failure of a resource as a whole.
+func (p Problem) Failure(resource string) godwit.Failure {
+	return godwit.Failure{Name: resource, Reason: p.Reason, Message: p.Message + "; " + p.Remedy}
+}
+
+// Result is the result of a run for one resource.
+type Result string
+
+const (
+	// Succeeded means that every object was written, or had nothing to be written.
+	Succeeded Result = "Succeeded"
+	// NoChange means that the API server changed no object in etcd, or would accept every write of a dry run.
+	NoChange Result = "NoChange"
+	// Partial means that some objects are left. Failures say why.
+	Partial Result = "Partial"
+	// Failed means that an error ended the run before its first write. Failures say why.
+	Failed Result = "Failed"
+	// Blocked means that the run was refused and wrote nothing. Failures say why.
+	Blocked Result = "Blocked"
+)
+
+// Run says what a run did with one resource.
+type Run struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Result  Result `json:"result"`
+	// Objects counts outcomes. Unchanged objects were current in etcd already.
+	Objects         Objects `json:"objects"`
+	DurationSeconds float64 `json:"durationSeconds"`
+	// Failures names objects, at most 20, or the resource for a failure of the whole run.
+	Failures []godwit.Failure `json:"failures"`
+}
+
+// Objects counts outcomes. Total is their sum.
+type Objects struct {
+	Total int64 `json:"total"`
+	godwit.Counts
+}
+
+// ObjectsOf adds the total to a tally.
+func ObjectsOf(r walk.Report) Objects { return Objects{Total: r.Counts.Total(), Counts: r.Counts} }
+
+// Outcome says what etcd proves.
+type Outcome string
+
+const (
+	// Proven means that every object is stored as expected.
+	Proven Outcome = "Proven"
+	// Uniform means that every object is stored in the same form, and that no form was expected.
+	Uniform Outcome = "Uniform"
+	// NotProven means that objects are stored in other forms, or can't be read.
+	NotProven Outcome = "NotProven"
+	// NotVerified means that etcd was not read, so that nothing is known.
+	NotVerified Outcome = "NotVerified"
+)
+
+// Verification says how the objects of one resource are stored in etcd.
+type Verification struct {
+	Name string `json:"name"`
+	// Result is Proven, Uniform, NotProven or NotVerified.
+	Result Outcome `json:"result"`
+	// Expected is the form that the user gave; empty for none.
+	Expected string `json:"expected"`
+	Objects  int64  `json:"objects"`
+	// ByForm counts objects by what kube-apiserver writes in front of an encrypted one, or by apiVersion.
+	ByForm     map[string]int64 `json:"byForm"`
+	Unreadable int64            `json:"unreadable"`
+	// Message and Remedy are for people.
+	Message string `json:"-"`
+	Remedy  string `json:"-"`
+}
+
+// ResourceName implements [report.Item].
+func (p Plan) ResourceName() string { return p.Name }
+
+// ResourceName implements [report.Item].
+func (r Run) ResourceName() string { return r.Name }
+
+// ResourceName implements [report.Item].
+func (v Verification) ResourceName() string { return v.Name }
+
+// PlanList makes the list that `resource plan` prints.
+func PlanList(items []Plan) report.List[Plan] {
+	for i := range items {
+		items[i].Blockers = report.Present(items[i].Blockers)
+	}
+	return report.NewList("ResourcePlanList", items)
+}
+
+// RunList makes the list that `resource run` prints.
+func RunList(items []Run) report.List[Run] {
+	for i := range items {
+		items[i].Failures = report.Present(items[i].Failures)
+	}
+	return report.NewList("ResourceRunReportList", items)
+}
+
+// VerificationList makes the list that `resource verify` prints.
+func VerificationList(items []Verification) report.List[Verification] {
+	for i := range items {
+		if items[i].ByForm == nil {
+			items[i].ByForm = map[string]int64{}
+		}
+	}
+	return report.NewList("ResourceVerifyReportList", items)
+}

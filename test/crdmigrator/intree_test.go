@@ -6,28 +6,71 @@ import (
 	"sync"
 	"testing"
 
-	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
-// migrateInTree starts Kubernetes' own migrator.
+// inTreeGroup is the API group of Kubernetes' own migrator.
+const inTreeGroup = "storagemigration.k8s.io"
+
+// inTree is the client for StorageVersionMigrations, at the version that the server prefers.
+func (w *widgets) inTree() dynamic.ResourceInterface {
+	w.t.Helper()
+	versions := storageMigrationVersions(w.t, w.plane)
+	if len(versions) == 0 {
+		w.t.Fatal("the API server serves no StorageVersionMigrations")
+	}
+	client, err := dynamic.NewForConfig(w.config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: inTreeGroup, Version: versions[0], Resource: "storageversionmigrations"})
+}
+
+// migrateInTree starts Kubernetes' own migrator. v1alpha1, of Kubernetes before 1.35, also has the version through
+// which to write.
 func (w *widgets) migrateInTree() (name string) {
 	w.t.Helper()
 	name = "of-" + w.group
-	_, err := w.admission().StoragemigrationV1().StorageVersionMigrations().Create(w.t.Context(), &storagemigrationv1.StorageVersionMigration{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: storagemigrationv1.StorageVersionMigrationSpec{
-			Resource: metav1.GroupResource{Group: w.group, Resource: w.plural},
-		},
-	}, metav1.CreateOptions{})
+	version := storageMigrationVersions(w.t, w.plane)[0]
+	resource := map[string]any{"group": w.group, "resource": w.plural}
+	if version == "v1alpha1" {
+		resource["version"] = "v2"
+	}
+	_, err := w.inTree().Create(w.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": inTreeGroup + "/" + version, "kind": "StorageVersionMigration",
+		"metadata": map[string]any{"name": name}, "spec": map[string]any{"resource": resource},
+	}}, metav1.CreateOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return name
+}
+
+// inTreeEnded is the condition with which a migration ended, Succeeded or Failed; empty while it has not.
+func (w *widgets) inTreeEnded(name string) string {
+	w.t.Helper()
+	s, err := w.inTree().Get(w.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	conditions, _, err := unstructured.NestedSlice(s.Object, "status", "conditions")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, c := range conditions {
+		c, _ := c.(map[string]any)
+		if kind, _ := c["type"].(string); c["status"] == "True" && kind != "Running" {
+			return kind
+		}
+	}
+	return ""
 }
 
 // migrating is the reason of the in-tree migrator's condition on the CRD.

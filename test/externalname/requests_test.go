@@ -156,8 +156,9 @@ func TestRequestsPerReconcile(t *testing.T) {
 	ours, plain := cost["package crossplane"], cost["written by hand"]
 	t.Logf("package crossplane: %+v", ours)
 	t.Logf("written by hand:    %+v", plain)
-	if ours.metadata != plain.metadata || ours.reads != plain.reads {
-		t.Errorf("%d writes of metadata and %d reads in a life, by hand %d and %d", ours.metadata, ours.reads, plain.metadata, plain.reads)
+	// On a slow machine, the one by hand repeats a write that met a conflict.
+	if ours.metadata > plain.metadata || ours.reads > plain.reads {
+		t.Errorf("%d writes of metadata and %d reads in a life, by hand only %d and %d", ours.metadata, ours.reads, plain.metadata, plain.reads)
 	}
 	if ours.statusPerPass > 1.2 || ours.callsPerPass > 1 {
 		t.Errorf("%.2f writes of the status and %.2f calls in a pass without changes", ours.statusPerPass, ours.callsPerPass)

@@ -1,10 +1,12 @@
 package hub_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,7 +85,7 @@ func (g *globalHub) issueToken() (name, validity string) {
 		if time.Now().After(deadline) {
 			g.t.Fatal("the manager creates no ManagedServiceAccount")
 		}
-		pause(g.t.Context(), 20*time.Millisecond)
+		pause(g.t.Context(), awaitEvery)
 	}
 	account := g.managedAccounts()[0]
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: g.to.hub, Name: account.GetName()}, Data: map[string][]byte{
@@ -114,8 +116,8 @@ func TestManagerIssuesByManagedServiceAccount(t *testing.T) {
 	<-held
 	<-held
 	// An add-on renews a token when a fifth of its time is left, so that a token that is shared is
-	// valid for a whole migration all the same.
-	whole := hub.New(g.read(first).Spec).Timeouts.Total()
+	// valid for a whole migration all the same, and for a day in which work is left.
+	whole := hub.New(g.read(first).Spec).Timeouts.Total() + 24*time.Hour
 	if got, err := time.ParseDuration(validity); err != nil || got/5 < whole || got > 6*whole {
 		t.Errorf("a token is valid for %s, and a migration takes up to %s: %v", validity, whole, err)
 	}
@@ -140,6 +142,55 @@ func TestManagerIssuesByManagedServiceAccount(t *testing.T) {
 	}
 }
 
+// TestManagerRefusesAShortToken: a migration with shorter timeouts has had a token issued that would expire
+// before this one ends. The manager says how to get another one, and takes that.
+//
+// Matrix: H25.
+func TestManagerRefusesAShortToken(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHubWith(t, hubMapper())
+	g.installAddon(addonv1alpha1.ManagedClusterAddOnStatus{Namespace: "accounts"})
+	g.kubeconfig = "token: token of " + g.to.hub
+	said := &lines{}
+	g.log = funcr.New(func(prefix, args string) { said.add(prefix, args) }, funcr.Options{Verbosity: 1})
+	key := g.migrate("move", "c1")
+	total := hub.New(g.read(key).Spec).Timeouts.Total()
+	p := g.start(nil, key)
+	defer p.stop()
+	deadline := time.Now().Add(patience)
+	for len(g.managedAccounts()) == 0 && time.Now().Before(deadline) {
+		pause(t.Context(), awaitEvery)
+	}
+	g.setExpiry(time.Now().Add(total / 2))
+	name, _ := g.issueToken()
+	remedy := "kubectl -n " + g.to.hub + " delete secret " + name
+	for !strings.Contains(strings.Join(said.text(), "\n"), remedy) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the manager does not say %q:\n%s", remedy, strings.Join(said.text(), "\n"))
+		}
+		pause(t.Context(), awaitEvery)
+	}
+	if phase := g.read(key).Status.Phase; phase != api.PhaseInitializing {
+		t.Errorf("the migration is in phase %s, want Initializing", phase)
+	}
+	if err := g.c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: g.to.hub, Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+	g.setExpiry(time.Now().Add(total + time.Minute))
+	g.issueToken()
+	g.mustBeMoved(g.await(key, "the cluster has moved", settled))
+}
+
+// setExpiry plays the add-on, which says when the token of the ManagedServiceAccount expires.
+func (g *globalHub) setExpiry(expires time.Time) {
+	g.t.Helper()
+	account := &g.managedAccounts()[0]
+	patch := fmt.Sprintf(`{"status":{"expirationTimestamp":%q}}`, expires.UTC().Format(time.RFC3339))
+	if err := g.c.Status().Patch(g.t.Context(), account, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
 // awaitGone waits until a migration is deleted.
 func (g *globalHub) awaitGone(key objectKey) {
 	g.t.Helper()
@@ -153,7 +204,7 @@ func (g *globalHub) awaitGone(key objectKey) {
 		if time.Now().After(deadline) {
 			g.t.Fatalf("%s is still there: %v\n%s", key, err, describe(m))
 		}
-		pause(g.t.Context(), 20*time.Millisecond)
+		pause(g.t.Context(), awaitEvery)
 	}
 }
 

@@ -43,7 +43,7 @@ func (m *move) back(s site, before map[string]string) {
 	}
 	m.onTarget(s).returnIsGone()
 	for _, k := range m.klusterlets {
-		if k.name == s.name && k.hub() != m.source.c {
+		if k.Name == s.name && k.Hub() != m.source.c {
 			m.t.Errorf("the agent of %s is not at the source hub", s.name)
 		}
 	}
@@ -92,7 +92,7 @@ func TestAgentsReturn(t *testing.T) {
 	m := newMove(t, 2)
 	before := m.objects()
 	m.state.Timeouts.Stage = 12 * time.Second
-	m.klusterlets[1].unreachable = true
+	m.klusterlets[1].Unreachable = true
 	m.run(m.source)
 	m.run(m.target)
 	m.start()
@@ -118,7 +118,7 @@ func TestAgentsAbort(t *testing.T) {
 			m.run(m.target)
 			m.start()
 			m.manage(func() bool {
-				return m.state.Phase == phase && (phase != api.PhaseRegistering || m.klusterlets[0].isConfiguredBy(m.target.c))
+				return m.state.Phase == phase && (phase != api.PhaseRegistering || m.klusterlets[0].IsConfiguredBy(m.target.c))
 			})
 			m.state = hub.Step(m.state, hub.Rollback{At: time.Now()})
 			m.mustEnd(api.PhaseFailed)
@@ -141,7 +141,7 @@ func TestAgentsKilled(t *testing.T) {
 			m.moved(m.sites[0], before[m.sites[0].name])
 		},
 		"Rollback": func(m *move, before map[string]map[string]string) {
-			m.manage(func() bool { return m.klusterlets[0].isConfiguredBy(m.target.c) })
+			m.manage(func() bool { return m.klusterlets[0].IsConfiguredBy(m.target.c) })
 			m.state = hub.Step(m.state, hub.Rollback{At: time.Now()})
 			m.mustEnd(api.PhaseFailed)
 			m.back(m.sites[0], before[m.sites[0].name])
@@ -208,7 +208,7 @@ func TestAgentsRefuse(t *testing.T) {
 	m.run(m.source)
 	m.run(m.target)
 	play(t, m.klusterlets...)
-	m.await("the klusterlet to register", func() bool { return m.klusterlets[0].hub() == m.source.c })
+	m.await("the klusterlet to register", func() bool { return m.klusterlets[0].Hub() == m.source.c })
 	cleaning := message.SourceBundle{
 		Command: hub.Command{Stage: api.PhaseCleaning, Attempt: 100, Orders: []hub.Order{{Action: hub.DeleteMoved, Clusters: names(m.klusterlets)}}},
 		ToHub:   m.target.name,
@@ -233,7 +233,7 @@ func TestAgentsRefuse(t *testing.T) {
 	m.await("the command of a hub to be refused", forged)
 
 	// The manager's command to one hub is sent to the other.
-	notOurs := refused(m.target, "Malformed")
+	notOurs := refused(m.target, "NotForThisHub")
 	m.put(m.target.name, m.envelope(m.identity, header, cleaning))
 	m.await("a command for another hub to be refused", notOurs)
 	m.back(m.sites[0], before[m.sites[0].name])

@@ -7,10 +7,24 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/godwit-dev/godwit/hub"
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/message"
 )
+
+// skewed is a clock that is wrong.
+type skewed struct {
+	clock.RealClock
+	by time.Duration
+}
+
+func (s skewed) Now() time.Time                  { return s.RealClock.Now().Add(s.by) }
+func (s skewed) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
+
+// skew is by how much the clocks of the hubs differ from that of the global hub, in both directions.
+const skew = 10 * time.Minute
 
 // attack is a message that one of the parties refuses.
 type attack struct {
@@ -31,23 +45,23 @@ func changed(e message.Envelope, attributes map[string]string) message.Envelope 
 }
 
 // byAgent and byManager count refusals.
-func (g *together) byAgent(s *hubSide, reason string) func() int {
-	return func() int { return g.refused(s, reason) }
+func (m *managed) byAgent(s *hubSide, reason string) func() int {
+	return func() int { return m.refused(s, reason) }
 }
 
-func (g *together) byManager(s *hubSide, reason string) func() int {
-	return func() int { return int(g.g.count("messages_refused_total", s.name, reason)) }
+func (m *managed) byManager(s *hubSide, reason string) func() int {
+	return func() int { return int(m.g.count("messages_refused_total", s.name, reason)) }
 }
 
 // attack sends each message, and fails the test unless it is refused.
-func (g *together) attack(attacks map[string]attack) {
-	g.t.Helper()
+func (m *managed) attack(attacks map[string]attack) {
+	m.t.Helper()
 	for name, a := range attacks {
 		known := a.refused()
-		if err := g.kafka.Send(g.t.Context(), a.topic, g.uid, a.what); err != nil {
-			g.t.Fatal(err)
+		if err := m.kafka.Send(m.t.Context(), a.topic, m.uid, a.what); err != nil {
+			m.t.Fatal(err)
 		}
-		g.await(name+": "+a.reason+" To be refused", func() bool { return a.refused() > known })
+		m.await(name+": "+a.reason+" To be refused", func() bool { return a.refused() > known })
 	}
 }
 
@@ -59,75 +73,78 @@ func (g *together) attack(attacks map[string]attack) {
 // Matrix: H31, H44, H45, H46, H47, H48, H50, H51, H59.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	g := newTogether(t, 2)
-	before := g.objects()
-	first, second := objectKey{Namespace: g.g.namespace, Name: "first"}, objectKey{Namespace: g.g.namespace, Name: "second"}
-	g.manage(first, second)
-	g.g.migrate(first.Name, g.sites[0].name)
-	uid := string(g.g.read(first).UID)
+	m := newManaged(t, 2)
+	m.source.clock, m.target.clock = skewed{by: -skew}, skewed{by: skew}
+	m.run(m.source)
+	m.run(m.target)
+	before := m.objects()
+	first, second := objectKey{Namespace: m.g.namespace, Name: "first"}, objectKey{Namespace: m.g.namespace, Name: "second"}
+	m.runManager(first, second)
+	m.g.migrate(first.Name, m.sites[0].name)
+	uid := string(m.g.read(first).UID)
 
 	// Without its klusterlet, the migration waits in Initializing.
-	commands := g.awaitCommands(g.source, uid, 2)
-	g.g.await(first, "the source installs the bootstrap", func(m *api.ManagedClusterMigration) bool { return m.Status.Phase == api.PhaseInitializing })
-	was := g.g.read(first).Status
-	g.attack(g.attacksOnTheSource(uid, commands[0], commands[1]))
-	g.attack(g.attacksOnTheManager(uid))
-	if now := g.g.read(first).Status; now.Phase != api.PhaseInitializing || now.Progress.Attempt != was.Progress.Attempt {
+	commands := m.awaitCommands(m.source, uid, 2)
+	m.g.await(first, "the source installs the bootstrap", func(o *api.ManagedClusterMigration) bool { return o.Status.Phase == api.PhaseInitializing })
+	was := m.g.read(first).Status
+	m.attack(m.attacksOnTheSource(uid, commands[0], commands[1]))
+	m.attack(m.attacksOnTheManager(uid))
+	if now := m.g.read(first).Status; now.Phase != api.PhaseInitializing || now.Progress.Attempt != was.Progress.Attempt {
 		t.Errorf("the attacks took the migration from %s, attempt %d to %s, attempt %d", was.Phase, was.Progress.Attempt, now.Phase, now.Progress.Attempt)
 	}
-	g.mustSeeNoSecret("in Initializing", g.statusOf(first))
-	play(t, g.klusterlets[0])
-	g.mustComplete(first)
-	g.moved(g.sites[0], before[g.sites[0].name])
+	m.mustSeeNoSecret("in Initializing", m.statusOf(first))
+	play(t, m.klusterlets[0])
+	m.mustComplete(first)
+	m.moved(m.sites[0], before[m.sites[0].name])
 
-	bundles := g.records(message.MigrationTopic(g.target.name))
+	bundles := m.records(message.MigrationTopic(m.target.name))
 	if len(bundles) == 0 {
 		t.Fatal("the first migration has sent no bundle")
 	}
-	g.attack(map[string]attack{"OldBundle": {
-		"A bundle of a migration that has ended.", message.MigrationTopic(g.target.name), bundles[0], g.byAgent(g.target, "NotExpected"),
+	m.attack(map[string]attack{"OldBundle": {
+		"A bundle of a migration that has ended.", message.MigrationTopic(m.target.name), bundles[0], m.byAgent(m.target, "NotExpected"),
 	}})
-	g.g.migrate(second.Name, g.sites[1].name)
-	uid = string(g.g.read(second).UID)
-	g.awaitCommands(g.source, uid, 2)
+	m.g.migrate(second.Name, m.sites[1].name)
+	uid = string(m.g.read(second).UID)
+	m.awaitCommands(m.source, uid, 2)
 	// The bundle arrives before its command, so that it is held until it can be checked.
-	forged := g.refused(g.target, "Forged")
-	if err := g.kafka.Send(t.Context(), message.MigrationTopic(g.target.name), uid, changed(bundles[0], map[string]string{"ce_migrationid": uid})); err != nil {
+	forged := m.refused(m.target, "Forged")
+	if err := m.kafka.Send(t.Context(), message.MigrationTopic(m.target.name), uid, changed(bundles[0], map[string]string{"ce_migrationid": uid})); err != nil {
 		t.Fatal(err)
 	}
-	play(t, g.klusterlets[1])
-	g.mustComplete(second)
-	g.moved(g.sites[1], before[g.sites[1].name])
-	if g.refused(g.target, "Forged") != forged+1 {
+	play(t, m.klusterlets[1])
+	m.mustComplete(second)
+	m.moved(m.sites[1], before[m.sites[1].name])
+	if m.refused(m.target, "Forged") != forged+1 {
 		t.Error("a bundle of another migration was not refused as forged")
 	}
-	g.mustSeeNoSecret("after both migrations", g.statusOf(second))
+	m.mustSeeNoSecret("after both migrations", m.statusOf(second))
 }
 
 // mustComplete waits until all clusters of a migration have moved.
-func (g *together) mustComplete(key objectKey) {
-	g.t.Helper()
-	m := g.g.await(key, "the clusters have moved", settled)
-	if m.Status.Phase != api.PhaseCompleted || m.Status.Counts.Moved != m.Status.Counts.Total {
-		g.t.Fatalf("phase %s, counts %+v:\n%s", m.Status.Phase, m.Status.Counts, describe(m))
+func (m *managed) mustComplete(key objectKey) {
+	m.t.Helper()
+	o := m.g.await(key, "the clusters have moved", settled)
+	if o.Status.Phase != api.PhaseCompleted || o.Status.Counts.Moved != o.Status.Counts.Total {
+		m.t.Fatalf("phase %s, counts %+v:\n%s", o.Status.Phase, o.Status.Counts, describe(o))
 	}
 }
 
 // attacksOnTheSource are messages in the topic of commands, of which the source has got two.
-func (g *together) attacksOnTheSource(uid string, first, last message.Envelope) map[string]attack {
+func (m *managed) attacksOnTheSource(uid string, first, last message.Envelope) map[string]attack {
 	cleaning := message.SourceBundle{
-		Command: hub.Command{Stage: api.PhaseCleaning, Attempt: 100, Orders: []hub.Order{{Action: hub.DeleteMoved, Clusters: []string{g.sites[0].name}}}},
-		ToHub:   g.target.name,
+		Command: hub.Command{Stage: api.PhaseCleaning, Attempt: 100, Orders: []hub.Order{{Action: hub.DeleteMoved, Clusters: []string{m.sites[0].name}}}},
+		ToHub:   m.target.name,
 	}
-	header := message.Header{Type: message.TypeSource, Migration: uid, From: message.ManagerName, To: g.source.name, Stage: api.PhaseCleaning, Attempt: 100, Left: time.Minute}
+	header := message.Header{Type: message.TypeSource, Migration: uid, From: message.ManagerName, To: m.source.name, Stage: api.PhaseCleaning, Attempt: 100, Left: time.Minute}
 	own := header
-	own.From = g.target.name
+	own.From = m.target.name
 	attacks := map[string]attack{}
 	add := func(name, reason, refusal string, e message.Envelope) {
-		attacks[name] = attack{reason, message.SpecTopic(g.source.name), e, g.byAgent(g.source, refusal)}
+		attacks[name] = attack{reason, message.SpecTopic(m.source.name), e, m.byAgent(m.source, refusal)}
 	}
-	add("ForgedCleaning", "The target signs a Cleaning that claims to be the manager's.", "Forged", g.envelope(g.target.identity, header, cleaning))
-	add("OwnCleaning", "The target sends a Cleaning in its own name.", "Forged", g.envelope(g.target.identity, own, cleaning))
+	add("ForgedCleaning", "The target signs a Cleaning that claims to be the manager's.", "Forged", m.envelope(m.target.identity, header, cleaning))
+	add("OwnCleaning", "The target sends a Cleaning in its own name.", "Forged", m.envelope(m.target.identity, own, cleaning))
 	add("Replayed", "A command of the manager is sent again.", "Replayed", first)
 	add("OldAttempt", "An old command gets a new attempt.", "Forged", changed(first, map[string]string{"ce_attempt": "100"}))
 	add("OtherStage", "The present command gets another stage.", "Forged", changed(last, map[string]string{"ce_stage": "Cleaning", "ce_attempt": "100"}))
@@ -139,36 +156,36 @@ func (g *together) attacksOnTheSource(uid string, first, last message.Envelope) 
 }
 
 // attacksOnTheManager are messages in the topics of reports.
-func (g *together) attacksOnTheManager(uid string) map[string]attack {
-	beat := message.Header{Type: message.TypeHeartbeat, From: g.source.name, To: message.ManagerName, Left: time.Minute}
+func (m *managed) attacksOnTheManager(uid string) map[string]attack {
+	beat := message.Header{Type: message.TypeHeartbeat, From: m.source.name, To: message.ManagerName, Left: time.Minute}
 	own := beat
-	own.From = g.target.name
-	present := g.g.read(objectKey{Namespace: g.g.namespace, Name: "first"}).Status.Progress
-	report := message.Header{Type: message.TypeStatus, Migration: uid, From: g.source.name, To: message.ManagerName, Stage: present.Stage, Attempt: present.Attempt, Left: time.Minute}
-	claims := message.Heartbeat{Hub: g.source.name, Versions: []int{message.Version}}
-	done := message.StatusBundle{Finished: true, Done: []string{g.sites[0].name}}
+	own.From = m.target.name
+	present := m.g.read(objectKey{Namespace: m.g.namespace, Name: "first"}).Status.Progress
+	report := message.Header{Type: message.TypeStatus, Migration: uid, From: m.source.name, To: message.ManagerName, Stage: present.Stage, Attempt: present.Attempt, Left: time.Minute}
+	claims := message.Heartbeat{Hub: m.source.name, Versions: []int{message.Version}}
+	done := message.StatusBundle{Finished: true, Done: []string{m.sites[0].name}}
 	attacks := map[string]attack{
-		"Heartbeat":      {"The target signs a heartbeat of the source.", "", g.envelope(g.target.identity, beat, claims), g.byManager(g.source, "Forged")},
-		"Report":         {"The target signs a report of the source.", "", g.envelope(g.target.identity, report, done), g.byManager(g.source, "Forged")},
-		"HeartbeatThere": {"The target sends a heartbeat of the source in its own topic.", message.StatusTopic(g.target.name), g.envelope(g.target.identity, beat, claims), g.byManager(g.target, "WrongHub")},
-		"HeartbeatClaim": {"The target signs, as itself, that the source is alive.", message.StatusTopic(g.target.name), g.envelope(g.target.identity, own, claims), g.byManager(g.target, "WrongHub")},
+		"Heartbeat":      {"The target signs a heartbeat of the source.", "", m.envelope(m.target.identity, beat, claims), m.byManager(m.source, "Forged")},
+		"Report":         {"The target signs a report of the source.", "", m.envelope(m.target.identity, report, done), m.byManager(m.source, "Forged")},
+		"HeartbeatThere": {"The target sends a heartbeat of the source in its own topic.", message.StatusTopic(m.target.name), m.envelope(m.target.identity, beat, claims), m.byManager(m.target, "WrongHub")},
+		"HeartbeatClaim": {"The target signs, as itself, that the source is alive.", message.StatusTopic(m.target.name), m.envelope(m.target.identity, own, claims), m.byManager(m.target, "WrongHub")},
 	}
-	for _, e := range g.records(message.StatusTopic(g.source.name)) {
+	for _, e := range m.records(message.StatusTopic(m.source.name)) {
 		switch {
 		case e.Attributes["ce_type"] == string(message.TypeHeartbeat):
 			attacks["Downgrade"] = attack{"A heartbeat lists other versions.", "", message.Envelope{
-				Attributes: e.Attributes, Value: fmt.Appendf(nil, `{"hub":%q,"versions":[0]}`, g.source.name),
-			}, g.byManager(g.source, "Forged")}
+				Attributes: e.Attributes, Value: fmt.Appendf(nil, `{"hub":%q,"versions":[0]}`, m.source.name),
+			}, m.byManager(m.source, "Forged")}
 		case e.Attributes["ce_stage"] == string(api.PhaseValidating):
-			attacks["ReportAgain"] = attack{"A report on an earlier command is sent again.", "", e, g.byManager(g.source, "Outdated")}
+			attacks["ReportAgain"] = attack{"A report on an earlier command is sent again.", "", e, m.byManager(m.source, "Outdated")}
 		}
 	}
 	if len(attacks) != 6 {
-		g.t.Errorf("%d attacks on the manager, want 6: the source has sent no heartbeat or no report", len(attacks))
+		m.t.Errorf("%d attacks on the manager, want 6: the source has sent no heartbeat or no report", len(attacks))
 	}
 	for name, a := range attacks {
 		if a.topic == "" {
-			a.topic = message.StatusTopic(g.source.name)
+			a.topic = message.StatusTopic(m.source.name)
 			attacks[name] = a
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/godwit-dev/godwit/hub/cluster"
 	"github.com/godwit-dev/godwit/hub/resource"
 	"github.com/godwit-dev/godwit/hub/source"
+	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 
 var hubScheme = sync.OnceValue(func() *runtime.Scheme {
@@ -108,117 +109,9 @@ func newSiteOn(t *testing.T, hub *rest.Config) site {
 	}
 	s.setWork(true)
 	s.renewLease()
-	s.create(&certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: name + "-0", Labels: map[string]string{clusterv1.ClusterNameLabelKey: name}},
-		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: signingRequest(t, name), SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}},
-	})
+	s.signing(name + "-0")
 	return s
 }
-
-const siteObjects = `
-apiVersion: cluster.open-cluster-management.io/v1
-kind: ManagedCluster
-metadata:
-  name: NAME
-  labels: {site: north}
-  annotations: {agent.open-cluster-management.io/klusterlet-config: proxy-NAME, mine: "yes"}
-spec:
-  hubAcceptsClient: true
-  leaseDurationSeconds: 10
-  managedClusterClientConfigs: [{url: "https://NAME.example.com"}]
-status:
-  conditions:
-  - {type: ManagedClusterJoined, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
-  - {type: ManagedClusterConditionAvailable, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
-  version: {}
----
-apiVersion: config.open-cluster-management.io/v1alpha1
-kind: KlusterletConfig
-metadata: {name: proxy-NAME}
-spec: {hubKubeAPIServerConfig: {proxyURL: "http://proxy.example.com"}}
----
-apiVersion: agent.open-cluster-management.io/v1
-kind: KlusterletAddonConfig
-metadata: {name: NAME, namespace: NAME}
-spec: {clusterName: NAME, searchCollector: {enabled: true}}
----
-apiVersion: observability.open-cluster-management.io/v1beta1
-kind: ObservabilityAddon
-metadata: {name: observability-addon, namespace: NAME}
-spec: {enableMetrics: true}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: NAME-admin-password, namespace: NAME}
-stringData: {password: hunter2}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: network, namespace: NAME, annotations: {siteconfig.open-cluster-management.io/sync-wave: "1"}}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: kept, namespace: NAME, labels: {siteconfig.open-cluster-management.io/preserve: ""}}
-data: {a: b}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: not-moved, namespace: NAME}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: bmc, namespace: NAME, finalizers: [baremetalhost.metal3.io/secret]}
-stringData: {username: root, password: calvin}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: pull, namespace: NAME}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: extra, namespace: NAME}
----
-apiVersion: metal3.io/v1alpha1
-kind: BareMetalHost
-metadata: {name: node-1, namespace: NAME, finalizers: [baremetalhost.metal3.io]}
-spec: {online: true, bmc: {address: "redfish://1", credentialsName: bmc}}
-status: {provisioning: {state: provisioned, ID: one}, poweredOn: true, errorCount: 0}
----
-apiVersion: metal3.io/v1alpha1
-kind: BareMetalHost
-metadata: {name: node-2, namespace: NAME, finalizers: [baremetalhost.metal3.io]}
-spec: {online: true, bmc: {address: "redfish://2", credentialsName: bmc}}
-status: {provisioning: {state: provisioned, ID: two}, poweredOn: true, errorCount: 0}
----
-apiVersion: metal3.io/v1alpha1
-kind: BareMetalHost
-metadata: {name: node-3, namespace: NAME, finalizers: [baremetalhost.metal3.io], annotations: {baremetalhost.metal3.io/paused: "by the user"}}
-spec: {online: true, bmc: {address: "redfish://3", credentialsName: bmc}}
-status: {provisioning: {state: externally provisioned, ID: three}, poweredOn: true, errorCount: 0}
----
-apiVersion: metal3.io/v1alpha1
-kind: HostFirmwareSettings
-metadata: {name: node-1, namespace: NAME}
-spec: {settings: {Boot: fast}}
-status: {settings: {Boot: fast}, generation: 1700000000123}
----
-apiVersion: metal3.io/v1alpha1
-kind: DataImage
-metadata: {name: node-1, namespace: NAME, finalizers: [dataimage.metal3.io]}
-spec: {url: "http://image"}
-status: {attachedImage: {url: "http://image"}}
----
-apiVersion: extensions.hive.openshift.io/v1alpha1
-kind: ImageClusterInstall
-metadata: {name: NAME, namespace: NAME, finalizers: [imageclusterinstall.agent.open-cluster-management.io/deprovision]}
-spec: {hostname: node-1, clusterDeploymentRef: {name: NAME}, extraManifestsRefs: [{name: extra}]}
-status: {bootTime: "2026-01-01T00:00:00Z"}
----
-apiVersion: hive.openshift.io/v1
-kind: ClusterDeployment
-metadata: {name: NAME, namespace: NAME, finalizers: [hive.openshift.io/deprovision]}
-spec: {clusterName: NAME, installed: true, pullSecretRef: {name: pull}}
-status: {powerState: Running, installedTimestamp: "2026-01-01T00:00:00Z"}`
 
 func (s site) create(o client.Object) {
 	s.t.Helper()
@@ -250,23 +143,34 @@ func (s site) source(c client.Client) source.Hub {
 	return source.Hub{Hub: cluster.Hub{Client: c, UID: s.uid}, AgentNamespace: "default", To: s.to, Reconnect: 180 * time.Second}
 }
 
+// signing creates a CertificateSigningRequest, as the agent of the cluster does.
+func (s site) signing(name string) *certificatesv1.CertificateSigningRequest {
+	s.t.Helper()
+	r, err := klusterlet.NewSigningRequest(name, s.name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.create(r)
+	return r
+}
+
 // importer is the import controller of the hub.
-func (s site) importer() importer {
-	return importer{Client: s.c, server: "https://hub.example.com", freezes: s.freezes}
+func (s site) importer() klusterlet.Importer {
+	return klusterlet.Importer{Client: s.c, Server: "https://hub.example.com", BootstrapNamespace: bootstrapNamespace, Freezes: s.freezes}
 }
 
 // setWork plays the import controller, which writes the work of the klusterlet, and the
 // klusterlet, which applies it.
 func (s site) setWork(applied bool) {
 	s.t.Helper()
-	work, err := s.importer().config(s.t.Context(), s.cluster())
+	work, err := s.importer().Configure(s.t.Context(), s.cluster())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if !applied {
 		return
 	}
-	if err := s.importer().setApplied(s.t.Context(), work); err != nil {
+	if err := s.importer().SetApplied(s.t.Context(), work); err != nil {
 		s.t.Fatal(err)
 	}
 }

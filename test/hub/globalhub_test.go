@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,8 @@ type globalHub struct {
 	events    *events.FakeRecorder
 	metrics   *manager.Metrics
 	clock     clock.PassiveClock
+	// log is the manager's; it logs nothing unless the test sets it.
+	log logr.Logger
 	// forbidden is a topic that the broker does not let the manager write.
 	forbidden string
 	// through wraps what carries the messages of the manager.
@@ -49,6 +52,9 @@ type globalHub struct {
 	// kubeconfig is in what the source hub is to open.
 	kubeconfig string
 }
+
+// awaitEvery is how often a test reads what it waits for.
+const awaitEvery = 50 * time.Millisecond
 
 // patience is for a busy machine.
 const patience = 2 * time.Minute
@@ -71,27 +77,34 @@ func newGlobalHub(t *testing.T) *globalHub {
 
 func newGlobalHubWith(t *testing.T, kinds meta.RESTMapper) *globalHub {
 	t.Helper()
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DefaultNumPartitions(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	g := newHublessGlobalHub(t, kinds, broker)
+	name := newName()
+	g.from, g.to = g.newHub("from-"+name, hub.Source), g.newHub("to-"+name, hub.Target)
+	g.enroll(g.from, g.to)
+	g.kubeconfig = "issued by " + g.to.hub
+	return g
+}
+
+// newHublessGlobalHub makes a global hub that no other hub is registered at.
+func newHublessGlobalHub(t *testing.T, kinds meta.RESTMapper, broker *kfake.Cluster) *globalHub {
+	t.Helper()
 	config := shared.Config()
 	config.QPS = -1
 	c, err := client.NewWithWatch(config, client.Options{Scheme: globalScheme(), Mapper: kinds})
 	if err != nil {
 		t.Fatal(err)
 	}
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DefaultNumPartitions(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(broker.Close)
 	g := &globalHub{t: t, c: c, namespace: newNamespace(t, c), broker: broker, events: events.NewFakeRecorder(1000), clock: clock.RealClock{}}
 	g.metrics = manager.NewMetrics(c)
-	g.manager, err = identity.Ensure(t.Context(), c, c, g.namespace)
+	g.manager, err = identity.Ensure(t.Context(), c, c, identity.Owner{Namespace: g.namespace, Name: message.ManagerName})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := newName()
-	g.from, g.to = g.newHub("from-"+name, hub.Source), g.newHub("to-"+name, hub.Target)
-	g.enroll(g.from, g.to)
-	g.kubeconfig = "issued by " + g.to.hub
 	return g
 }
 
@@ -124,14 +137,7 @@ func (g *globalHub) newSilentHub(name string, p hub.Party) *scripted {
 
 func (g *globalHub) newAgent(name string, p hub.Party) *scripted {
 	g.t.Helper()
-	mc := &clusterv1.ManagedCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       clusterv1.ManagedClusterSpec{ManagedClusterClientConfigs: []clusterv1.ClientConfig{{URL: "https://" + name + ".example.com", CABundle: []byte("ca")}}},
-	}
-	if err := g.c.Create(g.t.Context(), mc); err != nil {
-		g.t.Fatal(err)
-	}
-	g.setAvailable(name, metav1.ConditionTrue)
+	g.register(name, clusterv1.ClientConfig{URL: "https://" + name + ".example.com", CABundle: []byte("ca")})
 	own, err := message.NewIdentity()
 	if err != nil {
 		g.t.Fatal(err)
@@ -139,6 +145,19 @@ func (g *globalHub) newAgent(name string, p hub.Party) *scripted {
 	a := &scripted{g: g, hub: name, party: p, identity: own, inboxes: map[string]hub.Inbox{}, keys: map[string]message.OpeningKey{}, sent: map[string]message.StatusBundle{}, accounts: map[string]bool{}}
 	a.transport = g.transport(name)
 	return a
+}
+
+// register makes the ManagedCluster of a hub, which is available.
+func (g *globalHub) register(name string, address clusterv1.ClientConfig) {
+	g.t.Helper()
+	mc := &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       clusterv1.ManagedClusterSpec{ManagedClusterClientConfigs: []clusterv1.ClientConfig{address}},
+	}
+	if err := g.c.Create(g.t.Context(), mc); err != nil {
+		g.t.Fatal(err)
+	}
+	g.setAvailable(name, metav1.ConditionTrue)
 }
 
 // run runs an agent until the test ends.
@@ -233,7 +252,7 @@ func (g *globalHub) await(key objectKey, what string, is func(*api.ManagedCluste
 		if time.Now().After(deadline) {
 			g.t.Fatalf("%s: phase %s, progress %+v, conditions %v", what, m.Status.Phase, m.Status.Progress, describe(m))
 		}
-		pause(g.t.Context(), 20*time.Millisecond)
+		pause(g.t.Context(), awaitEvery)
 	}
 }
 
@@ -259,6 +278,24 @@ func (g *globalHub) mustBeMoved(m *api.ManagedClusterMigration) {
 	}
 }
 
+// mustAnnounce waits for an event of a type with a reason. The manager sends it after it has written the status.
+func (g *globalHub) mustAnnounce(kind, reason string) {
+	g.t.Helper()
+	var others []string
+	for limit := time.After(10 * time.Second); ; {
+		select {
+		case e := <-g.events.Events:
+			if strings.HasPrefix(e, kind+" "+reason+" ") {
+				return
+			}
+			others = append(others, e)
+		case <-limit:
+			g.t.Errorf("no event %s %s among:\n%s", kind, reason, strings.Join(others, "\n"))
+			return
+		}
+	}
+}
+
 // awaitNoKeys waits until the keys of a migration are deleted.
 func (g *globalHub) awaitNoKeys(m *api.ManagedClusterMigration) {
 	g.t.Helper()
@@ -271,6 +308,6 @@ func (g *globalHub) awaitNoKeys(m *api.ManagedClusterMigration) {
 		if err != nil || time.Now().After(deadline) {
 			g.t.Fatalf("the keys of the migration are still there: %v", err)
 		}
-		pause(g.t.Context(), 20*time.Millisecond)
+		pause(g.t.Context(), awaitEvery)
 	}
 }

@@ -69,7 +69,7 @@ func TestManagerKilledBetweenSteps(t *testing.T) {
 					if time.Now().After(deadline) {
 						t.Fatalf("a manager that may do %d steps does nothing: %s", v.left.Load(), describe(g.read(key)))
 					}
-					pause(t.Context(), 5*time.Millisecond)
+					pause(t.Context(), 20*time.Millisecond)
 				}
 				p.stop()
 			}
@@ -130,7 +130,7 @@ func TestManagerAborts(t *testing.T) {
 				if time.Now().After(deadline) {
 					t.Fatalf("%v, phase %s:\n%s", err, m.Status.Phase, describe(m))
 				}
-				pause(t.Context(), 20*time.Millisecond)
+				pause(t.Context(), awaitEvery)
 			}
 			if name == "Annotation" {
 				if m.Status.Phase != api.PhaseFailed || m.Status.Counts.Restored != 2 || m.Status.Progress.Reason != api.ReasonAborted || m.Annotations[api.RequestAnnotation] != "" {

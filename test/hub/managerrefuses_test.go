@@ -6,10 +6,12 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -72,7 +74,7 @@ func TestManagerRefuses(t *testing.T) {
 	uid := string(before.UID)
 	status := func(of, in *scripted, h message.Header) func() {
 		return func() {
-			h.Type, h.To, h.Left = cmp.Or(h.Type, message.TypeStatus), message.ManagerName, time.Minute
+			h.Type, h.To, h.Left = cmp.Or(h.Type, message.TypeStatus), cmp.Or(h.To, message.ManagerName), time.Minute
 			h.From = cmp.Or(h.From, of.hub)
 			h.Migration, h.Stage, h.Attempt = cmp.Or(h.Migration, uid), cmp.Or(h.Stage, progress.Stage), cmp.Or(h.Attempt, progress.Attempt)
 			data, err := message.Encode(message.StatusBundle{Finished: true, Done: []string{"c1"}})
@@ -102,6 +104,7 @@ func TestManagerRefuses(t *testing.T) {
 		"NotSent":       {"A report on a command that is still to come.", status(g.from, g.from, message.Header{Attempt: progress.Attempt + 1}), g.from, manager.NotSent},
 		"OtherMove":     {"A migration that does not exist.", status(g.from, g.from, message.Header{Migration: "gone"}), g.from, manager.UnknownMigration},
 		"Command":       {"A hub that acts as the manager.", status(g.from, g.from, message.Header{Type: message.TypeSource}), g.from, manager.Malformed},
+		"OtherReader":   {"A report that is addressed to the other hub.", status(g.from, g.from, message.Header{To: g.to.hub}), g.from, manager.NotForThisHub},
 		"Garbage": {"No envelope.", func() {
 			if err := g.from.transport.Send(t.Context(), message.StatusTopic(g.from.hub), uid, message.Envelope{Value: []byte("x")}); err != nil {
 				t.Fatal(err)
@@ -146,7 +149,7 @@ func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 			}
 		}, api.ReasonHubNotReady, "has no ManagedCluster"},
 		"Unavailable": {func(g *globalHub) { g.setAvailable(g.from.hub, metav1.ConditionUnknown) }, api.ReasonHubNotReady, "the klusterlet has stopped"},
-		"NotEnrolled": {func(g *globalHub) { g.enroll(g.from) }, api.ReasonHubNotReady, "is not enrolled"},
+		"NotEnrolled": {func(g *globalHub) { g.enroll(g.from) }, api.ReasonHubNotReady, "with `godwit cluster enroll "},
 		"Silent": {func(g *globalHub) {
 			g.to = g.newSilentHub("silent-"+newName(), hub.Target)
 			g.enroll(g.from, g.to)
@@ -215,6 +218,58 @@ func (f forbidding) Send(ctx context.Context, topic, key string, e message.Envel
 		return &kafka.ForbiddenError{Client: "manager", Operation: "write", Topic: topic, Err: errors.New("denied")}
 	}
 	return f.Transport.Send(ctx, topic, key, e)
+}
+
+// TestManagerSaysWhichCommandIsNotSent: when clusters have begun to change hubs, a command that the broker
+// refuses does not end the migration. The status and an event name it, until the broker takes it.
+//
+// Matrix: H36.
+func TestManagerSaysWhichCommandIsNotSent(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	acl := &revocable{topic: message.SpecTopic(g.from.hub)}
+	g.through = func(t manager.Transport) manager.Transport {
+		acl.Transport = t
+		return acl
+	}
+	held, release := g.to.hold(hub.AcceptClusters)
+	key := g.migrate("move", "c1")
+	p := g.start(nil, key)
+	defer p.stop()
+	<-held
+	acl.revoked.Store(true)
+	release()
+	const reason = api.ReasonCommandNotSent
+	m := g.await(key, "the status names the command", func(m *api.ManagedClusterMigration) bool {
+		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionReconciling)
+		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reason
+	})
+	for _, kind := range []string{api.ConditionReconciling, api.ConditionRegistered} {
+		c := meta.FindStatusCondition(m.Status.Conditions, kind)
+		if c == nil || c.Reason != reason || !strings.Contains(c.Message, "the source hub") || !strings.Contains(c.Message, "write topic "+acl.topic) {
+			t.Errorf("condition %s is %+v, want %s with the hub and the topic", kind, c, reason)
+		}
+	}
+	if m.Status.Phase != api.PhaseRegistering {
+		t.Errorf("the migration is in phase %s, want Registering", m.Status.Phase)
+	}
+	acl.revoked.Store(false)
+	g.mustBeMoved(g.await(key, "the cluster has moved", settled))
+	g.mustAnnounce(corev1.EventTypeWarning, reason)
+}
+
+// revocable is a broker whose administrator removes one ACL, and grants it again.
+type revocable struct {
+	manager.Transport
+	topic   string
+	revoked atomic.Bool
+}
+
+func (r *revocable) Send(ctx context.Context, topic, key string, e message.Envelope) error {
+	if r.revoked.Load() {
+		return forbidding{r.Transport, r.topic}.Send(ctx, topic, key, e)
+	}
+	return r.Transport.Send(ctx, topic, key, e)
 }
 
 // TestManagerRefusesTheCRDOfOthers: the annotation tells ours.

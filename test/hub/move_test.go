@@ -30,6 +30,7 @@ import (
 	"github.com/godwit-dev/godwit/hub/message"
 	"github.com/godwit-dev/godwit/hub/resource"
 	"github.com/godwit-dev/godwit/test/fault"
+	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 
 // hubSide is a hub with its agent.
@@ -54,7 +55,7 @@ type move struct {
 	t              *testing.T
 	broker         *kfake.Cluster
 	source, target *hubSide
-	klusterlets    []*klusterlet
+	klusterlets    []*klusterlet.Klusterlet
 	sites          []site
 
 	uid      string
@@ -72,8 +73,8 @@ type move struct {
 	logs    *lines
 }
 
-func (s *hubSide) importer(freezes bool) importer {
-	return importer{Client: s.c, server: s.config.Host, freezes: freezes}
+func (s *hubSide) importer(freezes bool) klusterlet.Importer {
+	return klusterlet.Importer{Client: s.c, Server: s.config.Host, BootstrapNamespace: bootstrapNamespace, Freezes: freezes}
 }
 
 // lines are what agents have logged.
@@ -138,7 +139,7 @@ func (m *move) begin(clusters int, hubConfig *rest.Config) {
 		m.sites = append(m.sites, s)
 		// One half of the clusters has the import controllers of later hubs.
 		freezes := len(m.klusterlets)%2 == 1
-		m.klusterlets = append(m.klusterlets, &klusterlet{name: s.name, source: m.source.importer(freezes), target: m.target.importer(freezes)})
+		m.klusterlets = append(m.klusterlets, &klusterlet.Klusterlet{Name: s.name, Source: m.source.importer(freezes), Target: m.target.importer(freezes), Tick: tick})
 	}
 	m.uid = "uid-of-" + m.sites[0].name
 	spec := api.ManagedClusterMigrationSpec{From: api.HubName(m.source.name), To: api.HubName(m.target.name)}
@@ -232,9 +233,11 @@ func (m *move) run(s *hubSide) (stop func()) {
 	if transport == nil {
 		transport = m.connect(s.name)
 	}
+	// The agent runs for all subtests, each of which replaces m.t.
+	t, own := m.t, m.agentOf(s, hubClient(m.t, s.config), transport)
 	return m.goes(func(ctx context.Context) {
-		if err := m.agentOf(s, hubClient(m.t, s.config), transport).Run(logr.NewContext(ctx, m.log(s))); err != nil {
-			m.t.Errorf("agent of %s: %v", s.name, err)
+		if err := own.Run(logr.NewContext(ctx, m.log(s))); err != nil {
+			t.Errorf("agent of %s: %v", s.name, err)
 		}
 	})
 }
@@ -330,8 +333,8 @@ func (m *move) mustHaveNoKeys() {
 		if err := s.c.Get(m.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "godwit-migration-" + m.uid}, secret); err != nil {
 			m.t.Fatal(err)
 		}
-		if keys := slices.Sorted(maps.Keys(secret.Data)); !slices.Equal(keys, []string{"task"}) {
-			m.t.Errorf("the Secret of hub %s has %v, want the task alone", s.name, keys)
+		if keys := slices.Sorted(maps.Keys(secret.Data)); !slices.Equal(keys, []string{hub.FormatKey, "task"}) {
+			m.t.Errorf("the Secret of hub %s has %v, want its format and the task alone", s.name, keys)
 		}
 	}
 }
@@ -352,7 +355,7 @@ func (m *move) refused(s *hubSide, reason string) (n int) {
 	for _, f := range families {
 		for _, metric := range f.GetMetric() {
 			for _, l := range metric.GetLabel() {
-				if f.GetName() == "godwit_hub_agent_messages_refused_total" && l.GetName() == "reason" && l.GetValue() == reason {
+				if f.GetName() == "godwit_cluster_migration_agent_messages_refused_total" && l.GetName() == "reason" && l.GetValue() == reason {
 					n += int(metric.GetCounter().GetValue())
 				}
 			}

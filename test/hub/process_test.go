@@ -9,12 +9,16 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/hub/kafka"
 	"github.com/godwit-dev/godwit/hub/manager"
 	"github.com/godwit-dev/godwit/hub/message"
 )
+
+// reconcileEvery is how often a process reconciles each migration. Shorter intervals keep the API server busy.
+const reconcileEvery = 50 * time.Millisecond
 
 // process is one run of the manager, until it is killed.
 type process struct {
@@ -27,7 +31,7 @@ type process struct {
 // there is one.
 func (g *globalHub) start(v *valve, keys ...objectKey) *process {
 	g.t.Helper()
-	ctx, cancel := context.WithCancel(g.t.Context())
+	ctx, cancel := context.WithCancel(log.IntoContext(g.t.Context(), g.log))
 	transport := g.transport("manager")
 	p := &process{cancel: cancel}
 	var c client.Client = g.c
@@ -57,8 +61,9 @@ func (g *globalHub) start(v *valve, keys ...objectKey) *process {
 				_, err := p.r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 				if err != nil && ctx.Err() == nil {
 					g.t.Logf("reconcile: %v", err)
+					g.log.Error(err, "Reconcile")
 				}
-				pause(ctx, 20*time.Millisecond)
+				pause(ctx, reconcileEvery)
 			}
 		})
 	}

@@ -3,12 +3,12 @@ package hub_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -159,24 +159,6 @@ func TestSourceRollback(t *testing.T) {
 	s.done(await)
 }
 
-// sharedIsGone fails the test if the bootstrap secret or a KlusterletConfig is left.
-func (s site) sharedIsGone() {
-	s.t.Helper()
-	if err := s.c.Get(s.t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + s.to}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
-		s.t.Errorf("read the bootstrap secret: %v, want NotFound", err)
-	}
-	configs := &unstructured.UnstructuredList{}
-	configs.SetGroupVersionKind(cluster.KlusterletConfigKind)
-	if err := s.c.List(s.t.Context(), configs); err != nil {
-		s.t.Fatal(err)
-	}
-	for _, c := range configs.Items {
-		if strings.HasPrefix(c.GetName(), "migration-"+s.to) {
-			s.t.Errorf("KlusterletConfig %s is left", c.GetName())
-		}
-	}
-}
-
 // TestUsersChangesStay: what a user has changed during the migration is not undone.
 func TestUsersChangesStay(t *testing.T) {
 	t.Parallel()
@@ -191,52 +173,6 @@ func TestUsersChangesStay(t *testing.T) {
 	want := map[string]string{cluster.AnnotationKlusterletConfig: "chosen-meanwhile", "mine": "yes"}
 	if diff := cmp.Diff(want, s.cluster().Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
-}
-
-// TestSharedBootstrap: of two migrations between the same hubs, the first that ends leaves
-// the other its secret.
-func TestSharedBootstrap(t *testing.T) {
-	t.Parallel()
-	first, second := newSite(t), newSite(t)
-	second.to = first.to
-	first.installed()
-	second.installed()
-	first.done(func() (cluster.Result, error) {
-		return first.source(first.c).RevertBootstrap(t.Context(), []string{first.name})
-	})
-	if err := first.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + first.to}, &corev1.Secret{}); err != nil {
-		t.Fatalf("the secret that the second migration needs: %v", err)
-	}
-	second.done(func() (cluster.Result, error) {
-		return second.source(second.c).RevertBootstrap(t.Context(), []string{second.name})
-	})
-	second.sharedIsGone()
-}
-
-// TestSharedBootstrapKeepsTheLatest: of two migrations, the one that started last has the
-// kubeconfig that is valid for longer. The first one, which is repeated, does not replace it.
-func TestSharedBootstrapKeepsTheLatest(t *testing.T) {
-	t.Parallel()
-	first, second := newSite(t), newSite(t)
-	first.installed()
-	second.to = first.to
-	latest, err := cluster.Kubeconfig("https://"+first.to+".example.com", nil, "latest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	install := func(s site, kubeconfig []byte) func() (cluster.Result, error) {
-		return func() (cluster.Result, error) {
-			return s.source(s.c).InstallBootstrap(t.Context(), []string{s.name}, kubeconfig)
-		}
-	}
-	second.mustWait("has not written the kubeconfigs of both hubs", install(second, latest))
-	first.done(install(first, first.targetKubeconfig()))
-	second.setWork(true)
-	second.done(install(second, latest))
-	secret := &corev1.Secret{}
-	if err := first.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + first.to}, secret); err != nil || !bytes.Equal(secret.Data["kubeconfig"], latest) {
-		t.Errorf("the bootstrap secret has %s, %v; want the latest kubeconfig", secret.Data["kubeconfig"], err)
 	}
 }
 
@@ -257,136 +193,72 @@ func TestReadOnlyWork(t *testing.T) {
 	s.mustWait("is read-only", s.install(s.c))
 }
 
-// TestForeignSecret: an object of the name that the migration needs is not overwritten.
-func TestForeignSecret(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	secret := &corev1.Secret{Data: map[string][]byte{"mine": []byte("x")}}
-	secret.Namespace, secret.Name = bootstrapNamespace, "bootstrap-"+s.to
-	s.create(secret)
-	if _, err := s.install(s.c)(); !cluster.Final(err) || !strings.Contains(err.Error(), string(cluster.ReasonForeignObject)) {
-		t.Errorf("install: %v, want %s", err, cluster.ReasonForeignObject)
-	}
-	if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || len(secret.Data) != 1 {
-		t.Errorf("the user's secret has %v, %v", secret.Data, err)
-	}
-}
-
-// TestValidateSource names what is wrong with each cluster, and writes nothing.
-//
-// Matrix: H7.
-func TestValidateSource(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		reason cluster.Reason
-		change func(s site)
-	}{
-		"Local": {cluster.ReasonLocal, func(s site) {
-			s.edit(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"local-cluster": "true"}) })
-		}},
-		"Hosted": {cluster.ReasonHosted, func(s site) { s.annotate("import.open-cluster-management.io/klusterlet-deploy-mode", "Hosted") }},
-		"NotAccepted": {cluster.ReasonUnavailable, func(s site) {
-			s.edit(func(o *unstructured.Unstructured) {
-				_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
-			})
-		}},
-		"Unavailable": {cluster.ReasonUnavailable, func(s site) {
-			mc := s.cluster()
-			mc.Status.Conditions = mc.Status.Conditions[:1]
-			if err := s.c.Status().Update(s.t.Context(), mc); err != nil {
-				s.t.Fatal(err)
-			}
-		}},
-		"Deleting": {cluster.ReasonBeingDeleted, func(s site) {
-			s.edit(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) })
-			if err := s.c.Delete(s.t.Context(), s.cluster()); err != nil {
-				s.t.Fatal(err)
-			}
-		}},
-		"Gone": {cluster.ReasonNotFound, func(s site) {
-			if err := s.c.Delete(s.t.Context(), s.cluster()); err != nil {
-				s.t.Fatal(err)
-			}
-		}},
-		"OtherMigration": {cluster.ReasonOtherMigration, func(s site) {
-			other := s
-			other.uid, other.to = "other", "elsewhere-"+s.name
-			other.installed()
-		}},
-		"NoWork": {cluster.ReasonNoKlusterletWork, func(s site) {
-			work := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork"}}
-			work.SetNamespace(s.name)
-			work.SetName(s.name + "-klusterlet")
-			if err := s.c.Delete(s.t.Context(), work); err != nil {
-				s.t.Fatal(err)
-			}
-		}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t)
-			validate := func() (cluster.Result, error) { return s.source(s.c).ValidateSource(t.Context(), []string{s.name}) }
-			s.done(validate)
-			tc.change(s)
-			before := s.objects()
-			s.mustFail(tc.reason, s.name, validate)
-			if diff := cmp.Diff(before, s.objects()); diff != "" {
-				t.Errorf("the validation has written (-before +after):\n%s", diff)
-			}
-		})
-	}
-}
-
-func (s site) edit(change func(*unstructured.Unstructured)) {
-	s.t.Helper()
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}}
-	if err := s.c.Get(s.t.Context(), client.ObjectKey{Name: s.name}, o); err != nil {
-		s.t.Fatal(err)
-	}
-	change(o)
-	if err := s.c.Update(s.t.Context(), o); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s site) annotate(name, value string) {
-	s.t.Helper()
-	s.edit(func(o *unstructured.Unstructured) {
-		annotations := o.GetAnnotations()
-		annotations[name] = value
-		o.SetAnnotations(annotations)
-	})
-}
-
-// TestSentIsAllowed: what a source sends, a target accepts, and it has nothing of the hub.
+// TestSentIsAllowed: what a source sends, a target accepts, and it has nothing of the hub. The site has an
+// object for each rule and for each reference in the rules, so that [TestMove] moves all of them.
 func TestSentIsAllowed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.installed()
+	var objects []unstructured.Unstructured
 	var kinds []string
+	var references []resource.Reference
 	for _, text := range s.sent()[0].Objects {
 		var o unstructured.Unstructured
 		if err := o.UnmarshalJSON(text); err != nil {
 			t.Fatal(err)
 		}
+		objects = append(objects, o)
 		kinds = append(kinds, o.GetKind()+"/"+strings.ReplaceAll(o.GetName(), s.name, "NAME"))
-		references := []resource.Reference{{Kind: "Secret", Name: "bmc"}, {Kind: "Secret", Name: "pull"}, {Kind: "ConfigMap", Name: "extra"}}
-		if err := resource.Check(s.name, o.Object, resource.Rules(), references); err != nil {
-			t.Error(err)
-		}
+		references = append(references, resource.References(o.Object, resource.Rules())...)
 		if o.GetKind() == "ManagedCluster" && (o.GetAnnotations()[cluster.AnnotationKlusterletConfig] != "proxy-"+s.name || o.Object["status"] != nil) {
 			t.Errorf("the ManagedCluster that is sent: %s", text)
 		}
 	}
+	for _, o := range objects {
+		if err := resource.Check(s.name, o.Object, resource.Rules(), references); err != nil {
+			t.Error(err)
+		}
+	}
 	want := []string{
-		"Secret/NAME-admin-password", "Secret/network", "ConfigMap/kept", "ManagedCluster/NAME", "KlusterletAddonConfig/NAME",
-		"BareMetalHost/node-1", "BareMetalHost/node-2", "BareMetalHost/node-3", "HostFirmwareSettings/node-1", "DataImage/node-1",
-		"ImageClusterInstall/NAME", "ClusterDeployment/NAME", "Secret/bmc", "ConfigMap/extra", "Secret/pull",
+		"Secret/NAME-admin-kubeconfig", "Secret/NAME-admin-password", "Secret/NAME-metadata-json", "Secret/NAME-seed-reconfiguration",
+		"Secret/network", "Secret/preserved", "ConfigMap/kept", "ManagedCluster/NAME", "KlusterletAddonConfig/NAME",
+		"BareMetalHost/node-1", "BareMetalHost/node-2", "BareMetalHost/node-3",
+		"HostFirmwareSettings/node-1", "FirmwareSchema/schema-1", "HostFirmwareComponents/node-1", "DataImage/node-1",
+		"ImageClusterInstall/NAME", "ClusterDeployment/NAME",
+		"Secret/bmc", "Secret/user-data", "Secret/network-data", "Secret/meta-data", "Secret/preprovisioning", "ConfigMap/extra", "Secret/pull", "ConfigMap/manifests",
 	}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("objects that were sent (-want +got):\n%s", diff)
 	}
+	for _, rule := range single(resource.Rules()) {
+		if !slices.ContainsFunc(objects, func(o unstructured.Unstructured) bool {
+			_, matches := resource.For(s.name, o.Object, []resource.Rule{rule})
+			return matches && (len(rule.References) == 0 || len(resource.References(o.Object, []resource.Rule{rule})) > 0)
+		}) {
+			t.Errorf("the site has no object for rule %+v, so that no test moves one", rule)
+		}
+	}
+}
+
+// single returns a rule for each name and each reference of rules.
+func single(rules []resource.Rule) []resource.Rule {
+	var all []resource.Rule
+	for _, rule := range rules {
+		bare := rule
+		bare.References = nil
+		for _, name := range rule.Names {
+			bare.Names = []string{name}
+			all = append(all, bare)
+		}
+		if len(rule.Names) == 0 {
+			all = append(all, bare)
+		}
+		for _, r := range rule.References {
+			bare.References = []resource.ReferencePath{r}
+			all = append(all, bare)
+		}
+	}
+	return all
 }
 
 // TestDeleteMoved: nothing that moves is left, no host is unpaused on the way, and an object

@@ -29,9 +29,13 @@ func TestGuide(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	contexts, err := in.writeContexts(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	commands, err := howto.Run(t.Context(), howto.Guide{
 		File: filepath.Join("..", "..", "..", "docs", "guides", "move-clusters.md"), Dir: dir,
-		Env: append(os.Environ(), "KUBECONFIG="+in.contexts(t, dir), "HOME="+t.TempDir(), "PATH="+in.folder+":"+kubectl+":"+os.Getenv("PATH")),
+		Env: append(os.Environ(), "KUBECONFIG="+contexts, "HOME="+t.TempDir(), "PATH="+in.folder+":"+kubectl+":"+os.Getenv("PATH")),
 		Placeholders: map[string]string{
 			"GLOBAL": "global", "FROM": "hub1", "TO": "hub2", "CLUSTER": moves.Name, "MIGRATION": "guide", "ABORTED": "guide-aborted",
 		},
@@ -44,9 +48,8 @@ func TestGuide(t *testing.T) {
 	mustHaveMoved(t, in.fleet, before, moves)
 }
 
-// contexts writes a kubeconfig with a context for each hub, and one for the global hub.
-func (in *installation) contexts(t *testing.T, dir string) string {
-	t.Helper()
+// writeContexts writes a kubeconfig with a context for each hub, and one for the global hub.
+func (in *installation) writeContexts(dir string) (file string, err error) {
 	all := clientcmdapi.NewConfig()
 	for name, h := range map[string]*ocm.Hub{"global": in.hub1, "hub1": in.hub1, "hub2": in.hub2} {
 		config := h.Config()
@@ -54,9 +57,6 @@ func (in *installation) contexts(t *testing.T, dir string) string {
 		all.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken, ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
 		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	}
-	file := filepath.Join(dir, "kubeconfig")
-	if err := clientcmd.WriteToFile(*all, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	file = filepath.Join(dir, "kubeconfig")
+	return file, clientcmd.WriteToFile(*all, file)
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/godwit-dev/godwit/hub/agent"
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/manager"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 	"github.com/godwit-dev/godwit/test/kafka"
@@ -90,7 +89,6 @@ func (in *installation) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	enrolled := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: manager.EnrolledHubs}, Data: map[string]string{}}
 	for _, h := range []*ocm.Hub{in.hub1, in.hub2} {
 		d, err := in.startAgent(ctx, godwit, h, key)
 		if err != nil {
@@ -101,11 +99,28 @@ func (in *installation) start(ctx context.Context) (err error) {
 		} else {
 			in.target = d
 		}
-		if enrolled.Data[h.Name], err = publicKey(ctx, h, agentNamespace); err != nil {
+		if err := in.enroll(ctx, godwit, h); err != nil {
 			return err
 		}
 	}
-	return in.hub1.Client.Create(ctx, enrolled)
+	return nil
+}
+
+// enroll makes the agent of a hub known to the manager.
+func (in *installation) enroll(ctx context.Context, godwit string, h *ocm.Hub) error {
+	key, err := publicKey(ctx, h, agentNamespace)
+	if err != nil {
+		return err
+	}
+	global, err := in.writeContexts(in.folder)
+	if err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, godwit, "cluster", "enroll", h.Name, "--key="+key, "--yes", "--kubeconfig="+global, "--context=global").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("enroll %s: %w\n%s", h.Name, err, out)
+	}
+	return nil
 }
 
 // stop ends the processes and the broker.

@@ -138,7 +138,7 @@ func (m *migration) mustNotLeak(secrets map[string][]byte) {
 	}
 	// What is no secret is found in each kind of place, so that a secret would be.
 	for where, visible := range map[string]string{
-		m.in.broker.DataDir(): string(m.object.UID), m.in.source.log: "The agent works", "ManagedClusterMigration ": string(m.object.UID), "Event ": m.object.Name,
+		m.in.broker.DataDir(): string(m.object.UID), m.in.source.log: "The agent starts", "ManagedClusterMigration ": string(m.object.UID), "Event ": m.object.Name,
 	} {
 		some := maps.Clone(places)
 		maps.DeleteFunc(some, func(place string, _ []byte) bool { return !strings.HasPrefix(place, where) })

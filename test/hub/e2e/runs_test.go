@@ -15,13 +15,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/test/hub/ocm"
 )
 
-// TestMove moves three clusters by the processes of Godwit.
+// TestMove moves three clusters by the processes of Godwit. The import controllers are those of backplane 5.0, which
+// configure no klusterlet until the migration is over.
 //
 // Matrix: H21, H59.
 func TestMove(t *testing.T) {
 	in := install(t)
+	for _, h := range []*ocm.Hub{in.hub1, in.hub2} {
+		t.Cleanup(h.FreezeImports())
+	}
 	names := []string{"move-1", "move-2", "move-3"}
 	clusters := importSites(t, in.fleet, names...)
 	before := map[string]map[string]string{}

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,18 +25,32 @@ type Importer struct {
 	Server string
 	// BootstrapNamespace has the bootstrap secrets of other hubs.
 	BootstrapNamespace string
+	// Freezes means that the controller is one of backplane 5.0 or later, which does not change
+	// the klusterlet of a cluster whose automatic import is disabled.
+	Freezes bool
 }
 
-// configure writes the ManifestWork of a klusterlet, as its KlusterletConfig says, and returns it.
-func (i Importer) configure(ctx context.Context, mc *clusterv1.ManagedCluster) (*workv1.ManifestWork, error) {
+// Configure writes the ManifestWork of a klusterlet, as its KlusterletConfig says, and returns it.
+func (i Importer) Configure(ctx context.Context, mc *clusterv1.ManagedCluster) (*workv1.ManifestWork, error) {
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Name, Name: cluster.KlusterletWork(mc.Name)}}
 	err := i.Get(ctx, client.ObjectKeyFromObject(work), work)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	exists, before := err == nil, work.DeepCopy()
-	if work.Spec.Workload.Manifests, err = i.manifests(ctx, mc); err != nil {
-		return nil, err
+	_, disabled := mc.Annotations[cluster.AnnotationNoAutoImport]
+	frozen := disabled && i.Freezes
+	if !frozen || !exists {
+		if work.Spec.Workload.Manifests, err = i.manifests(ctx, mc); err != nil {
+			return nil, err
+		}
+	}
+	work.Spec.ManifestConfigs = nil
+	if frozen {
+		work.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
+			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "secrets", Namespace: "open-cluster-management-agent", Name: "all"},
+			UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly},
+		}}
 	}
 	switch {
 	case !exists:
@@ -54,10 +67,9 @@ func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 	if err != nil {
 		return nil, err
 	}
-	config := &unstructured.Unstructured{}
-	config.SetGroupVersionKind(cluster.KlusterletConfigKind)
-	if name := mc.Annotations[cluster.AnnotationKlusterletConfig]; name != "" {
-		err := i.Get(ctx, client.ObjectKey{Name: name}, config)
+	config := cluster.KlusterletConfig(mc.Annotations[cluster.AnnotationKlusterletConfig])
+	if config.GetName() != "" {
+		err := i.Get(ctx, client.ObjectKeyFromObject(config), config)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
@@ -85,16 +97,12 @@ func bootstrapManifest(name string, kubeconfig []byte) workv1.Manifest {
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"namespace":"open-cluster-management-agent"},"data":{"kubeconfig":%q}}`, name, text)}}
 }
 
-// setApplied plays the work agent of a cluster.
-func (i Importer) setApplied(ctx context.Context, work *workv1.ManifestWork) error {
+// SetApplied plays the work agent of a cluster.
+func (i Importer) SetApplied(ctx context.Context, work *workv1.ManifestWork) error {
 	if !meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
 		Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: work.Generation,
 	}) {
 		return nil
 	}
-	err := i.Status().Update(ctx, work)
-	if apierrors.IsConflict(err) {
-		return nil // the next pass
-	}
-	return err
+	return i.Status().Update(ctx, work)
 }

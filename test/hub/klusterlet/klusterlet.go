@@ -47,8 +47,10 @@ type Klusterlet struct {
 	Tick time.Duration
 
 	mutex sync.Mutex
-	at    client.Client
-	// servers are those of its bootstrap kubeconfigs.
+	// at is where the cluster is registered, and configuredBy is the hub whose ManifestWork the
+	// agents have applied last.
+	at, configuredBy client.Client
+	// servers are those of its bootstrap kubeconfigs. Only Run has them.
 	servers []string
 }
 
@@ -57,7 +59,10 @@ const defaultTick = 250 * time.Millisecond
 
 // Run registers the cluster at the source hub, and plays its agents until the context ends.
 func (k *Klusterlet) Run(ctx context.Context) error {
-	k.at, k.servers = k.Source.Client, []string{k.Source.Server}
+	k.servers = []string{k.Source.Server}
+	k.mutex.Lock()
+	k.at = k.Source.Client
+	k.mutex.Unlock()
 	for {
 		// A conflict with an agent is met again in the next pass.
 		err := k.pass(ctx)
@@ -77,6 +82,13 @@ func (k *Klusterlet) Hub() client.Client {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.at
+}
+
+// IsConfiguredBy reports whether the cluster is registered at a hub, and has applied what the hub configures.
+func (k *Klusterlet) IsConfiguredBy(hub client.Client) bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.at == hub && k.configuredBy == hub
 }
 
 func (k *Klusterlet) pass(ctx context.Context) error {
@@ -99,7 +111,7 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 		if hub.mc == nil {
 			continue
 		}
-		work, err := hub.configure(ctx, hub.mc)
+		work, err := hub.Configure(ctx, hub.mc)
 		if err != nil {
 			return err
 		}
@@ -109,10 +121,13 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 		if err := k.register(ctx, at, hub.mc); err != nil {
 			return err
 		}
-		if err := k.take(work); err != nil {
+		if err := k.apply(work); err != nil {
 			return err
 		}
-		if err := hub.setApplied(ctx, work); err != nil {
+		k.mutex.Lock()
+		k.configuredBy = at
+		k.mutex.Unlock()
+		if err := hub.SetApplied(ctx, work); err != nil {
 			return err
 		}
 	}
@@ -149,13 +164,9 @@ func (k *Klusterlet) move(ctx context.Context, onSource, onTarget *clusterv1.Man
 
 // request makes a CertificateSigningRequest on the target hub, and denies it as a policy there does.
 func (k *Klusterlet) request(ctx context.Context, mc *clusterv1.ManagedCluster) error {
-	text, err := signingRequest(k.Name)
+	csr, err := NewSigningRequest(k.Name+"-"+string(mc.UID)[:8], k.Name)
 	if err != nil {
 		return err
-	}
-	csr := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: k.Name + "-" + string(mc.UID)[:8], Labels: map[string]string{clusterv1.ClusterNameLabelKey: k.Name}},
-		Spec:       certificatesv1.CertificateSigningRequestSpec{Request: text, SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}},
 	}
 	if err := k.Target.Create(ctx, csr); err != nil {
 		return err // it exists
@@ -164,18 +175,35 @@ func (k *Klusterlet) request(ctx context.Context, mc *clusterv1.ManagedCluster) 
 	return k.Target.SubResource("approval").Update(ctx, csr)
 }
 
-// signingRequest is what an agent writes to a CertificateSigningRequest.
-func signingRequest(name string) ([]byte, error) {
+// NewSigningRequest returns what the agent of a cluster creates to get a certificate, with a new key that
+// nothing keeps.
+func NewSigningRequest(name, clusterName string) (*certificatesv1.CertificateSigningRequest, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("generate the key of %s: %w", clusterName, err)
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:open-cluster-management:" + name}}, key)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), err
+	const prefix = "system:open-cluster-management:"
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: prefix + clusterName + ":agent", Organization: []string{prefix + clusterName, prefix + "managed-clusters"}},
+	}, key)
+	if err != nil {
+		return nil, fmt.Errorf("create the certificate request of %s: %w", clusterName, err)
+	}
+	return &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabelKey: clusterName}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+		},
+	}, nil
 }
 
-// take takes the bootstrap kubeconfigs of a ManifestWork.
-func (k *Klusterlet) take(work *workv1.ManifestWork) error {
+// apply takes the bootstrap kubeconfigs of a ManifestWork, unless it is read-only.
+func (k *Klusterlet) apply(work *workv1.ManifestWork) error {
+	if len(work.Spec.ManifestConfigs) > 0 {
+		return nil
+	}
 	k.servers = nil
 	for _, m := range work.Spec.Workload.Manifests {
 		secret := &corev1.Secret{}

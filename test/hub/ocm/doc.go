@@ -9,7 +9,8 @@
 // meets:
 //
 //   - the import controller, on each hub: it writes the ManifestWork CLUSTER-klusterlet with the bootstrap kubeconfigs of
-//     the klusterlet, anew when the KlusterletConfig or a secret that this names has changed; see importer.go
+//     the klusterlet, anew when the KlusterletConfig or a secret that this names has changed; see importer.go. It is one
+//     of before backplane 5.0, unless a test calls Hub.FreezeImports
 //   - the work agent and the klusterlet operator, for each cluster: they apply that ManifestWork, with the credentials that
 //     the registration agent has got, and restart the agent when its configuration has changed; see klusterlet.go
 //   - the kubelet, which restarts an agent that ends. It waits half a second, and up to 5 minutes in production.

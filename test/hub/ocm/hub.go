@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -60,6 +61,8 @@ type Hub struct {
 	program            string
 	log                *logFile
 	operator, importer *loop
+	// freezes is whether the import controller leaves klusterlets alone while automatic import is disabled.
+	freezes atomic.Bool
 
 	mu         sync.Mutex
 	controller *process.Process

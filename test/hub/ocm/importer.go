@@ -25,6 +25,8 @@ const (
 	klusterletNamespace = "open-cluster-management-agent"
 	// configAnnotation names the KlusterletConfig of a ManagedCluster.
 	configAnnotation = "agent.open-cluster-management.io/klusterlet-config"
+	// noImportAnnotation disables automatic import of a ManagedCluster.
+	noImportAnnotation = "import.open-cluster-management.io/disable-auto-import"
 	// singleHub is the secret with the only kubeconfig of a klusterlet, and currentHub the one with the first of several.
 	singleHub     = "bootstrap-hub-kubeconfig"
 	currentHub    = "bootstrap-hub-kubeconfig-current-hub"
@@ -41,6 +43,14 @@ func (h *Hub) StopImports() { h.importer.stop() }
 // StartImports starts the import controller after StopImports.
 func (h *Hub) StartImports() {
 	h.importer = startLoop(h.Name+": import controller", h.log, h.importClusters)
+}
+
+// FreezeImports makes the import controller of the hub one of backplane 5.0 or later, until the function that it
+// returns is called: while automatic import of a cluster is disabled, it does not change what its klusterlet is
+// configured with, and the cluster does not apply it.
+func (h *Hub) FreezeImports() (thaw func()) {
+	h.freezes.Store(true)
+	return func() { h.freezes.Store(false) }
 }
 
 // importClusters plays the import controller: each ManagedCluster has a ManifestWork for its klusterlet. One cluster
@@ -69,6 +79,12 @@ func (h *Hub) importClusters(ctx context.Context) error {
 // klusterletWork is the label of the works that configure klusterlets.
 const klusterletWork = "import.open-cluster-management.io/klusterlet-works"
 
+// readOnly makes a ManifestWork one that the cluster reads and does not apply.
+var readOnly = []workv1.ManifestConfigOption{{
+	ResourceIdentifier: workv1.ResourceIdentifier{Resource: "secrets", Namespace: klusterletNamespace, Name: "*"},
+	UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly},
+}}
+
 func (h *Hub) importCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	manifests, err := h.klusterletManifests(ctx, cluster.Annotations[configAnnotation])
 	if err != nil {
@@ -79,12 +95,20 @@ func (h *Hub) importCluster(ctx context.Context, cluster *clusterv1.ManagedClust
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	before := work.DeepCopy()
+	before, exists := work.DeepCopy(), err == nil
+	_, disabled := cluster.Annotations[noImportAnnotation]
+	frozen := disabled && h.freezes.Load()
 	work.Labels = map[string]string{klusterletWork: "true"}
-	work.Spec.Workload.Manifests = manifests
+	if !frozen || !exists {
+		work.Spec.Workload.Manifests = manifests
+	}
+	work.Spec.ManifestConfigs = nil
+	if frozen {
+		work.Spec.ManifestConfigs = readOnly
+	}
 	work.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
 	switch {
-	case apierrors.IsNotFound(err):
+	case !exists:
 		err := h.Client.Create(ctx, work)
 		if apierrors.IsNotFound(err) { // the namespace, which the registration controller creates
 			return nil

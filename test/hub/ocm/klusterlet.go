@@ -47,7 +47,7 @@ func (c *Cluster) applyWork(ctx context.Context) error {
 		return err
 	}
 	now := appliedWork{server: config.Host, uid: work.UID, generation: work.Generation}
-	if !c.isApplied(now) {
+	if !c.isApplied(now) && len(work.Spec.ManifestConfigs) == 0 {
 		bootstraps, timeout, err := bootstrapsOf(work)
 		if err != nil {
 			return err

@@ -12,6 +12,6 @@
 // # Reading order
 //
 // hub.go has the two hubs, klusterlet.go what is played for a cluster, and fleet.go all clusters. installation.go
-// starts Godwit. floor.go and move.go are the measurements, and main.go has the result. A file uses
-// only files before it.
+// starts Godwit, and requests.go counts what its processes ask of the API servers. floor.go and move.go are the
+// measurements, and main.go has the result. A file uses only files before it.
 package main

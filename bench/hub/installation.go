@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,11 +30,13 @@ type installation struct {
 	broker                  *kafka.Broker
 	folder                  string
 	manager, source, target *process.Process
+	// metrics are the addresses at which the processes serve them, by their names.
+	metrics map[string]string
 }
 
 // install starts Godwit. The source hub is the global hub too.
 func install(ctx context.Context, f *fleet, godwit, folder string) (in *installation, err error) {
-	in = &installation{fleet: f, folder: folder}
+	in = &installation{fleet: f, folder: folder, metrics: map[string]string{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, in.stop())
@@ -104,9 +107,12 @@ func (in *installation) start(ctx context.Context, h *hub, program, command stri
 		return nil, err
 	}
 	defer func() { _ = log.Close() }() // the process has its own
+	if in.metrics[name], err = freeAddress(ctx); err != nil {
+		return nil, err
+	}
 	c := exec.CommandContext(context.WithoutCancel(ctx), program, append([]string{
 		command, "--kubeconfig=" + kubeconfig, "--kafka-brokers=" + in.broker.Address(), "--kafka-plaintext",
-		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false",
+		"--metrics-bind-address=" + in.metrics[name], "--metrics-insecure", "--health-probe-bind-address=0", "--leader-elect=false",
 	}, args...)...)
 	c.Stdout, c.Stderr = log, log
 	return process.Start(name, c)
@@ -163,4 +169,13 @@ type part struct {
 func cost(p *process.Process) (part, error) {
 	u, err := proc.UsageOf(p.PID())
 	return part{PeakRSSMiB: float64(u.PeakRSS) / (1 << 20), CPUSeconds: u.CPU}, err
+}
+
+// freeAddress is one on which nothing listens.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
 }

@@ -2,18 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"sync"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
+	simulation "github.com/godwit-dev/godwit/test/hub/klusterlet"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 	"github.com/godwit-dev/godwit/test/process"
 )
@@ -91,16 +85,11 @@ func (k *klusterlet) register(ctx context.Context, h *hub) error {
 	if err != nil {
 		return err
 	}
-	request, err := signingRequest(k.name)
+	csr, err := simulation.NewSigningRequest("", k.name)
 	if err != nil {
 		return err
 	}
-	csr := &certificatesv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: k.name + "-", Labels: map[string]string{clusterv1.ClusterNameLabelKey: k.name}},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request: request, SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
-		},
-	}
+	csr.GenerateName = k.name + "-"
 	if err := bootstrap.Create(ctx, csr); err != nil {
 		return err
 	}
@@ -124,21 +113,6 @@ func (k *klusterlet) register(ctx context.Context, h *hub) error {
 		meta.SetStatusCondition(&mc.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Played"})
 	}
 	return h.direct.Status().Patch(ctx, mc, client.MergeFrom(before))
-}
-
-func signingRequest(name string) ([]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	const prefix = "system:open-cluster-management:"
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: prefix + name + ":agent", Organization: []string{prefix + name, prefix + "managed-clusters"}},
-	}, key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
 }
 
 func (k *klusterlet) renew(ctx context.Context, h *hub) error {

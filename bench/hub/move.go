@@ -24,6 +24,8 @@ type moved struct {
 	Seconds float64 `json:"seconds"`
 	// Phases are the seconds from the start until a phase was seen.
 	Phases map[api.Phase]float64 `json:"phases"`
+	// Requests are those that each process has sent in a phase.
+	Requests map[api.Phase]requests `json:"requests"`
 	// StatusBytes is the size of the migration with its status, and StateBytes that of the largest ConfigMap with states.
 	StatusBytes int `json:"statusBytes"`
 	StateBytes  int `json:"stateBytes"`
@@ -50,7 +52,11 @@ func (in *installation) measureMove(ctx context.Context, migration string, all [
 	if err := global.Create(ctx, m); err != nil {
 		return moved{}, err
 	}
-	r := moved{Phases: map[api.Phase]float64{}}
+	r := moved{Phases: map[api.Phase]float64{}, Requests: map[api.Phase]requests{}}
+	counted, err := in.countRequests(ctx)
+	if err != nil {
+		return r, err
+	}
 	for m.Status.Phase != api.PhaseCompleted {
 		select {
 		case <-ctx.Done():
@@ -65,7 +71,12 @@ func (in *installation) measureMove(ctx context.Context, migration string, all [
 			continue
 		}
 		r.Phases[m.Status.Phase] = time.Since(began).Seconds()
-		measure.Say("%s after %.1f s", m.Status.Phase, r.Phases[m.Status.Phase])
+		now, err := in.countRequests(ctx)
+		if err != nil {
+			return r, err
+		}
+		r.Requests[before], counted = now.since(counted), now
+		measure.Say("%s after %.1f s; requests until then: %v", m.Status.Phase, r.Phases[m.Status.Phase], r.Requests[before])
 		if m.Status.Phase == api.PhaseFailed || m.Status.Phase == api.PhaseRollbacking {
 			return r, fmt.Errorf("the migration is in phase %s: %+v %+v", m.Status.Phase, m.Status.Conditions, m.Status.Failures)
 		}

@@ -63,6 +63,36 @@ func parse(stat, status string) (Usage, error) {
 	return u, nil
 }
 
+// commLength is what Linux keeps of a program's name in /proc/PID/comm.
+const commLength = 15
+
+// Children are the children of this process that run a program of that name.
+func Children(program string) ([]int, error) {
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, list := range lists {
+		children, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for child := range strings.FieldsSeq(string(children)) {
+			comm, err := os.ReadFile("/proc/" + child + "/comm")
+			if err != nil || strings.TrimSpace(string(comm)) != program[:min(len(program), commLength)] {
+				continue
+			}
+			pid, err := strconv.Atoi(child)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", list, err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
 // ChildrenCPU is the CPU time, in seconds, of the children of this process that have not ended.
 func ChildrenCPU() (float64, error) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")

@@ -43,6 +43,7 @@ type Resource struct {
 	group   string
 	names   []string
 	storage string
+	payload int // bytes
 }
 
 // New makes one resource of n objects.
@@ -61,7 +62,7 @@ func Define(ctx context.Context, plane *controlplane.ControlPlane, names ...stri
 	resources := make([]*Resource, len(names))
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, len(names))
 	for i, name := range names {
-		r := &Resource{plane: plane, config: plane.Config(), group: name + ".bench.example.com", storage: "v1"}
+		r := &Resource{plane: plane, config: plane.Config(), group: name + ".bench.example.com", storage: "v1", payload: objectBytes}
 		resources[i] = r
 		crds[i] = &apiextensionsv1.CustomResourceDefinition{
 			ObjectMeta: metav1.ObjectMeta{
@@ -87,10 +88,13 @@ func (r *Resource) version(name string) apiextensionsv1.CustomResourceDefinition
 	}
 }
 
+// SetPayload changes the size of the objects that are created from now on.
+func (r *Resource) SetPayload(bytes int) { r.payload = bytes }
+
 // Fill creates n objects.
 func (r *Resource) Fill(ctx context.Context, n int) error {
 	for i := range n {
-		r.names = append(r.names, fmt.Sprintf("w-%06d", i))
+		r.names = append(r.names, Name(i))
 	}
 	return measure.Each(r.names, fillers, r.create(ctx))
 }
@@ -119,7 +123,7 @@ func (r *Resource) client() (*rest.RESTClient, error) {
 
 func (r *Resource) create(ctx context.Context) func(string) error {
 	client, err := r.client()
-	payload := strings.Repeat("x", objectBytes)
+	payload := strings.Repeat("x", r.payload)
 	return func(name string) error {
 		if err != nil {
 			return err

@@ -1,0 +1,28 @@
+// Command peers migrates the same objects of the same CRD on the same control plane with Godwit and with each other
+// migrator there is, in turns, and says how fast each is, what it costs the API server and etcd, and what it leaves behind
+// when something goes wrong.
+//
+// The ceiling is a loop of empty merge patches over names that are known beforehand, at its best number in flight. Every
+// turn begins with all objects at the other version, and the order of the turns changes from round to round. Every
+// contestant is the same user, whose requests the API server counts. CPU time is that of the processes, from /proc,
+// less what they use when idle.
+//
+// The peers run as they were released:
+//
+//   - capi and capi-shipped: Cluster API's CRD migrator as a process of tools/peers/clusterapi, without a limit of requests and with
+//     the limits that its manager has by default.
+//   - intree: kube-controller-manager, with the storage version migrator and the garbage collector, whose cache that
+//     migrator reads, and with no other controller. It is ready before the time begins.
+//   - ksvm: kube-storage-version-migrator as a process of tools/peers/ksvm, with the limits of its manifests. Its trigger
+//     looks for changes every ten minutes; here the migration is created by hand, and the time begins then.
+//
+// Godwit is `godwit crd run` as a whole, from its start to its end, at a change that is old enough that it has nothing to
+// wait for. A turn that exceeds a limit ends there; its speed is that of the objects which it has migrated.
+//
+// # Reading order
+//
+// contestant.go says what a contestant is, and process.go runs its program. godwit.go and clusterapi.go are contestants;
+// migration.go has what intree.go and ksvm.go share. turn.go is one turn and what it cost, residue.go what is left behind,
+// and result.go what is written. bench.go is one run of the command: speed.go measures all turns, and fault.go all faults,
+// which are denied.go, stopped.go and killed.go. main.go is the command. A file uses only files before it.
+package main

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/widget"
+)
+
+// subject is one contestant under a fault, with a resource of its own.
+type subject struct {
+	contestant
+	resource  *widget.Resource
+	migration migration
+	residue   residue
+	failed    error
+}
+
+// subjects makes a resource for each contestant.
+func (b *bench) subjects(ctx context.Context, fault string, contestants []contestant) ([]*subject, error) {
+	names := make([]string, len(contestants))
+	for i, c := range contestants {
+		names[i] = fault + "-" + c.name()
+	}
+	resources, err := widget.Define(ctx, b.plane, names...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*subject, len(contestants))
+	for i, c := range contestants {
+		if err := resources[i].Fill(ctx, b.faultObjects); err != nil {
+			return nil, err
+		}
+		all[i] = &subject{contestant: c, resource: resources[i], residue: residue{Fault: fault, Contestant: c.name(), Objects: b.faultObjects}}
+	}
+	return all, nil
+}
+
+// wait waits for a contestant, at most for the limit, which is no failure here.
+func (s *subject) wait(ctx context.Context, limit time.Duration) string {
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errLimit)
+	defer cancel()
+	claim, err := s.migration.wait(limited)
+	switch {
+	case err != nil && limited.Err() != nil:
+		return strings.TrimPrefix(claim+", not done after "+limit.String(), ", ")
+	case err != nil:
+		return err.Error()
+	}
+	return claim
+}
+
+// look reads what there is.
+func (s *subject) look(ctx context.Context, claim string) (state, error) {
+	old, err := s.resource.Old(ctx)
+	if err != nil {
+		return state{}, err
+	}
+	stored, err := s.resource.StoredVersions(ctx)
+	if err != nil {
+		return state{}, err
+	}
+	return state{
+		Old: old, StoredVersions: stored, Claim: claim,
+		Loss: old > 0 && slices.Equal(stored, []string{s.resource.Storage()}),
+	}, nil
+}
+
+// each does something for each subject that has not failed. A failure is the subject's.
+func each(ctx context.Context, all []*subject, do func(*subject) error) error {
+	for _, s := range all {
+		if s.failed == nil {
+			s.failed = do(s)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// finish ends the processes, and keeps the result.
+func (b *bench) finish(ctx context.Context, all []*subject) {
+	for _, s := range all {
+		if s.migration != nil {
+			if err := s.migration.close(ctx); err != nil && s.failed == nil {
+				s.failed = err
+			}
+		}
+		if s.failed != nil {
+			s.residue.Error = s.failed.Error()
+			measure.Say("%s: %-13s failed: %s", s.residue.Fault, s.name(), s.residue.Error)
+		} else {
+			measure.Say("%s: %-13s during: %s (%s); after: %s (%s)", s.residue.Fault, s.name(),
+				s.residue.During, s.residue.During.Claim, s.residue.After, s.residue.After.Claim)
+		}
+		b.result.Faults = append(b.result.Faults, s.residue)
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/godwit-dev/godwit/bench/internal/widget"
+)
+
+// godwit is `godwit crd run`.
+type godwit struct {
+	binary, kubeconfig, dir string
+	write                   string
+	settle                  string // empty: its default
+}
+
+func (g godwit) name() string { return "godwit-" + strings.ToLower(g.write) }
+
+func (g godwit) prepare(_ context.Context, r *widget.Resource) (migration, error) {
+	return &godwitRun{godwit: g, crd: r.CRD()}, nil
+}
+
+type godwitRun struct {
+	godwit
+	crd      string
+	child    *child
+	reported bool // the child has ended, and its result was returned
+}
+
+func (m *godwitRun) begin(context.Context) error {
+	args := []string{"crd", "run", m.crd, "--yes", "--write=" + m.write, "-o", "json"}
+	if m.settle != "" {
+		args = append(args, "--settle="+m.settle)
+	}
+	command := exec.Command(m.binary, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+m.kubeconfig)
+	var err error
+	m.child, err = run(m.dir, m.name(), command)
+	m.reported = false
+	return err
+}
+
+// wait runs the command again after it has ended: a run that did not succeed says to do so.
+func (m *godwitRun) wait(ctx context.Context) (string, error) {
+	if m.reported {
+		if err := m.begin(ctx); err != nil {
+			return "", err
+		}
+	}
+	code, err := m.child.awaitEnd(ctx)
+	if err != nil {
+		return "", err
+	}
+	m.reported = true
+	var list struct {
+		Items []struct {
+			Result  string `json:"result"`
+			Trimmed bool   `json:"trimmed"`
+			Objects struct {
+				Failed int64 `json:"failed"`
+			} `json:"objects"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(m.child.stdout.text.Bytes(), &list); err != nil || len(list.Items) != 1 {
+		return "", fmt.Errorf("godwit ended with code %d:%s", code, m.child.tail())
+	}
+	item := list.Items[0]
+	return fmt.Sprintf("exit code %d, %s, %d failed", code, item.Result, item.Objects.Failed), nil
+}
+
+func (m *godwitRun) kill() error { return m.child.crash() }
+
+func (m *godwitRun) close(context.Context) error { return m.child.end() }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/widget"
+)
+
+// measureKilled kills each contestant after half of the objects, and starts it again.
+func (b *bench) measureKilled(ctx context.Context, contestants []contestant) error {
+	measure.Say("killed: the process is killed after half of the objects, and started again")
+	all, err := b.subjects(ctx, "killed", contestants)
+	if err != nil {
+		return err
+	}
+	defer b.finish(ctx, all)
+	if err := each(ctx, all, func(s *subject) error { return s.resource.FlipAndProbe(ctx) }); err != nil {
+		return err
+	}
+	if err := widget.Age(ctx); err != nil {
+		return err
+	}
+	return each(ctx, all, func(s *subject) error {
+		if err := b.killHalfway(ctx, s); err != nil {
+			return err
+		}
+		return b.restart(ctx, s)
+	})
+}
+
+func (b *bench) killHalfway(ctx context.Context, s *subject) (err error) {
+	if s.migration, err = s.prepare(ctx, s.resource); err != nil {
+		return err
+	}
+	half, err := b.watchWrites(ctx, s.resource, s.resource.Len()/2)
+	if err != nil {
+		return err
+	}
+	if err := s.migration.begin(ctx); err != nil {
+		return err
+	}
+	if err := half(); err != nil {
+		return err
+	}
+	if err := s.migration.kill(); err != nil {
+		return err
+	}
+	s.residue.During, err = s.look(ctx, "killed")
+	return err
+}
+
+// watchWrites returns a function that returns when etcd has stored n objects since.
+func (b *bench) watchWrites(ctx context.Context, r *widget.Resource, n int) (func() error, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryLimit, errLimit)
+	events := b.plane.Etcd().Watch(clientv3.WithRequireLeader(ctx), r.Prefix(), clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+	if created := <-events; created.Err() != nil || !created.Created {
+		cancel()
+		return nil, errors.Join(fmt.Errorf("watch %s in etcd", r.Prefix()), created.Err())
+	}
+	return func() error {
+		defer cancel()
+		for seen := 0; seen < n; {
+			response, open := <-events
+			if !open || response.Err() != nil {
+				return errors.Join(fmt.Errorf("wait for %d writes of %s, %d seen", n, r.CRD(), seen), response.Err(), context.Cause(ctx))
+			}
+			seen += len(response.Events)
+		}
+		return nil
+	}, nil
+}
+
+// restart starts the process again, which does what is left.
+func (b *bench) restart(ctx context.Context, s *subject) (err error) {
+	before, err := b.meter.read(ctx)
+	if err != nil {
+		return err
+	}
+	if s.migration, err = s.prepare(ctx, s.resource); err != nil {
+		return err
+	}
+	if err := s.migration.begin(ctx); err != nil {
+		return err
+	}
+	claim := s.wait(ctx, recoveryLimit/2)
+	after, err := b.meter.read(ctx)
+	if err != nil {
+		return err
+	}
+	s.residue.Requests = measure.Ratio(float64(after.requests-before.requests), float64(s.residue.During.Old))
+	s.residue.After, err = s.look(ctx, claim)
+	return err
+}

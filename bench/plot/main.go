@@ -1,0 +1,85 @@
+// Command plot draws what `make bench-peers` and `make bench-scale` have measured, as SVG, and writes the same numbers as
+// tables into the page about them, between its markers. It reads the results from bench/out.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	in := flag.String("in", "out", "folder of the results")
+	images := flag.String("images", "../docs/assets", "folder of the plots")
+	page := flag.String("page", "../docs/explanation/benchmarks.md", "the page whose numbers are replaced")
+	flag.Parse()
+	if err := run(*in, *images, *page); err != nil {
+		fmt.Fprintln(os.Stderr, "plot:", err)
+		os.Exit(1)
+	}
+}
+
+func run(in, images, page string) error {
+	p, err := read[peers](filepath.Join(in, "peers.json"))
+	if err != nil {
+		return fmt.Errorf("%w: run `make bench-peers` first", err)
+	}
+	files, err := filepath.Glob(filepath.Join(in, "scale-*.json"))
+	if err != nil {
+		return err
+	}
+	var scales []scale
+	for _, file := range files {
+		s, err := read[scale](file)
+		if err != nil {
+			return err
+		}
+		scales = append(scales, s)
+	}
+	slices.SortFunc(scales, func(a, b scale) int { return cmp.Compare(a.Objects, b.Objects) })
+	if err := os.MkdirAll(images, 0o755); err != nil { //nolint:gosec // documentation
+		return err
+	}
+	if err := draw(images, p, scales); err != nil {
+		return err
+	}
+	return replace(page, map[string]string{"peers": p.tables(), "scale": scaleTable(scales)})
+}
+
+func read[T any](path string) (result T, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return result, err
+	}
+	if err := json.Unmarshal(text, &result); err != nil {
+		return result, fmt.Errorf("read %s: %w", path, err)
+	}
+	return result, nil
+}
+
+// replace puts the tables between the markers of a page.
+func replace(page string, tables map[string]string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	for name, table := range tables {
+		begin, end := []byte("<!-- "+name+" begin -->\n"), []byte("<!-- "+name+" end -->")
+		before, rest, found := bytes.Cut(text, begin)
+		_, after, ends := bytes.Cut(rest, end)
+		if !found || !ends {
+			return fmt.Errorf("%s has no markers %s and %s", page, bytes.TrimSpace(begin), end)
+		}
+		if table == "" {
+			continue // not measured: what was measured before stays
+		}
+		text = slices.Concat(before, begin, []byte(strings.TrimSpace(table)+"\n"), end, after)
+	}
+	return os.WriteFile(page, text, 0o644) //nolint:gosec // documentation
+}

@@ -1,0 +1,129 @@
+// Package check uses a release as its users do: it verifies the checksums, installs the program by the go command, by krew
+// and from an archive, compiles an operator, reads the image, and has Helm pull and render the chart.
+//
+// # Reading order
+//
+// check.go lists the checks. golang.go, archive.go, image.go and chart.go have them.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
+	"github.com/godwit-dev/godwit/tools/release/internal/bundle"
+)
+
+// Check checks a release.
+type Check struct {
+	// Dir is the release.
+	Dir        string
+	Repository string
+	Version    string
+	Platforms  []artifact.Platform
+	// Again makes the release again, in another folder.
+	Again func(ctx context.Context, out string) error
+	Say   func(format string, args ...any)
+
+	temp   string
+	commit string
+}
+
+// Run runs all checks, and ends at the first that fails.
+func (c *Check) Run(ctx context.Context) (err error) {
+	if c.temp, err = os.MkdirTemp("", "release-check-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(c.temp)) }()
+	for _, one := range []struct {
+		name string
+		run  func(context.Context) (string, error)
+	}{
+		{"checksums", c.checksums},
+		{"two runs", c.twice},
+		{"modules", c.modules},
+		{"go install", c.install},
+		{"go get", c.embed},
+		{"archives", c.archives},
+		{"bills of materials", c.boms},
+		{"krew", c.krew},
+		{"Homebrew", c.brew},
+		{"image", c.image},
+		{"chart", c.chart},
+	} {
+		what, err := one.run(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+		c.Say("check: %s: %s", one.name, what)
+	}
+	return nil
+}
+
+func (c *Check) read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(c.Dir, name)) }
+
+// checksums compares the list with the files, of which it has all and no other.
+func (c *Check) checksums(context.Context) (string, error) {
+	want, err := c.read(artifact.Checksums)
+	if err != nil {
+		return "", err
+	}
+	got, err := bundle.Checksums(c.Dir, artifact.Checksums)
+	if err != nil {
+		return "", err
+	}
+	tags, err := c.read(artifact.Tags)
+	if err != nil {
+		return "", err
+	}
+	_, c.commit, _ = strings.Cut(strings.SplitN(string(tags), "\n", 2)[0], " ")
+	return fmt.Sprintf("%d files", strings.Count(string(want), "\n")), same(want, got)
+}
+
+// same compares two lists of checksums, and names the first file that differs.
+func same(want, got []byte) error {
+	other := map[string]string{}
+	for line := range strings.Lines(string(got)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		other[name] = sum
+	}
+	for line := range strings.Lines(string(want)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if other[name] != sum {
+			return fmt.Errorf("%s differs: %q, want %q", name, other[name], sum)
+		}
+		delete(other, name)
+	}
+	for name := range other {
+		return fmt.Errorf("%s is not in the list", name)
+	}
+	return nil
+}
+
+// twice makes the release again.
+func (c *Check) twice(ctx context.Context) (string, error) {
+	again := filepath.Join(c.temp, "again")
+	if err := c.Again(ctx, again); err != nil {
+		return "", err
+	}
+	tags, err := os.ReadFile(filepath.Join(again, c.Version, artifact.Tags))
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(string(tags), c.commit) {
+		return "", fmt.Errorf("%s is not made from the current commit: check out %s, or make the release again", c.Dir, c.commit)
+	}
+	want, err := c.read(artifact.Checksums)
+	if err != nil {
+		return "", err
+	}
+	got, err := os.ReadFile(filepath.Join(again, c.Version, artifact.Checksums))
+	if err != nil {
+		return "", err
+	}
+	return "the second one has the same bytes", same(want, got)
+}

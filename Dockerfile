@@ -1,4 +1,5 @@
-# The image of the manager, and of every other command of godwit except the demo. It has one static program only.
+# An image of your own commit: of the manager, and of every other command of godwit except the demo. It has one static program
+# only. `make release` makes the image of a release without an engine, from the program in the archives.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY . .

@@ -1,10 +1,12 @@
-# Every target works on a clean clone with Go, git and make. The first target that needs a control plane compiles it, which takes minutes.
+# Every target works on a clean clone with Go, git and make. The first target that needs a control plane compiles it, which
+# takes minutes.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
-# Objects for `make bench-crd`, sizes for `make bench-manager`, `make bench-revision`, `make bench-externalname` and `make bench-hub`, time per target for `make fuzz`, and further flags of the demo, the
-# tests and the linter.
+# Objects for `make bench-crd` and `make bench-peers`, sizes for `make bench-manager`, `make bench-revision`, `make bench-externalname`,
+# `make bench-plan` and `make bench-hub`, versions for `make matrix`, time per target for `make fuzz`, and further flags of the demo, the tests and the
+# linter.
 N          ?= 3000
 CRDS       ?= 50
 OBJECTS    ?= 1000
@@ -16,10 +18,17 @@ VMS        ?= 1000
 PLAN       ?= 0
 FLEET      ?= 10000
 CLUSTERS   ?= 300
+CONTEXTS   ?= 4
 FUZZTIME   ?= 20s
 DEMO_FLAGS ?=
+BENCH_FLAGS ?=
 TEST_FLAGS ?=
+SCREENSHOTS ?=
+VERSIONS    ?=
 LINT_FLAGS ?=
+# A release, and the platforms of a trial (all, unless set).
+VERSION    ?=
+PLATFORMS  ?=
 
 # Programs are static. Only tests under the race detector use cgo, which needs a C compiler: where there is none, go env
 # reports CGO_ENABLED=0, and tests run without the race detector. A make within make gets RACE as an argument, because it
@@ -31,12 +40,41 @@ export CGO_ENABLED := 0
 # Packages whose goroutines share data. The race detector takes several times the CPU time, so that only they use it:
 #   walk                     workers, the limiter and the report
 #   crdmigrator, revision, internal  sources of walk, and the actions of its workers
+#   externalname             claims of external names, which the workers of a provider share
 #   cmd/internal/cli         progress and signals during a run
 #   cmd/internal/controller  work queues of the manager; cmd/internal/operator starts whole managers
 #   test/crdmigrator, test/revision  the libraries against an API server
-#   test/externalname        claims of external names, which the workers of a provider share
+#   test/externalname        providers against an API server
 # Tests of other packages run programs, which are compiled without it, or one goroutine of ours at a time.
-RACED := walk crdmigrator revision internal cmd/internal/cli cmd/internal/controller cmd/internal/operator test/crdmigrator test/revision test/externalname
+RACED := walk crdmigrator revision internal externalname cmd/internal/cli cmd/internal/controller cmd/internal/operator \
+	test/crdmigrator test/revision test/externalname
+
+# With a server, most tests of these packages repeat the same concurrent code for another answer of the server. The tests
+# in RACED_TESTS use the race detector: in each, goroutines of ours meet in another way. The others run without it.
+# make race runs all of them with it. test/raced fails where a name is of no test.
+RACED_SERVERS := cmd/internal/operator test/crdmigrator test/revision test/externalname
+# Workers of a run, their limits, and what stops them.
+RACED_TESTS := TestByteBudgetCountsCleanups TestByteBudgetIgnoresWritesThatStoreNothing TestSlowWebhookDelaysOnlyItsObjects \
+	TestConversionWebhookRestartsMidRun TestCRDDeletedMidRun TestObjectsThatComeAndGo TestCancelledBeforeTheTrim \
+	TestCancelledRunIsResumed TestPreflightIsBoundedInTime TestConcurrentWritesAreNoIncompleteList TestTwoMigratorsAtOnce \
+	TestMigratorOvertaken TestThrottledRunFailsNothing TestAPIServerRestartMidRun TestWriteMeetsAWriteOfAnotherClient
+# Reconcilers in an operator, with its cache.
+RACED_TESTS += TestReconcileWorkedExample TestReconcileEventsReachTheCRD TestReconcileStopsWhereTheLabelIsRemoved \
+	TestReconcileEndsWhenTheCRDIsDeleted TestReconcileResumesAfterAStop TestReconcileRemembersItsWrites \
+	TestUseCache_OffersCachedObjectsFirst TestUseCache_ConflictOverAStaleObjectProvesNothing \
+	TestUseCache_CleanupReadsLiveAfterAConflict TestWaiting_DoesNotBlockAnotherCRD TestWaiting_ForAnotherMigrator
+# Scans and upgrades of revisions.
+RACED_TESTS += TestMissingRevisionsAreReadSideBySide TestBoundOfLiveReadsIsAState TestScanOfANamespaceDelaysNoOther \
+	TestUpgradeRepointsEveryReference TestSharedRevisionIsLeftByBoth TestTwoRollbacksShareANewRevision
+# Whole managers: each of their controllers, several CRDs at once, two managers, and an API server that goes away.
+RACED_TESTS += TestCRDInScopeIsMigratedByItself TestSuspendStopsWithinAPage TestHotObjectStopsNothing TestTwoManagersByMistake \
+	TestStandbyTakesOver TestOneManagerLeadsEachFeature TestAPIServerAway TestThrottledByPriorityAndFairness \
+	TestFailingObjectStopsNoOther TestHangingWebhookStopsNoOther TestClusterMigrationRunsWithItsOwnRole \
+	TestTriggerHasEveryRevisionUpgraded TestContinuousTriggerFindsLaterRevisions TestTriggerIsDeletedAfterItsTTL \
+	TestTriggerIsNotDoneWhileTheCacheIsBehind TestMachineIsDeletedBeforeItsUpgrade TestStormOf429LeavesNoScanBehind
+# Workers of a provider, a provider that dies, and a fleet under other clients.
+RACED_TESTS += TestConcurrentEdit TestExternalConflict TestSharedName TestRebound TestStaleCache TestKilledInsideCreate \
+	TestHangingCreate TestSetup TestDatabase TestDatabaseKilledWhilePending TestFleetRenamesAndRollsBack TestFleetOtherClients
 
 # slow: the packages that start a control plane, themselves or in their tests, and the one that compiles operators.
 # quick: all others. Go calls all modules of go.work `work`.
@@ -44,6 +82,8 @@ imports = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImpo
 slow    = awk '/godwit\/test\/controlplane/ || $$1 ~ /godwit\/test\/embed$$/ {print $$1}'
 quick   = awk '!/godwit\/test\/controlplane/ && $$1 !~ /godwit\/test\/embed$$/ {print $$1}'
 raced   = go list $(RACED:%=./%/...)
+empty  :=
+names   = ^($(subst $(empty) $(empty),|,$(strip $(RACED_TESTS))))$$
 
 # Results of tests with servers are not cached, because go test does not watch the binaries in bin. make verify runs vet.
 UNITS   := -vet=off $(TEST_FLAGS)
@@ -100,25 +140,34 @@ test: controlplane slapd build ## Test everything, with the race detector where 
 	@[[ "$(RACE)" == *-race ]] || echo "test: no C compiler, so without the race detector"
 	@echo "test: module 1 alone, at its floor"
 	@GOWORK=off go test $(UNITS) ./...
+	@echo "test: the program of make release"
+	@GOWORK=off go -C tools/release test $(UNITS) ./...
 	@echo "test: the workspace, without a control plane"
 	@all=$$($(imports) work | $(quick)) && raced=$$($(raced)) && \
 		$(RACE) $(UNITS) $$(grep -Fxf <(echo "$$raced") <<<"$$all") && go test $(UNITS) $$(grep -vFxf <(echo "$$raced") <<<"$$all")
 	@echo "test: helm, which renders the chart (compiled first, if it is not yet)"
 	@GOWORK=off go tool -modfile=tools/helm/go.mod -n helm >/dev/null
 	@echo "test: the workspace, against real control planes"
-	@$(MAKE) --no-print-directory -j2 RACE="$(RACE)" test-raced-servers test-servers
+	@$(MAKE) --no-print-directory -k -j2 RACE="$(RACE)" test-raced-servers test-servers test-unraced-servers
 
-# The two halves of the tests with servers run at the same time, because tests wait more than they compute.
-.PHONY: test-raced-servers test-servers
+# The parts of the tests with servers run two at a time, because tests wait more than they compute.
+.PHONY: test-raced-servers test-servers test-unraced-servers
 test-raced-servers:
-	@packages=$$($(imports) $$($(raced)) | $(slow)) && $(RACE) $(SERVERS) $$packages
+	@$(RACE) -run '$(names)' $(SERVERS) $(RACED_SERVERS:%=./%)
 
 test-servers:
-	@packages=$$($(imports) work | $(slow) | grep -vFxf <($(raced))) && go test $(SERVERS) $(LONGEST) $$packages
+	@packages=$$($(imports) work | $(slow) | grep -vFxf <(go list $(RACED_SERVERS:%=./%))) && go test $(SERVERS) $(LONGEST) $$packages
+
+test-unraced-servers:
+	@go test -skip '$(names)' $(SERVERS) $(RACED_SERVERS:%=./%)
 
 .PHONY: test-times
 test-times: ## Run make test, and print a table of the time that each package took.
 	@time $(MAKE) --no-print-directory RACE="$(RACE)" test TEST_FLAGS="-json $(TEST_FLAGS)" | go run ./test/times
+
+.PHONY: race
+race: controlplane slapd build ## Test with the race detector all tests of the packages of which make test runs some with it.
+	@$(RACE) $(SERVERS) $(RACED_SERVERS:%=./%)
 
 .PHONY: soak
 soak: controlplane ## Test outages of two minutes. make test has each outage with half a minute.
@@ -127,6 +176,10 @@ soak: controlplane ## Test outages of two minutes. make test has each outage wit
 .PHONY: conformance
 conformance: controlplane slapd ## Prove two providers that run as processes: examples/provider-ldap, and provider-kubernetes v0.17.1, which is compiled first.
 	@GODWIT_CONFORMANCE=1 go test $(SERVERS) -v -run '^TestProcess' ./test/externalname
+
+.PHONY: matrix
+matrix: controlplane build ## Test with Kubernetes 1.31 to 1.37, one after the other, and write docs/reference/versions.md. The first time it compiles each: minutes. VERSIONS="1.33 1.34" selects.
+	@go run ./test/matrix -versions "$(VERSIONS)"
 
 .PHONY: e2e-hub
 e2e-hub: controlplane ocm kafka ## Test with Apache Kafka, and with hubs and clusters of Open Cluster Management that run as processes.
@@ -138,11 +191,32 @@ e2e-hub: controlplane ocm kafka ## Test with Apache Kafka, and with hubs and clu
 e2e-hub-short: kafka ## Test the part of make e2e-hub that needs no hub: with Apache Kafka.
 	@GODWIT_E2E_HUB=1 go test $(SERVERS) -v -run '^Test(Broker|BrokerRefuses|Tripwire|Leaks|Differences)$$' ./test/hub/e2e
 
+.PHONY: test-html
+test-html: ## Open the HTML reports in headless Chromium: search, keyboard, light and dark, axe-core. SCREENSHOTS=DIR keeps pictures.
+	@tools/chromium/install.sh
+	@GODWIT_TEST_HTML=1 GODWIT_SCREENSHOTS="$(SCREENSHOTS)" go test -count=1 -vet=off $(TEST_FLAGS) ./cmd/internal/browser
+
+.PHONY: prometheus
+prometheus: ## Compile prometheus and promtool for make test-monitoring: minutes once, then an instant.
+	@tools/prometheus/build.sh
+
+# Not in make test: an empty build cache takes minutes for Prometheus.
+.PHONY: test-monitoring
+test-monitoring: controlplane prometheus ## Test the alerts with promtool, and the dashboard with a Prometheus that scrapes a manager while it migrates.
+	@GODWIT_TEST_MONITORING=1 go test $(SERVERS) -v -run '^Test(PromtoolRules|Prometheus)$$' ./cmd/internal/chart
+
+# Tests read the version that is called main.
+.PHONY: test-docs
+test-docs: ## Build the documentation and open it in headless Chromium: search, keyboard, versions, light and dark, axe-core. SCREENSHOTS=DIR keeps pictures.
+	@tools/chromium/install.sh
+	@tools/docs/build.sh main
+	@GODWIT_TEST_DOCS=1 GODWIT_SCREENSHOTS="$(SCREENSHOTS)" go test -count=1 -vet=off -timeout 30m $(TEST_FLAGS) ./test/docs/site
+
 .PHONY: lint
 lint: ## Lint every module of the workspace; LINT_FLAGS=--fix fixes what it can.
-	@echo "lint: golangci-lint on every module of the workspace (compiled first, if it is not yet)"
+	@echo "lint: golangci-lint on every module of the workspace, and on tools/release (compiled first, if it is not yet)"
 	@lint=$$(GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint) && modules=$$(go list -m -f '{{.Dir}}/...') && \
-		$$lint run $(LINT_FLAGS) $$modules
+		$$lint run $(LINT_FLAGS) $$modules && cd tools/release && GOWORK=off $$lint run -c ../../.golangci.yml $(LINT_FLAGS) ./...
 
 .PHONY: words
 words: ## Fail on words that are not standard here.
@@ -171,6 +245,14 @@ fuzz: ## Fuzz every target for FUZZTIME=20s, also in modules of testdata.
 		go -C "$$(dirname "$$file")" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null || exit 1; \
 	done
 
+.PHONY: docs
+docs: ## Build the documentation as a site, bin/site/VERSION, without references to other hosts; VERSION is main, or a release such as v0.1.0.
+	@tools/docs/build.sh $(or $(VERSION),main)
+
+.PHONY: recording
+recording: controlplane build ## Record make demo on a terminal, and write docs/assets/demo.cast and the demo.svg of the README.
+	@go run ./test/docs/recording bin/godwit demo
+
 ##@ Measure
 
 .PHONY: bench
@@ -180,6 +262,21 @@ bench: ## Run the micro-benchmarks of module 1.
 .PHONY: bench-crd
 bench-crd: controlplane build ## Measure `godwit crd run` against the API server's ceiling with N=3000 objects.
 	@go -C bench run ./crd -n $(N)
+
+# Sizes for these are given on the command line, because the defaults above are those of other targets.
+given = $(if $(filter command line environment,$(origin $(1))),$($(1)),$(2))
+
+.PHONY: bench-peers
+bench-peers: controlplane build ## Compare `godwit crd run` with each other migrator: N=3000 objects, ROUNDS=3, and three faults. BENCH_FLAGS="-limit 1m -faults killed" for more.
+	@go -C bench run ./peers -n $(N) -rounds $(call given,ROUNDS,3) $(BENCH_FLAGS)
+
+.PHONY: bench-scale
+bench-scale: controlplane build ## Migrate N=100000 objects that are copied in etcd, kill the run halfway and resume it. N=1000000 works, too.
+	@go -C bench run ./scale -n $(call given,N,100000) $(BENCH_FLAGS)
+
+.PHONY: bench-plots
+bench-plots: ## Draw the results of `make bench-peers` and `make bench-scale` into docs/assets, and write docs/explanation/benchmarks.md.
+	@go -C bench run ./plot
 
 .PHONY: bench-manager
 bench-manager: controlplane build ## Measure `godwit manager`: CRDS=50 with OBJECTS=1000 each, a second client in ROUNDS=5 of WINDOW=30s, IDLE=10m over IDLE_CRDS=200.
@@ -193,13 +290,30 @@ bench-revision: controlplane build ## Measure `godwit revision run` against the 
 bench-externalname: controlplane build ## Measure codecs, the adapter against crossplane-runtime alone, and `godwit externalname apply` over FLEET=10000 managed resources.
 	@go -C bench run ./externalname -fleet $(FLEET)
 
+.PHONY: bench-plan
+bench-plan: controlplane build ## Measure `godwit plan` over CRDS=300 CRDs in CONTEXTS=4 contexts.
+	@go -C bench run ./plan -crds $(if $(filter command line environment,$(origin CRDS)),$(CRDS),300) -contexts $(CONTEXTS)
+
 .PHONY: bench-hub
 bench-hub: controlplane ocm kafka build ## Measure how CLUSTERS=300 managed clusters move between two hubs, against a bare switch of as many.
 	@go -C bench run ./hub -clusters $(CLUSTERS)
+
+##@ Release
+
+# go run would add a line to the one of an error.
+release = GOWORK=off go -C tools/release build -o ../../bin/release . && bin/release
+
+.PHONY: release
+release: ## Make all that VERSION=v0.1.0 has, in dist/v0.1.0, from the current commit. It publishes nothing, and needs no network once modules are downloaded.
+	@$(release) make -platforms="$(PLATFORMS)" "$(VERSION)"
+
+.PHONY: release-check
+release-check: ## Use the release in dist as its users do: checksums, a second run, go install, go get, archives, krew, image, chart.
+	@$(release) check -platforms="$(PLATFORMS)" "$(VERSION)"
 
 ##@ Leave
 
 .PHONY: clean
 clean: ## Remove built and measured files, with the control plane.
-	@echo "clean: bin, bench/out and the demo's kubeconfig"
-	@rm -rf bin bench/out godwit-demo.kubeconfig
+	@echo "clean: bin, bench/out, dist and the demo's kubeconfig"
+	@rm -rf bin bench/out dist godwit-demo.kubeconfig

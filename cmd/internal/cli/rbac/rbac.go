@@ -221,27 +221,28 @@ func (o *rbacOptions) parseClusters(a *cli.App, c *cobra.Command, ofCRDs bool) e
 
 // parseManagedResources takes the CRDs of managed resources, in one namespace or in all.
 func (o *rbacOptions) parseManagedResources(a *cli.App, c *cobra.Command, args []string) error {
-	switch named := c.Flags().Changed("namespace"); {
+	switch {
 	case len(args) == 0:
 		return cli.Usagef("no CRD is given: give the CRDs of the managed resources")
 	case o.Selector != "" || o.All || len(o.apiGroups) > 0:
 		return cli.Usagef("--for=%s takes the names of CRDs", o.command.Value)
-	case named && o.everywhere:
-		return cli.Usagef("give one of --namespace and --all-namespaces")
-	case named && *a.Cluster.Namespace == "":
-		return cli.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
-	case !named:
-		o.everywhere = true
 	}
 	o.Names = args
-	return nil
+	return o.parseNamespace(a, c)
 }
 
 // parseResources takes the resources, and the namespace of their objects.
 func (o *rbacOptions) parseResources(a *cli.App, c *cobra.Command, args []string) error {
-	switch named := c.Flags().Changed("namespace"); {
-	case o.Selector != "" || len(o.apiGroups) > 0 || (len(args) > 0) == o.All:
+	if o.Selector != "" || len(o.apiGroups) > 0 || (len(args) > 0) == o.All {
 		return cli.Usagef("--for=%s takes resources, as in secrets deployments.apps, or --all", o.command.Value)
+	}
+	o.Names = args
+	return o.parseNamespace(a, c)
+}
+
+// parseNamespace takes one namespace or all, which is the default.
+func (o *rbacOptions) parseNamespace(a *cli.App, c *cobra.Command) error {
+	switch named := c.Flags().Changed("namespace"); {
 	case named && o.everywhere:
 		return cli.Usagef("give one of --namespace and --all-namespaces")
 	case named && *a.Cluster.Namespace == "":
@@ -249,7 +250,6 @@ func (o *rbacOptions) parseResources(a *cli.App, c *cobra.Command, args []string
 	case !named:
 		o.everywhere = true
 	}
-	o.Names = args
 	return nil
 }
 

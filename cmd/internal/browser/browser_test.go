@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/report/evidence"
 	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
@@ -97,7 +98,7 @@ func migration(t *testing.T) evidence.Report {
 		}
 		return encoded
 	}
-	runs := []crdreport.Run{{Name: "kind003.group3.example.com", StorageVersion: "v1", Result: crdreport.Succeeded, Objects: crdreport.Objects{Total: 120}, Trimmed: true, DurationSeconds: 3.5}}
+	runs := []crdreport.Run{{Name: "kind003.group3.example.com", StorageVersion: "v1", Result: crdreport.Succeeded, Objects: report.Objects{Total: 120}, Trimmed: true, DurationSeconds: 3.5}}
 	runs[0].Objects.Migrated = 120
 	verified := []crdreport.Verification{{Name: runs[0].Name, StorageVersion: "v1", Objects: 120, ByVersion: map[string]int64{"v1": 120}}}
 	reports := evidence.Gather([]evidence.File{

@@ -13,7 +13,11 @@
 // Read contract.go, reason.go, encode.go, then style.go and table.go.
 package report
 
-import "time"
+import (
+	"time"
+
+	"github.com/godwit-dev/godwit"
+)
 
 // APIVersion is of every list that a command prints.
 const APIVersion = "cli.godwit.dev/v1alpha1"
@@ -66,3 +70,12 @@ func Present[T any](s []T) []T {
 	}
 	return s
 }
+
+// Objects counts outcomes. Total is their sum.
+type Objects struct {
+	Total int64 `json:"total"`
+	godwit.Counts
+}
+
+// ObjectsOf adds the total to a tally.
+func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }

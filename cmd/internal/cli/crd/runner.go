@@ -108,7 +108,7 @@ func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
 		Name:            f.name,
 		StorageVersion:  p.plan.StorageVersion,
 		Result:          p.result(),
-		Objects:         crdreport.ObjectsOf(p.report.Storage.Counts),
+		Objects:         report.ObjectsOf(p.report.Storage.Counts),
 		ManagedFields:   managedFields(p.report.ManagedFields),
 		Requests:        f.requests.Load(),
 		DurationSeconds: time.Since(began).Round(time.Millisecond).Seconds(),

@@ -270,7 +270,7 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	p := newProgress(o.Console, f)
 	after, err := s.Rewrite(cli.About(ctx, f.name), f.plan, p.moved)
 	p.stop()
-	item.Objects, item.Failures = resourcereport.ObjectsOf(after), after.Failures
+	item.Objects, item.Failures = report.ObjectsOf(after.Counts), after.Failures
 	item.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
 	item.Result = resultOf(after, err)
 	switch {

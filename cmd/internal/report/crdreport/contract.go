@@ -129,8 +129,8 @@ type Run struct {
 	StorageVersion string `json:"storageVersion"`
 	Result         Result `json:"result"`
 	// Objects is the tally of the last pass over them.
-	Objects       Objects       `json:"objects"`
-	ManagedFields ManagedFields `json:"managedFields"`
+	Objects       report.Objects `json:"objects"`
+	ManagedFields ManagedFields  `json:"managedFields"`
 	// Requests counts all requests for this CRD: to plan, to wait and to migrate.
 	Requests        int64   `json:"requests"`
 	DurationSeconds float64 `json:"durationSeconds"`
@@ -144,15 +144,6 @@ type Run struct {
 	// whole run.
 	Failures []godwit.Failure `json:"failures"`
 }
-
-// Objects counts outcomes. Total is their sum.
-type Objects struct {
-	Total int64 `json:"total"`
-	godwit.Counts
-}
-
-// ObjectsOf adds the total to a tally.
-func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }
 
 // States of [OwnerReferences].
 const (

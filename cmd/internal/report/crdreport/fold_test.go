@@ -28,7 +28,7 @@ func TestColumnsOfRunsAddUp(t *testing.T) {
 	for name, counts := range cases {
 		for _, s := range []report.Style{{}, {Wide: true}} {
 			var text bytes.Buffer
-			runs := []Run{{Name: "a.example.com", Objects: ObjectsOf(counts)}, {Name: "b.example.com", Objects: ObjectsOf(godwit.Counts{Migrated: 1})}}
+			runs := []Run{{Name: "a.example.com", Objects: report.ObjectsOf(counts)}, {Name: "b.example.com", Objects: report.ObjectsOf(godwit.Counts{Migrated: 1})}}
 			if err := WriteRuns(&text, s, runs, Folded{}); err != nil {
 				t.Fatal(err)
 			}

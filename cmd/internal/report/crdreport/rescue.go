@@ -30,7 +30,7 @@ type Rescue struct {
 	// AddedVersions are the versions that were missing.
 	AddedVersions []string `json:"addedVersions"`
 	// Objects is the tally of the last pass over them.
-	Objects Objects `json:"objects"`
+	Objects report.Objects `json:"objects"`
 	// Changes are what a conversion without a webhook changes.
 	Changes []rescue.Change `json:"changes"`
 	// Verified means that the API server has listed every object without the added versions.

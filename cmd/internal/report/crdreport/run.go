@@ -85,17 +85,17 @@ type outcome struct {
 	// optional means that the column is only shown if a row has a number above zero, or if
 	// the table is wide.
 	optional bool
-	of       func(Objects) int64
+	of       func(report.Objects) int64
 }
 
 // outcomes are all outcomes. In each row they add up to the objects.
 var outcomes = []outcome{
-	{"MIGRATED", false, func(o Objects) int64 { return o.Migrated }},
-	{"UNCHANGED", false, func(o Objects) int64 { return o.Unchanged }},
-	{"SKIPPED", false, func(o Objects) int64 { return o.Skipped }},
-	{"GONE", true, func(o Objects) int64 { return o.Gone }},
-	{"DEFERRED", true, func(o Objects) int64 { return o.Deferred }},
-	{"FAILED", false, func(o Objects) int64 { return o.Failed }},
+	{"MIGRATED", false, func(o report.Objects) int64 { return o.Migrated }},
+	{"UNCHANGED", false, func(o report.Objects) int64 { return o.Unchanged }},
+	{"SKIPPED", false, func(o report.Objects) int64 { return o.Skipped }},
+	{"GONE", true, func(o report.Objects) int64 { return o.Gone }},
+	{"DEFERRED", true, func(o report.Objects) int64 { return o.Deferred }},
+	{"FAILED", false, func(o report.Objects) int64 { return o.Failed }},
 }
 
 func (o outcome) shown(s report.Style, runs []Run) bool {

@@ -79,7 +79,7 @@ e.example.com
 				return WriteRuns(w, report.Style{}, []Run{
 					{
 						Name: "widgets.example.com", StorageVersion: "v2", Result: Partial, DurationSeconds: 61.2, Failures: failed,
-						Objects: ObjectsOf(godwit.Counts{Migrated: 1000, Unchanged: 2, Skipped: 3, Deferred: 1, Failed: 4}),
+						Objects: report.ObjectsOf(godwit.Counts{Migrated: 1000, Unchanged: 2, Skipped: 3, Deferred: 1, Failed: 4}),
 					},
 					{Name: "gadgets.example.com", StorageVersion: "v1", Result: Succeeded, Trimmed: true, DurationSeconds: 0.04},
 				}, Folded{Clean: 7, Lacking: 9})

@@ -8,7 +8,6 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // Plan says what a run would do with one resource.
@@ -64,20 +63,11 @@ type Run struct {
 	Version string `json:"version"`
 	Result  Result `json:"result"`
 	// Objects counts outcomes. Unchanged objects were current in etcd already.
-	Objects         Objects `json:"objects"`
-	DurationSeconds float64 `json:"durationSeconds"`
+	Objects         report.Objects `json:"objects"`
+	DurationSeconds float64        `json:"durationSeconds"`
 	// Failures names objects, at most 20, or the resource for a failure of the whole run.
 	Failures []godwit.Failure `json:"failures"`
 }
-
-// Objects counts outcomes. Total is their sum.
-type Objects struct {
-	Total int64 `json:"total"`
-	godwit.Counts
-}
-
-// ObjectsOf adds the total to a tally.
-func ObjectsOf(r walk.Report) Objects { return Objects{Total: r.Counts.Total(), Counts: r.Counts} }
 
 // Outcome says what etcd proves.
 type Outcome string

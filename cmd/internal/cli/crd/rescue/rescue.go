@@ -211,7 +211,7 @@ func (o *options) write(item crdreport.Rescue) error {
 // end prints the result and chooses the exit code.
 func (o *options) end(ctx context.Context, c *cli.Connection, p rescue.Plan, r rescue.Report, err error) error {
 	item := crdreport.Rescue{
-		Name: p.Name, StorageVersion: p.StorageVersion, AddedVersions: r.Added, Objects: crdreport.ObjectsOf(r.Objects.Storage.Counts),
+		Name: p.Name, StorageVersion: p.StorageVersion, AddedVersions: r.Added, Objects: report.ObjectsOf(r.Objects.Storage.Counts),
 		Changes: r.Changes, Verified: r.Verified, Restored: r.Restored, ChangedBy: r.Others,
 		Failures: append([]godwit.Failure{}, r.Objects.Storage.Failures...),
 	}

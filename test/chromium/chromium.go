@@ -3,7 +3,7 @@
 // It uses the DevTools protocol over a pair of pipes, for which the standard library is enough: the
 // libraries for it have a type for each of a thousand commands, and take minutes to compile.
 //
-// Read chromium.go, then page.go.
+// Read chromium.go, then page.go, then tab.go, which is for tests.
 package chromium
 
 import (

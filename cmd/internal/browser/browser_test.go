@@ -2,9 +2,7 @@ package browser_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,20 +18,13 @@ import (
 	"github.com/godwit-dev/godwit/test/chromium"
 )
 
-const (
-	// wanted is set by make test-html.
-	wanted = "GODWIT_TEST_HTML"
-	// pictures is a folder for screenshots; none without it.
-	pictures = "GODWIT_SCREENSHOTS"
-	// axe is where tools/chromium/install.sh puts axe-core.
-	axe = "../../../bin/axe/*/axe.min.js"
-)
-
 // Sizes of windows: of a laptop, and of a telephone.
 const (
 	wide, high   = 1280, 900
 	narrow, tall = 390, 844
 )
+
+var html = chromium.Tests{Target: "make test-html", Switch: "GODWIT_TEST_HTML", Timeout: time.Minute, Width: wide, Height: high}
 
 func hint(words string) string { return "godwit " + words + " --context=east" }
 
@@ -113,86 +104,6 @@ func migration(t *testing.T) evidence.Report {
 	return reports[0]
 }
 
-// start starts a browser, or skips the test.
-func start(t *testing.T) *chromium.Browser {
-	t.Helper()
-	if os.Getenv(wanted) == "" {
-		t.Skip("a browser is only started by make test-html")
-	}
-	b, err := chromium.Start(t.Context())
-	if errors.Is(err, chromium.ErrMissing) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return b
-}
-
-// tab is an open page.
-type tab struct {
-	*chromium.Page
-	t   *testing.T
-	ctx context.Context
-}
-
-func open(t *testing.T, b *chromium.Browser, file string, o chromium.Options) tab {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	if o.Width == 0 {
-		o.Width, o.Height = wide, high
-	}
-	page, err := b.Open(ctx, file, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tab{page, t, ctx}
-}
-
-func (p tab) number(expression string) (n int) {
-	p.t.Helper()
-	p.evaluate(expression, &n)
-	return n
-}
-
-func (p tab) text(expression string) (s string) {
-	p.t.Helper()
-	p.evaluate(expression, &s)
-	return s
-}
-
-func (p tab) evaluate(expression string, value any) {
-	p.t.Helper()
-	if err := p.Evaluate(p.ctx, expression, value); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p tab) press(keys ...string) {
-	p.t.Helper()
-	if err := p.Press(p.ctx, keys...); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-// picture writes a screenshot where make test-html is asked to.
-func (p tab) picture(name string) {
-	p.t.Helper()
-	folder := os.Getenv(pictures)
-	if folder == "" {
-		return
-	}
-	if err := p.Screenshot(p.ctx, filepath.Join(folder, name+".png")); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 // pages writes both kinds of page.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
@@ -217,71 +128,71 @@ const shownRows = `[...document.querySelectorAll("section[aria-labelledby=crds] 
 
 // TestSearch: a reader finds a CRD with the keyboard alone.
 func TestSearch(t *testing.T) {
-	b := start(t)
-	p := open(t, b, pages(t)["plan"], chromium.Options{})
-	all := p.number(shownRows)
+	b := html.Start(t)
+	p := html.Open(t, b, pages(t)["plan"], chromium.Options{})
+	all := p.Number(shownRows)
 	if all != 303 {
 		t.Fatalf("the table of CRDs has %d rows, want 303", all)
 	}
-	p.press("/")
-	if got := p.text(`document.activeElement.id`); got != "search-clusters" {
+	p.Press("/")
+	if got := p.Text(`document.activeElement.id`); got != "search-clusters" {
 		t.Fatalf("the key / focuses %q, want the first search", got)
 	}
-	p.evaluate(`document.getElementById("search-crds").focus()`, nil)
-	p.press(strings.Split("kind007", "")...)
-	if got := p.number(shownRows); got != 1 {
+	p.Evaluate(`document.getElementById("search-crds").focus()`, nil)
+	p.Press(strings.Split("kind007", "")...)
+	if got := p.Number(shownRows); got != 1 {
 		t.Errorf("the search finds %d rows, want 1", got)
 	}
-	if got := p.text(`document.querySelector("output[for=search-crds]").textContent`); got != "1 of 303 rows" {
+	if got := p.Text(`document.querySelector("output[for=search-crds]").textContent`); got != "1 of 303 rows" {
 		t.Errorf("a screen reader is told %q, want 1 of 303 rows", got)
 	}
-	p.press("Tab", "Tab") // the region of the table, and the blocker within it
-	if got := p.text(`document.activeElement.tagName`); got != "SUMMARY" {
+	p.Press("Tab", "Tab") // the region of the table, and the blocker within it
+	if got := p.Text(`document.activeElement.tagName`); got != "SUMMARY" {
 		t.Fatalf("Tab focuses %s, want the blocker", got)
 	}
-	p.press("Enter")
+	p.Press("Enter")
 	const remedy = `[...document.querySelectorAll("section[aria-labelledby=crds] details[open] code")].map(c => c.textContent).join("")`
-	if got := p.text(remedy); !strings.Contains(got, "kubectl patch crd kind007.") {
+	if got := p.Text(remedy); !strings.Contains(got, "kubectl patch crd kind007.") {
 		t.Errorf("Enter shows the remedy %q, want a command", got)
 	}
-	p.evaluate(`document.querySelector("section[aria-labelledby=crds]").scrollIntoView()`, nil)
-	p.picture("plan-search")
-	p.evaluate(`document.getElementById("search-crds").focus()`, nil)
-	p.press("Escape")
-	if got := p.number(shownRows); got != all {
+	p.Evaluate(`document.querySelector("section[aria-labelledby=crds]").scrollIntoView()`, nil)
+	p.Picture("plan-search")
+	p.Evaluate(`document.getElementById("search-crds").focus()`, nil)
+	p.Press("Escape")
+	if got := p.Number(shownRows); got != all {
 		t.Errorf("after Escape %d rows are shown, want %d", got, all)
 	}
 }
 
 // TestKeyboard: the first key leads past the navigation, and each element that can be focused shows it.
 func TestKeyboard(t *testing.T) {
-	b := start(t)
-	p := open(t, b, pages(t)["plan"], chromium.Options{})
-	p.press("Tab")
-	if got := p.text(`document.activeElement.className`); got != "skip" {
+	b := html.Start(t)
+	p := html.Open(t, b, pages(t)["plan"], chromium.Options{})
+	p.Press("Tab")
+	if got := p.Text(`document.activeElement.className`); got != "skip" {
 		t.Fatalf("the first Tab focuses %q, want the link past the navigation", got)
 	}
-	p.press("Enter")
-	if got := p.text(`document.activeElement.id`); got != "main" {
+	p.Press("Enter")
+	if got := p.Text(`document.activeElement.id`); got != "main" {
 		t.Errorf("the link leads to %q, want main", got)
 	}
 	for range 10 { // the page has more elements than these
-		p.press("Tab")
-		if got := p.text(`getComputedStyle(document.activeElement).outlineStyle`); got == "none" {
-			t.Errorf("the focus is not seen on %s", p.text(`document.activeElement.outerHTML.slice(0, 200)`))
+		p.Press("Tab")
+		if got := p.Text(`getComputedStyle(document.activeElement).outlineStyle`); got == "none" {
+			t.Errorf("the focus is not seen on %s", p.Text(`document.activeElement.outerHTML.slice(0, 200)`))
 		}
 	}
 }
 
 // TestWithoutScript: the page has all of its content, and no search.
 func TestWithoutScript(t *testing.T) {
-	b := start(t)
+	b := html.Start(t)
 	for name, file := range pages(t) {
-		p := open(t, b, file, chromium.Options{NoScript: true})
-		if rows := p.number(`document.querySelectorAll("tbody tr").length`); rows < 5 {
+		p := html.Open(t, b, file, chromium.Options{NoScript: true})
+		if rows := p.Number(`document.querySelectorAll("tbody tr").length`); rows < 5 {
 			t.Errorf("%s: %d rows without JavaScript", name, rows)
 		}
-		if fields := p.number(`[...document.querySelectorAll("input")].filter(i => i.getClientRects().length > 0).length`); fields != 0 {
+		if fields := p.Number(`[...document.querySelectorAll("input")].filter(i => i.getClientRects().length > 0).length`); fields != 0 {
 			t.Errorf("%s: %d fields of a search that does not work", name, fields)
 		}
 	}
@@ -289,17 +200,17 @@ func TestWithoutScript(t *testing.T) {
 
 // TestPolicy: the browser has no complaint, and runs no script of others.
 func TestPolicy(t *testing.T) {
-	b := start(t)
+	b := html.Start(t)
 	for name, file := range pages(t) {
-		p := open(t, b, file, chromium.Options{})
+		p := html.Open(t, b, file, chromium.Options{})
 		const run = `(() => { const s = document.createElement("script"); s.textContent = "window.foreign = 1"; document.body.append(s); return window.foreign || 0 })()`
-		if got := p.number(run); got != 0 {
+		if got := p.Number(run); got != 0 {
 			t.Errorf("%s: the policy lets a script of others run", name)
 		}
-		if got := p.number(`getComputedStyle(document.querySelector(".tile")).borderLeftWidth === "6px" ? 1 : 0`); got != 1 {
+		if got := p.Number(`getComputedStyle(document.querySelector(".tile")).borderLeftWidth === "6px" ? 1 : 0`); got != 1 {
 			t.Errorf("%s: the policy keeps the style of the page from it", name)
 		}
-		if got := p.number(`performance.getEntriesByType("resource").length`); got != 0 {
+		if got := p.Number(`performance.getEntriesByType("resource").length`); got != 0 {
 			t.Errorf("%s: the page makes %d requests", name, got)
 		}
 	}
@@ -308,42 +219,25 @@ func TestPolicy(t *testing.T) {
 // TestAxe: axe-core has no finding, in light and dark, with all blockers open, on a wide and on a narrow
 // screen.
 func TestAxe(t *testing.T) {
-	b := start(t)
-	found, err := filepath.Glob(axe)
-	if err != nil || len(found) == 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no axe-core at %s: %v", axe, err)
-		}
-		t.Skipf("no axe-core at %s: tools/chromium/install.sh gets it from npm", axe)
-	}
-	script, err := os.ReadFile(found[len(found)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := html.Start(t)
+	axe := chromium.Axe(t)
 	for name, file := range pages(t) {
 		for look, o := range map[string]chromium.Options{
 			"light": {}, "dark": {Dark: true}, "narrow": {Width: narrow, Height: tall},
 		} {
-			p := open(t, b, file, o)
-			p.picture(name + "-" + look)
-			if over := p.number(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
+			p := html.Open(t, b, file, o)
+			p.Picture(name + "-" + look)
+			if over := p.Number(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
 				t.Errorf("%s, %s: the page is %d pixels wider than the window", name, look, over)
 			}
-			if over := p.text(`[...document.querySelectorAll(".tile")].filter(t => t.scrollWidth > t.clientWidth).map(t => t.textContent).join()`); over != "" {
+			if over := p.Text(`[...document.querySelectorAll(".tile")].filter(t => t.scrollWidth > t.clientWidth).map(t => t.textContent).join()`); over != "" {
 				t.Errorf("%s, %s: the text does not fit into the tiles %s", name, look, over)
 			}
-			p.evaluate(`document.querySelectorAll("details").forEach((d, i) => { d.open = i < 20 })`, nil)
-			p.picture(name + "-" + look + "-open")
-			p.evaluate(string(script)+"\n;0", nil)
-			const run = `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify([r.passes.length, r.violations.map(v => v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200)).join(" | "))]))`
-			var result [2]json.RawMessage
-			if err := json.Unmarshal([]byte(p.text(run)), &result); err != nil {
-				t.Fatal(err)
-			}
-			var passes int
-			var violations []string
-			if err := errors.Join(json.Unmarshal(result[0], &passes), json.Unmarshal(result[1], &violations)); err != nil || passes < 10 {
-				t.Fatalf("%s, %s: axe-core ran %d rules: %v", name, look, passes, err)
+			p.Evaluate(`document.querySelectorAll("details").forEach((d, i) => { d.open = i < 20 })`, nil)
+			p.Picture(name + "-" + look + "-open")
+			violations, err := p.Violations(axe)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", name, look, err)
 			}
 			for _, v := range violations {
 				t.Errorf("%s, %s: %s", name, look, v)

@@ -3,12 +3,10 @@
 package chart_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit/cmd/internal/broker/brokertest"
 	"github.com/godwit-dev/godwit/hub/agent"
 	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/kafka"
 	"github.com/godwit-dev/godwit/hub/message"
 )
 
@@ -56,7 +54,7 @@ hubAgent:
 		code, _ := get("http://"+m.addresses["health"]+m.ready, "")
 		return code == http.StatusOK
 	})
-	heard := firstMessage(t, broker, message.StatusTopic(hub))
+	heard := brokertest.FirstMessage(t, broker.ListenAddrs(), message.StatusTopic(hub))
 	secret := &corev1.Secret{}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: identity.Secret}, secret); err != nil {
 		t.Fatal(err)
@@ -72,27 +70,4 @@ hubAgent:
 	if said := m.stderr.String(); strings.Contains(said, "forbidden") {
 		t.Errorf("a permission is missing:\n%s", said)
 	}
-}
-
-// firstMessage waits for the first message of a topic.
-func firstMessage(t *testing.T, broker *kfake.Cluster, topic string) (first message.Envelope) {
-	t.Helper()
-	transport, err := kafka.New(kafka.Options{Brokers: broker.ListenAddrs(), ClientID: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer transport.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	_ = transport.Receive(ctx, "test", []string{topic}, func(_ context.Context, _ string, e message.Envelope) error {
-		if first.Value == nil {
-			first = e
-		}
-		cancel()
-		return nil
-	})
-	if first.Value == nil {
-		t.Fatalf("topic %s has no message", topic)
-	}
-	return first
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/godwit-dev/godwit/cmd/internal/broker/brokertest"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
 	"github.com/godwit-dev/godwit/hub/agent"
@@ -103,7 +104,7 @@ func TestRun(t *testing.T) {
 	cfg := asAgent(t, admin)
 	go func() { ended <- Run(ctx, cfg, o) }()
 
-	heard := firstMessage(t, broker, message.StatusTopic("hub1"))
+	heard := brokertest.FirstMessage(t, broker.ListenAddrs(), message.StatusTopic("hub1"))
 	secret := &corev1.Secret{}
 	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: identity.Secret}, secret); err != nil {
 		t.Fatal(err)
@@ -179,29 +180,6 @@ func TestSharedNamespace(t *testing.T) {
 			t.Errorf("%s: %v, want %q", one.owner, err, one.want)
 		}
 	}
-}
-
-// firstMessage waits for the first message of a topic.
-func firstMessage(t *testing.T, broker *kfake.Cluster, topic string) (first message.Envelope) {
-	t.Helper()
-	transport, err := kafka.New(kafka.Options{Brokers: broker.ListenAddrs(), ClientID: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer transport.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	_ = transport.Receive(ctx, "test", []string{topic}, func(_ context.Context, _ string, e message.Envelope) error {
-		if first.Value == nil {
-			first = e
-		}
-		cancel()
-		return nil
-	})
-	if first.Value == nil {
-		t.Fatalf("topic %s has no message after a minute", topic)
-	}
-	return first
 }
 
 func read(t *testing.T, url string) string {

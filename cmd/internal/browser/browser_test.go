@@ -41,7 +41,7 @@ func plans(n int) []crdreport.Plan {
 			p.State, p.StoredVersions = "Ready", []string{"v1beta1", "v1"}
 		case i%100 == 7:
 			p.State, p.StoredVersions = "Blocked", []string{"v1alpha1", "v1"}
-			p.Blockers = []crdreport.Problem{{
+			p.Blockers = []report.Problem{{
 				Reason: "StoredVersionNotInSpec", Message: "status.storedVersions of " + p.Name + " names v1alpha1, which spec.versions does not have: objects stored at it can't be read",
 				Remedy: `bring version v1alpha1 back with served: false, then run again: kubectl patch crd ` + p.Name + ` --type=json -p '[{"op": "add", "path": "/spec/versions/-", "value": {}}]'`,
 			}}

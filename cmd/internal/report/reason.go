@@ -1,6 +1,9 @@
 package report
 
-import "github.com/godwit-dev/godwit/cmd/internal/remedy"
+import (
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+)
 
 // Reasons that the command line finds by itself. All others are reasons of the libraries.
 const (
@@ -46,3 +49,35 @@ var Reasons = []remedy.ReasonDoc{
 		Meaning: "The run did not start, because another CRD that the command line names can't be read.",
 		Remedy:  "Fix that one first, or leave it out of the command line."},
 }
+
+// Problem is a [godwit.Blocker] or a [godwit.Warning] with its fix in words.
+type Problem struct {
+	// Reason is one of the documented constants.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Remedy is what to do, with commands where there are.
+	Remedy string `json:"remedy"`
+}
+
+// NewProblem words a blocker or a warning.
+func NewProblem[B godwit.Blocker | godwit.Warning](b B, w remedy.Writer) Problem {
+	one := godwit.Blocker(b)
+	return Problem{Reason: one.Reason, Message: one.Message, Remedy: w.Text(one.Fix)}
+}
+
+// NewProblems words blockers or warnings.
+func NewProblems[B godwit.Blocker | godwit.Warning](list []B, w remedy.Writer) []Problem {
+	var all []Problem
+	for _, b := range list {
+		all = append(all, NewProblem(b, w))
+	}
+	return all
+}
+
+// Failure is the problem as the failure of a CRD or a resource as a whole.
+func (p Problem) Failure(name string) godwit.Failure {
+	return godwit.Failure{Name: name, Reason: p.Reason, Message: p.Message + "; " + p.Remedy}
+}
+
+// Line is the problem in one line.
+func (p Problem) Line() string { return p.Reason + ": " + p.Message + "; " + p.Remedy }

@@ -35,7 +35,7 @@ func ask(ctx context.Context, a *cli.App, s *session, findings []finding, also s
 func sayWarnings(a *cli.App, findings []finding) {
 	for _, f := range findings {
 		for _, w := range f.plan.Warnings {
-			a.Console.Printf("warning: %s\n", crdreport.NewProblem(w, a.Remedies()).Line())
+			a.Console.Printf("warning: %s\n", report.NewProblem(w, a.Remedies()).Line())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -125,7 +126,7 @@ func retryRead(ctx context.Context, read func() error) error {
 func (f finding) item(w remedy.Writer) crdreport.Plan {
 	if f.problem != nil {
 		item := crdreport.Plan{Name: f.name, State: string(storageversion.Blocked), ManagedFields: string(storageversion.ManagedFieldsUnknown)}
-		item.Blockers = append(item.Blockers, crdreport.NewProblem(f.problem.Blocker(), w))
+		item.Blockers = append(item.Blockers, report.NewProblem(f.problem.Blocker(), w))
 		return item
 	}
 	return crdreport.PlanOf(f.plan, w)

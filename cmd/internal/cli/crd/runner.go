@@ -188,12 +188,12 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	switch {
 	case errors.As(p.err, new(*storageversion.BlockedError)):
 		for _, b := range r.lackingForCleanup(ctx, p, p.step.Blockers) {
-			failures = append(failures, crdreport.NewProblem(b, r.remedies).Failure(p.plan.Name))
+			failures = append(failures, report.NewProblem(b, r.remedies).Failure(p.plan.Name))
 		}
 	case p.err != nil && cli.Ended(ctx) != cli.OK:
 		failures = []godwit.Failure{endedEarly(ctx, p)}
 	case p.unlisted() != nil:
-		failures = []godwit.Failure{crdreport.NewProblem(p.unlisted().Blocker(), r.remedies).Failure(p.plan.Name)}
+		failures = []godwit.Failure{report.NewProblem(p.unlisted().Blocker(), r.remedies).Failure(p.plan.Name)}
 	case p.err != nil:
 		failures = whole(p.plan.Name, r.explainRun(ctx, p.err))
 	}

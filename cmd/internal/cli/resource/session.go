@@ -195,7 +195,7 @@ func Named(ctx context.Context, a *cli.App, names []string, all bool) ([]resourc
 	}
 	for _, name := range names {
 		if _, ok := s.catalog.Find(name); !ok {
-			b := resourcereport.NewProblem(s.notFound(name), s.remedies)
+			b := report.NewProblem(s.notFound(name), s.remedies)
 			return nil, &cli.ActionableError{Reason: b.Reason, Message: b.Message, Remedy: b.Remedy}
 		}
 	}
@@ -236,7 +236,7 @@ func (s *session) nameLacking(ctx context.Context, findings []finding, sel *sele
 func (f finding) item(w remedy.Writer) resourcereport.Plan {
 	item := resourcereport.Plan{Name: f.name, Version: f.plan.Resource.Version, State: string(f.plan.State), Objects: f.plan.Objects}
 	for _, b := range f.plan.Blockers {
-		item.Blockers = append(item.Blockers, resourcereport.NewProblem(b, w))
+		item.Blockers = append(item.Blockers, report.NewProblem(b, w))
 	}
 	return item
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/etcd"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/resourcereport"
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 	"github.com/godwit-dev/godwit/internal/quote"
@@ -88,7 +89,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	code := cli.OK
 	for _, f := range findings {
 		if refusals := f.plan.Refusals(); len(refusals) > 0 {
-			b := resourcereport.NewProblem(refusals[0], o.Remedies())
+			b := report.NewProblem(refusals[0], o.Remedies())
 			o.Console.Problem(fmt.Errorf("%s: %s; %s", b.Reason, b.Message, b.Remedy))
 			code = cli.Worst(code, cli.Refused)
 			continue

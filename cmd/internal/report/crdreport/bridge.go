@@ -25,7 +25,7 @@ type Bridge struct {
 // BridgeFinding is a [bridge.Finding] with its fix in words.
 type BridgeFinding struct {
 	Blocks bool `json:"blocks"`
-	Problem
+	report.Problem
 }
 
 // NewBridge words a bridge.
@@ -35,7 +35,7 @@ func NewBridge(b bridge.Bridge, w remedy.Writer) Bridge {
 		item.Steps = append(item.Steps, s.Kind)
 	}
 	for _, f := range b.Findings {
-		item.Findings = append(item.Findings, BridgeFinding{f.Blocks, Problem{Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}})
+		item.Findings = append(item.Findings, BridgeFinding{f.Blocks, report.Problem{Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}})
 	}
 	return item
 }

@@ -21,11 +21,11 @@ type Plan struct {
 	// Objects is null if they were not counted.
 	Objects *int64 `json:"objects"`
 	// Unlisted says why the API server did not list the objects. It is null if they were listed.
-	Unlisted      *Unlisted `json:"unlisted"`
-	ManagedFields string    `json:"managedFields"` // Unknown, Clean or Stale
-	Blockers      []Problem `json:"blockers"`
+	Unlisted      *Unlisted        `json:"unlisted"`
+	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
+	Blockers      []report.Problem `json:"blockers"`
 	// Warnings do not block a run.
-	Warnings []Problem `json:"warnings"`
+	Warnings []report.Problem `json:"warnings"`
 	// Preflight is null if no write was sent as a dry run.
 	Preflight *storageversion.PreflightSummary `json:"preflight"`
 }
@@ -41,43 +41,11 @@ func PlanOf(p storageversion.Plan, w remedy.Writer) Plan {
 		Objects:        p.Objects,
 		Unlisted:       UnlistedOf(p.Unlisted, w),
 		ManagedFields:  string(p.ManagedFields),
-		Blockers:       NewProblems(p.Blockers, w),
-		Warnings:       NewProblems(p.Warnings, w),
+		Blockers:       report.NewProblems(p.Blockers, w),
+		Warnings:       report.NewProblems(p.Warnings, w),
 		Preflight:      p.Preflight,
 	}
 }
-
-// Problem is a [godwit.Blocker] or a [godwit.Warning] with its fix in words.
-type Problem struct {
-	// Reason is one of the documented constants.
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	// Remedy is what to do, with commands where there are.
-	Remedy string `json:"remedy"`
-}
-
-// NewProblem words a blocker or a warning.
-func NewProblem[B godwit.Blocker | godwit.Warning](b B, w remedy.Writer) Problem {
-	one := godwit.Blocker(b)
-	return Problem{Reason: one.Reason, Message: one.Message, Remedy: w.Text(one.Fix)}
-}
-
-// NewProblems words blockers or warnings.
-func NewProblems[B godwit.Blocker | godwit.Warning](list []B, w remedy.Writer) []Problem {
-	var all []Problem
-	for _, b := range list {
-		all = append(all, NewProblem(b, w))
-	}
-	return all
-}
-
-// Failure is the problem as the failure of a CRD as a whole.
-func (p Problem) Failure(crd string) godwit.Failure {
-	return godwit.Failure{Name: crd, Reason: p.Reason, Message: p.Message + "; " + p.Remedy}
-}
-
-// Line is the problem in one line.
-func (p Problem) Line() string { return p.Reason + ": " + p.Message + "; " + p.Remedy }
 
 // Unlisted says why the API server did not list the objects, as a
 // [storageversion.UnlistedError] does.

@@ -98,7 +98,7 @@ func TestArraysAreNeverNull(t *testing.T) {
 
 func TestCommandsAreNotEscaped(t *testing.T) {
 	var out bytes.Buffer
-	plans := PlanList([]Plan{{Blockers: []Problem{{Remedy: "kubectl a && kubectl b <file>"}}}})
+	plans := PlanList([]Plan{{Blockers: []report.Problem{{Remedy: "kubectl a && kubectl b <file>"}}}})
 	if err := report.Encode(&out, plans); err != nil {
 		t.Fatal(err)
 	}

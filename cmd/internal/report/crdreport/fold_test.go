@@ -72,7 +72,7 @@ func TestManyPlansWithoutPermissionsAreFolded(t *testing.T) {
 		p := planOf(i, storageversion.StateUnknown, "v2")
 		if i == 7 {
 			p = planOf(i, storageversion.Ready, "v1", "v2")
-			p.Warnings = []Problem{{Reason: report.ReasonForbidden, Message: "a run needs permissions", Remedy: "grant them"}}
+			p.Warnings = []report.Problem{{Reason: report.ReasonForbidden, Message: "a run needs permissions", Remedy: "grant them"}}
 		}
 		plans = append(plans, p)
 	}

@@ -120,12 +120,12 @@ func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 
 // onlyLacks reports whether missing permissions are the only finding.
 func (p Plan) onlyLacks() bool {
-	forbidden := func(b Problem) bool { return b.Reason == report.ReasonForbidden }
+	forbidden := func(b report.Problem) bool { return b.Reason == report.ReasonForbidden }
 	switch storageversion.State(p.State) {
 	case storageversion.StateUnknown:
 		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && len(p.Warnings) == 0
 	case storageversion.Blocked:
-		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b Problem) bool { return !forbidden(b) })
+		return p.Unlisted != nil && p.Unlisted.Reason == report.ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b report.Problem) bool { return !forbidden(b) })
 	}
 	return false
 }
@@ -179,7 +179,7 @@ func planSum(plans []Plan) string {
 // status.storedVersions may be wrong.
 func onlyManagedFields(p Plan) bool {
 	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
-		!slices.ContainsFunc(p.Warnings, func(w Problem) bool { return w.Reason == storageversion.ReasonStoredVersionsDoubtful })
+		!slices.ContainsFunc(p.Warnings, func(w report.Problem) bool { return w.Reason == storageversion.ReasonStoredVersionsDoubtful })
 }
 
 func objects(n *int64) string {

@@ -28,8 +28,8 @@ func TestText(t *testing.T) {
 					{Name: "b.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}, Objects: new(int64(1))},
 					{Name: "c.example.com", State: "Ready", StorageVersion: "v2", StoredVersions: []string{"v1", "v2"}},
 					{
-						Name: "d.example.com", State: "Blocked", Blockers: []Problem{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}},
-						Warnings: []Problem{{Reason: "PreflightIncomplete", Message: "one of two", Remedy: "try both"}},
+						Name: "d.example.com", State: "Blocked", Blockers: []report.Problem{{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}},
+						Warnings: []report.Problem{{Reason: "PreflightIncomplete", Message: "one of two", Remedy: "try both"}},
 					},
 					{
 						Name: "f.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
@@ -39,7 +39,7 @@ func TestText(t *testing.T) {
 						Name: "g.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
 						Unlisted: &Unlisted{Reason: "Forbidden", Message: "said for all at once", Remedy: "elsewhere"},
 					},
-					{Name: "e.example.com", State: "Clean", StorageVersion: "v1", Warnings: []Problem{{Reason: "Some", Message: "a", Remedy: "b"}}},
+					{Name: "e.example.com", State: "Clean", StorageVersion: "v1", Warnings: []report.Problem{{Reason: "Some", Message: "a", Remedy: "b"}}},
 				}, false)
 			},
 			want: `

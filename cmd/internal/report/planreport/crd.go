@@ -81,7 +81,7 @@ func (o *Object) unfinishedRescue(hint Hint) {
 
 // needsRescue reports whether `godwit crd rescue` ends a blocker: objects are stored at a version that the
 // CRD lacks.
-func needsRescue(b crdreport.Problem) bool {
+func needsRescue(b report.Problem) bool {
 	return b.Reason == storageversion.ReasonStoredVersionNotInSpec || b.Reason == storageversion.ReasonUnreadableObjects
 }
 

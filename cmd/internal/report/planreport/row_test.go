@@ -63,7 +63,7 @@ func TestCRDRow(t *testing.T) {
 // TestRescueIsTheNextCommand: objects at a version that the CRD lacks have a command of their own.
 func TestRescueIsTheNextCommand(t *testing.T) {
 	plans := crds("Clean", "Blocked")
-	plans[1].Blockers = []crdreport.Problem{{Reason: storageversion.ReasonStoredVersionNotInSpec}}
+	plans[1].Blockers = []report.Problem{{Reason: storageversion.ReasonStoredVersionNotInSpec}}
 	if r := planreport.CRDRow(plans, hint); r.Next != hint("crd rescue crd1") {
 		t.Errorf("the next command is %q, want a rescue", r.Next)
 	}

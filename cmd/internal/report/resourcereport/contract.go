@@ -6,7 +6,6 @@ package resourcereport
 
 import (
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 )
 
@@ -18,27 +17,8 @@ type Plan struct {
 	Version string `json:"version"`
 	State   string `json:"state"` // Clean, Ready, Blocked or Unknown
 	// Objects is null if they were not counted.
-	Objects  *int64    `json:"objects"`
-	Blockers []Problem `json:"blockers"`
-}
-
-// Problem is a [godwit.Blocker] with its fix in words.
-type Problem struct {
-	// Reason is one of the documented constants.
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	// Remedy is what to do, with commands where there are.
-	Remedy string `json:"remedy"`
-}
-
-// NewProblem words a blocker.
-func NewProblem(b godwit.Blocker, w remedy.Writer) Problem {
-	return Problem{Reason: b.Reason, Message: b.Message, Remedy: w.Text(b.Fix)}
-}
-
-// Failure is the problem as the failure of a resource as a whole.
-func (p Problem) Failure(resource string) godwit.Failure {
-	return godwit.Failure{Name: resource, Reason: p.Reason, Message: p.Message + "; " + p.Remedy}
+	Objects  *int64           `json:"objects"`
+	Blockers []report.Problem `json:"blockers"`
 }
 
 // Result is the result of a run for one resource.

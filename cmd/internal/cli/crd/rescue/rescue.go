@@ -221,7 +221,7 @@ func (o *options) end(ctx context.Context, c *cli.Connection, p rescue.Plan, r r
 		o.Console.Printf("%s is healthy: no version is missing, and the API server lists its objects; nothing was written\n", p.Name)
 	}
 	for _, b := range blockersOf(p, err) {
-		item.Failures = append(item.Failures, crdreport.NewProblem(b, o.Remedies()).Failure(p.Name))
+		item.Failures = append(item.Failures, report.NewProblem(b, o.Remedies()).Failure(p.Name))
 	}
 	end := cli.Ended(ctx)
 	if code == cli.Error && end == cli.OK {

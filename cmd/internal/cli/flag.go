@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // DurationFlag is a duration above zero. Unset means no limit.
@@ -230,3 +232,26 @@ func (b *BytesFlag) String() string {
 }
 
 func bytesText(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
+
+// LimitFlags limit a run that writes every object.
+type LimitFlags struct {
+	maxInFlight CountFlag
+	maxWrites   RateFlag
+	maxBytes    BytesFlag
+}
+
+// AddTo registers the flags, with their defaults.
+func (l *LimitFlags) AddTo(flags *pflag.FlagSet) {
+	*l = LimitFlags{maxInFlight: walk.DefaultMaxInFlight, maxBytes: walk.DefaultMaxBytesPerFiveMinutes}
+	flags.Var(&l.maxInFlight, "max-in-flight", "maximum number of requests at the same time; a run sends fewer while the API server is overloaded")
+	flags.Var(&l.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
+	flags.Var(&l.maxBytes, MaxBytesFlag, "maximum number of bytes written to etcd in 5 minutes, the time between two compactions; "+
+		"none: no limit; etcd may then run full and refuse all writes")
+}
+
+// Limiter limits as the flags say.
+func (l *LimitFlags) Limiter() *walk.Limiter {
+	return walk.NewLimiter(walk.Limits{
+		MaxInFlight: int(l.maxInFlight), MaxWritesPerSecond: float64(l.maxWrites), MaxBytesPerFiveMinutes: int64(l.maxBytes),
+	})
+}

@@ -14,27 +14,24 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 type runOptions struct {
 	*cli.App
 	Selection
-	policy      policy.Flags
-	output      cli.Output
-	yes         bool
-	dryRun      cli.Choice
-	write       policy.WriteFlag
-	references  referencesFlag
-	maxInFlight cli.CountFlag
-	maxWrites   cli.RateFlag
-	maxBytes    cli.BytesFlag
-	noTrim      bool
-	timeout     cli.DurationFlag
+	policy     policy.Flags
+	output     cli.Output
+	yes        bool
+	dryRun     cli.Choice
+	write      policy.WriteFlag
+	references referencesFlag
+	limits     cli.LimitFlags
+	noTrim     bool
+	timeout    cli.DurationFlag
 }
 
 func runCommand(a *cli.App) *cobra.Command {
-	o := &runOptions{App: a, maxInFlight: walk.DefaultMaxInFlight, maxBytes: walk.DefaultMaxBytesPerFiveMinutes}
+	o := &runOptions{App: a}
 	c := &cobra.Command{
 		Use:   "run {NAME... | -l SELECTOR | --all}",
 		Short: "Migrate objects to the storage version, then trim status.storedVersions",
@@ -88,10 +85,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	o.policy.AddTo(flags)
 	o.references.addTo(c)
 	flags.BoolVar(&o.noTrim, "no-trim", false, "keep the old versions in status.storedVersions")
-	flags.Var(&o.maxInFlight, "max-in-flight", "maximum number of requests at the same time; a run sends fewer while the API server is overloaded")
-	flags.Var(&o.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
-	flags.Var(&o.maxBytes, cli.MaxBytesFlag, "maximum number of bytes written to etcd in 5 minutes, the time between two compactions; "+
-		"none: no limit; etcd may then run full and refuse all writes")
+	o.limits.AddTo(flags)
 	flags.Var(&o.timeout, "timeout", "stop the run after this time; run the same command to resume (default: no limit)")
 	o.output.AddTo(c)
 }
@@ -100,12 +94,10 @@ func (o *runOptions) migratorOptions() storageversion.Options {
 	policy := o.policy.Policy()
 	policy.Write = o.write.Write()
 	options := storageversion.Options{
-		Policy: policy,
-		Limiter: walk.NewLimiter(walk.Limits{
-			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxWrites), MaxBytesPerFiveMinutes: int64(o.maxBytes),
-		}),
-		NoTrim: o.noTrim,
-		DryRun: o.dryRun.Value == cli.DryRunServer,
+		Policy:  policy,
+		Limiter: o.limits.Limiter(),
+		NoTrim:  o.noTrim,
+		DryRun:  o.dryRun.Value == cli.DryRunServer,
 	}
 	if !options.DryRun { // which tries every object
 		options.Preflight = preflight.Run

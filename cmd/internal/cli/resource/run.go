@@ -33,14 +33,12 @@ type runOptions struct {
 	resume        bool
 	journal       string
 	denials       bool
-	maxInFlight   cli.CountFlag
-	maxWrites     cli.RateFlag
-	maxBytes      cli.BytesFlag
+	limits        cli.LimitFlags
 	timeout       cli.DurationFlag
 }
 
 func runCommand(a *cli.App) *cobra.Command {
-	o := &runOptions{App: a, maxInFlight: walk.DefaultMaxInFlight, maxBytes: walk.DefaultMaxBytesPerFiveMinutes}
+	o := &runOptions{App: a}
 	c := &cobra.Command{
 		Use:   "run {RESOURCE... | --all} [-n NAMESPACE]",
 		Short: "Write every object again as it is",
@@ -96,20 +94,15 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.BoolVar(&o.denials, "accept-denials", false, "write although admission denies some objects, which keep the form that they have")
 	flags.BoolVar(&o.resume, "resume", false, "skip what an interrupted run has done; only if no API server got another configuration since")
 	flags.StringVar(&o.journal, "journal-namespace", "kube-system", "namespace of the ConfigMap "+resource.JournalName+", in which a run keeps what it has done until it is done")
-	flags.Var(&o.maxInFlight, "max-in-flight", "maximum number of requests at the same time; a run sends fewer while the API server is overloaded")
-	flags.Var(&o.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
-	flags.Var(&o.maxBytes, cli.MaxBytesFlag, "maximum number of bytes written to etcd in 5 minutes, the time between two compactions; "+
-		"none: no limit; etcd may then run full and refuse all writes")
+	o.limits.AddTo(flags)
 	flags.Var(&o.timeout, "timeout", "stop the run after this time (default: no limit)")
 	o.output.AddTo(c)
 }
 
 func (o *runOptions) options() (resource.Options, error) {
 	options := resource.Options{
-		Limiter: walk.NewLimiter(walk.Limits{
-			MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxWrites), MaxBytesPerFiveMinutes: int64(o.maxBytes),
-		}),
-		Settle: o.settle, AcceptStaleLeases: o.stale, DryRun: o.dryRun.Value == cli.DryRunServer, Resume: o.resume, JournalNamespace: o.journal,
+		Limiter: o.limits.Limiter(),
+		Settle:  o.settle, AcceptStaleLeases: o.stale, DryRun: o.dryRun.Value == cli.DryRunServer, Resume: o.resume, JournalNamespace: o.journal,
 	}
 	switch {
 	case o.settle < 0:

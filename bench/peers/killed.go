@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -50,9 +51,20 @@ func (b *bench) killHalfway(ctx context.Context, s *subject) (err error) {
 	if err := s.migration.kill(); err != nil {
 		return err
 	}
+	select { // until writes that were under way have ended
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(afterKill):
+	}
 	s.residue.During, err = s.look(ctx, "killed")
+	if err == nil && s.residue.During.Old == 0 {
+		err = fmt.Errorf("it had written all %d objects when it was killed: measure more of them", s.resource.Len())
+	}
 	return err
 }
+
+// afterKill is ten times what a write takes on a busy server.
+const afterKill = time.Second
 
 // watchWrites returns a function that returns when etcd has stored n objects since.
 func (b *bench) watchWrites(ctx context.Context, r *widget.Resource, n int) (func() error, error) {
@@ -75,9 +87,9 @@ func (b *bench) watchWrites(ctx context.Context, r *widget.Resource, n int) (fun
 	}, nil
 }
 
-// restart starts the process again, which does what is left.
+// restart starts the process again, which does what is left. What it writes beyond that, it repeats.
 func (b *bench) restart(ctx context.Context, s *subject) (err error) {
-	before, err := b.meter.read(ctx)
+	before, err := b.meter.requests.Writes(ctx, s.resource.Group())
 	if err != nil {
 		return err
 	}
@@ -88,11 +100,11 @@ func (b *bench) restart(ctx context.Context, s *subject) (err error) {
 		return err
 	}
 	claim := s.wait(ctx, recoveryLimit/2)
-	after, err := b.meter.read(ctx)
-	if err != nil {
+	if s.residue.After, err = s.look(ctx, claim); err != nil {
 		return err
 	}
-	s.residue.Requests = measure.Ratio(float64(after.requests-before.requests), float64(s.residue.During.Old))
-	s.residue.After, err = s.look(ctx, claim)
+	after, err := b.meter.requests.Writes(ctx, s.resource.Group())
+	repeated := after - before - int64(s.residue.During.Old-s.residue.After.Old)
+	s.residue.Repeated = &repeated
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -12,9 +13,9 @@ type residue struct {
 	Objects    int    `json:"objects"`
 	During     state  `json:"during"` // as long as the fault lasts
 	After      state  `json:"after"`
-	// Requests per object that was left to write, after the restart of a process that was killed.
-	Requests float64 `json:"requestsPerRemainingObject,omitempty"`
-	Error    string  `json:"error,omitempty"`
+	// Repeated are writes of objects that were written already, by a process that was killed and started again.
+	Repeated *int64 `json:"repeatedWrites,omitempty"`
+	Error    string `json:"error,omitempty"`
 }
 
 // state is what etcd and the CRD say, and what the contestant says.
@@ -25,6 +26,14 @@ type state struct {
 	// Loss means that objects are stored at a version which storedVersions does not list: once the CRD drops that version,
 	// they can't be read.
 	Loss bool `json:"loss"`
+}
+
+// repeated is a cell of a table.
+func (r residue) repeated() string {
+	if r.Repeated == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*r.Repeated, 10)
 }
 
 func (s state) String() string {

@@ -157,13 +157,13 @@ func (r *result) write(w io.Writer) {
 			_, _ = fmt.Fprintf(table, "%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%s\n", name, m.PerSecond, m.ToCeiling, m.Requests, m.APIServer, m.CPUToCeiling, m.Etcd, note)
 		}
 	}
-	_, _ = fmt.Fprintf(table, "\nFAULT\tCONTESTANT\tDURING\tAFTER\tIT SAYS\n")
+	_, _ = fmt.Fprintf(table, "\nFAULT\tCONTESTANT\tDURING\tAFTER\tREPEATED\tIT SAYS\n")
 	for _, f := range r.Faults {
 		if f.Error != "" {
 			_, _ = fmt.Fprintf(table, "%s\t%s\tnot measured: %s\n", f.Fault, f.Contestant, firstLine(f.Error))
 			continue
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.Fault, f.Contestant, f.During, f.After, firstLine(f.After.Claim))
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Fault, f.Contestant, f.During, f.After, f.repeated(), firstLine(f.After.Claim))
 	}
 	_ = table.Flush()
 	value := func(name string) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -38,13 +39,13 @@ type median struct {
 }
 
 type residue struct {
-	Fault      string  `json:"fault"`
-	Contestant string  `json:"contestant"`
-	Objects    int     `json:"objects"`
-	During     state   `json:"during"`
-	After      state   `json:"after"`
-	Requests   float64 `json:"requestsPerRemainingObject"`
-	Error      string  `json:"error"`
+	Fault      string `json:"fault"`
+	Contestant string `json:"contestant"`
+	Objects    int    `json:"objects"`
+	During     state  `json:"during"`
+	After      state  `json:"after"`
+	Repeated   *int64 `json:"repeatedWrites"`
+	Error      string `json:"error"`
 }
 
 type state struct {
@@ -132,14 +133,18 @@ func (p peers) tables() string {
 		fmt.Fprintf(&t, "\n\\* over the objects of the first %.0f s.\n", p.LimitSeconds)
 	}
 	if len(p.Faults) > 0 {
-		t.WriteString("\n| fault | migrator | during the fault | after it | it says |\n|---|---|---|---|---|\n")
+		t.WriteString("\n| fault | migrator | during the fault | after it | writes repeated | it says |\n|---|---|---|---|--:|---|\n")
 	}
 	for _, f := range p.Faults {
 		if f.Error != "" {
-			fmt.Fprintf(&t, "| %s | %s | not measured | | |\n", f.Fault, nameOf(f.Contestant))
+			fmt.Fprintf(&t, "| %s | %s | not measured | | | |\n", f.Fault, nameOf(f.Contestant))
 			continue
 		}
-		fmt.Fprintf(&t, "| %s | %s | %s | %s | %s |\n", f.Fault, nameOf(f.Contestant), f.During, f.After, strings.ReplaceAll(f.After.Claim, "|", "\\|"))
+		repeated := ""
+		if f.Repeated != nil {
+			repeated = strconv.FormatInt(*f.Repeated, 10)
+		}
+		fmt.Fprintf(&t, "| %s | %s | %s | %s | %s | %s |\n", f.Fault, nameOf(f.Contestant), f.During, f.After, repeated, strings.ReplaceAll(f.After.Claim, "|", "\\|"))
 	}
 	return t.String()
 }

@@ -87,30 +87,70 @@ func (c Count) Since(earlier Count) Count {
 
 // Read returns what was counted so far.
 func (r *Requests) Read(ctx context.Context) (Count, error) {
+	families, err := r.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return countRequests(families), nil
+}
+
+// Writes returns how many writes of objects of an API group were served so far, of any user. One that failed or was a dry
+// run does not count, but one that changed nothing does.
+func (r *Requests) Writes(ctx context.Context, group string) (int64, error) {
+	families, err := r.read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return countWrites(families, group), nil
+}
+
+func (r *Requests) read(ctx context.Context) (families, error) {
 	body, err := r.client.Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's metrics: %w", err)
 	}
 	defer func() { _ = body.Close() }()
-	return parseRequests(body)
+	return parse(body)
 }
 
-// dispatched is the API server's counter of requests that it began to serve.
-const dispatched = "apiserver_flowcontrol_dispatched_requests_total"
+const (
+	// dispatched is the API server's counter of requests that it began to serve.
+	dispatched = "apiserver_flowcontrol_dispatched_requests_total"
+	// served is its counter of requests that it has answered.
+	served = "apiserver_request_total"
+)
 
-func parseRequests(metrics io.Reader) (Count, error) {
+type families map[string]*dto.MetricFamily
+
+func parse(metrics io.Reader) (families, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(metrics)
+	f, err := parser.TextToMetricFamilies(metrics)
 	if err != nil {
 		return nil, fmt.Errorf("parse the API server's metrics: %w", err)
 	}
+	return f, nil
+}
+
+func countRequests(f families) Count {
 	c := Count{}
-	for _, m := range families[dispatched].GetMetric() {
+	for _, m := range f[dispatched].GetMetric() {
 		if verb, ours := strings.CutPrefix(label(m, "flow_schema"), flowSchema); ours {
 			c[verb] += int64(m.GetCounter().GetValue())
 		}
 	}
-	return c, nil
+	return c
+}
+
+func countWrites(f families, group string) (n int64) {
+	for _, m := range f[served].GetMetric() {
+		switch label(m, "verb") {
+		case "PATCH", "APPLY", "PUT":
+			if label(m, "group") == group && label(m, "dry_run") == "" && label(m, "code") == "200" {
+				n += int64(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return n
 }
 
 func label(m *dto.Metric, name string) string {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestParseRequests(t *testing.T) {
+func TestCountRequests(t *testing.T) {
 	// The shape is kube-apiserver's; one verb may appear at several priority levels
 	// when a schema was changed on the way.
 	const metrics = `# HELP apiserver_flowcontrol_dispatched_requests_total [BETA] Number of requests executed by API Priority and Fairness subsystem
@@ -19,10 +19,11 @@ apiserver_flowcontrol_dispatched_requests_total{flow_schema="service-accounts",p
 # TYPE apiserver_request_total counter
 apiserver_request_total{code="200",verb="PATCH"} 7777
 `
-	got, err := parseRequests(strings.NewReader(metrics))
+	f, err := parse(strings.NewReader(metrics))
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := countRequests(f)
 	if want := (Count{"patch": 1203, "list": 40}); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v: those of our own schemas, and no others", got, want)
 	}
@@ -32,7 +33,27 @@ apiserver_request_total{code="200",verb="PATCH"} 7777
 	if since, want := got.Since(Count{"patch": 1200, "list": 40}), (Count{"patch": 3}); !maps.Equal(since, want) {
 		t.Errorf("got %v since, want %v", since, want)
 	}
-	if _, err := parseRequests(strings.NewReader("no metrics{\n")); err == nil {
+	if _, err := parse(strings.NewReader("no metrics{\n")); err == nil {
 		t.Error("what can't be read was taken for no requests")
+	}
+}
+
+func TestCountWrites(t *testing.T) {
+	const metrics = `# TYPE apiserver_request_total counter
+apiserver_request_total{code="200",dry_run="",group="a.example.com",verb="PATCH"} 100
+apiserver_request_total{code="200",dry_run="",group="a.example.com",verb="APPLY"} 20
+apiserver_request_total{code="200",dry_run="",group="a.example.com",verb="PUT"} 3
+apiserver_request_total{code="200",dry_run="All",group="a.example.com",verb="PATCH"} 1000
+apiserver_request_total{code="409",dry_run="",group="a.example.com",verb="PUT"} 1000
+apiserver_request_total{code="200",dry_run="",group="a.example.com",verb="LIST"} 1000
+apiserver_request_total{code="201",dry_run="",group="a.example.com",verb="POST"} 1000
+apiserver_request_total{code="200",dry_run="",group="b.example.com",verb="PATCH"} 1000
+`
+	f, err := parse(strings.NewReader(metrics))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := countWrites(f, "a.example.com"); got != 123 {
+		t.Errorf("got %d, want 123: no dry run, no failure, no read, no creation, no other group", got)
 	}
 }

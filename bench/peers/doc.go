@@ -23,6 +23,6 @@
 //
 // contestant.go says what a contestant is, and process.go runs its program. godwit.go and clusterapi.go are contestants;
 // migration.go has what intree.go and ksvm.go share. turn.go is one turn and what it cost, residue.go what is left behind,
-// and result.go what is written. bench.go is one run of the command: speed.go measures all turns, and fault.go all faults,
-// which are denied.go, stopped.go and killed.go. main.go is the command. A file uses only files before it.
+// and result.go what is written. bench.go is one run of the command: speed.go measures all turns, and fault.go all faults:
+// denied.go; gate.go, which holds writes for stopped.go; and killed.go. main.go is the command. A file uses only files before it.
 package main

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-dev/godwit/bench/internal/measure"
@@ -78,6 +79,21 @@ func each(ctx context.Context, all []*subject, do func(*subject) error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+	}
+	return nil
+}
+
+// together does something for all subjects that have not failed, at the same time.
+func together(ctx context.Context, all []*subject, do func(*subject) error) error {
+	var done sync.WaitGroup
+	for _, s := range all {
+		if s.failed == nil {
+			done.Go(func() { s.failed = do(s) })
+		}
+	}
+	done.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,7 +54,7 @@ func (m *godwitRun) wait(ctx context.Context) (string, error) {
 	}
 	code, err := m.child.awaitEnd(ctx)
 	if err != nil {
-		return "", err
+		return lastLine(m.child.log), err
 	}
 	m.reported = true
 	var list struct {
@@ -70,6 +71,17 @@ func (m *godwitRun) wait(ctx context.Context) (string, error) {
 	}
 	item := list.Items[0]
 	return fmt.Sprintf("exit code %d, %s, %d failed", code, item.Result, item.Objects.Failed), nil
+}
+
+// lastLine is what a command said last, without the name of the CRD; empty if it said nothing.
+func lastLine(log string) string {
+	text, _ := os.ReadFile(log)
+	text = bytes.TrimSpace(text)
+	line := string(text[bytes.LastIndexByte(text, '\n')+1:])
+	if _, after, found := strings.Cut(line, ": "); found {
+		return after
+	}
+	return line
 }
 
 func (m *godwitRun) kill() error { return m.child.crash() }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,18 +19,21 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/process"
 )
 
-// queuedWrites per resource: together, fewer than what one connection carries at once.
-const queuedWrites = 50
+const (
+	// heldWrites per resource: all of them together are a moment's work of a server that continues.
+	heldWrites = 50
+	// holdLimit is how long the server is stopped, and the writes in it wait: less than the 60 s after which an API server
+	// ends a request.
+	holdLimit = 45 * time.Second
+)
 
-// queueTime is what the writes have to arrive at a server that is stopped.
-const queueTime = time.Second
-
-// measureStopped stops a second API server across the change of the storage version, and lets ordinary writes wait for it.
-// When it continues, it handles them with what it knew before the change.
+// measureStopped stops a second API server across the change of the storage version, while ordinary writes are in its
+// admission. When it continues, it finishes them with the CRD that it knew when they began.
 func (b *bench) measureStopped(ctx context.Context, contestants []contestant) (err error) {
-	measure.Say("stopped: a second API server is stopped across the change of the storage version")
+	measure.Say("stopped: a second API server is stopped across the change of the storage version, with %d writes of each resource under way", heldWrites)
 	all, err := b.subjects(ctx, "stopped", contestants)
 	if err != nil {
 		return err
@@ -40,11 +45,16 @@ func (b *bench) measureStopped(ctx context.Context, contestants []contestant) (e
 	}
 	defer func() {
 		_ = second.Stop()
-		if leave := b.removeLease(context.WithoutCancel(ctx), second.Identity()); leave != nil && err == nil {
-			err = leave
-		}
+		err = errors.Join(err, b.removeLease(context.WithoutCancel(ctx), second.Identity()))
 	}()
-	writers, err := connect(ctx, second, all)
+	g := newGate()
+	defer g.close()
+	remove, err := g.install(ctx, b.plane.Config())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove(context.WithoutCancel(ctx))) }()
+	writes, err := connect(ctx, second, all)
 	if err != nil {
 		return err
 	}
@@ -54,33 +64,51 @@ func (b *bench) measureStopped(ctx context.Context, contestants []contestant) (e
 	}); err != nil {
 		return err
 	}
+	return b.stopAcrossFlip(ctx, all, stoppedServer{second, g, writes})
+}
+
+// stoppedServer is the second server, and the writes that it is to have under way.
+type stoppedServer struct {
+	*controlplane.APIServer
+	gate   *gate
+	writes []func(context.Context) error
+}
+
+func (b *bench) stopAcrossFlip(ctx context.Context, all []*subject, second stoppedServer) error {
+	answers := second.begin(ctx)
+	until := time.Now().Add(holdLimit)
+	if err := second.gate.awaitHeld(ctx, len(second.writes)); err != nil {
+		return err
+	}
 	if err := second.Pause(ctx); err != nil {
 		return err
 	}
-	if err := each(ctx, all, func(s *subject) error {
+	if err := together(ctx, all, func(s *subject) (err error) {
 		if err := s.resource.FlipAndProbe(ctx); err != nil {
 			return err
 		}
-		return s.migration.begin(ctx)
-	}); err != nil {
-		return err
-	}
-	if err := each(ctx, all, func(s *subject) (err error) {
-		s.residue.During, err = s.look(ctx, s.wait(ctx, faultLimit/2))
+		if err := s.migration.begin(ctx); err != nil {
+			return err
+		}
+		s.residue.During, err = s.look(ctx, s.wait(ctx, max(0, time.Until(until).Round(time.Second))))
 		return err
 	}); err != nil {
 		return err
 	}
-	if err := resume(ctx, second, writers); err != nil {
+	second.gate.open()
+	if err := second.Continue(); err != nil {
 		return err
 	}
-	return each(ctx, all, func(s *subject) (err error) {
+	if err := answers(); err != nil {
+		return err
+	}
+	return together(ctx, all, func(s *subject) (err error) {
 		s.residue.After, err = s.look(ctx, s.wait(ctx, recoveryLimit))
 		return err
 	})
 }
 
-// connect opens the connections on which the writes will wait.
+// connect opens the connections for the writes, and returns them once the server sends writes to the gate.
 func connect(ctx context.Context, second *controlplane.APIServer, all []*subject) ([]func(context.Context) error, error) {
 	config := second.Config()
 	config.QPS = -1
@@ -94,40 +122,43 @@ func connect(ctx context.Context, second *controlplane.APIServer, all []*subject
 			return nil, err
 		}
 		objects := clients.Resource(schema.GroupVersionResource{Group: s.resource.Group(), Version: "v1", Resource: widget.Plural}).Namespace(widget.Namespace)
-		if _, err := objects.Get(ctx, widget.Name(0), metav1.GetOptions{}); err != nil {
+		write := func(ctx context.Context, i int, label string, o metav1.PatchOptions) error {
+			patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, gateLabel, label)
+			_, err := objects.Patch(ctx, widget.Name(i), types.MergePatchType, patch, o)
+			return err
+		}
+		if err := process.Poll(ctx, "the second server to use the gate", func(ctx context.Context) error {
+			err := write(ctx, 0, refuse, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			if err != nil && strings.Contains(err.Error(), "denied the request") {
+				return nil
+			}
+			return fmt.Errorf("a write is answered with %v", err) //nolint:errorlint // nil where it should be denied
+		}); err != nil {
 			return nil, err
 		}
-		for i := range min(queuedWrites, s.resource.Len()) {
-			writes = append(writes, func(ctx context.Context) error {
-				_, err := objects.Patch(ctx, widget.Name(i), types.MergePatchType, []byte(`{"metadata":{"labels":{"written":"yes"}}}`), metav1.PatchOptions{})
-				return err
-			})
+		for i := range min(heldWrites, s.resource.Len()) {
+			writes = append(writes, func(ctx context.Context) error { return write(ctx, i, hold, metav1.PatchOptions{}) })
 		}
 	}
 	return writes, nil
 }
 
-// resume sends the writes, continues the server, and returns when it has answered them all.
-func resume(ctx context.Context, second *controlplane.APIServer, writes []func(context.Context) error) error {
-	errs := make([]error, len(writes))
+// begin sends the writes. What it returns waits for the answers to all of them.
+func (s stoppedServer) begin(ctx context.Context) func() error {
+	errs := make([]error, len(s.writes))
 	var answered sync.WaitGroup
-	for i, write := range writes {
+	for i, write := range s.writes {
 		answered.Go(func() { errs[i] = write(ctx) })
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(queueTime):
+	return func() error {
+		answered.Wait()
+		failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+		measure.Say("stopped: the server has answered %d writes that were under way in it, %d of them with an error", len(s.writes), len(failed))
+		if len(failed) == len(s.writes) {
+			return fmt.Errorf("write through the server that was stopped: %w", failed[0])
+		}
+		return nil
 	}
-	if err := second.Continue(); err != nil {
-		return err
-	}
-	answered.Wait()
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	measure.Say("stopped: the server has answered %d writes that waited for it, %d of them with an error", len(writes), len(errs))
-	if len(errs) == len(writes) {
-		return fmt.Errorf("write through the server that was stopped: %w", errs[0])
-	}
-	return nil
 }
 
 // removeLease removes a server that is gone for good from those that Godwit waits for.

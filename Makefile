@@ -267,7 +267,7 @@ bench-crd: controlplane build ## Measure `godwit crd run` against the API server
 given = $(if $(filter command line environment,$(origin $(1))),$($(1)),$(2))
 
 .PHONY: bench-peers
-bench-peers: controlplane build ## Compare `godwit crd run` with each other migrator: N=3000 objects, ROUNDS=3, and three faults. BENCH_FLAGS="-limit 1m -faults killed" for more.
+bench-peers: controlplane build ## Compare `godwit crd run` with each other migrator: N=3000 objects, ROUNDS=3, and three faults. BENCH_FLAGS="-for 10m" measures a part, which the same command continues.
 	@go -C bench run ./peers -n $(N) -rounds $(call given,ROUNDS,3) $(BENCH_FLAGS)
 
 .PHONY: bench-scale

@@ -19,10 +19,16 @@
 // Godwit is `godwit crd run` as a whole, from its start to its end, at a change that is old enough that it has nothing to
 // wait for. A turn that exceeds a limit ends there; its speed is that of the objects which it has migrated.
 //
+// Each round and each fault is kept in a file when it is measured. A run that is interrupted, or ends by -for, is
+// continued by the same command.
+//
 // # Reading order
 //
 // contestant.go says what a contestant is, and process.go runs its program. godwit.go and clusterapi.go are contestants;
 // migration.go has what intree.go and ksvm.go share. turn.go is one turn and what it cost, residue.go what is left behind,
-// and result.go what is written. bench.go is one run of the command: speed.go measures all turns, and fault.go all faults:
-// denied.go; gate.go, which holds writes for stopped.go; and killed.go. main.go is the command. A file uses only files before it.
+// result.go what is written, and part.go a round or a fault of it. bench.go is one run of the command, with the parts that
+// it has and those that it lacks: speed.go measures the turns of a round, and fault.go the faults, which are denied.go;
+// gate.go and
+// stopped.go, whose writes the gate holds; and killed.go. main.go is the command. A file uses only files
+// before it.
 package main

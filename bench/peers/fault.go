@@ -113,6 +113,6 @@ func (b *bench) finish(ctx context.Context, all []*subject) {
 			measure.Say("%s: %-13s during: %s (%s); after: %s (%s)", s.residue.Fault, s.name(),
 				s.residue.During, s.residue.During.Claim, s.residue.After, s.residue.After.Claim)
 		}
-		b.result.Faults = append(b.result.Faults, s.residue)
+		b.current.Faults = append(b.current.Faults, s.residue)
 	}
 }

@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	var b bench
+	b := bench{began: time.Now(), unavailable: map[string]string{}}
 	flag.IntVar(&b.objects, "n", 3000, "objects")
 	flag.IntVar(&b.faultObjects, "fault-objects", 300, "objects under each fault; at most n")
 	flag.IntVar(&b.rounds, "rounds", 3, "turns of each contestant")
@@ -33,20 +33,45 @@ func main() {
 	flag.StringVar(&b.godwit, "godwit", "../bin/godwit", "the command to measure")
 	flag.StringVar(&b.servers, "servers", "../bin/controlplane", "folder with kube-controller-manager")
 	flag.StringVar(&b.out, "out", "out/peers.json", "where the result goes")
+	flag.StringVar(&b.folder, "parts", "", "folder of the rounds and faults that were measured, which are not measured again; empty: out/peers-N")
+	flag.DurationVar(&b.duration, "for", 0, "begin no round and no fault after this time; run the same command to continue; 0: measure all")
 	flag.Parse()
 	b.faultObjects = min(b.faultObjects, b.objects)
 	b.faults = slices.DeleteFunc(strings.Split(*faults, ","), func(f string) bool { return f == "" })
+	if b.folder == "" {
+		b.folder = fmt.Sprintf("out/peers-%d", b.objects)
+	}
 	// A client would close its connections to a server that is stopped for longer than a minute.
 	_ = os.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "0")
 	os.Exit(measure.Main(context.Background(), b.main))
 }
 
-func (b *bench) main(ctx context.Context) (err error) {
+func (b *bench) main(ctx context.Context) error {
+	if err := b.load(); err != nil {
+		return err
+	}
+	var failed error
+	if len(b.missing()) > 0 {
+		failed = b.measure(ctx) // what was measured before is kept
+	}
+	r := b.collect()
+	r.rate()
+	if err := errors.Join(failed, measure.Write(io.Discard, b.out, r)); err != nil {
+		return err
+	}
+	r.write(os.Stdout)
+	if failed := r.failures(); len(failed) > 0 {
+		return fmt.Errorf("%d results are missing, see above: %v; to measure a round or a fault again, delete its file in %s", len(failed), failed, b.folder)
+	}
+	return nil
+}
+
+// measure measures the parts that are missing.
+func (b *bench) measure(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp("", "godwit-bench-peers-"); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }()
-	b.result = result{Objects: b.objects, Rounds: b.rounds, LimitSeconds: b.limit.Seconds(), Unavailable: map[string]string{}}
 	programs := b.build(ctx)
 	measure.Say("starting the control plane")
 	if b.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
@@ -60,22 +85,26 @@ func (b *bench) main(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.measureSpeed(ctx, contestants); err != nil {
-		return err
-	}
-	b.result.rate()
-	faults := b.measureFaults(ctx, contestants) // what was measured before is kept
-	if err := measure.Write(io.Discard, b.out, b.result); err != nil {
-		return errors.Join(err, faults)
-	}
-	b.result.write(os.Stdout)
-	if faults != nil {
-		return faults
-	}
-	if failed := b.result.failures(); len(failed) > 0 {
-		return fmt.Errorf("%d results are missing, see above: %v", len(failed), failed)
+	for _, name := range b.missing() {
+		if b.timeIsOver() {
+			return nil
+		}
+		b.begin()
+		if err := b.measurePart(ctx, name, contestants); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := b.keep(name); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (b *bench) measurePart(ctx context.Context, name string, contestants []contestant) error {
+	if round, is := roundOf(name); is {
+		return b.measureRound(ctx, contestants, round)
+	}
+	return b.measureFault(ctx, faultOf(name), contestants)
 }
 
 // programs are the paths of the contestants' programs.
@@ -85,7 +114,7 @@ type programs struct{ clusterAPI, ksvm, controllerManager string }
 func (b *bench) build(ctx context.Context) (p programs) {
 	missing := func(cause error, names ...string) {
 		for _, name := range names {
-			b.result.Unavailable[name] = cause.Error()
+			b.unavailable[name] = cause.Error()
 			measure.Say("%s is left out: %v", name, cause)
 		}
 	}
@@ -136,7 +165,13 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.result.Environment = newEnvironment(versions)
+	b.environment = newEnvironment(versions)
+	if err := b.checkVersions(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(b.missing(), func(name string) bool { _, is := roundOf(name); return is }) {
+		return nil
+	}
 	if b.resource, err = widget.New(ctx, b.plane, "peers", b.objects); err != nil {
 		return err
 	}
@@ -156,7 +191,7 @@ func (b *bench) contestants(ctx context.Context, p programs) ([]contestant, erro
 		unthrottled.label, unthrottled.qps = "capi", -1
 		all = append(all, unthrottled, shipped)
 	}
-	if b.result.Unavailable["intree"] == "" {
+	if b.unavailable["intree"] == "" {
 		all = append(all, inTree{binary: p.controllerManager, kubeconfig: b.kubeconfig, dir: b.dir, clients: b.clients})
 	}
 	if p.ksvm != "" {
@@ -172,30 +207,22 @@ func (b *bench) ours(write, settle string) godwit {
 	return godwit{binary: b.godwit, kubeconfig: b.kubeconfig, dir: b.dir, write: write, settle: settle}
 }
 
-// measureFaults plays the faults with one contestant of each kind, and with Godwit as it is by default.
-func (b *bench) measureFaults(ctx context.Context, contestants []contestant) error {
+// measureFault plays a fault with one contestant of each kind, and with Godwit as it is by default.
+func (b *bench) measureFault(ctx context.Context, fault string, contestants []contestant) error {
 	others := slices.DeleteFunc(slices.Clone(contestants), func(c contestant) bool {
 		_, ours := c.(godwit)
 		return ours || c.name() == "capi-shipped"
 	})
 	with := func(settle string) []contestant { return append([]contestant{b.ours("Patch", settle)}, others...) }
-	for _, fault := range b.faults {
-		var err error
-		switch fault {
-		case "denied":
-			err = b.measureDenied(ctx, with("0s"))
-		case "stopped":
-			err = b.measureStopped(ctx, with(""))
-		case "killed":
-			err = b.measureKilled(ctx, with("0s"))
-		default:
-			err = fmt.Errorf("there is no fault %q", fault)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", fault, err)
-		}
+	switch fault {
+	case "denied":
+		return b.measureDenied(ctx, with("0s"))
+	case "stopped":
+		return b.measureStopped(ctx, with(""))
+	case "killed":
+		return b.measureKilled(ctx, with("0s"))
 	}
-	return nil
+	return fmt.Errorf("there is no fault %q", fault)
 }
 
 // versions of everything that is compared.

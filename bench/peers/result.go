@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/proc"
 )
 
-// result is what is written to bench/out/peers.json.
+// result is what is written to bench/out/peers.json: all parts, and what they say together.
 type result struct {
 	Environment  environment       `json:"environment"`
 	Objects      int               `json:"objects"`
@@ -26,6 +26,8 @@ type result struct {
 	Medians      map[string]median `json:"medians"`
 	Turns        []turn            `json:"turns"`
 	Faults       []residue         `json:"faults"`
+	// Missing are rounds and faults that are still to be measured.
+	Missing []string `json:"missing,omitempty"`
 	// Unavailable are contestants that could not be built or started, with the cause.
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
@@ -52,9 +54,14 @@ type environment struct {
 
 func newEnvironment(versions map[string]string) environment {
 	return environment{
-		Date: time.Now().UTC().Format(time.DateOnly), CPU: lineOf("/proc/cpuinfo", "model name"), CPUs: runtime.NumCPU(),
-		Memory: lineOf("/proc/meminfo", "MemTotal"), Go: runtime.Version(), Load: proc.LoadAverage(), Versions: versions,
+		CPU: lineOf("/proc/cpuinfo", "model name"), CPUs: runtime.NumCPU(),
+		Memory: lineOf("/proc/meminfo", "MemTotal"), Go: runtime.Version(), Versions: versions,
 	}
+}
+
+// setNow sets what is another in each part.
+func (e *environment) setNow() {
+	e.Date, e.Load = time.Now().UTC().Format(time.DateOnly), proc.LoadAverage()
 }
 
 // lineOf is the value of a line of a file in /proc, or empty.
@@ -170,7 +177,14 @@ func (r *result) write(w io.Writer) {
 		if m, found := r.Medians[name]; found {
 			return fmt.Sprintf("%.0f", m.PerSecond)
 		}
-		return "failed"
+		if failed[name] != "" {
+			return "failed"
+		}
+		return "missing"
+	}
+	if len(r.Missing) > 0 {
+		_, _ = fmt.Fprintf(w, "peers: missing=%s: run the same command to continue\n", strings.Join(r.Missing, ","))
+		return
 	}
 	_, _ = fmt.Fprintf(w, "peers: godwit=%s capi=%s capi_shipped=%s intree=%s ksvm=%s ceiling=%s cpu_ratio=%.2f\n", value("godwit-patch"), value("capi"),
 		value("capi-shipped"), value("intree"), value("ksvm"), value(r.Ceiling), r.Medians["godwit-patch"].CPUToCeiling)

@@ -10,54 +10,48 @@ import (
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// measureSpeed lets all contestants take turns, in another order each round. One that fails is not asked again.
-func (b *bench) measureSpeed(ctx context.Context, contestants []contestant) error {
-	failed := map[string]bool{}
-	for round := 1; round <= b.rounds; round++ {
-		first := (round - 1) * len(contestants) / max(1, b.rounds)
-		for i := range len(contestants) + 1 {
-			if i == len(contestants)/2 { // among the others, and not always after the same one
-				if err := b.measureCeiling(ctx, round); err != nil {
-					return err
-				}
-			}
-			if i == len(contestants) {
-				continue
-			}
-			c := contestants[(first+i)%len(contestants)]
-			if failed[c.name()] {
-				continue
-			}
-			t, err := b.turnOf(ctx, c, round)
-			if err != nil {
+// measureRound lets all contestants take turns, in another order each round. One that has failed is not asked again.
+func (b *bench) measureRound(ctx context.Context, contestants []contestant, round int) error {
+	first := (round - 1) * len(contestants) / b.rounds
+	for i := range len(contestants) + 1 {
+		if i == len(contestants)/2 { // among the others, and not always after the same one
+			if err := b.measureCeiling(ctx, round); err != nil {
 				return err
 			}
-			failed[c.name()] = t.Error != ""
+		}
+		if i == len(contestants) {
+			continue
+		}
+		c := contestants[(first+i)%len(contestants)]
+		if b.failed(c.name()) {
+			continue
+		}
+		if err := b.turnOf(ctx, c, round); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (b *bench) turnOf(ctx context.Context, c contestant, round int) (turn, error) {
-	var err error
+func (b *bench) turnOf(ctx context.Context, c contestant, round int) (err error) {
 	if _, ours := c.(godwit); ours {
 		err = b.resource.FlipAndAge(ctx)
 	} else {
 		err = b.resource.FlipAndProbe(ctx)
 	}
 	if err != nil {
-		return turn{}, err
+		return err
 	}
 	t := b.run(ctx, c, round)
 	if ctx.Err() != nil {
-		return t, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	t.say()
-	b.result.Turns = append(b.result.Turns, t)
+	b.current.Turns = append(b.current.Turns, t)
 	if t.Limited || t.Error != "" { // the next turn begins with every object at the other version
 		_, err = b.resource.PatchAll(ctx, measure.InFlight[1])
 	}
-	return t, err
+	return err
 }
 
 func (b *bench) measureCeiling(ctx context.Context, round int) error {
@@ -70,7 +64,7 @@ func (b *bench) measureCeiling(ctx context.Context, round int) error {
 			return err
 		}
 		t.say()
-		b.result.Turns = append(b.result.Turns, t)
+		b.current.Turns = append(b.current.Turns, t)
 	}
 	return nil
 }

@@ -25,9 +25,9 @@ import (
 const (
 	// heldWrites per resource: all of them together are a moment's work of a server that continues.
 	heldWrites = 50
-	// holdLimit is how long the server is stopped, and the writes in it wait: less than the 60 s after which an API server
-	// ends a request.
-	holdLimit = 45 * time.Second
+	// holdLimit is how long the writes wait, for most of which the server is stopped: less than the 34 s that an API server gives
+	// a write (requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers), and than a webhook's longest time limit.
+	holdLimit = 25 * time.Second
 )
 
 // measureStopped stops a second API server across the change of the storage version, while ordinary writes are in its

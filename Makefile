@@ -305,11 +305,11 @@ release = GOWORK=off go -C tools/release build -o ../../bin/release . && bin/rel
 
 .PHONY: release
 release: ## Make all that VERSION=v0.1.0 has, in dist/v0.1.0, from the current commit. It publishes nothing, and needs no network once modules are downloaded.
-	@$(release) make -platforms="$(PLATFORMS)" "$(VERSION)"
+	@$(release) make -platforms="$(PLATFORMS)" -- "$(VERSION)"
 
 .PHONY: release-check
 release-check: ## Use the release in dist as its users do: checksums, a second run, go install, go get, archives, krew, image, chart.
-	@$(release) check -platforms="$(PLATFORMS)" "$(VERSION)"
+	@$(release) check -platforms="$(PLATFORMS)" -- "$(VERSION)"
 
 ##@ Leave
 

@@ -14,6 +14,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -36,6 +37,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error is one line
 	repository := flags.String("repository", ".", "the repository")
 	out := flags.String("out", "dist", "where releases are")
 	platforms := flags.String("platforms", "", "the platforms of a trial, such as linux/amd64,linux/arm64 (default: all)")
@@ -45,12 +47,12 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	if *platforms != "" {
-		fmt.Fprintf(os.Stderr, "release: a trial for %s: do not publish it\n", *platforms)
-	}
 	chosen, err := artifact.ParsePlatforms(*platforms)
 	if err != nil {
 		return err
+	}
+	if *platforms != "" {
+		fmt.Fprintf(os.Stderr, "release: a trial for %s: do not publish it\n", *platforms)
 	}
 	o := options{repository: *repository, out: *out, version: flags.Arg(0), platforms: chosen, say: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "release: "+format+"\n", args...)

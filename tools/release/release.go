@@ -48,7 +48,12 @@ func (o options) make(ctx context.Context) (commit string, err error) {
 	if work, err = filepath.Abs(work); err != nil { // the go command takes no other
 		return "", err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(work))
+		if err != nil {
+			_ = os.Remove(o.out) // fails where it has releases
+		}
+	}()
 	o.say("%s: the commit and the modules", o.version)
 	from, err := source.Make(ctx, o.repository, o.version, filepath.Join(work, "source"))
 	if err != nil {

@@ -206,17 +206,19 @@ func (c *Check) brew(context.Context) (string, error) {
 	}
 	found := 0
 	for _, p := range c.Platforms {
+		if p.OS == "windows" { // where Homebrew does not run
+			continue
+		}
 		name := p.Archive(artifact.Program, c.Version)
 		content, err := c.read(name)
 		if err != nil {
 			return "", err
 		}
-		if !strings.Contains(string(text), `url "`+artifact.Download(c.Version, name)+`"`) {
-			continue
+		want := fmt.Sprintf("url %q\n      sha256 %q\n", artifact.Download(c.Version, name), bundle.Sum(content))
+		if !strings.Contains(string(text), want) {
+			return "", fmt.Errorf("the formula does not have %s with its checksum", name)
 		}
-		if found++; !strings.Contains(string(text), `sha256 "`+bundle.Sum(content)+`"`) {
-			return "", fmt.Errorf("the formula has another checksum of %s", name)
-		}
+		found++
 	}
 	return fmt.Sprintf("the checksums of %d archives", found), nil
 }

@@ -76,6 +76,15 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 	})
 }
 
+// newerFormat is nil, or says which release of Godwit continues an upgrade of a newer one.
+func newerFormat(one *v1alpha1.ControllerRevisionUpgrade) error {
+	err := format.CheckObject(fmt.Sprintf("controllerrevisionupgrade %s/%s", one.Namespace, one.Name), one)
+	if err != nil {
+		err = fmt.Errorf("%w; %s", err, format.Do)
+	}
+	return err
+}
+
 // refuse writes that a newer release wrote an upgrade.
 func (u *Upgrades) refuse(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
 	if observed(one) && readyReason(one) == revision.ReasonNewerFormat {
@@ -85,10 +94,7 @@ func (u *Upgrades) refuse(ctx context.Context, one *v1alpha1.ControllerRevisionU
 	if err != nil || full == nil {
 		return err
 	}
-	s := status.Summary{State: status.StateStalled, Reason: revision.ReasonNewerFormat}
-	if newer := format.CheckObject(fmt.Sprintf("controllerrevisionupgrade %s/%s", one.Namespace, one.Name), one); newer != nil {
-		s.Message = newer.Error() + "; " + format.Do
-	}
+	s := status.Summary{State: status.StateStalled, Reason: revision.ReasonNewerFormat, Message: newerFormat(one).Error()}
 	if err := status.NewWriter(u.Client, u.Reader, full).Write(ctx, func(now *v1alpha1.ControllerRevisionUpgrade) { s.Apply(now) }); err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	case phase == revision.Skipped: // the source is deleted, or another client upgraded it
 	case phase == revision.RolledBack:
 		l.addRolledBack(one.Namespace, one.Spec.TargetName, "")
+	case newerFormat(one) != nil: // only a user can have it continue
+		l.failures = appendFailure(l.failures, one.Namespace, one.Spec.TargetName, revision.ReasonNewerFormat, newerFormat(one).Error())
+		c.Failed++
 	case phase == revision.InUse:
 		c.InUse++
 	case phase == revision.Failed:

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -21,6 +24,28 @@ func TestPendingRollbackIsNoRollback(t *testing.T) {
 	want := "RollbackPending: VirtualMachine web refers to new; stop the virtual machine if it runs, and run the rollback again: godwit revision rollback old -n shop"
 	if got := l.failures[0].String(); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestUpgradeOfANewerReleaseNeedsAUser: it is under way for that release alone, so a trigger does not wait for it.
+func TestUpgradeOfANewerReleaseNeedsAUser(t *testing.T) {
+	one := &v1alpha1.ControllerRevisionUpgrade{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "one", Annotations: map[string]string{format.Annotation: "2"}}}
+	one.Spec.TargetName = "old"
+	for phase, want := range map[revision.Phase]v1alpha1.RevisionCounts{
+		"": {Failed: 1}, revision.Converted: {Failed: 1}, revision.InUse: {Failed: 1}, revision.Failed: {Failed: 1},
+		revision.Succeeded: {Relabelled: 1}, revision.Retained: {Succeeded: 1},
+	} {
+		one.Status.Phase = v1alpha1.UpgradePhase(phase)
+		l := tally{}
+		l.add(one)
+		if l.counts != want || len(l.failures) != int(want.Failed) {
+			t.Errorf("in phase %q: %+v, %+v, want %+v", phase, l.counts, l.failures, want)
+		}
+		for _, f := range l.failures {
+			if want := `controllerrevisionupgrade shop/one has format "2"`; f.Name != "old" || f.Reason != revision.ReasonNewerFormat || !strings.Contains(f.Message, want) || !strings.HasSuffix(f.Message, format.Do) {
+				t.Errorf("in phase %q: %+v does not say %s", phase, f, want)
+			}
+		}
 	}
 }
 

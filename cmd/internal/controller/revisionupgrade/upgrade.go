@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -157,7 +156,7 @@ func (u *Upgrades) open(ctx context.Context, namespace string, triggers triggerS
 		trigger, found := triggers[owner]
 		switch {
 		case one.DeletionTimestamp != nil, ended(one), trigger.Suspend, owner != "" && !found:
-		case format.CheckObject("", one) != nil:
+		case newerFormat(one) != nil:
 			if err := u.refuse(ctx, one); err != nil {
 				return nil, err
 			}

@@ -55,6 +55,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			start(m, func(ctx context.Context) { a.run(ctx, m) })
 		}
 	}
+	a.beginCounters(message.SpecTopic(a.Hub), message.MigrationTopic(a.Hub))
 	var group sync.WaitGroup
 	group.Go(func() { a.every(ctx, a.Heartbeat, a.sendHeartbeat) })
 	group.Go(func() { a.every(ctx, keyInterval, a.dropKeys) })

@@ -24,6 +24,8 @@ const (
 	refusedNewer       refusal = "NewerFormat"
 )
 
+var refusals = []refusal{refusedForged, refusedNotForUs, refusedMalformed, refusedVersion, refusedReplay, refusedNotExpected, refusedNewer}
+
 // reasonOf is why package message refuses a message.
 func reasonOf(err error) refusal {
 	var version *message.VersionError
@@ -36,6 +38,15 @@ func reasonOf(err error) refusal {
 		return refusedVersion
 	}
 	return refusedMalformed
+}
+
+// beginCounters makes the counters of topics begin at 0: Prometheus sees no increase in a counter that begins at 1.
+func (a *Agent) beginCounters(topics ...string) {
+	for _, topic := range topics {
+		for _, reason := range refusals {
+			a.Metrics.refused.WithLabelValues(topic, string(reason))
+		}
+	}
 }
 
 // refuse says that a message was refused, and why. Nothing of it is executed, and its

@@ -42,8 +42,9 @@ func (r *Reconciler) send(ctx context.Context, m migration, e hub.Effect, missin
 		return err
 	}
 	r.Metrics.sent.WithLabelValues(name).Add(float64(envelope.Size()))
+	resent := r.Metrics.resent.WithLabelValues(name)
 	if known := m.state.Records[hub.Key{Party: e.Party, Stage: e.Stage}]; known.Attempt == e.Attempt && known.Sent > 0 {
-		r.Metrics.resent.WithLabelValues(name).Inc()
+		resent.Inc()
 	}
 	return nil
 }

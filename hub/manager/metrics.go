@@ -26,11 +26,16 @@ type Metrics struct {
 // phaseSeconds are the buckets of phases, whose timeouts are five and twelve minutes.
 var phaseSeconds = []float64{1, 5, 15, 30, 60, 120, 300, 720, 1800, 3600}
 
+// timedPhases are the phases whose durations are counted.
+var timedPhases = []api.Phase{
+	api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering, api.PhaseRollbacking, api.PhaseCleaning,
+}
+
 // NewMetrics returns the metrics of a manager. Clusters are counted in the cache whenever
 // the metrics are read.
 func NewMetrics(cache client.Reader) *Metrics {
 	const prefix = "godwit_cluster_migration_"
-	return &Metrics{
+	m := &Metrics{
 		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: prefix + "phase_seconds", Help: "How long a ManagedClusterMigration was in a phase.", Buckets: phaseSeconds,
 		}, []string{"phase"}),
@@ -42,6 +47,11 @@ func NewMetrics(cache client.Reader) *Metrics {
 		reader:   cache,
 		clusters: prometheus.NewDesc(prefix+"clusters", "Clusters of all ManagedClusterMigrations, by what became of them: moving, moved, failed or restored.", []string{"state"}, nil),
 	}
+	// Prometheus sees no increase in a counter that begins at 1. Therefore counters begin at 0.
+	for _, phase := range timedPhases {
+		m.phases.WithLabelValues(string(phase))
+	}
+	return m
 }
 
 // Register registers the metrics.

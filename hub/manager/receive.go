@@ -46,6 +46,15 @@ const (
 	NotStored Refusal = "NotStored"
 )
 
+var refusals = []Refusal{Malformed, UnknownVersion, NotEnrolled, Forged, NotForThisHub, WrongHub, UnknownMigration, Outdated, NotSent, NotStored}
+
+// beginCounters makes the counters of a hub begin at 0: Prometheus sees no increase in a counter that begins at 1.
+func (r *Reconciler) beginCounters(name string) {
+	for _, reason := range refusals {
+		r.Metrics.refused.WithLabelValues(name, string(reason))
+	}
+}
+
 // handler handles the messages in the status topic of one hub. It returns an error only if
 // a message could not be stored, and so is to be delivered again.
 func (r *Reconciler) handler(name string) func(ctx context.Context, topic string, e message.Envelope) error {

@@ -61,6 +61,7 @@ func (r *Reconciler) Receive(ctx context.Context) error {
 // receiveFrom reads the status topic of one hub.
 func (r *Reconciler) receiveFrom(ctx context.Context, name string) {
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("hub", name))
+	r.beginCounters(name)
 	defer r.receipts.change(name, func(p *Receipt) { *p = Receipt{} })
 	for {
 		err := r.receiveOnce(ctx, name)

@@ -86,9 +86,15 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// outcomeLabels are the values of the label outcome.
+var outcomeLabels = []string{"migrated", "unchanged", "skipped", "gone", "deferred", "failed"}
+
 // of counts what a run reports, before it passes the report on to next. A report has all that
-// the run has done so far; what was counted already is left out.
+// the run has done so far; what was counted already is left out. A run that visits no object counts zero: an alert needs it.
 func (m *Metrics) of(crd string, next func(storageversion.Report)) func(storageversion.Report) {
+	for _, outcome := range outcomeLabels {
+		m.objects.WithLabelValues(crd, outcome)
+	}
 	var mu sync.Mutex
 	var counted godwit.Counts
 	return func(r storageversion.Report) {

@@ -25,14 +25,30 @@ func TestMetrics(t *testing.T) {
 		count(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: n, Failed: 1}, Remaining: 10 - n}})
 	}
 	m.of("b.example.com", func(storageversion.Report) {})(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
+	m.of("c.example.com", func(storageversion.Report) {}) // it hangs before its first report
 	m.ended("a.example.com", outcome{blockers: []godwit.Blocker{{Reason: "Forbidden"}, {Reason: "Forbidden"}}}, time.Now())
 	m.ended("b.example.com", outcome{Summary: status.Summary{State: status.StateReady}}, time.Unix(1000, 0))
 
 	want := `# HELP godwit_crd_objects_total Objects of a CustomResourceDefinition that a pass visited, by what became of them.
 # TYPE godwit_crd_objects_total counter
+godwit_crd_objects_total{crd="a.example.com",outcome="deferred"} 0
 godwit_crd_objects_total{crd="a.example.com",outcome="failed"} 1
+godwit_crd_objects_total{crd="a.example.com",outcome="gone"} 0
 godwit_crd_objects_total{crd="a.example.com",outcome="migrated"} 3
+godwit_crd_objects_total{crd="a.example.com",outcome="skipped"} 0
+godwit_crd_objects_total{crd="a.example.com",outcome="unchanged"} 0
+godwit_crd_objects_total{crd="b.example.com",outcome="deferred"} 0
+godwit_crd_objects_total{crd="b.example.com",outcome="failed"} 0
+godwit_crd_objects_total{crd="b.example.com",outcome="gone"} 0
+godwit_crd_objects_total{crd="b.example.com",outcome="migrated"} 0
+godwit_crd_objects_total{crd="b.example.com",outcome="skipped"} 0
 godwit_crd_objects_total{crd="b.example.com",outcome="unchanged"} 1
+godwit_crd_objects_total{crd="c.example.com",outcome="deferred"} 0
+godwit_crd_objects_total{crd="c.example.com",outcome="failed"} 0
+godwit_crd_objects_total{crd="c.example.com",outcome="gone"} 0
+godwit_crd_objects_total{crd="c.example.com",outcome="migrated"} 0
+godwit_crd_objects_total{crd="c.example.com",outcome="skipped"} 0
+godwit_crd_objects_total{crd="c.example.com",outcome="unchanged"} 0
 # HELP godwit_crd_objects_remaining Objects of a CustomResourceDefinition that the pass under way has not visited yet, as far as the API server says.
 # TYPE godwit_crd_objects_remaining gauge
 godwit_crd_objects_remaining{crd="a.example.com"} 7
@@ -55,6 +71,7 @@ godwit_crd_last_success_timestamp_seconds{crd="b.example.com"} 1000
 
 	m.drop("a.example.com")
 	m.drop("b.example.com")
+	m.drop("c.example.com")
 	if n, err := testutil.GatherAndCount(registry, names...); n != 0 || err != nil {
 		t.Errorf("%d series outlive their objects, %v", n, err)
 	}

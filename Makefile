@@ -202,7 +202,7 @@ prometheus: ## Compile prometheus and promtool for make test-monitoring: minutes
 
 # Not in make test: an empty build cache takes minutes for Prometheus.
 .PHONY: test-monitoring
-test-monitoring: controlplane prometheus ## Test the alerts with promtool, and the dashboard with a Prometheus that scrapes a manager while it migrates.
+test-monitoring: controlplane prometheus ## Test the alerts with promtool, and alerts and dashboard with a Prometheus that scrapes each feature while it works.
 	@GODWIT_TEST_MONITORING=1 go test $(SERVERS) -v -run '^Test(PromtoolRules|Prometheus)$$' ./cmd/internal/chart
 
 # Tests read the version that is called main.

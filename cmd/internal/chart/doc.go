@@ -9,6 +9,8 @@
 //
 // Read chart_test.go for what is rendered, install_test.go for what an API server
 // makes of it, run_test.go and agent_test.go for how it works, and image_test.go.
+// monitoring_test.go and certificate_test.go are about the metrics. promtool_test.go
+// and prometheus_test.go, with monitored_test.go, run by make test-monitoring.
 package chart
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/helm-docs/go.mod helm-docs --chart-search-root=../../../charts --log-level=warning

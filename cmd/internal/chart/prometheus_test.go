@@ -19,71 +19,50 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// TestPrometheus: a real Prometheus scrapes a real manager as the ServiceMonitor says, while a migration runs. Each query of the
-// dashboard finds series, alerts fire about what is wrong, and a scrape that fails is seen.
+// TestPrometheus: a real Prometheus scrapes a real process of each feature as the ServiceMonitors say, while each works. Each query of
+// the dashboard finds series, alerts fire about what is wrong, and a scrape that fails is seen.
 func TestPrometheus(t *testing.T) {
 	program := prometheusProgram(t, "prometheus")
-	c := newCluster(t)
-	const namespace, group, objects = "monitored", "monitored.example.com", 80
-	c.restrictedNamespace(namespace)
-	rendered := render(t, namespace, "storageVersionMigrator: {scopes: [{group: "+group+"}], defaults: {settle: 0s}}\n"+
-		"metrics: {tls: {secretName: godwit-metrics-tls}, prometheusRule: {enabled: true}, dashboard: {enabled: true}, serviceMonitor: {enabled: true, serviceAccount: {name: prometheus}}}\n")
-	c.apply(rendered)
-	if err := controlplane.AwaitServed(t.Context(), c.cfg, "crdmigrations.godwit.dev"); err != nil {
-		t.Fatal(err)
-	}
-	for _, account := range []string{"prometheus", "stranger"} {
-		if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	certificates := guideCertificate(t, namespace)
-	c.secret(namespace, "godwit-metrics-tls", certificates)
-
-	crd, other := c.define(group, objects), c.define("unscoped.example.com", 1)
-	m := c.start(namespace, withoutDashboard(rendered))
-	await(t, "the manager to be ready", func() bool {
-		code, _ := get("http://"+m.addresses["health"]+m.ready, "")
-		return code == http.StatusOK
-	})
-
+	m := newMonitored(t)
+	m.install()
+	m.enroll()
 	dir := t.TempDir()
-	rules, file := rulesOf(t, rendered)
-	write(t, filepath.Join(dir, "rules.yaml"), regexp.MustCompile(`for: \w+`).ReplaceAll(file, []byte("for: 2s"))) // the times are tested by promtool
-	reader := c.as(namespace, "prometheus").BearerToken
-	stranger := c.as(namespace, "stranger").BearerToken
-	p := startPrometheus(t, program, dir, serviceMonitor(t, rendered), map[string]scrape{
-		"godwit-storage-version-migrator-good":     {m.addresses["metrics"], reader, certificates["ca.crt"]},
-		"godwit-storage-version-migrator-stranger": {m.addresses["metrics"], stranger, certificates["ca.crt"]},
-		"godwit-storage-version-migrator-forged":   {m.addresses["metrics"], "forged", certificates["ca.crt"]},
-		"godwit-storage-version-migrator-other-ca": {m.addresses["metrics"], reader, guideCertificate(t, namespace)["ca.crt"]},
-	})
-
-	c.flip(other)
-	c.flip(crd)
-	// A migration that needs user action: there is no such CRD.
-	missing := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Name: "missing." + group}}
-	if err := c.Create(t.Context(), missing); err != nil {
-		t.Fatal(err)
+	var files []string
+	var rules []alertRule
+	for _, r := range []release{m.manager, m.hubs} {
+		some, file := rulesOf(t, r.rendered)
+		files, rules = append(files, r.namespace+".yaml"), append(rules, some...)
+		write(t, filepath.Join(dir, r.namespace+".yaml"), regexp.MustCompile(`for: \w+`).ReplaceAll(file, []byte("for: 2s"))) // promtool tests the times
 	}
-	t.Cleanup(func() { _ = c.Delete(context.Background(), missing) })
+	p := startPrometheus(t, program, dir, files, m.scrapes())
+
+	// Prometheus sees how counters begin.
+	await(t, "the first scrapes", func() bool {
+		return len(p.query(t, `up == 1`)) == 4 && len(p.query(t, `godwit_cluster_migration_messages_refused_total{hub="`+testHub+`"}`)) > 0
+	})
+	began := time.Now()
+	denied, forbidden, unscoped := m.migrateCRDs()
+	m.upgradeRevisions("shop")
+	m.moveClusters("east")
+	m.forge()
 
 	t.Run("queries of the dashboard", func(t *testing.T) {
-		for _, panel := range panels(t, rendered) {
+		for _, panel := range panels(t, m.manager.rendered) {
 			for _, target := range panel.Targets {
-				p.mustFind(t, panel, target.Expr)
+				p.mustFind(t, panel, target.Expr, began)
 			}
+		}
+	})
+	t.Run("metrics of alerts", func(t *testing.T) {
+		exported := p.exported(t)
+		for _, r := range rules {
+			mustExist(t, r.Alert, r.Expr, exported)
 		}
 	})
 	t.Run("scrapes that fail", func(t *testing.T) {
@@ -103,90 +82,65 @@ func TestPrometheus(t *testing.T) {
 		}
 	})
 	t.Run("alerts", func(t *testing.T) {
-		for name, object := range map[string][2]string{
-			"GodwitMigrationStalled": {"name", missing.Name}, "GodwitCRDOutOfScope": {"crd", other},
+		for name, of := range map[string][3]string{
+			"GodwitMigrationStalled":        {"name", missingCRD, "/events.md#crdmigration-crdnotfound"},
+			"GodwitMigrationBlocked":        {"crd", forbidden, "/events.md#crd-"},
+			"GodwitObjectsFailed":           {"crd", denied, "/events.md#crdmigration-objectsfailed"},
+			"GodwitCRDNotMigrated":          {"crd", denied, "/alerts.md#godwitcrdnotmigrated"},
+			"GodwitCRDOutOfScope":           {"crd", unscoped, "/alerts.md#godwitcrdoutofscope"},
+			"GodwitRevisionUpgradesStalled": {"object_namespace", "shop", "/events.md#controllerrevision-"},
+			"GodwitClusterMigrationStalled": {"name", "east", "/events.md#managedclustermigration-"},
+			"GodwitHubMessagesRefused":      {"hub", testHub, "/alerts.md#godwithubmessagesrefused"},
 		} {
-			await(t, name, func() bool { return p.alert(name, object[0], object[1]) != nil })
+			await(t, name, func() bool { return p.alert(name, of[0], of[1]) != nil })
+			if fired := p.alert(name, of[0], of[1]); !strings.Contains(fired["description"], of[1]) || !strings.Contains(fired["runbook_url"], of[2]) {
+				t.Errorf("%s says %v, want %s, and a runbook with %s", name, fired, of[1], of[2])
+			}
 		}
-		stalled := p.alert("GodwitMigrationStalled", "name", missing.Name)
-		if !strings.Contains(stalled["description"], "kubectl describe crdm "+missing.Name) || !strings.HasSuffix(stalled["runbook_url"], "/events.md#crdmigration-crdnotfound") {
-			t.Errorf("the alert says %v", stalled)
-		}
-		if absent := p.alert("GodwitAbsent", "", ""); absent != nil {
-			t.Errorf("the manager is scraped, and an alert says that it is absent: %v", absent)
+		for _, lease := range []string{"godwit-storage-version-migrator", "godwit-revision-upgrader", "godwit-cluster-migration", "godwit-agent"} {
+			if absent := p.alert("GodwitAbsent", "name", lease); absent != nil {
+				t.Errorf("%s is scraped, and an alert says that it is absent: %v", lease, absent)
+			}
 		}
 	})
-	m.end()
-	await(t, "GodwitAbsent after the end of the manager", func() bool { return p.alert("GodwitAbsent", "", "") != nil })
+	m.manager.processes["storage-version-migrator"].end()
+	await(t, "GodwitAbsent after the end of the manager", func() bool {
+		return p.alert("GodwitAbsent", "name", "godwit-storage-version-migrator") != nil
+	})
 	if n := p.failedRules(t); len(n) > 0 {
 		t.Errorf("rules that Prometheus can't evaluate: %v, of %d", n, len(rules))
 	}
 }
 
-// withoutDashboard has the one ConfigMap that the pod mounts.
-func withoutDashboard(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return strings.HasSuffix(o.GetName(), "-dashboard") })
-}
-
-// guideCertificate runs the commands of the guide that make a CA and a certificate, and returns the files.
-func guideCertificate(t *testing.T, namespace string) map[string][]byte {
-	t.Helper()
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("the commands of the guide need openssl")
-	}
-	text, err := os.ReadFile(root + "/docs/guides/monitor.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	commands := regexp.MustCompile(`(?m)^\$ (openssl (?:.*\\\n)*.*)$`).FindAllStringSubmatch(string(text), -1)
-	if len(commands) != 3 {
-		t.Fatalf("the guide has %d commands of openssl, want 3", len(commands))
-	}
-	for _, line := range commands {
-		command := exec.CommandContext(t.Context(), "sh", "-ec", strings.ReplaceAll(line[1], "NAMESPACE", namespace))
-		command.Dir = dir
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", line[1], err, out)
-		}
-	}
-	files := map[string][]byte{}
-	for _, name := range []string{"tls.crt", "tls.key", "ca.crt"} {
-		if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return files
-}
-
-func (c *cluster) secret(namespace, name string, data map[string][]byte) {
-	c.t.Helper()
-	err := c.Create(c.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: corev1.SecretTypeTLS, Data: data})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// serviceMonitor is the one endpoint of the ServiceMonitor.
-func serviceMonitor(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
-	t.Helper()
-	for _, o := range objects {
-		if o.GetKind() == "ServiceMonitor" {
-			endpoints, _, err := unstructured.NestedSlice(o.Object, "spec", "endpoints")
-			if err != nil || len(endpoints) != 1 {
-				t.Fatalf("%v, %v", endpoints, err)
+// scrapes are a target for each process, and three that scrape the migrator of storage versions in a wrong way. They are named as pods.
+func (m *monitored) scrapes() map[string]scrape {
+	m.t.Helper()
+	all := map[string]scrape{}
+	reader := m.as(managersNamespace, "prometheus").BearerToken
+	for _, r := range []release{m.manager, m.hubs} {
+		for component, process := range r.processes {
+			all[r.pods(component)+"-good"] = scrape{
+				namespace: r.namespace, address: process.addresses["metrics"], token: reader, ca: r.certificates["ca.crt"], endpoint: serviceMonitor(m.t, r.rendered),
 			}
-			return endpoints[0].(map[string]any)
 		}
 	}
-	t.Fatal("there is no ServiceMonitor")
-	return nil
+	const prefix = "godwit-storage-version-migrator-"
+	wrong := func(name string, change func(*scrape)) {
+		s := all[prefix+"good"]
+		change(&s)
+		all[prefix+name] = s
+	}
+	wrong("stranger", func(s *scrape) { s.token = m.as(managersNamespace, "stranger").BearerToken })
+	wrong("forged", func(s *scrape) { s.token = "forged" })
+	wrong("other-ca", func(s *scrape) { s.ca = guideCertificate(m.t, m.manager.host())["ca.crt"] })
+	return all
 }
 
 // scrape is how a target is scraped.
 type scrape struct {
-	address, token string
-	ca             []byte
+	namespace, address, token string
+	ca                        []byte
+	endpoint                  map[string]any // of the ServiceMonitor
 }
 
 // prometheus is a server.
@@ -195,27 +149,27 @@ type prometheus struct {
 	url string
 }
 
-// startPrometheus configures it as the Prometheus operator does for an endpoint of a ServiceMonitor. The targets are named as pods.
-func startPrometheus(t *testing.T, program, dir string, endpoint map[string]any, targets map[string]scrape) *prometheus {
+// startPrometheus configures it as the Prometheus operator does for endpoints of ServiceMonitors. The targets are named as pods.
+func startPrometheus(t *testing.T, program, dir string, rules []string, targets map[string]scrape) *prometheus {
 	t.Helper()
-	serverName, _, _ := unstructured.NestedString(endpoint, "tlsConfig", "serverName")
-	if serverName == "" || endpoint["scheme"] != "https" || endpoint["bearerTokenFile"] == nil {
-		t.Fatalf("the ServiceMonitor is %v", endpoint)
-	}
 	var jobs []any
 	for pod, s := range targets {
 		token, ca := filepath.Join(dir, pod+".token"), filepath.Join(dir, pod+".crt")
+		serverName, _, _ := unstructured.NestedString(s.endpoint, "tlsConfig", "serverName")
+		if serverName == "" || s.endpoint["scheme"] != "https" || s.endpoint["bearerTokenFile"] == nil {
+			t.Fatalf("the ServiceMonitor is %v", s.endpoint)
+		}
 		write(t, token, []byte(s.token))
 		write(t, ca, s.ca)
 		jobs = append(jobs, map[string]any{
-			"job_name": pod, "scheme": endpoint["scheme"], "tls_config": map[string]any{"ca_file": ca, "server_name": serverName},
+			"job_name": pod, "scheme": s.endpoint["scheme"], "tls_config": map[string]any{"ca_file": ca, "server_name": serverName},
 			"authorization":  map[string]any{"credentials_file": token},
-			"static_configs": []any{map[string]any{"targets": []string{s.address}, "labels": map[string]string{"namespace": "monitored", "pod": pod}}},
+			"static_configs": []any{map[string]any{"targets": []string{s.address}, "labels": map[string]string{"namespace": s.namespace, "pod": pod}}},
 		})
 	}
 	config, err := yaml.Marshal(map[string]any{
-		"global":     map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-		"rule_files": []string{"rules.yaml"}, "scrape_configs": jobs,
+		"global":     map[string]any{"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "1s"},
+		"rule_files": rules, "scrape_configs": jobs,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -275,19 +229,53 @@ func (p *prometheus) api(path string, into any) error {
 	return json.Unmarshal(body.Data, into)
 }
 
-// mustFind awaits a series for a query, unless the panel says until when it is empty.
-func (p *prometheus) mustFind(t *testing.T, of panel, query string) {
+// query returns the series of a query at this moment.
+func (p *prometheus) query(t *testing.T, query string) []json.RawMessage {
 	t.Helper()
 	var found struct{ Result []json.RawMessage }
+	if err := p.api("/api/v1/query?query="+url.QueryEscape(query), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found.Result
+}
+
+// exported are the names of all metrics.
+func (p *prometheus) exported(t *testing.T) map[string]bool {
+	t.Helper()
+	var names []string
+	if err := p.api("/api/v1/label/__name__/values", &names); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
+	return known
+}
+
+// mustFind awaits a number for a query of the dashboard since a time, in steps as a panel has them.
+func (p *prometheus) mustFind(t *testing.T, of panel, query string, since time.Time) {
+	t.Helper()
 	var err error
-	path := "/api/v1/query?query=" + url.QueryEscape(strings.ReplaceAll(query, "$__rate_interval", "10s"))
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if err = p.api(path, &found); err == nil && (len(found.Result) > 0 || strings.Contains(of.Description, "Empty until")) {
-			t.Logf("%s: %d series of %s", of.Title, len(found.Result), query)
-			return
+		var found struct {
+			Result []struct {
+				Metric map[string]string
+				Values [][2]any
+			}
+		}
+		times := fmt.Sprintf("&start=%d&end=%d&step=1", since.Unix(), time.Now().Unix())
+		if err = p.api("/api/v1/query_range?query="+url.QueryEscape(strings.ReplaceAll(query, "$__rate_interval", "10s"))+times, &found); err != nil {
+			continue
+		}
+		for _, series := range found.Result {
+			if slices.ContainsFunc(series.Values, func(v [2]any) bool { return v[1] != "NaN" }) {
+				t.Logf("%s: %d series, as %v, of %s", of.Title, len(found.Result), series.Metric, query)
+				return
+			}
 		}
 	}
-	t.Errorf("%s: no series in 60 s, and the description does not say until when it is empty: %s: %v", of.Title, query, err)
+	t.Errorf("%s: no number in 60 s: %s: %v", of.Title, query, err)
 }
 
 // alert returns the annotations of an alert that fires, about an object that a label names; nil if there is none.
@@ -353,39 +341,4 @@ func (p *prometheus) failedRules(t *testing.T) (failed []string) {
 		}
 	}
 	return failed
-}
-
-// TestMetricsCertificate: the manager serves the certificate of the Secret, to Prometheus as the chart permits it, and loads a
-// renewed one without a restart.
-func TestMetricsCertificate(t *testing.T) {
-	c := newCluster(t)
-	const namespace = "certified"
-	c.restrictedNamespace(namespace)
-	rendered := render(t, namespace, "metrics: {tls: {secretName: godwit-metrics-tls}, serviceMonitor: {enabled: true, serviceAccount: {name: prometheus}}}\n")
-	c.apply(rendered)
-	if err := controlplane.AwaitServed(t.Context(), c.cfg, "crdmigrations.godwit.dev"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "prometheus"}}); err != nil {
-		t.Fatal(err)
-	}
-	first := guideCertificate(t, namespace)
-	c.secret(namespace, "godwit-metrics-tls", first)
-	m := c.start(namespace, rendered)
-	binding := find[rbacv1.ClusterRoleBinding](t, named(rendered, "godwit-metrics-prometheus"), "ClusterRoleBinding")
-	token := c.as(namespace, binding.Subjects[0].Name).BearerToken
-	host := serviceMonitor(t, rendered)["tlsConfig"].(map[string]any)["serverName"].(string)
-	scraped := func(ca []byte) error { return m.scrape(host, token, ca) }
-	await(t, "a scrape that verifies the certificate", func() bool { return scraped(first["ca.crt"]) == nil })
-
-	renewed := guideCertificate(t, namespace)
-	if err := scraped(renewed["ca.crt"]); err == nil || !strings.Contains(err.Error(), "x509") {
-		t.Errorf("another CA verifies the certificate: %v", err)
-	}
-	for name, text := range renewed {
-		if err := os.WriteFile(filepath.Join(m.image, "etc", "godwit-metrics", name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await(t, "the renewed certificate", func() bool { return scraped(renewed["ca.crt"]) == nil })
 }

@@ -23,8 +23,11 @@ func prometheusProgram(t *testing.T, name string) string {
 		t.Skip("make test-monitoring runs it")
 	}
 	path, err := filepath.Abs(filepath.Join(root, "bin", "prometheus", name))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("compile it with make prometheus: %v", err)
 	}
 	return path
 }
@@ -94,6 +97,12 @@ var alertCases = []alertCase{
 		component: migrator, alert: "GodwitObjectsFailed", at: "1h", fires: []string{`godwit_crd_objects_total{crd="widgets.example.com",outcome="failed"} 0+1x100`},
 		quiet:  []string{`godwit_crd_objects_total{crd="widgets.example.com",outcome="failed"} 5x100`, `godwit_crd_objects_total{crd="widgets.example.com",outcome="migrated"} 0+9x100`},
 		labels: map[string]string{"crd": "widgets.example.com"}, value: "30",
+	},
+	{
+		// Prometheus sees no increase in a series whose first sample is 5.
+		component: migrator, alert: "GodwitObjectsFailed", at: "1h", fires: []string{`godwit_crd_objects_total{crd="widgets.example.com",outcome="failed"} _x40 5x60`},
+		quiet:  []string{`godwit_crd_objects_total{crd="widgets.example.com",outcome="failed"} _x40 0x60`, `godwit_crd_objects_total{crd="widgets.example.com",outcome="migrated"} _x40 5x60`},
+		labels: map[string]string{"crd": "widgets.example.com"}, value: "5",
 	},
 	{
 		component: migrator, alert: "GodwitMigrationNotProgressing", at: "3h",

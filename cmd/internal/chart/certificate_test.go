@@ -51,7 +51,8 @@ func TestMetricsCertificate(t *testing.T) {
 		ca          []byte
 	}{
 		"The ServiceAccount may not read metrics.": {c.as(namespace, "stranger").BearerToken, "Authorization denied for user system:serviceaccount:" + namespace + ":stranger", first["ca.crt"]},
-		"The token is not one of the API server.":  {"forged", "Unauthorized", first["ca.crt"]},
+		"There is no token.":                       {"", "Unauthorized", first["ca.crt"]},
+		"The token is not one of the API server.":  {"forged", "Authentication failed", first["ca.crt"]},
 		"The CA is another.":                       {token, "certificate", guideCertificate(t, host)["ca.crt"]},
 	} {
 		out := m.guideScrape(namespace, wrong.token, wrong.ca)

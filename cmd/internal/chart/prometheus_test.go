@@ -66,7 +66,7 @@ func TestPrometheus(t *testing.T) {
 		}
 	})
 	t.Run("scrapes that fail", func(t *testing.T) {
-		for pod, want := range map[string]string{"good": "", "stranger": "403", "forged": "401", "other-ca": "x509: certificate signed by unknown authority"} {
+		for pod, want := range map[string]string{"good": "", "stranger": "403", "anonymous": "401", "forged": "500", "other-ca": "x509: certificate signed by unknown authority"} {
 			pod = "godwit-storage-version-migrator-" + pod
 			down := p.alert("GodwitDown", "pod", pod)
 			if said := p.lastError(t, pod); want == "" && said != "" || !strings.Contains(said, want) {
@@ -112,7 +112,7 @@ func TestPrometheus(t *testing.T) {
 	}
 }
 
-// scrapes are a target for each process, and three that scrape the migrator of storage versions in a wrong way. They are named as pods.
+// scrapes are a target for each process, and four that scrape the migrator of storage versions in a wrong way. They are named as pods.
 func (m *monitored) scrapes() map[string]scrape {
 	m.t.Helper()
 	all := map[string]scrape{}
@@ -131,6 +131,7 @@ func (m *monitored) scrapes() map[string]scrape {
 		all[prefix+name] = s
 	}
 	wrong("stranger", func(s *scrape) { s.token = m.as(managersNamespace, "stranger").BearerToken })
+	wrong("anonymous", func(s *scrape) { s.token = "" })
 	wrong("forged", func(s *scrape) { s.token = "forged" })
 	wrong("other-ca", func(s *scrape) { s.ca = guideCertificate(m.t, m.manager.host())["ca.crt"] })
 	return all

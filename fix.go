@@ -105,6 +105,8 @@ type RescueObjects struct {
 	CRD string
 	// WithoutWebhook has the API server convert without the conversion webhook.
 	WithoutWebhook bool
+	// Undo restores the CRD as it was before an interrupted rescue.
+	Undo bool
 }
 
 // GrantPermission gives a user one permission.

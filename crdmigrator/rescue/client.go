@@ -39,7 +39,9 @@ func New(cfg *rest.Config, o Options) (*Rescuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := storageversion.New(cfg, storageversion.Options{Policy: o.Policy, Limiter: o.Limiter, Attempts: o.Attempts})
+	policy := o.Policy
+	policy.InRescue = true
+	m, err := storageversion.New(cfg, storageversion.Options{Policy: policy, Limiter: o.Limiter, Attempts: o.Attempts})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Annotation on a CRD has the [Journal] of a rescue that is under way or was interrupted.
-const Annotation = "godwit.dev/rescue"
+const Annotation = storageversion.RescueAnnotation
 
 // State says what a rescue would do.
 type State string

@@ -1,13 +1,16 @@
 package storageversion
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
@@ -60,6 +63,31 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Bloc
 		Reason:  ReasonStorageVersionNotServed,
 		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
 		Fix:     godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version)),
+	}
+}
+
+// RescueAnnotation is on a CRD until a rescue of its objects has ended, with what the rescue has changed of the CRD.
+const RescueAnnotation = "godwit.dev/rescue"
+
+// rescued reports whether a rescue of the CRD has not ended. The rescue itself says what is wrong with an annotation that
+// can't be read. That of another CRD of the same name, as in a restored manifest, does not count.
+func rescued(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	text, ok := crd.Annotations[RescueAnnotation]
+	if !ok {
+		return false
+	}
+	var of struct {
+		CRDUID types.UID `json:"crdUID"`
+	}
+	return format.Check(RescueAnnotation, []byte(text)) != nil || json.Unmarshal([]byte(text), &of) != nil || of.CRDUID == crd.UID
+}
+
+func rescueInterrupted(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
+	return godwit.Blocker{
+		Reason:  ReasonRescueInterrupted,
+		Message: fmt.Sprintf("a rescue of %s has not ended, so that the CRD has versions which only the rescue needs", crd.Name),
+		Fix: godwit.Do("if no other client runs it, resume it", godwit.RescueObjects{CRD: crd.Name}).
+			Or(godwit.Do("restore the CRD as it was before", godwit.RescueObjects{CRD: crd.Name, Undo: true})),
 	}
 }
 

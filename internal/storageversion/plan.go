@@ -107,7 +107,7 @@ func PlanFor(f Facts, p Policy) Plan {
 			plan.Blockers = append(plan.Blockers, check(f, p)...)
 		}
 	}
-	plan.Blockers = append(checkFormat(f), plan.Blockers...)
+	plan.Blockers = slices.Concat(checkFormat(f), checkRescue(f, p), plan.Blockers)
 	plan.Warnings = afterBlockers(plan.Warnings, plan.Blockers)
 	plan.State = plan.stateFor(f, p)
 	return plan
@@ -163,6 +163,15 @@ func checkFormat(f Facts) []godwit.Blocker {
 			kube.RemoveAnnotation(f.CRD.Name, evidence.CheckpointAnnotation)))
 	}
 	return blocker(ReasonNewerFormat, f.Newer.Error(), fix)
+}
+
+// checkRescue: another run would write the objects without a look at the fields that they lose, which the rescue refuses.
+// After its last write to the objects, the rescue still has to give the fields of the CRD back to their owners.
+func checkRescue(f Facts, p Policy) []godwit.Blocker {
+	if p.InRescue || f.CRD.DeletionTimestamp != nil || !rescued(f.CRD) {
+		return nil
+	}
+	return []godwit.Blocker{rescueInterrupted(f.CRD)}
 }
 
 func checkServing(f Facts, _ Policy) []godwit.Blocker {

@@ -52,6 +52,13 @@ func migrating(reason string) edit {
 	}
 }
 
+// rescue adds the journal of a rescue.
+func rescue(journal string) edit {
+	return func(crd *apiextensionsv1.CustomResourceDefinition) {
+		metav1.SetMetaDataAnnotation(&crd.ObjectMeta, RescueAnnotation, journal)
+	}
+}
+
 func terminating(crd *apiextensionsv1.CustomResourceDefinition) {
 	crd.DeletionTimestamp = &metav1.Time{Time: flip}
 }
@@ -258,6 +265,41 @@ func TestPlanForState(t *testing.T) {
 			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.UID = "u9" }), Now: later,
 				Checkpoint: restartedAt(later, 50*time.Minute, 20*time.Minute, time.Minute)},
 			state: Ready,
+		},
+		"a rescue under way": {
+			reason:  "a run would drop fields of objects that no client could read before",
+			facts:   Facts{CRD: widgetCRD(rescue(`{"format": 1, "crdUID": "u1"}`)), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonRescueInterrupted},
+		},
+		"a rescue that has rewritten all": {
+			reason:  "the spec has other owners until the rescue ends",
+			facts:   Facts{CRD: widgetCRD(stored("v2"), rescue(`{"format": 1, "crdUID": "u1", "restored": true}`)), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonRescueInterrupted},
+		},
+		"the run of the rescue itself": {
+			reason: "its own journal is not in its way",
+			facts:  Facts{CRD: widgetCRD(rescue(`{"format": 1, "crdUID": "u1"}`)), Now: later},
+			policy: Policy{InRescue: true},
+			state:  Ready,
+		},
+		"a rescue of a newer release": {
+			reason:  "what it has changed is not known",
+			facts:   Facts{CRD: widgetCRD(rescue(`{"format": 2}`)), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonRescueInterrupted},
+		},
+		"a rescue with a damaged journal": {
+			reason:  "the rescue says what is wrong with it",
+			facts:   Facts{CRD: widgetCRD(rescue(`{`)), Now: later},
+			state:   Blocked,
+			reasons: []string{ReasonRescueInterrupted},
+		},
+		"a rescue of another CRD": {
+			reason: "a restored manifest has the annotation of a CRD that is gone",
+			facts:  Facts{CRD: widgetCRD(rescue(`{"format": 1, "crdUID": "u0"}`)), Now: later},
+			state:  Ready,
 		},
 		"everything at once": {
 			reason: "in the order in which a user fixes it",

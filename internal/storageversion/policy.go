@@ -136,6 +136,8 @@ type Policy struct {
 	// refuses to write some object: a run leaves such objects at the old version,
 	// and then does not trim. A run that resumes continues in any case.
 	AcceptDenials bool
+	// InRescue means that a rescue of the CRD makes the run, so that the rescue does not block it.
+	InRescue bool
 }
 
 func (p Policy) skips(phase Phase) bool { return slices.Contains(p.SkipPhases, phase) }

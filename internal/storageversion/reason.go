@@ -42,6 +42,8 @@ const (
 	ReasonObjectInvalid = "ObjectInvalid"
 	// ReasonNewerFormat means that a newer release of Godwit has stored how far a migration is.
 	ReasonNewerFormat = "NewerFormat"
+	// ReasonRescueInterrupted means that a rescue of the CRD has not ended.
+	ReasonRescueInterrupted = "RescueInterrupted"
 )
 
 // Reasons of warnings, beside those of blockers that are accepted.

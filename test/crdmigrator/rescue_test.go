@@ -278,6 +278,38 @@ func TestRescueKilled(t *testing.T) {
 	})
 }
 
+// TestRunDuringARescue: a rescue of objects with a field that the storage version lacks was killed after it has added the
+// missing version. Any other run is refused, and the field is still there when the rescue resumes.
+func TestRunDuringARescue(t *testing.T) {
+	t.Parallel()
+	w := unreadable(t)
+	if err := w.applyCRD(closed("v2", true, true, "of")); err != nil {
+		t.Fatal(err)
+	}
+	config := w.withoutLeases()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	killed, dead := killAt(config, 3, func() { cancel(errKilled) })
+	if _, _, err := w.rescue(ctx, killed, rescue.Options{}); err == nil || !dead.Load() {
+		t.Fatalf("the rescue was not killed: %v", err)
+	}
+	m := newMigrator(t, config, storageversion.Options{Policy: quickSettle})
+	plan, err := m.Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBeBlocked(t, plan, storageversion.ReasonRescueInterrupted, 1)
+	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*storageversion.BlockedError)) {
+		t.Errorf("the run ends with %v, want it refused", err)
+	}
+	w.mustBeStored("after the run", map[string]int{"v1": 3})
+	_, _, err = w.rescue(t.Context(), config, rescue.Options{})
+	var refused *rescue.BlockedError
+	if !errors.As(err, &refused) || refused.Blocker.Reason != rescue.ReasonFieldsWouldBeLost || !strings.Contains(refused.Blocker.Message, "color") {
+		t.Errorf("the rescue that resumes ends with %v, want it to name the field color", err)
+	}
+}
+
 func (w *widgets) mustBeUndone(config *rest.Config, before *apiextensionsv1.CustomResourceDefinition, n int64) {
 	w.t.Helper()
 	_, err := w.rescuer(config, rescue.Options{}).Undo(w.t.Context(), w.name)

@@ -61,6 +61,9 @@ func (w Writer) command(action godwit.Action) string {
 		if a.WithoutWebhook {
 			words += " --conversion=none"
 		}
+		if a.Undo {
+			words += " --undo"
+		}
 		return w.godwit(words)
 	case godwit.GrantPermission:
 		return grant(a) // an administrator runs it, with flags of their own

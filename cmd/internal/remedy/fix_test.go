@@ -28,6 +28,10 @@ func TestText(t *testing.T) {
 			"the second runs if the first succeeds", godwit.Do("a", godwit.PlanMigration{CRD: "x"}, godwit.VerifyMigration{CRD: "x"}),
 			"a: kubectl godwit crd plan x --context=prod && kubectl godwit crd verify x --etcd-servers=URL --context=prod",
 		},
+		"a rescue": {
+			"to its end, or back", godwit.Do("a", godwit.RescueObjects{CRD: "x", WithoutWebhook: true}).Or(godwit.Do("b", godwit.RescueObjects{CRD: "x", Undo: true})),
+			"a: kubectl godwit crd rescue x --conversion=none --context=prod; or b: kubectl godwit crd rescue x --undo --context=prod",
+		},
 		"run": {"the default", godwit.Do("a", godwit.RunMigration{CRD: "x"}), "a: kubectl godwit crd run x --context=prod"},
 		"run, with flags": {
 			"as the user would type them", godwit.Do("a", godwit.RunMigration{CRD: "x", Write: "Update", DryRun: true, AcceptDenials: true}),

@@ -12,7 +12,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
-	"github.com/godwit-dev/godwit/crdmigrator/rescue"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -25,7 +24,7 @@ func (s *scanner) planCRDs(ctx context.Context) (planreport.Row, map[string]int6
 	}
 	plans := make([]storageversion.Plan, len(s.crds))
 	s.each(func(i int) { plans[i] = s.planCRD(ctx, surroundings, &s.crds[i]) })
-	row := planreport.CRDRow(s.items(plans), s.app.Hint, s.rescued()...)
+	row := planreport.CRDRow(s.items(plans), s.app.Hint)
 	if n := unlistable(plans); n > 0 {
 		row = row.Lacking(s.lackingLists(ctx, n))
 	}
@@ -96,18 +95,6 @@ func (s *scanner) items(plans []storageversion.Plan) []crdreport.Plan {
 		items[i] = crdreport.PlanOf(p, s.app.Remedies())
 	}
 	return items
-}
-
-// rescued are the CRDs whose rescue was interrupted, or is under way. A journal that can't be read is one as well: the next
-// command says what is wrong with it.
-func (s *scanner) rescued() []string {
-	var names []string
-	for i := range s.crds {
-		if j, err := rescue.JournalOf(&s.crds[i]); err != nil || !j.IsZero() {
-			names = append(names, s.crds[i].Name)
-		}
-	}
-	return names
 }
 
 func unlistable(plans []storageversion.Plan) (n int64) {

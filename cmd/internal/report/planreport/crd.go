@@ -12,14 +12,11 @@ import (
 // Hint returns a command of godwit for the cluster of a row.
 type Hint func(words string) string
 
-// CRDRow is the row of all CRDs. The rescue of some has not ended.
-func CRDRow(plans []crdreport.Plan, hint Hint, rescued ...string) Row {
+// CRDRow is the row of all CRDs.
+func CRDRow(plans []crdreport.Plan, hint Hint) Row {
 	objects := make([]Object, len(plans))
 	for i, p := range plans {
 		objects[i] = crdObject(p, hint)
-		if slices.Contains(rescued, p.Name) {
-			objects[i].unfinishedRescue(hint)
-		}
 	}
 	r := rowOf(CRDs, objects)
 	plan := func(names string) string {
@@ -69,20 +66,12 @@ func crdObject(p crdreport.Plan, hint Hint) Object {
 	return o
 }
 
-// unfinishedRescue blocks a CRD: until the rescue ends, its spec is not what its owner wants.
-func (o *Object) unfinishedRescue(hint Hint) {
-	o.State, o.Next = Blocked, hint("crd rescue "+o.Name)
-	o.Blockers = append([]Blocker{{
-		Reason:  ReasonRescueInterrupted,
-		Message: "a rescue of " + o.Name + " has not ended, so that the CRD has versions which only the rescue needs",
-		Remedy:  "if no other client runs it, resume it: " + o.Next + "; or restore the CRD: " + hint("crd rescue "+o.Name+" --undo"),
-	}}, o.Blockers...)
-}
-
 // needsRescue reports whether `godwit crd rescue` ends a blocker: objects are stored at a version that the
-// CRD lacks.
+// CRD lacks, or a rescue was interrupted.
 func needsRescue(b report.Problem) bool {
-	return b.Reason == storageversion.ReasonStoredVersionNotInSpec || b.Reason == storageversion.ReasonUnreadableObjects
+	return slices.Contains([]string{
+		storageversion.ReasonStoredVersionNotInSpec, storageversion.ReasonUnreadableObjects, storageversion.ReasonRescueInterrupted,
+	}, b.Reason)
 }
 
 // crdDetail is the versions and the number of objects.

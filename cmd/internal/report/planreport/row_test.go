@@ -237,7 +237,9 @@ func TestReferenceRow(t *testing.T) {
 
 // TestInterrupted: an interrupted rescue and an interrupted run are never clean, and have their command.
 func TestInterrupted(t *testing.T) {
-	rescued := planreport.CRDRow(crds("Clean", "Ready"), hint, "crd0")
+	plans := crds("Blocked", "Ready")
+	plans[0].Blockers = []report.Problem{{Reason: storageversion.ReasonRescueInterrupted}}
+	rescued := planreport.CRDRow(plans, hint)
 	if diff := cmp.Diff(summary{planreport.Blocked, hint("crd rescue crd0"), planreport.Counts{Ready: 1, Blocked: 1}}, of(rescued)); diff != "" {
 		t.Errorf("a rescue (-want +got):\n%s", diff)
 	}

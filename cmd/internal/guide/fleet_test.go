@@ -2,10 +2,14 @@ package guide_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -47,6 +51,66 @@ func TestGuideToFleets(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(c.dir, page)); err != nil || info.Size() == 0 {
 			t.Errorf("the guide leaves no %s: %v", page, err)
 		}
+	}
+}
+
+// TestWave runs the script of the guide with a godwit whose exit codes the case chooses.
+func TestWave(t *testing.T) {
+	const see = "east: stopped: see godwit plan --contexts=east\n"
+	cases := map[string]struct {
+		reason string
+		// codes of the plan before, the run, the plan after, and the plan of the CRDs alone
+		before, ran, after, crds int
+		want                     string
+	}{
+		"clean":             {"nothing is left", 0, 0, 0, 0, "east: clean\nwest: clean\n"},
+		"work":              {"the run does it", 1, 0, 0, 0, "east: clean\nwest: clean\n"},
+		"blocked at first":  {"the run may not meet it", 3, 0, 0, 0, "east: clean\nwest: clean\n"},
+		"not read":          {"what was not read is not clean", 2, 0, 0, 0, "east: stopped: not all of it can be read: see godwit plan --contexts=east\n"},
+		"run refused":       {"the next cluster may be like this one", 1, 3, 3, 3, see},
+		"run incomplete":    {"objects are left", 1, 4, 1, 1, see},
+		"ready references":  {"a role that names an old version beside the new one is in no way", 1, 0, 1, 0, "east: the CRDs are clean; for the rest see godwit plan --contexts=east\nwest: the CRDs are clean; for the rest see godwit plan --contexts=west\n"},
+		"CRDs are ready":    {"another client has changed them since the run", 1, 0, 1, 1, see},
+		"blocked afterward": {"something does not work", 1, 0, 3, 0, see},
+		"not read again":    {"what was not read is not clean", 1, 0, 2, 0, see},
+	}
+	script, err := filepath.Abs(filepath.Join(root, "docs", "guides", "fleet", "wave.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			fake := fmt.Sprintf(`#!/bin/sh
+for a; do case $a in --file=*) echo "{}" >"${a#--file=}" ;; esac; done
+case "$*" in
+version*) exit 0 ;;
+*1-plan.json) exit %d ;;
+"crd run"*) exit %d ;;
+*3-after.json) exit %d ;;
+"crd plan"*) exit %d ;;
+esac
+exit 99
+`, c.before, c.ran, c.after, c.crds)
+			for file, text := range map[string]string{"godwit": fake, "wave": "east\n\nwest"} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wave := exec.CommandContext(t.Context(), "bash", script, "wave", "evidence")
+			wave.Dir, wave.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+			out, err := wave.CombinedOutput()
+			if diff := cmp.Diff(c.want, string(out)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			if stopped := strings.Contains(c.want, "stopped"); (err != nil) != stopped {
+				t.Errorf("%s: error %v, want one: %v", c.reason, err, stopped)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "evidence", "east", "1-plan.json")); (err != nil) != (c.before == 2) {
+				t.Errorf("the state before: %v", err)
+			}
+		})
 	}
 }
 

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -15,6 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // Dial chooses the cluster by kubectl's rules and checks that its API server answers.
@@ -23,6 +28,9 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 	raw, err := loader.RawConfig()
 	if err != nil && !clientcmd.IsEmptyConfig(err) {
 		return nil, BadKubeconfig(err)
+	}
+	if err := a.checkContext(raw); err != nil {
+		return nil, err
 	}
 	config, err := a.Cluster.ToRESTConfig()
 	if err != nil {
@@ -41,6 +49,21 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 	}
 	noConfig := clientcmd.IsEmptyConfig(clientcmd.Validate(raw)) && *a.Cluster.APIServer == ""
 	return c, c.greet(ctx, noConfig)
+}
+
+// checkContext refuses a context of a cluster that the kubeconfig does not have: client-go would connect to kubectl's default
+// address in its place.
+func (a *App) checkContext(raw clientcmdapi.Config) error {
+	name := cmp.Or(*a.Cluster.Context, raw.CurrentContext)
+	chosen, found := raw.Contexts[name]
+	if !found || *a.Cluster.APIServer != "" || *a.Cluster.ClusterName != "" || raw.Clusters[chosen.Cluster] != nil {
+		return nil
+	}
+	return &ActionableError{
+		Reason:  report.ReasonUnreadable,
+		Message: fmt.Sprintf("%v: context %q is of cluster %q, which the kubeconfig does not have", ErrNoCluster, name, chosen.Cluster),
+		Remedy:  "choose another context: kubectl config get-contexts; or correct this one: kubectl config set-context " + quote.Shell(name) + " --cluster=CLUSTER",
+	}
 }
 
 // InContext returns an invocation for another context of the same kubeconfig. A user who

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -21,6 +22,9 @@ var errNoAnswer = fmt.Errorf("connected, but got no answer within %v", firstAnsw
 // BadKubeconfig returns the error of flags and a kubeconfig that choose no cluster.
 func BadKubeconfig(err error) error {
 	remedy := "list the contexts: kubectl config get-contexts"
+	if clientcmd.IsConfigurationInvalid(err) && !clientcmd.IsContextNotFound(err) {
+		return &ActionableError{Reason: report.ReasonUnreadable, Message: "the kubeconfig can't be used: " + OneLine(err), Remedy: "correct what the message names, in: kubectl config view --minify", Cause: err}
+	}
 	if strings.Contains(err.Error(), "no such file") {
 		remedy = "name a file that exists with --kubeconfig or KUBECONFIG"
 	}
@@ -66,12 +70,11 @@ func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
 		return c.forbidden(ctx, err)
 	}
 	if why, ok := Unreachable(err); ok {
-		return &ActionableError{
-			Reason:  report.ReasonUnreadable,
-			Message: fmt.Sprintf("%s can't be reached: %s", c.Where(), why),
-			Remedy:  "check the address with `kubectl config view --minify`, or choose another cluster by --context",
-			Cause:   err,
+		remedy := "check the address with `kubectl config view --minify`, or choose another cluster by --context"
+		if errors.Is(err, errNoAnswer) { // an API server that is overloaded accepts connections
+			remedy = "see whether it is overloaded with `kubectl get --raw /readyz`, " + remedy
 		}
+		return &ActionableError{Reason: report.ReasonUnreadable, Message: fmt.Sprintf("%s can't be reached: %s", c.Where(), why), Remedy: remedy, Cause: err}
 	}
 	return &ActionableError{Reason: report.ReasonUnreadable, Message: OneLine(err), Remedy: "check the server with `kubectl get --raw /readyz`, then try again", Cause: err}
 }

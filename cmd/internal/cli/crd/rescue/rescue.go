@@ -147,7 +147,7 @@ func (o *options) run(ctx context.Context, name string, old *apiextensionsv1.Cus
 	}
 	plan, err := r.Plan(ctx, name)
 	if err != nil {
-		return explain(ctx, c, err)
+		return explain(ctx, c, name, err)
 	}
 	switch {
 	case plan.State != rescue.Ready:
@@ -173,12 +173,21 @@ func (o *options) run(ctx context.Context, name string, old *apiextensionsv1.Cus
 	return o.end(ctx, c, plan, rep, errors.Join(err, context.Cause(ctx)))
 }
 
-// explain adds the remedy for a CRD that does not exist.
-func explain(ctx context.Context, c *cli.Connection, err error) *cli.ActionableError {
-	if ctx.Err() == nil && errors.Is(err, storageversion.ErrNotFound) {
-		return &cli.ActionableError{Reason: report.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}
+// explain adds the remedy for a CRD that does not exist: the names that are like its name.
+func explain(ctx context.Context, c *cli.Connection, name string, err error) *cli.ActionableError {
+	if ctx.Err() != nil || !errors.Is(err, storageversion.ErrNotFound) {
+		return c.Explain(ctx, err)
 	}
-	return c.Explain(ctx, err)
+	unknown := &cli.ActionableError{Reason: report.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}
+	m, failed := storageversion.New(c.Config, storageversion.Options{})
+	if failed != nil {
+		return unknown
+	}
+	names, failed := m.Names(ctx, "")
+	if near := cli.Suggest(name, names); failed == nil && len(near) > 0 {
+		unknown.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return unknown
 }
 
 func (o *options) undoIt(ctx context.Context, c *cli.Connection, r *rescue.Rescuer, name string) error {
@@ -197,7 +206,7 @@ func (o *options) undoIt(ctx context.Context, c *cli.Connection, r *rescue.Rescu
 	case errors.Is(err, rescue.ErrNoRescue):
 		return cli.Refuse(fmt.Errorf("no rescue of %s is under way, so that there is nothing to undo: nothing was written", name))
 	case err != nil:
-		return explain(ctx, c, err)
+		return explain(ctx, c, name, err)
 	}
 	return o.write(item)
 }
@@ -225,7 +234,7 @@ func (o *options) end(ctx context.Context, c *cli.Connection, p rescue.Plan, r r
 	}
 	end := cli.Ended(ctx)
 	if code == cli.Error && end == cli.OK {
-		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Reason: storageversion.ReasonFailed, Message: explain(ctx, c, err).Error()})
+		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Reason: storageversion.ReasonFailed, Message: explain(ctx, c, p.Name, err).Error()})
 	}
 	if err := o.write(item); err != nil {
 		return err

@@ -155,7 +155,7 @@ func (p *Page) Press(ctx context.Context, pressed ...string) error {
 	return nil
 }
 
-// Screenshot writes a picture of the window into a file.
+// Screenshot writes a picture of the window into a file, and makes its folder.
 func (p *Page) Screenshot(ctx context.Context, file string) error {
 	var got struct {
 		Data string `json:"data"`
@@ -165,6 +165,9 @@ func (p *Page) Screenshot(ctx context.Context, file string) error {
 	}
 	picture, err := base64.StdEncoding.DecodeString(got.Data)
 	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err
 	}
 	return os.WriteFile(file, picture, 0o600)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/godwit-dev/godwit"
@@ -43,6 +45,25 @@ func inTreeFlags(t *testing.T) []string {
 		api = "v1alpha1"
 	}
 	return []string{"--feature-gates=StorageVersionMigrator=true", "--runtime-config=" + inTreeGroup + "/" + api + "=true"}
+}
+
+// hasFeatureGate reports whether a server knows a feature gate. It does not start with a flag for one that it does not
+// know. Each server counts its gates in a metric.
+func hasFeatureGate(t *testing.T, plane *controlplane.ControlPlane, gate string) bool {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(plane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := clients.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const metric = "\nkubernetes_feature_enabled{name=\""
+	if !strings.Contains(string(text), metric) {
+		t.Fatal("the API server has no metric of its feature gates")
+	}
+	return strings.Contains(string(text), metric+gate+"\"")
 }
 
 // inMatrix skips a test that takes long, and whose decisions other tests have without a server.
@@ -117,6 +138,7 @@ func TestInTreeMigratorTrims(t *testing.T) {
 	time.Sleep(1100 * time.Millisecond) // the times of objects are cut to the second
 	name := w.migrateInTree()
 	t.Attr("in-tree", strings.Join(storageMigrationVersions(t, plane), ", "))
+	w.writeForInTree(name)
 	await(t, "the migrator to end", func() bool { return w.inTreeEnded(name) == "Succeeded" })
 	w.mustBeStored("after the in-tree migration", map[string]int{"v2": 20})
 
@@ -142,6 +164,31 @@ func TestInTreeMigratorTrims(t *testing.T) {
 	report := w.mustMigrate(newMigrator(t, w.config, storageversion.Options{Policy: quickSettle}))
 	if want := (godwit.Counts{Unchanged: 20}); report.Storage.Counts != want || !report.Trimmed {
 		t.Errorf("run after the in-tree migrator: %+v, trimmed %v, want %+v and trimmed", report.Storage.Counts, report.Trimmed, want)
+	}
+}
+
+// writeForInTree writes an object once a migration of v1alpha1 has taken its resourceVersion. That migrator begins when its
+// cache has an object or a bookmark as new. Without a write that can take longer than a test waits: it retries ever less often, and
+// etcd notifies watches without events every ten minutes.
+func (w *widgets) writeForInTree(name string) {
+	w.t.Helper()
+	if storageMigrationVersions(w.t, w.plane)[0] != "v1alpha1" {
+		return
+	}
+	await(w.t, "the resourceVersion of "+name, func() bool {
+		s, err := w.inTree().Get(w.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		resourceVersion, _, err := unstructured.NestedString(s.Object, "status", "resourceVersion")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return resourceVersion != ""
+	})
+	label := []byte(`{"metadata": {"labels": {"written": "during-the-migration"}}}`)
+	if _, err := w.at("v2").Patch(w.t.Context(), "w-0000", types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
@@ -218,12 +265,17 @@ func TestInTreeMigrationThatNoControllerBegins(t *testing.T) {
 }
 
 // TestServerThatNamesNoUnreadableObject: without the feature gate AllowUnsafeMalformedObjectDeletion, which is off by
-// default before Kubernetes 1.37, the answer to a list does not say that an object is damaged, nor which. The plan is
-// never Clean.
+// default before Kubernetes 1.37 and unknown before 1.32, the answer to a list does not say that an object is damaged, nor
+// which. The plan is never Clean.
 func TestServerThatNamesNoUnreadableObject(t *testing.T) {
 	inMatrix(t)
 	t.Parallel()
-	plane := ownPlane(t, "--feature-gates=AllowUnsafeMalformedObjectDeletion=false")
+	const gate = "AllowUnsafeMalformedObjectDeletion"
+	var flags []string
+	if hasFeatureGate(t, shared, gate) {
+		flags = append(flags, "--feature-gates="+gate+"=false")
+	}
+	plane := ownPlane(t, flags...)
 	for name, spoil := range map[string]func(*widgets){
 		"damaged": func(w *widgets) {
 			w.put(w.key("w-0005"), "\x00\x01 this was an object once")

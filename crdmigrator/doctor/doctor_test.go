@@ -112,7 +112,7 @@ func TestFor(t *testing.T) {
 	available := apiService("v1", nil)
 	available.Spec.Service = &struct{}{}
 	available.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue}}
-	const rescued = "; or if it is gone for good, rescue the objects without it: RescueObjects{CRD:widgets.example.com WithoutWebhook:true}"
+	const rescued = "; or if it is gone for good, rescue the objects without it: RescueObjects{CRD:widgets.example.com WithoutWebhook:true Undo:false}"
 	const patch = `Patch{Object:{Resource:%s Namespace: Name:%s} Subresource: Type:json Body:%s}`
 
 	cases := map[string]struct {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -74,15 +73,6 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 		}
 		suspended.Apply(now)
 	})
-}
-
-// newerFormat is nil, or says which release of Godwit continues an upgrade of a newer one.
-func newerFormat(one *v1alpha1.ControllerRevisionUpgrade) error {
-	err := format.CheckObject(fmt.Sprintf("controllerrevisionupgrade %s/%s", one.Namespace, one.Name), one)
-	if err != nil {
-		err = fmt.Errorf("%w; %s", err, format.Do)
-	}
-	return err
 }
 
 // refuse writes that a newer release wrote an upgrade.

@@ -1,6 +1,7 @@
 package revisionupgrade
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -94,3 +96,12 @@ func continuous(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) bool {
 
 // creates reports whether a mode creates upgrades.
 func creates(m v1alpha1.UpgradeMode) bool { return m == "" || m == v1alpha1.ModeUpgrade }
+
+// newerFormat is nil, or says which release of Godwit continues an upgrade of a newer one.
+func newerFormat(one *v1alpha1.ControllerRevisionUpgrade) error {
+	err := format.CheckObject(fmt.Sprintf("controllerrevisionupgrade %s/%s", one.Namespace, one.Name), one)
+	if err != nil {
+		err = fmt.Errorf("%w; %s", err, format.Do)
+	}
+	return err
+}

@@ -6,7 +6,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,12 +164,30 @@ func (m *monitored) release(namespace, values string, components ...string) rele
 		r.processes[component] = m.start(namespace, named(r.rendered, r.pods(component)))
 	}
 	for component, p := range r.processes {
+		mountProc(m.t, p.image)
 		await(m.t, component+" to be ready", func() bool {
 			code, _ := get("http://"+p.addresses["health"]+p.ready, "")
 			return code == http.StatusOK
 		})
 	}
 	return r
+}
+
+// mountProc lets a process read its memory, as a container does. A user who may not mount does not see it.
+func mountProc(t *testing.T, image string) {
+	t.Helper()
+	dir := filepath.Join(image, "proc")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("/proc", dir, "", syscall.MS_BIND, ""); err != nil {
+		t.Skipf("the panel of memory needs /proc: mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // prefix begins the names of all objects.

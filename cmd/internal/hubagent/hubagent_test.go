@@ -104,7 +104,7 @@ func TestRun(t *testing.T) {
 	cfg := asAgent(t, admin)
 	go func() { ended <- Run(ctx, cfg, o) }()
 
-	heard := brokertest.FirstMessage(t, broker.ListenAddrs(), message.StatusTopic("hub1"))
+	heard := brokertest.FirstMessage(t, broker.ListenAddrs(), message.StatusTopic("hub1"), time.Minute)
 	secret := &corev1.Secret{}
 	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: identity.Secret}, secret); err != nil {
 		t.Fatal(err)

@@ -10,18 +10,15 @@ import (
 	"github.com/godwit-dev/godwit/hub/message"
 )
 
-// wait is longer than an agent needs on a busy machine to be elected and to send its first heartbeat.
-const wait = 2 * time.Minute
-
-// FirstMessage waits for the first message of a topic.
-func FirstMessage(t *testing.T, brokers []string, topic string) (first message.Envelope) {
+// FirstMessage waits at most so long for the first message of a topic.
+func FirstMessage(t *testing.T, brokers []string, topic string, within time.Duration) (first message.Envelope) {
 	t.Helper()
 	transport, err := kafka.New(kafka.Options{Brokers: brokers, ClientID: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer transport.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	_ = transport.Receive(ctx, "test", []string{topic}, func(_ context.Context, _ string, e message.Envelope) error {
 		if first.Value == nil {
@@ -31,7 +28,7 @@ func FirstMessage(t *testing.T, brokers []string, topic string) (first message.E
 		return nil
 	})
 	if first.Value == nil {
-		t.Fatalf("topic %s has no message after %s", topic, wait)
+		t.Fatalf("topic %s has no message after %s", topic, within)
 	}
 	return first
 }

@@ -417,11 +417,7 @@ func (w *widgets) deleteOwner(name string, how metav1.DeletionPropagation) {
 // await waits as long as a busy machine needs.
 func (w *widgets) await(what string, done func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("%s: not within a minute", what)
-		}
-	}
+	awaitWithin(w.t, time.Minute, what, done)
 }
 
 func (w *widgets) awaitNoDependent(what, name string) {

@@ -98,14 +98,20 @@ func (w *widgets) awaitAllowed(config *rest.Config, r permission) {
 // awaitLimit allows for a busy machine: conditions take seconds on an idle one.
 const awaitLimit = 2 * time.Minute
 
-// await polls until the condition is true: less often the longer it takes, because a
-// condition costs requests, and the other tests need the processor.
+// await is [awaitWithin] the limit of most conditions.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	pause, deadline := 20*time.Millisecond, time.Now().Add(awaitLimit)
+	awaitWithin(t, awaitLimit, what, holds)
+}
+
+// awaitWithin polls until the condition is true: less often the longer it takes, because a
+// condition costs requests, and the other tests need the processor.
+func awaitWithin(t *testing.T, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	pause, deadline := 20*time.Millisecond, time.Now().Add(limit)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v for %s", awaitLimit, what)
+			t.Fatalf("waited %v for %s", limit, what)
 		}
 		time.Sleep(pause)
 		pause = min(pause*3/2, 300*time.Millisecond)

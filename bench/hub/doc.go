@@ -7,7 +7,8 @@
 //
 // The floor is a bare switch of as many other clusters, in the same run: the target accepts all of them, the source releases
 // them, and each has registered at the target when it has renewed its lease there twice. No resource moves, nothing is
-// validated, and nothing is cleaned. Compare only ratios within one run of this command.
+// validated, and nothing is cleaned. A second floor is the removal: how long the source needs when their ManagedClusters are
+// deleted. Compare only ratios within one run of this command.
 //
 // # Reading order
 //

@@ -2,24 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/bench/internal/measure"
 	"github.com/godwit-dev/godwit/hub/cluster"
 )
 
-// measureFloor moves clusters that know both hubs, by nothing but the field spec.hubAcceptsClient of both hubs.
-func measureFloor(ctx context.Context, f *fleet, n int) (seconds float64, err error) {
+// floor is what a move takes without Godwit.
+type floor struct {
+	// SwitchSeconds are those until clusters that know both hubs have changed them, by nothing but the field spec.hubAcceptsClient.
+	SwitchSeconds float64 `json:"switchSeconds"`
+	// RemovalSeconds are those until the source has none of them, when their ManagedClusters are deleted.
+	RemovalSeconds float64 `json:"removalSeconds"`
+}
+
+func measureFloor(ctx context.Context, f *fleet, n int) (r floor, err error) {
 	all := names("floor", n)
 	var left sync.WaitGroup
 	left.Add(n)
 	if err := f.create(ctx, f.source, all, setup{others: map[string][]byte{f.target.server(): f.target.BootstrapKubeconfig()}, done: left.Done}); err != nil {
-		return 0, err
+		return r, err
 	}
 	if err := measure.Each(all, atATime, func(name string) error {
 		return f.target.direct.Create(ctx, &clusterv1.ManagedCluster{
@@ -27,7 +36,7 @@ func measureFloor(ctx context.Context, f *fleet, n int) (seconds float64, err er
 			Spec:       clusterv1.ManagedClusterSpec{LeaseDurationSeconds: leaseSeconds},
 		})
 	}); err != nil {
-		return 0, err
+		return r, err
 	}
 	began := time.Now()
 	for _, turn := range []struct {
@@ -35,7 +44,7 @@ func measureFloor(ctx context.Context, f *fleet, n int) (seconds float64, err er
 		accepts bool
 	}{{f.target, true}, {f.source, false}} {
 		if err := measure.Each(all, atATime, func(name string) error { return turn.accept(ctx, name, turn.accepts) }); err != nil {
-			return 0, err
+			return r, err
 		}
 	}
 	registered := make(chan struct{})
@@ -45,16 +54,50 @@ func measureFloor(ctx context.Context, f *fleet, n int) (seconds float64, err er
 	}()
 	select {
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return r, ctx.Err()
 	case <-registered:
 	}
-	seconds = time.Since(began).Seconds()
+	r.SwitchSeconds = time.Since(began).Seconds()
 	for _, name := range all {
 		if err := f.mustBeAt(f.target, name, 2); err != nil {
-			return 0, err
+			return r, err
 		}
 	}
-	return seconds, f.remove(ctx, all)
+	r.RemovalSeconds, err = f.measureRemoval(ctx, all)
+	return r, errors.Join(err, f.remove(ctx, all))
+}
+
+// measureRemoval deletes the clusters of the source by nothing but their ManagedClusters, and returns how long the hub takes until
+// they are gone. Each has the ManifestWork that an import controller writes.
+func (f *fleet) measureRemoval(ctx context.Context, all []string) (seconds float64, err error) {
+	if err := measure.Each(all, atATime, func(name string) error {
+		return f.source.direct.Create(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: cluster.KlusterletWork(name)}})
+	}); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := measure.Each(all, atATime, func(name string) error {
+		return f.source.direct.Delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}); err != nil {
+		return 0, err
+	}
+	for _, name := range all {
+		for {
+			_, found, err := f.source.cluster(ctx, name)
+			if err != nil {
+				return 0, err
+			}
+			if !found {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	return time.Since(began).Seconds(), nil
 }
 
 func (h *hub) accept(ctx context.Context, name string, accepts bool) error {

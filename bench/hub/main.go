@@ -15,10 +15,12 @@ import (
 
 // result is what is written to bench/out/hub.json.
 type result struct {
-	Clusters     int     `json:"clusters"`
-	Move         moved   `json:"move"`
-	FloorSeconds float64 `json:"floorSeconds"`
-	RatioToFloor float64 `json:"ratioToFloor"`
+	Clusters int   `json:"clusters"`
+	Move     moved `json:"move"`
+	Floor    floor `json:"floor"`
+	// RatioToFloor is to the bare switch, and RatioToFloors to the switch and the removal together.
+	RatioToFloor  float64 `json:"ratioToFloor"`
+	RatioToFloors float64 `json:"ratioToFloors"`
 	// KafkaBytes are those of all topics of Godwit, with heartbeats.
 	KafkaBytes int64 `json:"kafkaBytes"`
 	Manager    part  `json:"manager"`
@@ -68,11 +70,11 @@ func run(ctx context.Context, clusters int, godwit, folder string) (r result, er
 		return r, err
 	}
 	r = result{Clusters: clusters}
-	measure.Say("the floor: a bare switch of %d clusters", clusters)
-	if r.FloorSeconds, err = measureFloor(ctx, f, clusters); err != nil {
+	measure.Say("the floor: a bare switch of %d clusters, and their removal from the source", clusters)
+	if r.Floor, err = measureFloor(ctx, f, clusters); err != nil {
 		return r, fmt.Errorf("measure the floor: %w", err)
 	}
-	measure.Say("the floor is %.1f s", r.FloorSeconds)
+	measure.Say("the switch takes %.1f s, the removal %.1f s", r.Floor.SwitchSeconds, r.Floor.RemovalSeconds)
 	return r, r.move(ctx, f, godwit, folder)
 }
 
@@ -103,7 +105,8 @@ func (r *result) move(ctx context.Context, f *fleet, godwit, folder string) erro
 		if r.Move, err = in.measureMove(ctx, "move", all); err != nil {
 			return fmt.Errorf("measure the move: %w", err)
 		}
-		r.RatioToFloor = measure.Ratio(r.Move.Seconds, r.FloorSeconds)
+		r.RatioToFloor = measure.Ratio(r.Move.Seconds, r.Floor.SwitchSeconds)
+		r.RatioToFloors = measure.Ratio(r.Move.Seconds, r.Floor.SwitchSeconds+r.Floor.RemovalSeconds)
 		var errs [4]error
 		r.Manager, errs[0] = cost(in.manager)
 		r.Source, errs[1] = cost(in.source)

@@ -40,14 +40,14 @@ func Permissions(namespace string) []Permission {
 		// OCM's webhook asks for it when a ManagedCluster is created: each is in a ManagedClusterSet, if only the default one.
 		{Group: ocm, Resource: "managedclustersets/join", Verbs: []string{"create"}},
 		{Group: work, Resource: "manifestworks", Verbs: []string{"get"}},
-		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"managed-cluster-lease"}, Verbs: []string{"get"}},
+		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"managed-cluster-lease"}, Verbs: []string{"get", "list"}},
 		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list", "delete"}},
 		{Group: "", Resource: "namespaces", Verbs: shares},
 		// What moves.
 		{Group: "", Resource: "secrets", Verbs: moves},
 		{Group: "", Resource: "configmaps", Verbs: moves},
 		{Group: "agent.open-cluster-management.io", Resource: "klusterletaddonconfigs", Verbs: moves},
-		{Group: "observability.open-cluster-management.io", Resource: "observabilityaddons", Verbs: []string{"get", "delete"}},
+		{Group: "observability.open-cluster-management.io", Resource: "observabilityaddons", Verbs: []string{"get", "list", "delete"}},
 		// Bootstrap kubeconfigs.
 		{Group: importer, Resource: "klusterletconfigs", Verbs: moves},
 		{Group: operators, Resource: "clustermanagers", Verbs: []string{"get", "patch"}},

@@ -31,10 +31,12 @@ type Hub struct {
 	Emptied *Emptied
 	// unused are the kinds without an object, in one pass.
 	unused *unused
+	// together is what one pass reads of all of its clusters, if it does.
+	together *together
 }
 
-// Pass is the hub for one pass over many clusters. It reads once, and not for each cluster,
-// whether the hub has objects of a kind at all.
+// Pass is the hub for one pass over clusters. It reads once, and not for each cluster, whether
+// the hub has objects of a kind at all.
 func (h Hub) Pass() Hub {
 	h.unused = &unused{known: map[schema.GroupKind]bool{}}
 	return h

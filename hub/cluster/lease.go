@@ -4,10 +4,6 @@ import (
 	"context"
 	"sync"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/godwit-dev/godwit/hub"
 )
 
@@ -20,13 +16,9 @@ type Leases struct {
 
 // Fresh reports whether the cluster has renewed its lease on this hub twice since the first
 // call for it.
-func (l *Leases) Fresh(ctx context.Context, c client.Reader, cluster string) (bool, error) {
-	lease := &coordinationv1.Lease{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: cluster, Name: LeaseName}, lease)
-	if apierrors.IsNotFound(err) || err == nil && lease.Spec.RenewTime == nil {
-		return false, nil
-	}
-	if err != nil {
+func (l *Leases) Fresh(ctx context.Context, h Hub, cluster string) (bool, error) {
+	lease, err := h.lease(ctx, cluster)
+	if err != nil || lease == nil || lease.Spec.RenewTime == nil {
 		return false, err
 	}
 	l.mutex.Lock()

@@ -186,6 +186,9 @@ func (h Hub) list(ctx context.Context, cluster string, rule resource.Rule) ([]un
 	if err != nil || kind == nil {
 		return nil, err
 	}
+	if none, err := h.isUnused(ctx, *kind); err != nil || none {
+		return nil, err
+	}
 	if len(rule.Names) > 0 {
 		var items []unstructured.Unstructured
 		for _, pattern := range rule.Names {
@@ -204,9 +207,6 @@ func (h Hub) list(ctx context.Context, cluster string, rule resource.Rule) ([]un
 			}
 		}
 		return items, nil
-	}
-	if none, err := h.isUnused(ctx, *kind); err != nil || none {
-		return nil, err
 	}
 	var options []client.ListOption
 	if !rule.ClusterScoped {

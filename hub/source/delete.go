@@ -4,20 +4,15 @@ import (
 	"context"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/hub/resource"
 )
 
 // DeleteMoved deletes what the source hub has of clusters that are registered at the target
 // hub. The ManagedCluster is the last, so that a pass which was interrupted finds it. A
 // cluster that registers at the source again is not deleted.
 func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
-	h.Hub = h.Pass()
+	h.Hub = h.Pass().Together(clusters)
 	r, err := cluster.Each(ctx, clusters, h.deleteMoved)
 	if err != nil {
 		return r, err
@@ -26,9 +21,12 @@ func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result
 }
 
 func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err error) {
-	mc := &clusterv1.ManagedCluster{}
-	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
-		return "", client.IgnoreNotFound(err)
+	mc, err := h.Find(ctx, name)
+	if err == nil && mc != nil && mc.DeletionTimestamp.IsZero() {
+		mc, err = h.Live().Find(ctx, name)
+	}
+	if err != nil || mc == nil {
+		return "", err
 	}
 	if err := cluster.CheckOriginal(mc); err != nil {
 		return "", err
@@ -51,20 +49,12 @@ func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err er
 // deleteObjects deletes from the last to the first: an object to which another one refers
 // goes before it, since it is found by it.
 func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
-	objects, err := h.Objects(ctx, name, h.Moving())
+	rules := slices.DeleteFunc(slices.Clone(h.Moving()), func(r resource.Rule) bool { return r.Kind == "ManagedCluster" })
+	rules = append(rules, resource.Rule{Group: cluster.ObservabilityAddonKind.Group, Kind: cluster.ObservabilityAddonKind.Kind, Names: []string{observabilityAddon}})
+	objects, err := h.Objects(ctx, name, rules)
 	if err != nil {
 		return "", err
 	}
-	addon := &unstructured.Unstructured{}
-	addon.SetGroupVersionKind(cluster.ObservabilityAddonKind)
-	switch err := h.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: observabilityAddon}, addon); {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-	case err != nil:
-		return "", err
-	default:
-		objects = append(objects, cluster.Object{Unstructured: addon})
-	}
-	objects = slices.DeleteFunc(objects, func(o cluster.Object) bool { return o.GetKind() == "ManagedCluster" })
 	slices.Reverse(objects)
 	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
 		return waits, err

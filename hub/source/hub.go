@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
 )
@@ -24,9 +22,8 @@ type Hub struct {
 
 // cluster reads a ManagedCluster, which must exist.
 func (h Hub) cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
-	mc := &clusterv1.ManagedCluster{}
-	err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc)
-	if apierrors.IsNotFound(err) {
+	mc, err := h.Find(ctx, name)
+	if err == nil && mc == nil {
 		return nil, cluster.Fail(cluster.ReasonNotFound, "the source hub has no ManagedCluster %s: import it, or remove it from the migration", name)
 	}
 	return mc, err

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +36,7 @@ func (h Hub) InstallBootstrap(ctx context.Context, clusters []string, kubeconfig
 	}); err != nil {
 		return cluster.Result{}, fmt.Errorf("install the bootstrap secret %s: %w", client.ObjectKeyFromObject(secret), err)
 	}
+	h.Hub = h.Together(clusters)
 	if err := h.shareConfigs(ctx, clusters); err != nil {
 		return cluster.Result{}, err
 	}
@@ -114,11 +114,12 @@ func (h Hub) configName(user string) string {
 func (h Hub) shareConfigs(ctx context.Context, clusters []string) error {
 	users := map[string]bool{}
 	for _, name := range clusters {
-		mc := &clusterv1.ManagedCluster{}
-		if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc); apierrors.IsNotFound(err) {
-			continue // the cluster fails by itself
-		} else if err != nil {
+		mc, err := h.Find(ctx, name)
+		if err != nil {
 			return err
+		}
+		if mc == nil {
+			continue // the cluster fails by itself
 		}
 		if original, err := cluster.OriginalOf(mc, h.UID); err == nil {
 			users[userConfig(mc, original)] = true

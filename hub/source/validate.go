@@ -27,6 +27,7 @@ func (h Hub) ValidateSource(ctx context.Context, clusters []string) (cluster.Res
 	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		return cluster.Result{}, cluster.Explain(err)
 	}
+	h.Hub = h.Together(clusters)
 	return cluster.Each(ctx, clusters, h.validate)
 }
 

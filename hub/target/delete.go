@@ -18,7 +18,7 @@ func (h Hub) DeleteCreated(ctx context.Context, clusters []string) (cluster.Resu
 }
 
 func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err error) {
-	mc, err := h.find(ctx, name)
+	mc, err := h.Find(ctx, name)
 	if err != nil {
 		return "", err
 	}

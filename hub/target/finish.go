@@ -15,12 +15,12 @@ import (
 // hub's own bootstrap kubeconfig: the one of the migration is revoked afterwards. The
 // ManagedCluster is the last, so that a pass which was interrupted continues.
 func (h Hub) FinishMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
-	h.Hub = h.Pass()
+	h.Hub = h.Pass().Together(clusters)
 	return cluster.Each(ctx, clusters, h.finish)
 }
 
 func (h Hub) finish(ctx context.Context, name string) (waits string, err error) {
-	mc, err := h.find(ctx, name)
+	mc, err := h.Find(ctx, name)
 	switch {
 	case err != nil:
 		return "", err

@@ -4,10 +4,8 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/hub/cluster"
 )
@@ -22,16 +20,6 @@ type Hub struct {
 	Reconnect time.Duration
 }
 
-// find reads a ManagedCluster, or returns nil if there is none.
-func (h Hub) find(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
-	mc := &clusterv1.ManagedCluster{}
-	err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return mc, err
-}
-
 // foreign is the failure of a ManagedCluster that the migration has not created.
 func foreign(name string) error {
 	return cluster.Fail(cluster.ReasonForeignObject, "ManagedCluster %s on the target hub was not created by the migration: delete it if the cluster is to move", name)
@@ -39,7 +27,7 @@ func foreign(name string) error {
 
 // ours reads the ManagedCluster that the migration has created.
 func (h Hub) ours(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
-	mc, err := h.find(ctx, name)
+	mc, err := h.Find(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err

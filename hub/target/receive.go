@@ -32,14 +32,16 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 		if err != nil {
 			return "", err
 		}
-		if err := h.keepReturn(ctx, name, user, byName[name].SourceKubeconfig); err != nil {
+		// First: without a namespace, the hub has nothing of the cluster.
+		isNew, err := h.namespace(ctx, name)
+		if err != nil {
 			return "", err
 		}
-		if err := h.namespace(ctx, name); err != nil {
+		if err := h.keepReturn(ctx, name, user, byName[name].SourceKubeconfig, isNew); err != nil {
 			return "", err
 		}
 		for _, o := range objects {
-			if err := h.apply(ctx, o); err != nil {
+			if err := h.apply(ctx, o, isNew); err != nil {
 				return "", err
 			}
 		}
@@ -135,26 +137,28 @@ func merge(into, from map[string]string) map[string]string {
 	return merged
 }
 
-// namespace creates the namespace of a cluster, or uses one that is there.
-func (h Hub) namespace(ctx context.Context, name string) error {
+// namespace creates the namespace of a cluster, or uses one that is there. It reports whether it
+// has created it.
+func (h Hub) namespace(ctx context.Context, name string) (isNew bool, err error) {
 	namespace := &corev1.Namespace{}
-	err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	err = h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.LabelMigration: h.UID}}}
-		return h.Client.Create(ctx, namespace)
+		err := h.Client.Create(ctx, namespace)
+		return err == nil, err
 	case err == nil && !namespace.DeletionTimestamp.IsZero():
-		return fmt.Errorf("namespace %s of the target hub is being deleted", name)
+		return false, fmt.Errorf("namespace %s of the target hub is being deleted", name)
 	}
-	return err
+	return false, err
 }
 
 // apply creates an object, or makes it what the source has sent if the migration has created
 // it, and restores its status. Until its status is restored, its pause keeps the controllers
 // from taking it for new.
-func (h Hub) apply(ctx context.Context, o cluster.Object) error {
+func (h Hub) apply(ctx context.Context, o cluster.Object, isNew bool) error {
 	status, hasStatus := o.Object["status"]
-	applied, err := h.write(ctx, o.Unstructured)
+	applied, err := h.write(ctx, o.Unstructured, isNew)
 	if err != nil {
 		return err
 	}

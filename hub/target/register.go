@@ -15,18 +15,19 @@ import (
 // AwaitRegistration is done for a cluster when it is Joined and Available, and two renewals
 // of its lease were seen since the first pass. A cluster that waits says what for.
 func (h Hub) AwaitRegistration(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
+	h.Hub = h.Together(clusters)
 	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.ours(ctx, name)
 		if err != nil {
 			return "", err
 		}
-		fresh, err := leases.Fresh(ctx, h.Client, name)
+		fresh, err := leases.Fresh(ctx, h.Hub, name)
 		if err != nil {
 			return "", err
 		}
 		switch {
 		case !meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined):
-			requests, err := h.signingRequests(ctx, name)
+			requests, err := h.SigningRequests(ctx, name)
 			if err != nil {
 				return "", err
 			}

@@ -22,7 +22,7 @@ func returnName(cluster string) string { return "godwit-return-" + cluster }
 // with the kubeconfigs of both hubs. With the one of this hub alone, the klusterlet would stay
 // at this hub when it stops accepting the cluster. User is the KlusterletConfig that the user
 // has chosen, if any.
-func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byte) error {
+func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byte, isNew bool) error {
 	if err := cluster.CheckKubeconfig(kubeconfig); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byt
 		if err := h.own(o); err != nil {
 			return err
 		}
-		if _, err := h.write(ctx, o); err != nil {
+		if _, err := h.write(ctx, o, isNew); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // again. A cluster that the hub does not have is not accepted.
 func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
-		mc, err := h.find(ctx, name)
+		mc, err := h.Find(ctx, name)
 		switch {
 		case err != nil || mc == nil:
 			return "", err

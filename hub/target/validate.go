@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,11 +33,12 @@ func (h Hub) ValidateTarget(ctx context.Context, clusters []string) (cluster.Res
 	if _, err := h.bootstrapRole(ctx); err != nil {
 		return cluster.Result{}, err
 	}
+	h.Hub = h.Together(clusters)
 	return cluster.Each(ctx, clusters, h.validate)
 }
 
 func (h Hub) validate(ctx context.Context, name string) (waits string, err error) {
-	mc, err := h.find(ctx, name)
+	mc, err := h.Find(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +51,7 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 	} else if err == nil && !namespace.DeletionTimestamp.IsZero() {
 		return "", cluster.Fail(cluster.ReasonBeingDeleted, "namespace %s of the target hub is being deleted: wait until it is gone, and start another migration", name)
 	}
-	requests, err := h.signingRequests(ctx, name)
+	requests, err := h.SigningRequests(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -60,13 +60,6 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 			len(requests), name, maxSigningRequests, clusterv1.ClusterNameLabelKey, name)
 	}
 	return "", nil
-}
-
-// signingRequests of a cluster, by which its agent registers.
-func (h Hub) signingRequests(ctx context.Context, name string) ([]certificatesv1.CertificateSigningRequest, error) {
-	list := &certificatesv1.CertificateSigningRequestList{}
-	err := h.Client.List(ctx, list, client.MatchingLabels{clusterv1.ClusterNameLabelKey: name})
-	return list.Items, err
 }
 
 func (h Hub) bootstrapRole(ctx context.Context) (string, error) {

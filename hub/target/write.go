@@ -24,8 +24,14 @@ func (h Hub) own(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// write creates an object, or makes it what is desired if the migration has created it.
-func (h Hub) write(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// write creates an object, or makes it what is desired if the migration has created it. What is
+// likely to be new is created without a read before.
+func (h Hub) write(ctx context.Context, o *unstructured.Unstructured, isNew bool) (*unstructured.Unstructured, error) {
+	if isNew {
+		if created, err := h.create(ctx, o); !apierrors.IsAlreadyExists(err) {
+			return created, err
+		}
+	}
 	name := cluster.Name(h.Client, o)
 	present := &unstructured.Unstructured{}
 	present.SetGroupVersionKind(o.GroupVersionKind())
@@ -33,10 +39,7 @@ func (h Hub) write(ctx context.Context, o *unstructured.Unstructured) (*unstruct
 	desired := o.DeepCopy()
 	switch {
 	case apierrors.IsNotFound(err):
-		if err := h.Client.Create(ctx, desired); err != nil {
-			return nil, fmt.Errorf("create %s: %w", name, err)
-		}
-		return desired, nil
+		return h.create(ctx, o)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	case !cluster.IsOwned(present, h.UID):
@@ -54,4 +57,12 @@ func (h Hub) write(ctx context.Context, o *unstructured.Unstructured) (*unstruct
 		return nil, fmt.Errorf("update %s: %w", name, err)
 	}
 	return desired, nil
+}
+
+func (h Hub) create(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	created := o.DeepCopy()
+	if err := h.Client.Create(ctx, created); err != nil {
+		return nil, fmt.Errorf("create %s: %w", cluster.Name(h.Client, o), err)
+	}
+	return created, nil
 }

@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"context"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Together is the hub for one pass that reads ManagedClusters, leases and
+// CertificateSigningRequests of all its clusters by one request each, when the first of them
+// is needed. What it returns is as old as the pass. An object is deleted by what is read live.
+func (h Hub) Together(clusters []string) Hub {
+	h.together = newTogether(len(clusters))
+	return h
+}
+
+// Live is the hub without what a pass has read together.
+func (h Hub) Live() Hub {
+	h.together = nil
+	return h
+}
+
+// Find reads a ManagedCluster, or returns nil if there is none.
+func (h Hub) Find(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	if h.together != nil {
+		found, all, err := h.together.clusters.of(name, func(limit int64) ([]clusterv1.ManagedCluster, bool, error) {
+			list := &clusterv1.ManagedClusterList{}
+			err := h.Client.List(ctx, list, client.Limit(limit))
+			return list.Items, list.Continue != "", err
+		}, func(mc *clusterv1.ManagedCluster) string { return mc.Name })
+		switch {
+		case err != nil || all && len(found) == 0:
+			return nil, err
+		case all:
+			return found[0].DeepCopy(), nil
+		}
+	}
+	mc := &clusterv1.ManagedCluster{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return mc, nil
+}
+
+// lease reads the lease of a cluster, or returns nil if there is none.
+func (h Hub) lease(ctx context.Context, cluster string) (*coordinationv1.Lease, error) {
+	if h.together != nil {
+		found, all, err := h.together.leases.of(cluster, func(limit int64) ([]coordinationv1.Lease, bool, error) {
+			list := &coordinationv1.LeaseList{}
+			// With this selector, a role that names the lease allows the list.
+			err := h.Client.List(ctx, list, client.MatchingFields{metav1.ObjectNameField: LeaseName}, client.Limit(limit))
+			return list.Items, list.Continue != "", err
+		}, func(l *coordinationv1.Lease) string { return l.Namespace })
+		switch {
+		case err != nil || all && len(found) == 0:
+			return nil, err
+		case all:
+			return &found[0], nil
+		}
+	}
+	lease := &coordinationv1.Lease{}
+	err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: LeaseName}, lease)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return lease, err
+}
+
+// SigningRequests reads the CertificateSigningRequests of a cluster, by which its agent
+// registers.
+func (h Hub) SigningRequests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
+	list := func(options ...client.ListOption) ([]certificatesv1.CertificateSigningRequest, bool, error) {
+		list := &certificatesv1.CertificateSigningRequestList{}
+		err := h.Client.List(ctx, list, options...)
+		return list.Items, list.Continue != "", err
+	}
+	if h.together != nil {
+		found, all, err := h.together.requests.of(cluster, func(limit int64) ([]certificatesv1.CertificateSigningRequest, bool, error) {
+			return list(client.HasLabels{clusterv1.ClusterNameLabelKey}, client.Limit(limit))
+		}, func(r *certificatesv1.CertificateSigningRequest) string {
+			return r.Labels[clusterv1.ClusterNameLabelKey]
+		})
+		if err != nil || all {
+			return found, err
+		}
+	}
+	found, _, err := list(client.MatchingLabels{clusterv1.ClusterNameLabelKey: cluster})
+	return found, err
+}

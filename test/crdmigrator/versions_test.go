@@ -135,7 +135,8 @@ func TestInTreeMigratorTrims(t *testing.T) {
 	if _, err := plane.StartControllerManager(t.Context(), inTreeManagerFlags); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(1100 * time.Millisecond) // the times of objects are cut to the second
+	// The times of objects are cut to the second, and the change of the CRD may be a second younger than its own says.
+	time.Sleep(2100 * time.Millisecond)
 	name := w.migrateInTree()
 	t.Attr("in-tree", strings.Join(storageMigrationVersions(t, plane), ", "))
 	w.writeForInTree(name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # build.sh MINOR: compiles kube-apiserver and kube-controller-manager, at the version that MINOR/go.mod pins, into
-# bin/matrix/MINOR, and links etcd of bin/controlplane beside them. It takes minutes with an empty build cache, and
+# bin/matrix/MINOR, and links etcd and kubectl of bin/controlplane beside them. It takes minutes with an empty build cache, and
 # returns at once when nothing has changed.
 set -euo pipefail
 
@@ -37,7 +37,7 @@ for name in kube-apiserver kube-controller-manager; do
 	echo "matrix: building $name $version (the first build takes minutes)"
 	go build -trimpath -ldflags "$ldflags" -o "$building/$name" "k8s.io/kubernetes/cmd/$name"
 done
-ln -s ../../controlplane/etcd "$building/etcd"
+ln -s ../../controlplane/{etcd,kubectl} "$building/"
 echo "$stamp" >"$building/stamp"
 chmod 755 "$building"
 rm -rf "$installed"

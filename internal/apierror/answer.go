@@ -167,6 +167,12 @@ func RetryForbidden(err error) error {
 // IsForbidden reports whether an error of any type has the authorizer's words.
 func IsForbidden(err error) bool { return err != nil && unauthorized.MatchString(err.Error()) }
 
+// IsUntyped reports whether the API server can apply nothing to an object, since what is stored does
+// not follow its schema. A patch does not look at that.
+func IsUntyped(err error) bool {
+	return code(err) == http.StatusInternalServerError && Of(err).Class == ServerError
+}
+
 // Moved reports whether an object has changed, or is gone, since it was read.
 func Moved(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
 

@@ -163,3 +163,25 @@ func TestOriginString(t *testing.T) {
 		}
 	}
 }
+
+// TestIsUntyped: a server that can apply nothing to an object is told from one whose conversion webhook is down.
+func TestIsUntyped(t *testing.T) {
+	cases := map[string]struct {
+		err  error
+		want bool
+	}{
+		"no error":                 {nil, false},
+		"does not follow a schema": {status(500, metav1.StatusReasonUnknown, `failed to create typed live object: .spec.tags: duplicate entries for key ["a"]`), true},
+		"the webhook is down":      {status(500, metav1.StatusReasonUnknown, `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://127.0.0.1:1/": dial tcp: connection refused`), false},
+		"unavailable":              {status(503, metav1.StatusReasonServiceUnavailable, "the server is starting"), false},
+		"refused":                  {status(422, metav1.StatusReasonInvalid, "spec.size is invalid"), false},
+		"no answer":                {errors.New("connection refused"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := apierror.IsUntyped(tc.err); got != tc.want {
+				t.Errorf("untyped = %t, want %t: %v", got, tc.want, tc.err)
+			}
+		})
+	}
+}

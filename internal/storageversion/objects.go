@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
+	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -27,6 +29,8 @@ type Objects struct {
 	PageObjects int64
 	// Resume is the evidence of an interrupted run; zero for none.
 	Resume evidence.Baseline
+	// CRD is that of the resource, if it has one.
+	CRD *apiextensionsv1.CustomResourceDefinition
 	// OnPage is called before each page is acted on. Its error ends the pass.
 	OnPage func(context.Context, walk.Report) error
 	// OnObject is called after each object, one call at a time, and must be quick.
@@ -36,7 +40,11 @@ type Objects struct {
 // Rewrite visits every object once.
 func (o Objects) Rewrite(ctx context.Context) (walk.Report, error) {
 	w := &rewriter{client: o.Client, options: Options{DryRun: o.DryRun}}
-	w.epoch.Store(&epoch{gvr: o.Resource})
+	e := &epoch{gvr: o.Resource}
+	if o.CRD != nil {
+		e.kind, e.cleaner = o.CRD.Spec.Names.Kind, managedfields.For(o.CRD, o.Client.Clock.Now)
+	}
+	w.epoch.Store(e)
 	w.baseline.Store(&o.Resume)
 	var coverage listing.Coverage
 	pages := o.List.Objects(ctx, o.Resource, walk.ListOptions{PageObjects: o.PageObjects, Retry: retry})

@@ -1,7 +1,6 @@
 package storageversion
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -85,6 +84,17 @@ func (w Write) onObject() Write {
 	return w
 }
 
+// orApply is the apply that has the rights of a patch.
+func (w Write) orApply() Write {
+	switch w {
+	case WritePatch:
+		return WriteApply
+	case WriteStatusPatch:
+		return WriteStatusApply
+	}
+	return w
+}
+
 // verbs are the rights that a write needs on its resource, beside list.
 func (w Write) verbs() []string {
 	if w == WriteUpdate {
@@ -103,14 +113,9 @@ func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (request.Pat
 	if w != WriteApply && w != WriteStatusApply {
 		return request.Patch{Kind: types.MergePatchType, Body: []byte("{}"), Subresource: w.Subresource(), Manager: kube.FieldManager}, nil
 	}
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": kind.GroupVersion().String(),
-		"kind":       kind.Kind,
-		"metadata": map[string]any{
-			"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID(), "resourceVersion": o.GetResourceVersion(),
-		},
-	})
-	return request.Patch{Kind: types.ApplyPatchType, Body: body, Subresource: w.Subresource(), Manager: applyManager}, err
+	p, err := request.Nothing(kind, o)
+	p.Subresource, p.Manager = w.Subresource(), applyManager
+	return p, err
 }
 
 // Policy is what the user decides. The zero value is the safe default.

@@ -49,13 +49,14 @@ func (r *rewriter) done(o *metav1.PartialObjectMetadata) (bool, error) {
 // rewrite writes one object. What the server threw away of its managedFields
 // while it did so is lost, which does not change the outcome.
 func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (outcome godwit.Outcome, lost, err error) {
-	after, err := r.write(ctx, o)
+	w := r.writeOf(o)
+	after, err := r.write(ctx, o, w)
 	switch {
 	case apierrors.IsNotFound(err):
 		outcome, err = r.confirmGone(ctx, o)
 		return outcome, nil, err
 	case apierrors.IsConflict(err):
-		outcome, err = r.conflict(ctx, o, err)
+		outcome, err = r.conflict(ctx, o, w, err)
 		return outcome, nil, err
 	case err != nil:
 		return godwit.Failed, nil, apierror.RetryForbidden(err)
@@ -91,18 +92,49 @@ func (r *rewriter) confirmGone(ctx context.Context, o *metav1.PartialObjectMetad
 	return godwit.Gone, nil
 }
 
-// write sends the write that the policy names and returns the object after it.
-func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
-	w, e := r.options.Write.orDefault(), r.epoch.Load()
+// writeOf returns the write of an object: that of the policy, or an apply in place of a patch
+// where a conversion webhook must convert managedFields. While the webhook is down, an apply fails,
+// and before Kubernetes 1.37 a patch costs the object all its managedFields.
+func (r *rewriter) writeOf(o *metav1.PartialObjectMetadata) Write {
+	w := r.options.Write.orDefault()
+	if r.epoch.Load().cleaner.Converted(o.ManagedFields) {
+		return w.orApply()
+	}
+	return w
+}
+
+// write sends a write and returns the object after it.
+func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata, w Write) (*metav1.PartialObjectMetadata, error) {
+	e := r.epoch.Load()
 	if w == WriteUpdate {
-		return r.client.UpdateObject(ctx, e.gvr, o, r.options.DryRun)
+		return r.update(ctx, o)
 	}
 	p, err := w.patch(e.gvr.GroupVersion().WithKind(e.kind), o)
 	if err != nil {
 		return nil, err
 	}
 	p.DryRun = r.options.DryRun
-	return r.client.PatchObject(ctx, e.gvr, o, p)
+	after, err := r.client.PatchObject(ctx, e.gvr, o, p)
+	if policy := r.options.Write.orDefault(); w != policy && apierror.IsUntyped(err) {
+		return r.write(ctx, o, policy)
+	}
+	return after, err
+}
+
+// update replaces an object by itself. Where a conversion webhook must convert managedFields, it
+// is tried first: before Kubernetes 1.37, the server drops what it can't convert.
+func (r *rewriter) update(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	e := r.epoch.Load()
+	if !r.options.DryRun && e.cleaner.Converted(o.ManagedFields) {
+		tried, err := r.client.UpdateObject(ctx, e.gvr, o, true)
+		switch {
+		case err != nil && apierror.Of(err).Class != apierror.NoDryRun:
+			return nil, err
+		case err == nil && managedfields.Dropped(o, tried) != nil:
+			return nil, apierrors.NewServiceUnavailable(managedfields.ErrUnconverted.Error())
+		}
+	}
+	return r.client.UpdateObject(ctx, e.gvr, o, r.options.DryRun)
 }
 
 // conflict decides what a 409 means. To an empty patch, which carries no
@@ -110,8 +142,8 @@ func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata) (
 // the object alone, as its users expect. To an apply it means that another client
 // wrote the object, and that settles it if the live object proves so; what a
 // listed resourceVersion says proves nothing.
-func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, err error) (godwit.Outcome, error) {
-	switch r.options.Write.orDefault() {
+func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, w Write, err error) (godwit.Outcome, error) {
+	switch w {
 	case WritePatch, WriteStatusPatch:
 		return godwit.Failed, err // retried
 	case WriteUpdate:
@@ -126,6 +158,10 @@ func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata
 	}
 	if fresh, err := evidence.Newer(live.ResourceVersion, r.baseline.Load().Since); err != nil || fresh {
 		return godwit.Skipped, err
+	}
+	if w != r.options.Write.orDefault() {
+		o.ResourceVersion, o.ManagedFields = live.ResourceVersion, live.ManagedFields
+		return godwit.Failed, err // retried, as a patch would be
 	}
 	return godwit.Deferred, err
 }

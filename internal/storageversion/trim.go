@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,26 +14,10 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 )
 
-// trim makes the storage version the only stored one. The API server accepts
-// any list there without a question, so the patch itself tests that this is
-// still the CRD the pass was about: a client that stored another version
-// meanwhile changed the generation or storedVersions.
+// trim makes the storage version the only stored one.
 func (r *run) trim(ctx context.Context) error {
 	crd := r.epoch().crd
-	operations := []request.Operation{
-		{Op: "test", Path: "/metadata/uid", Value: crd.UID},
-		{Op: "test", Path: "/metadata/generation", Value: crd.Generation},
-		{Op: "test", Path: "/status/storedVersions", Value: crd.Status.StoredVersions},
-		{Op: "replace", Path: "/status/storedVersions", Value: []string{kube.StorageVersion(crd)}},
-	}
-	if i := kube.FailedMigration(crd); i >= 0 { // from now on it would be wrong
-		failed := fmt.Sprintf("/status/conditions/%d", i)
-		operations = append(operations,
-			request.Operation{Op: "test", Path: failed + "/type", Value: apiextensionsv1.StorageMigrating},
-			request.Operation{Op: "test", Path: failed + "/reason", Value: kube.MigrationFailed},
-			request.Operation{Op: "remove", Path: failed})
-	}
-	patch, err := json.Marshal(operations)
+	patch, err := json.Marshal(request.Trim(crd))
 	if err != nil {
 		return err
 	}

@@ -24,12 +24,17 @@ type Cleaner struct {
 	group   string
 	storage string // version of a seeding entry
 	served  []string
+	webhook bool // converts
 	now     func() time.Time
 }
 
 // For returns the cleaner for objects of a CRD. Entries that it makes have the time of now.
 func For(crd *apiextensionsv1.CustomResourceDefinition, now func() time.Time) *Cleaner {
-	return &Cleaner{group: crd.Spec.Group, storage: kube.StorageVersion(crd), served: kube.ServedVersions(crd), now: now}
+	conversion := crd.Spec.Conversion
+	return &Cleaner{
+		group: crd.Spec.Group, storage: kube.StorageVersion(crd), served: kube.ServedVersions(crd), now: now,
+		webhook: conversion != nil && conversion.Strategy == apiextensionsv1.WebhookConverter,
+	}
 }
 
 // Clean returns the entries that stay, and whether that is a change. It does
@@ -65,6 +70,17 @@ func (c *Cleaner) isStale(e metav1.ManagedFieldsEntry) bool {
 	return err != nil || gv.Group != c.group || !slices.Contains(c.served, gv.Version)
 }
 
+// Converted reports whether a write has managedFields converted by a webhook: an entry is at
+// another version than the stored one. A stale entry keeps the server from reading any. Without a
+// CRD, the cleaner is nil.
+func (c *Cleaner) Converted(entries []metav1.ManagedFieldsEntry) bool {
+	if c == nil || !c.webhook || c.Stale(entries) {
+		return false
+	}
+	stored := schema.GroupVersion{Group: c.group, Version: c.storage}.String()
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != stored })
+}
+
 // Dropped reports an object whose managedFields the server has thrown away:
 // it does so, silently, when a request is too large for etcd with them.
 func Dropped(before, after *metav1.PartialObjectMetadata) error {
@@ -76,6 +92,9 @@ func Dropped(before, after *metav1.PartialObjectMetadata) error {
 
 // ErrDropped reports a write that cost an object all its managedFields.
 var ErrDropped = errors.New("the API server dropped all managedFields, since the object is too large with them; every applier has to apply again to own its fields")
+
+// ErrUnconverted reports a write that was not sent.
+var ErrUnconverted = errors.New("the API server would drop all managedFields, since the conversion webhook does not convert them: repair the webhook")
 
 // ErrKept reports a cleanup that the server accepted and did not carry out, as it
 // does with entries that it can't read.

@@ -46,6 +46,34 @@ func seed(manager string, operation metav1.ManagedFieldsOperationType) metav1.Ma
 	}
 }
 
+func TestConverted(t *testing.T) {
+	a1, a2, b3 := owner("a", applied, "example.com/v1"), owner("a", applied, "example.com/v2", "status"), owner("b", updated, "example.com/v3")
+	type entries = []metav1.ManagedFieldsEntry
+	cases := map[string]struct {
+		reason string
+		in     entries
+		want   bool
+	}{
+		"none":              {"there is nothing to convert", nil, false},
+		"at the stored one": {"the request is at the same version", entries{b3}, false},
+		"at another one":    {"also of a subresource", entries{b3, a2}, true},
+		"at a removed one":  {"the server reads no entry then", entries{a2, a1}, false},
+		"of another group":  {"as one that is removed", entries{owner("a", applied, "v1"), a2}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			webhook := *cleaner
+			webhook.webhook = true
+			if got := webhook.Converted(tc.in); got != tc.want {
+				t.Errorf("converted = %t, want %t: %s", got, tc.want, tc.reason)
+			}
+			if cleaner.Converted(tc.in) || (*Cleaner)(nil).Converted(tc.in) {
+				t.Error("converted without a webhook, or without a CRD, want not")
+			}
+		})
+	}
+}
+
 func TestCleanManagedFields(t *testing.T) {
 	a1, b1, c1 := owner("a", applied, "example.com/v1"), owner("b", updated, "example.com/v1"), owner("c", updated, "example.com/v1", "status")
 	a2, b3, c2 := owner("a", applied, "example.com/v2"), owner("b", updated, "example.com/v3"), owner("c", updated, "example.com/v2", "status")

@@ -46,6 +46,8 @@ type Plan struct {
 	// Objects is nil if they were not counted.
 	Objects  *int64
 	Blockers []godwit.Blocker
+	// crd of the resource, or nil.
+	crd *apiextensionsv1.CustomResourceDefinition
 }
 
 // Refusals are the blockers that do not end by waiting.
@@ -61,7 +63,7 @@ func (p Plan) Refusals() []godwit.Blocker {
 
 // PlanFor decides. It is pure.
 func PlanFor(f Facts) Plan {
-	p := Plan{Resource: f.Resource, Objects: f.Objects}
+	p := Plan{Resource: f.Resource, Objects: f.Objects, crd: f.CRD}
 	switch {
 	case refusal(f) != nil:
 		p.Blockers = []godwit.Blocker{*refusal(f)}

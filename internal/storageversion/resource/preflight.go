@@ -40,7 +40,7 @@ func (r *Rewriter) Preflight(ctx context.Context, p Plan) ([]godwit.Blocker, err
 	if err == nil && len(sample.Items) > 0 {
 		var report walk.Report
 		report, err = storageversion.Objects{
-			Client: r.client, Limiter: r.options.Limiter, Resource: p.Resource.GroupVersionResource, DryRun: true,
+			Client: r.client, Limiter: r.options.Limiter, Resource: p.Resource.GroupVersionResource, CRD: p.crd, DryRun: true,
 			List: listing.Lister(func(context.Context, schema.GroupVersionResource, int64, string) (*metav1.PartialObjectMetadataList, error) {
 				return sample, nil
 			}),

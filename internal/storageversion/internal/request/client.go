@@ -140,6 +140,19 @@ type Patch struct {
 	DryRun      bool
 }
 
+// Nothing is the server-side apply of no field of an object, which fails once the object has another
+// UID or resourceVersion.
+func Nothing(kind schema.GroupVersionKind, o metav1.Object) (Patch, error) {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": kind.GroupVersion().String(),
+		"kind":       kind.Kind,
+		"metadata": map[string]any{
+			"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID(), "resourceVersion": o.GetResourceVersion(),
+		},
+	})
+	return Patch{Kind: types.ApplyPatchType, Body: body}, err
+}
+
 // PatchObject sends a patch and returns the object's metadata after it. What is
 // written is already there, so fields the schema does not know are no news.
 func (c *Client) PatchObject(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, p Patch) (*metav1.PartialObjectMetadata, error) {
@@ -280,6 +293,27 @@ type Operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
+}
+
+// Trim is the JSON patch of a status that makes the storage version the only stored one. The API
+// server accepts any list there without a question, so the patch itself tests that this is
+// still the CRD the pass was about: a client that stored another version
+// meanwhile changed the generation or storedVersions.
+func Trim(crd *apiextensionsv1.CustomResourceDefinition) []Operation {
+	operations := []Operation{
+		{Op: "test", Path: "/metadata/uid", Value: crd.UID},
+		{Op: "test", Path: "/metadata/generation", Value: crd.Generation},
+		{Op: "test", Path: "/status/storedVersions", Value: crd.Status.StoredVersions},
+		{Op: "replace", Path: "/status/storedVersions", Value: []string{kube.StorageVersion(crd)}},
+	}
+	if i := kube.FailedMigration(crd); i >= 0 { // from now on it would be wrong
+		failed := fmt.Sprintf("/status/conditions/%d", i)
+		operations = append(operations,
+			Operation{Op: "test", Path: failed + "/type", Value: apiextensionsv1.StorageMigrating},
+			Operation{Op: "test", Path: failed + "/reason", Value: kube.MigrationFailed},
+			Operation{Op: "remove", Path: failed})
+	}
+	return operations
 }
 
 // Retry is walk.Retry for the requests between the writes.

@@ -177,12 +177,13 @@ func (s *session) upgradedByManager(ctx context.Context, namespace string, meant
 }
 
 // requests are for the names that the user gave or, with --all, for the revisions that have a
-// replacement. Meant are the items of these that a scan found.
+// replacement, and those of which a newer release knows that. Meant are the items of these that a
+// scan found.
 func (o *rollbackOptions) requests(items []revision.Item) (meant []revision.Item, requests []revision.Request) {
 	names := o.names
 	for _, i := range items {
 		switch {
-		case o.all && i.Replacement != "":
+		case o.all && (i.Replacement != "" || i.Reason == revision.ReasonNewerFormat):
 			names, meant = append(names, i.Name), append(meant, i)
 		case slices.Contains(names, i.Name):
 			meant = append(meant, i)

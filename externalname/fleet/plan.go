@@ -272,7 +272,7 @@ func plan(kind Kind, f Fact, u users) Item {
 // unreadable says why a journal can't be read.
 func unreadable(err error) (reason, message string) {
 	if errors.As(err, new(*format.NewerError)) {
-		return ReasonNewerFormat, err.Error() + "; " + format.Do
+		return ReasonNewerFormat, err.Error()
 	}
 	return ReasonJournalUnreadable, fmt.Sprintf("the annotation %s can't be read: %s", AnnotationJournal, quote.Line(err.Error()))
 }

@@ -55,7 +55,7 @@ func applyCommand(a *cli.App) *cobra.Command {
 			"run.\n\n" +
 			"Until the proof, the provider acts on the resource that the new name identifies. If you don't trust\n" +
 			"the expression, set spec.managementPolicies of a canary to Observe before.\n\n" +
-			"Exit codes: 0 all are renamed or nothing to do; 1 some are deferred or left to another client, or a\n" +
+			"Exit codes: 0 all are renamed or nothing to do; 1 some are deferred, skipped or left to another client, or a\n" +
 			"dry run found work; 3 refused or undone, and nothing renamed; 4 some are undone or failed; 2 error;\n" +
 			"124 --timeout; 130 interrupted.",
 		Example: "  # One namespace; asks before it writes\n" +

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic/fake"
 )
 
 // TestParts: a second run has what the first one has measured, and measures what is missing.
@@ -73,6 +75,17 @@ func TestTimeIsOver(t *testing.T) {
 		b := bench{duration: c.duration, began: time.Now().Add(-c.since)}
 		if b.timeIsOver() != c.want {
 			t.Errorf("%s: %t", reason, !c.want)
+		}
+	}
+}
+
+// TestOrderAfterACrash: a migrator that is started again finds its order.
+func TestOrderAfterACrash(t *testing.T) {
+	objects := fake.NewSimpleDynamicClient(runtime.NewScheme()).Resource(ksvmMigrations)
+	m := &ordered{objects: objects, order: newOrder("migration.k8s.io/v1alpha1", "widgets", map[string]any{"resource": "widgets"})}
+	for start := range 2 {
+		if err := m.begin(t.Context()); err != nil {
+			t.Errorf("start %d: %v", start+1, err)
 		}
 	}
 }

@@ -25,9 +25,11 @@ type ordered struct {
 
 // begin orders the migration. After a crash the order is there already.
 func (m *ordered) begin(ctx context.Context) error {
-	_, err := m.objects.Create(ctx, m.order, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) || m.started == nil {
+	if _, err := m.objects.Create(ctx, m.order, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
+	}
+	if m.started == nil {
+		return nil
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, faultLimit, errLimit)
 	defer cancel()

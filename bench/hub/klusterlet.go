@@ -72,7 +72,14 @@ func (k *klusterlet) reconcile(ctx context.Context, h *hub, mc *clusterv1.Manage
 	if left := time.Until(k.renewed.Add(leaseSeconds * time.Second)); left > 0 {
 		return left, nil
 	}
-	return leaseSeconds * time.Second, k.renew(ctx, h)
+	if err := k.renew(ctx, h); err != nil {
+		return leaseSeconds * time.Second, err
+	}
+	// A hub that is late with leases takes the cluster for unavailable; its agent says that it is not.
+	if k.renewals > 1 && !meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) {
+		return leaseSeconds * time.Second, k.join(ctx, h)
+	}
+	return leaseSeconds * time.Second, nil
 }
 
 // register requests a certificate with the bootstrap kubeconfig of a hub, and joins with it.
@@ -104,6 +111,11 @@ func (k *klusterlet) register(ctx context.Context, h *hub) error {
 	}); err != nil {
 		return err
 	}
+	return k.join(ctx, h)
+}
+
+// join says that the cluster has joined a hub, and is available.
+func (k *klusterlet) join(ctx context.Context, h *hub) error {
 	mc := &clusterv1.ManagedCluster{}
 	if err := h.direct.Get(ctx, client.ObjectKey{Name: k.name}, mc); err != nil {
 		return err

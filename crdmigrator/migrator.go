@@ -34,7 +34,8 @@ const (
 type Write = storageversion.Write
 
 const (
-	// WritePatch is an empty merge patch: the cheapest write, which cannot conflict.
+	// WritePatch is an empty merge patch: the cheapest write, which cannot conflict. An object
+	// whose managedFields a conversion webhook must convert gets a WriteApply instead.
 	WritePatch = storageversion.WritePatch
 	// WriteStatusPatch is the same on /status, for which webhooks of the objects themselves
 	// are usually not called. The storage version must have the status subresource.

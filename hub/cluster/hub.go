@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +32,7 @@ type Hub struct {
 	Emptied *Emptied
 	// unused are the kinds without an object, in one pass.
 	unused *unused
-	// together is what one pass reads of all of its clusters, if it does.
+	// together has what one pass reads of all of its clusters; nil where they are read one by one.
 	together *together
 }
 
@@ -63,7 +64,11 @@ func (h Hub) isUnused(ctx context.Context, kind schema.GroupVersionKind) (bool, 
 	}
 	first := &metav1.PartialObjectMetadataList{}
 	first.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := h.Client.List(ctx, first, client.Limit(1)); err != nil {
+	switch err := h.Client.List(ctx, first, client.Limit(1)); {
+	case apierrors.IsForbidden(err): // a rule of a user with names needs no permission to list
+		u.known[kind.GroupKind()] = false
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	u.known[kind.GroupKind()] = len(first.Items) == 0

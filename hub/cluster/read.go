@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -86,7 +87,7 @@ func (h Hub) SigningRequests(ctx context.Context, cluster string) ([]certificate
 			return r.Labels[clusterv1.ClusterNameLabelKey]
 		})
 		if err != nil || all {
-			return found, err
+			return slices.Clone(found), err
 		}
 	}
 	found, _, err := list(client.MatchingLabels{clusterv1.ClusterNameLabelKey: cluster})

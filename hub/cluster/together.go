@@ -11,9 +11,9 @@ import (
 const (
 	// few clusters are read one by one.
 	few = 8
-	// share is how many objects a list may have for each one that the pass needs. A hub that
-	// has more is read cluster by cluster: most of a list would be of clusters that stay.
-	share = 8
+	// listFactor is how many objects a list may have for each one that the pass needs. A hub
+	// that has more is read cluster by cluster: most of a list would be of clusters that stay.
+	listFactor = 8
 )
 
 // together is what a pass reads of all of its clusters.
@@ -28,7 +28,7 @@ func newTogether(clusters int) *together {
 	if clusters <= few {
 		return nil
 	}
-	limit := int64(share * clusters)
+	limit := int64(listFactor * clusters)
 	return &together{
 		clusters: batch[clusterv1.ManagedCluster]{limit: limit},
 		leases:   batch[coordinationv1.Lease]{limit: limit},
@@ -48,7 +48,7 @@ type batch[T any] struct {
 }
 
 // of returns the objects of a cluster, or false if they are to be read for it alone. An error
-// is one for all clusters of the pass.
+// of the list is returned for each cluster.
 func (b *batch[T]) of(cluster string, list func(limit int64) (items []T, more bool, err error), clusterOf func(*T) string) ([]T, bool, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -21,10 +21,11 @@ func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result
 }
 
 func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err error) {
-	mc, err := h.Find(ctx, name)
-	if err == nil && mc != nil && mc.DeletionTimestamp.IsZero() {
-		mc, err = h.Live().Find(ctx, name)
+	read := h.Live()
+	if h.Emptied.Has(name) { // only the ManagedCluster is left, which the hub removes
+		read = h.Hub
 	}
+	mc, err := read.Find(ctx, name)
 	if err != nil || mc == nil {
 		return "", err
 	}

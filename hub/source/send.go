@@ -50,7 +50,6 @@ func (h Hub) SendResources(ctx context.Context, p Parcel, send Send) (cluster.Re
 }
 
 func (h Hub) sendChunk(ctx context.Context, p Parcel, names []string, send Send) (cluster.Result, error) {
-	h.Hub = h.Together(names)
 	var mutex sync.Mutex
 	var collected []message.Resources
 	r, err := cluster.Each(ctx, names, func(ctx context.Context, name string) (string, error) {

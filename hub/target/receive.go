@@ -32,7 +32,10 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 		if err != nil {
 			return "", err
 		}
-		// First: without a namespace, the hub has nothing of the cluster.
+		if err := cluster.CheckKubeconfig(byName[name].SourceKubeconfig); err != nil {
+			return "", err
+		}
+		// Where the namespace is new, most of what follows is new.
 		isNew, err := h.namespace(ctx, name)
 		if err != nil {
 			return "", err

@@ -23,9 +23,6 @@ func returnName(cluster string) string { return "godwit-return-" + cluster }
 // at this hub when it stops accepting the cluster. User is the KlusterletConfig that the user
 // has chosen, if any.
 func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byte, isNew bool) error {
-	if err := cluster.CheckKubeconfig(kubeconfig); err != nil {
-		return err
-	}
 	secret := &unstructured.Unstructured{Object: map[string]any{
 		"data": map[string]any{cluster.KubeconfigKey: base64.StdEncoding.EncodeToString(kubeconfig)},
 	}}

@@ -170,7 +170,7 @@ func IsForbidden(err error) bool { return err != nil && unauthorized.MatchString
 // IsUntyped reports whether the API server can apply nothing to an object, since what is stored does
 // not follow its schema. A patch does not look at that.
 func IsUntyped(err error) bool {
-	return code(err) == http.StatusInternalServerError && Of(err).Class == ServerError
+	return code(err) == http.StatusInternalServerError && typedFails.MatchString(err.Error())
 }
 
 // Moved reports whether an object has changed, or is gone, since it was read.

@@ -173,6 +173,8 @@ func TestIsUntyped(t *testing.T) {
 		"no error":                 {nil, false},
 		"does not follow a schema": {status(500, metav1.StatusReasonUnknown, `failed to create typed live object: .spec.tags: duplicate entries for key ["a"]`), true},
 		"the webhook is down":      {status(500, metav1.StatusReasonUnknown, `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://127.0.0.1:1/": dial tcp: connection refused`), false},
+		"a timeout":                {apierrors.NewServerTimeout(schema.GroupResource{Resource: "widgets"}, "patch", 1), false},
+		"etcd has no leader":       {status(500, metav1.StatusReasonInternalError, "etcdserver: leader changed"), false},
 		"unavailable":              {status(503, metav1.StatusReasonServiceUnavailable, "the server is starting"), false},
 		"refused":                  {status(422, metav1.StatusReasonInvalid, "spec.size is invalid"), false},
 		"no answer":                {errors.New("connection refused"), false},

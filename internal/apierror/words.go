@@ -12,7 +12,7 @@ import (
 // webhook/dispatcher.go, policy/validating/dispatcher.go,
 // policy/generic/policy_dispatcher.go and endpoints/handlers/responsewriters/errors.go; and
 // from k8s.io/apiextensions-apiserver: conversion/webhook_converter.go and
-// conversion/converter.go.
+// conversion/converter.go; and from k8s.io/apimachinery: util/managedfields/internal/structuredmerge.go.
 var (
 	policyDenies    = regexp.MustCompile(`(?s)([Pp]olicy) ['"]([^'"]*)['"](?: with binding '([^']*)')? denied request: (.*)`)
 	webhookDenies   = regexp.MustCompile(`(?s)admission webhook "([^"]*)" denied the request(?:: |$)?(.*)`)
@@ -21,6 +21,7 @@ var (
 	converterFails  = regexp.MustCompile(`(?s)conversion webhook for (.*?) (?:failed|returned)(?:: |, | )(.*)`)
 	convertedKind   = regexp.MustCompile(`^[^ ]*/([^ /,]+), Kind=[^ ]+$`)
 	versionGone     = regexp.MustCompile(`request to convert CR from an invalid group/version: [^ ]*/([^ /]+)`)
+	typedFails      = regexp.MustCompile(`failed to create typed (?:live|patch) object`)
 	unauthorized    = regexp.MustCompile(`: User "(.*)" cannot ([a-z]+) resource "([^"]*)"(?: in API group "([^"]*)")?(?: in the namespace "([^"]*)")?`)
 
 	// unanswered matches the error of an HTTP client that got no answer.

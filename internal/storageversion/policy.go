@@ -34,8 +34,8 @@ var Phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 type Write string
 
 const (
-	// WritePatch is an empty merge patch: the cheapest, and it can't conflict.
-	// The default.
+	// WritePatch is an empty merge patch: the cheapest, and it can't conflict. The default. Where
+	// a conversion webhook must convert managedFields, a [WriteApply] is sent instead.
 	WritePatch Write = "Patch"
 	// WriteStatusPatch is the same on /status, which admission webhooks of the
 	// main resource are usually not asked about. The storage version must have
@@ -84,7 +84,7 @@ func (w Write) onObject() Write {
 	return w
 }
 
-// orApply is the apply that has the rights of a patch.
+// orApply is the apply that needs the permissions of a patch.
 func (w Write) orApply() Write {
 	switch w {
 	case WritePatch:
@@ -113,7 +113,7 @@ func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (request.Pat
 	if w != WriteApply && w != WriteStatusApply {
 		return request.Patch{Kind: types.MergePatchType, Body: []byte("{}"), Subresource: w.Subresource(), Manager: kube.FieldManager}, nil
 	}
-	p, err := request.Nothing(kind, o)
+	p, err := request.EmptyApply(kind, o)
 	p.Subresource, p.Manager = w.Subresource(), applyManager
 	return p, err
 }

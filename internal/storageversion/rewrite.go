@@ -62,7 +62,7 @@ func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata)
 		return godwit.Failed, nil, apierror.RetryForbidden(err)
 	case r.options.DryRun:
 		return godwit.Skipped, nil, nil
-	case deletionCompleted(after):
+	case request.Ended(after):
 		return godwit.Gone, nil, nil
 	}
 	r.recent.Add(recent.Of(r.epoch.Load().key, after))
@@ -72,11 +72,6 @@ func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata)
 	lost = managedfields.Dropped(o, after)
 	o.ResourceVersion, o.ManagedFields = after.ResourceVersion, after.ManagedFields // for another visit
 	return godwit.Migrated, lost, nil
-}
-
-// deletionCompleted: nothing held the object any more, and the write ended it.
-func deletionCompleted(after *metav1.PartialObjectMetadata) bool {
-	return after.DeletionTimestamp != nil && len(after.Finalizers) == 0
 }
 
 // confirmGone lists the collection for the object, because a 404 may also mean that
@@ -125,16 +120,19 @@ func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata, w
 // is tried first: before Kubernetes 1.37, the server drops what it can't convert.
 func (r *rewriter) update(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	e := r.epoch.Load()
-	if !r.options.DryRun && e.cleaner.Converted(o.ManagedFields) {
-		tried, err := r.client.UpdateObject(ctx, e.gvr, o, true)
-		switch {
-		case err != nil && apierror.Of(err).Class != apierror.NoDryRun:
-			return nil, err
-		case err == nil && managedfields.Dropped(o, tried) != nil:
-			return nil, apierrors.NewServiceUnavailable(managedfields.ErrUnconverted.Error())
-		}
+	if !e.cleaner.Converted(o.ManagedFields) {
+		return r.client.UpdateObject(ctx, e.gvr, o, r.options.DryRun)
 	}
-	return r.client.UpdateObject(ctx, e.gvr, o, r.options.DryRun)
+	tried, err := r.client.UpdateObject(ctx, e.gvr, o, true)
+	switch {
+	case err != nil && (r.options.DryRun || apierror.Of(err).Class != apierror.NoDryRun):
+		return nil, err
+	case err == nil && managedfields.Dropped(o, tried) != nil:
+		return nil, apierrors.NewServiceUnavailable(managedfields.ErrUnconverted.Error())
+	case r.options.DryRun:
+		return tried, nil
+	}
+	return r.client.UpdateObject(ctx, e.gvr, o, false)
 }
 
 // conflict decides what a 409 means. To an empty patch, which carries no
@@ -156,7 +154,8 @@ func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata
 	case live == nil:
 		return godwit.Gone, nil
 	}
-	if fresh, err := evidence.Newer(live.ResourceVersion, r.baseline.Load().Since); err != nil || fresh {
+	since := r.baseline.Load().Since
+	if fresh, err := evidence.Newer(live.ResourceVersion, since); since != "" && (err != nil || fresh) {
 		return godwit.Skipped, err
 	}
 	if w != r.options.Write.orDefault() {

@@ -17,7 +17,7 @@ import (
 // trim makes the storage version the only stored one.
 func (r *run) trim(ctx context.Context) error {
 	crd := r.epoch().crd
-	patch, err := json.Marshal(request.Trim(crd))
+	patch, err := json.Marshal(request.TrimOperations(crd))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
 	"github.com/godwit-dev/godwit/internal/storageversion/recent"
 	"github.com/godwit-dev/godwit/walk"
@@ -114,7 +115,7 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 		after, err := r.client.SetManagedFields(ctx, r.epoch.Load().gvr, o, entries)
 		err = apierror.RetryForbidden(err)
 		switch {
-		case err == nil && deletionCompleted(after):
+		case err == nil && request.Ended(after):
 			return after, godwit.Gone, nil
 		case err == nil && cleaner.Stale(after.ManagedFields):
 			return after, godwit.Failed, managedfields.ErrKept

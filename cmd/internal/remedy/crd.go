@@ -84,7 +84,7 @@ var CRDs = []ReasonDoc{
 		Meaning: "The API server did not answer the write of an object.",
 		Remedy:  "Run again when the API server answers: `kubectl get --raw '/readyz?verbose'`."},
 	{Reason: storageversion.ReasonObjectTooLarge, UserAction: true,
-		Meaning: "The API server dropped the managedFields of an object, because the object is too large with them.",
+		Meaning: "The API server dropped the managedFields of an object, because the object is too large with them or, before Kubernetes 1.37, because its conversion webhook was down.",
 		Remedy:  "Have each client that applies the object apply it again: it owns no field of the object any more."},
 	{Reason: storageversion.ReasonManagedFieldsKept, UserAction: true,
 		Meaning: "The API server answered a cleanup of managedFields with the entries of before.",

@@ -81,8 +81,8 @@ func (c *Cleaner) Converted(entries []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != stored })
 }
 
-// Dropped reports an object whose managedFields the server has thrown away:
-// it does so, silently, when a request is too large for etcd with them.
+// Dropped reports an object whose managedFields the server has thrown away: it does so, silently,
+// when a request is too large for etcd with them and, before Kubernetes 1.37, when it can't convert them.
 func Dropped(before, after *metav1.PartialObjectMetadata) error {
 	if len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0 {
 		return ErrDropped
@@ -91,7 +91,7 @@ func Dropped(before, after *metav1.PartialObjectMetadata) error {
 }
 
 // ErrDropped reports a write that cost an object all its managedFields.
-var ErrDropped = errors.New("the API server dropped all managedFields, since the object is too large with them; every applier has to apply again to own its fields")
+var ErrDropped = errors.New("the API server dropped all managedFields, since the object is too large with them or its conversion webhook is down; every applier has to apply again to own its fields")
 
 // ErrUnconverted reports a write that was not sent.
 var ErrUnconverted = errors.New("the API server would drop all managedFields, since the conversion webhook does not convert them: repair the webhook")

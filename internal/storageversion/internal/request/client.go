@@ -140,9 +140,9 @@ type Patch struct {
 	DryRun      bool
 }
 
-// Nothing is the server-side apply of no field of an object, which fails once the object has another
+// EmptyApply is the server-side apply of no field of an object, which fails once the object has another
 // UID or resourceVersion.
-func Nothing(kind schema.GroupVersionKind, o metav1.Object) (Patch, error) {
+func EmptyApply(kind schema.GroupVersionKind, o metav1.Object) (Patch, error) {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": kind.GroupVersion().String(),
 		"kind":       kind.Kind,
@@ -157,6 +157,11 @@ func Nothing(kind schema.GroupVersionKind, o metav1.Object) (Patch, error) {
 // written is already there, so fields the schema does not know are no news.
 func (c *Client) PatchObject(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, p Patch) (*metav1.PartialObjectMetadata, error) {
 	return c.written(ctx, c.PatchRequest(r, o, p), o, p.DryRun)
+}
+
+// Ended reports whether nothing held an object any more that is being deleted, so that the write ended it.
+func Ended(after *metav1.PartialObjectMetadata) bool {
+	return after.DeletionTimestamp != nil && len(after.Finalizers) == 0
 }
 
 // PatchRequest is the request of [Client.PatchObject].
@@ -295,11 +300,11 @@ type Operation struct {
 	Value any    `json:"value"`
 }
 
-// Trim is the JSON patch of a status that makes the storage version the only stored one. The API
+// TrimOperations are the JSON patch of a status that makes the storage version the only stored one. The API
 // server accepts any list there without a question, so the patch itself tests that this is
 // still the CRD the pass was about: a client that stored another version
 // meanwhile changed the generation or storedVersions.
-func Trim(crd *apiextensionsv1.CustomResourceDefinition) []Operation {
+func TrimOperations(crd *apiextensionsv1.CustomResourceDefinition) []Operation {
 	operations := []Operation{
 		{Op: "test", Path: "/metadata/uid", Value: crd.UID},
 		{Op: "test", Path: "/metadata/generation", Value: crd.Generation},

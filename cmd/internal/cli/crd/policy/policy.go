@@ -78,7 +78,7 @@ func (w *WriteFlag) AddTo(c *cobra.Command) {
 	for _, one := range storageversion.Writes {
 		w.Allowed = append(w.Allowed, string(one))
 	}
-	w.Choice.AddTo(c, "write", "", "how to write an object; Patch: an empty merge patch; StatusPatch: an empty merge patch of /status, "+
+	w.Choice.AddTo(c, "write", "", "how to write an object; Patch: an empty merge patch, or an apply where a conversion webhook must convert managedFields; StatusPatch: the same of /status, "+
 		"which webhooks of the object itself do not see; Update: read the object and write it back; Apply, StatusApply: server-side apply without fields")
 }
 

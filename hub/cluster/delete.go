@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -56,13 +55,13 @@ func DeleteAllForGood(ctx context.Context, c client.Client, objects []Object) (w
 
 // DeleteSigningRequests deletes the CertificateSigningRequests of a cluster that is not at
 // this hub any more. Ten of them would keep it from ever registering here again.
-func DeleteSigningRequests(ctx context.Context, c client.Client, cluster string) error {
-	list := &certificatesv1.CertificateSigningRequestList{}
-	if err := c.List(ctx, list, client.MatchingLabels{clusterv1.ClusterNameLabelKey: cluster}); err != nil {
+func (h Hub) DeleteSigningRequests(ctx context.Context, cluster string) error {
+	requests, err := h.Live().SigningRequests(ctx, cluster)
+	if err != nil {
 		return err
 	}
-	for i := range list.Items {
-		if err := Delete(ctx, c, &list.Items[i]); err != nil {
+	for i := range requests {
+		if err := Delete(ctx, h.Client, &requests[i]); err != nil {
 			return err
 		}
 	}

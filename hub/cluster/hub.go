@@ -64,15 +64,12 @@ func (h Hub) isUnused(ctx context.Context, kind schema.GroupVersionKind) (bool, 
 	}
 	first := &metav1.PartialObjectMetadataList{}
 	first.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	switch err := h.Client.List(ctx, first, client.Limit(1)); {
-	case apierrors.IsForbidden(err): // a rule of a user with names needs no permission to list
-		u.known[kind.GroupKind()] = false
-		return false, nil
-	case err != nil:
+	err := h.Client.List(ctx, first, client.Limit(1))
+	if err != nil && !apierrors.IsForbidden(err) { // a rule of a user with names needs no permission to list
 		return false, err
 	}
-	u.known[kind.GroupKind()] = len(first.Items) == 0
-	return len(first.Items) == 0, nil
+	u.known[kind.GroupKind()] = err == nil && len(first.Items) == 0
+	return u.known[kind.GroupKind()], nil
 }
 
 // Emptied remembers the clusters whose objects were deleted, but for the ManagedCluster, so

@@ -6,7 +6,6 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,11 +33,8 @@ func (h Hub) Find(ctx context.Context, name string) (*clusterv1.ManagedCluster, 
 			err := h.Client.List(ctx, list, client.Limit(limit))
 			return list.Items, list.Continue != "", err
 		}, func(mc *clusterv1.ManagedCluster) string { return mc.Name })
-		switch {
-		case err != nil || all && len(found) == 0:
-			return nil, err
-		case all:
-			return found[0].DeepCopy(), nil
+		if err != nil || all {
+			return first(found).DeepCopy(), err
 		}
 	}
 	mc := &clusterv1.ManagedCluster{}
@@ -57,19 +53,23 @@ func (h Hub) lease(ctx context.Context, cluster string) (*coordinationv1.Lease, 
 			err := h.Client.List(ctx, list, client.MatchingFields{metav1.ObjectNameField: LeaseName}, client.Limit(limit))
 			return list.Items, list.Continue != "", err
 		}, func(l *coordinationv1.Lease) string { return l.Namespace })
-		switch {
-		case err != nil || all && len(found) == 0:
-			return nil, err
-		case all:
-			return &found[0], nil
+		if err != nil || all {
+			return first(found), err
 		}
 	}
 	lease := &coordinationv1.Lease{}
-	err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: LeaseName}, lease)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: LeaseName}, lease); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	return lease, err
+	return lease, nil
+}
+
+// first is the only object of a cluster, or nil.
+func first[T any](found []T) *T {
+	if len(found) == 0 {
+		return nil
+	}
+	return &found[0]
 }
 
 // SigningRequests reads the CertificateSigningRequests of a cluster, by which its agent

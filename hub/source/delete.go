@@ -60,7 +60,7 @@ func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err 
 	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
 		return waits, err
 	}
-	return "", cluster.DeleteSigningRequests(ctx, h.Client, name)
+	return "", h.DeleteSigningRequests(ctx, name)
 }
 
 // observabilityAddon is the name of each ObservabilityAddon.

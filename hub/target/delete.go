@@ -29,7 +29,7 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 		return waits, err
 	}
 	if mc != nil && cluster.IsOwned(mc, h.UID) {
-		if err := cluster.DeleteSigningRequests(ctx, h.Client, name); err != nil {
+		if err := h.DeleteSigningRequests(ctx, name); err != nil {
 			return "", err
 		}
 		if waits, err := cluster.DeleteCluster(ctx, h.Client, mc); err != nil || waits != "" {

@@ -32,9 +32,6 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 		if err != nil {
 			return "", err
 		}
-		if err := cluster.CheckKubeconfig(byName[name].SourceKubeconfig); err != nil {
-			return "", err
-		}
 		// Where the namespace is new, most of what follows is new.
 		isNew, err := h.namespace(ctx, name)
 		if err != nil {
@@ -52,7 +49,7 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 	})
 }
 
-// check decides on all objects of a cluster before the first is applied. What others refer
+// check decides on all that has arrived of a cluster before the first object is applied. What others refer
 // to comes first, then the order of the rules, in which Secrets come before hosts. User is the
 // KlusterletConfig that the user has chosen for the cluster, if any.
 func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, err error) {
@@ -83,6 +80,9 @@ func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, 
 	}
 	if !hasCluster {
 		return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "the source hub has sent no ManagedCluster %s", r.Cluster)
+	}
+	if err := cluster.CheckKubeconfig(r.SourceKubeconfig); err != nil {
+		return nil, "", err
 	}
 	slices.SortStableFunc(objects, func(a, b cluster.Object) int { return h.order(a) - h.order(b) })
 	return objects, user, nil

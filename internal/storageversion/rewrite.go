@@ -154,8 +154,7 @@ func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata
 	case live == nil:
 		return godwit.Gone, nil
 	}
-	since := r.baseline.Load().Since
-	if fresh, err := evidence.Newer(live.ResourceVersion, since); since != "" && (err != nil || fresh) {
+	if fresh, err := r.baseline.Load().Fresh(live.ResourceVersion); err != nil || fresh {
 		return godwit.Skipped, err
 	}
 	if w != r.options.Write.orDefault() {

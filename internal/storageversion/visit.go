@@ -11,7 +11,6 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
 	"github.com/godwit-dev/godwit/internal/storageversion/recent"
@@ -90,7 +89,7 @@ func (r *rewriter) settleStorage(ctx context.Context, seen *metav1.PartialObject
 		r.recent.Add(recent.Of(r.epoch.Load().key, seen))
 		return godwit.Migrated, nil, nil
 	}
-	fresh, err := evidence.Newer(seen.ResourceVersion, r.baseline.Load().Since)
+	fresh, err := r.baseline.Load().Fresh(seen.ResourceVersion)
 	switch {
 	case err != nil:
 		return godwit.Failed, nil, err

@@ -37,12 +37,18 @@ func (p *Baseline) Done(o *metav1.PartialObjectMetadata) (bool, error) {
 	switch {
 	case p.Stored:
 		return true, nil
-	case p.Since == "":
-		return false, nil
-	case p.Cursor != "" && walk.Key(o) <= p.Cursor:
+	case p.Since != "" && p.Cursor != "" && walk.Key(o) <= p.Cursor:
 		return true, nil
 	}
-	return Newer(o.ResourceVersion, p.Since)
+	return p.Fresh(o.ResourceVersion)
+}
+
+// Fresh reports whether a resourceVersion is of a write after C. Without C, none is known to be.
+func (p *Baseline) Fresh(resourceVersion string) (bool, error) {
+	if p.Since == "" {
+		return false, nil
+	}
+	return Newer(resourceVersion, p.Since)
 }
 
 // Run is the checkpoint of one run, in memory and in the journal. The goroutine that

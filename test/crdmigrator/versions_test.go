@@ -32,6 +32,16 @@ const inTreeManagerFlags = "--feature-gates=StorageVersionMigrator=true,Informer
 // with a version of an API that it does not know.
 func inTreeFlags(t *testing.T) []string {
 	t.Helper()
+	api := "v1beta1"
+	if minorVersion(t) < "35" {
+		api = "v1alpha1"
+	}
+	return []string{"--feature-gates=StorageVersionMigrator=true", "--runtime-config=" + inTreeGroup + "/" + api + "=true"}
+}
+
+// minorVersion of the API servers, as 37.
+func minorVersion(t *testing.T) string {
+	t.Helper()
 	clients, err := kubernetes.NewForConfig(shared.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -40,11 +50,7 @@ func inTreeFlags(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := "v1beta1"
-	if v.Minor < "35" {
-		api = "v1alpha1"
-	}
-	return []string{"--feature-gates=StorageVersionMigrator=true", "--runtime-config=" + inTreeGroup + "/" + api + "=true"}
+	return v.Minor
 }
 
 // hasFeatureGate reports whether a server knows a feature gate. It does not start with a flag for one that it does not
@@ -135,8 +141,14 @@ func TestInTreeMigratorTrims(t *testing.T) {
 	if _, err := plane.StartControllerManager(t.Context(), inTreeManagerFlags); err != nil {
 		t.Fatal(err)
 	}
-	// The times of objects are cut to the second, and the change of the CRD may be a second younger than its own says.
-	time.Sleep(2100 * time.Millisecond)
+	// The times of objects are cut to the second, so that the change of the CRD may be a second younger than its own says.
+	changed := time.Time{}
+	for _, e := range w.crd().ManagedFields {
+		if e.Time.After(changed) {
+			changed = e.Time.Time
+		}
+	}
+	await(t, "a second in which the CRD has not changed", func() bool { return time.Since(changed) >= 2*time.Second })
 	name := w.migrateInTree()
 	t.Attr("in-tree", strings.Join(storageMigrationVersions(t, plane), ", "))
 	w.writeForInTree(name)

@@ -86,8 +86,9 @@ empty  :=
 names   = ^($(subst $(empty) $(empty),|,$(strip $(RACED_TESTS))))$$
 
 # Results of tests with servers are not cached, because go test does not watch the binaries in bin. make verify runs vet.
-UNITS   := -vet=off $(TEST_FLAGS)
-SERVERS := -vet=off -count=1 -timeout 30m -p 2 $(TEST_FLAGS)
+# Without tables for a debugger, a test binary takes a third less CPU time to link.
+UNITS   := -vet=off -ldflags=-s $(TEST_FLAGS)
+SERVERS := -vet=off -ldflags=-s -count=1 -timeout 30m -p 2 $(TEST_FLAGS)
 # The packages that last longest begin first.
 LONGEST := ./test/kubevirt/upgrade ./cmd/internal/guide
 
@@ -134,6 +135,9 @@ ocm: ## Compile programs of Open Cluster Management for make e2e-hub: minutes on
 .PHONY: test-fast
 test-fast: ## Run the tests that need no server, without the race detector: the inner loop.
 	@packages=$$($(imports) work | $(quick)) && go test $(TEST_FLAGS) $$packages
+
+# The heaps of tests are small: with fewer garbage collections, test binaries use a fifth less CPU time.
+test race soak: export GOGC := 400
 
 .PHONY: test
 test: controlplane slapd build ## Test everything, with the race detector where goroutines of ours meet and there is a C compiler.

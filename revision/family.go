@@ -109,7 +109,8 @@ type StoredObject struct {
 	Version string
 	// Resource is the object's resource, whose storage version upgrades aim at.
 	Resource schema.GroupResource
-	// Object is all of it, with apiVersion and kind, as decoded JSON.
+	// Object is all of it, with apiVersion and kind, as decoded JSON. Revisions with the same data
+	// may share it: copy it before you change it.
 	Object map[string]any
 	// Losses are the paths of what Version does not know.
 	Losses []string

@@ -25,6 +25,16 @@ func (Family) Convert(s revision.StoredObject, version string) (revision.StoredO
 	if !known {
 		return revision.StoredObject{}, fmt.Errorf("convert from %s to %s: the object is of no kind of this family, %q", s.Version, version, name)
 	}
+	converted := convertedData.of(s.Data, func() conversion { return convert(s, k, version) })
+	if converted.err != nil {
+		return revision.StoredObject{}, fmt.Errorf("convert %s from %s to %s: %w", s.Resource, s.Version, version, converted.err)
+	}
+	s.Version, s.Object, s.Data = version, converted.object, nil
+	s.Losses = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Losses, converted.unknown))))
+	return s, nil
+}
+
+func convert(s revision.StoredObject, k kind, version string) conversion {
 	object := runtime.DeepCopyJSON(s.Object)
 	from, to := shapes().Kinds[s.Version][k.name], shapes().Kinds[version][k.name]
 	leaveDormant(object, from, to)
@@ -34,13 +44,7 @@ func (Family) Convert(s revision.StoredObject, version string) (revision.StoredO
 		convertInstancetype(object)
 	}
 	object["apiVersion"] = Group + "/" + version
-	found := checkObject(version, k, object)
-	if found.err != nil {
-		return revision.StoredObject{}, fmt.Errorf("convert %s from %s to %s: %w", s.Resource, s.Version, version, found.err)
-	}
-	s.Version, s.Object, s.Data = version, object, nil
-	s.Losses = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Losses, found.unknown))))
-	return s, nil
+	return conversion{object, checkObject(version, k, object)}
 }
 
 // convertInstancetype writes what KubeVirt's types always write: they have no field

@@ -64,7 +64,8 @@ func (Family) Decode(r *appsv1.ControllerRevision, expected reference.ExpectedTy
 	if owner == others && !asked {
 		return fail(revision.StoredObject{}, revision.ErrNotInFamily)
 	}
-	object, err := parseData(r.Data.Raw)
+	data := parsedData.of(r.Data.Raw, func() parsed { return parseData(r.Data.Raw) })
+	object, err := data.object, data.err
 	if err != nil {
 		if owner != ours && !asked {
 			err = revision.ErrNotInFamily // what it was to hold is unknown
@@ -84,13 +85,12 @@ func (Family) Decode(r *appsv1.ControllerRevision, expected reference.ExpectedTy
 		if err != nil {
 			return fail(s, err)
 		}
+	} else {
+		s.Data = r.Data.Raw
 	}
 	decoded, err := storedObject(s, object, expected)
 	if err != nil {
 		return fail(s, err)
-	}
-	if form == FormObject {
-		decoded.Data = r.Data.Raw
 	}
 	return decoded, nil
 }
@@ -123,16 +123,16 @@ func belongs(r *appsv1.ControllerRevision) belonging {
 	return others
 }
 
-func parseData(data []byte) (map[string]any, error) {
+func parseData(data []byte) parsed {
 	value, err := parse(data)
 	if err != nil {
-		return nil, err
+		return parsed{err: err}
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, errors.New("it holds no object")
+		return parsed{err: errors.New("it holds no object")}
 	}
-	return object, nil
+	return parsed{object: object}
 }
 
 // formOf tells ours from others by the data alone. A SpecRevision has a spec that is a
@@ -176,7 +176,7 @@ func storedObject(s revision.StoredObject, object map[string]any, expected refer
 		return revision.StoredObject{}, err
 	}
 	if shapes().Kinds[s.Version] != nil {
-		found := checkObject(s.Version, k, object)
+		found := checkedData.of(s.Data, func() finding { return checkObject(s.Version, k, object) })
 		if found.err != nil {
 			return revision.StoredObject{}, found.err
 		}

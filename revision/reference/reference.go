@@ -23,8 +23,8 @@ type Type struct {
 	// Read finds the references of an object. It leaves their Referrer empty.
 	Read func(*unstructured.Unstructured) Usage
 	// Mentions, if given, reports of the data of a ControllerRevision, as JSON, whether they may
-	// hold a reference. Data of which it is false are not decoded, and Read gets an object
-	// without them: most revisions of a cluster refer to nothing.
+	// hold a reference. A revision of whose data it is false is not read: most revisions of a
+	// cluster refer to nothing.
 	Mentions func(data []byte) bool
 }
 

@@ -102,7 +102,7 @@ func Pages[T any](ctx context.Context, c *Client, r schema.GroupVersionResource,
 		}
 		return walk.Page[T]{Items: l.items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
 	}
-	return walk.List(ctx, fetch, walk.ListOptions{})
+	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: pageObjects})
 }
 
 // Get reads one object live; nil if there is none.
@@ -153,8 +153,13 @@ func (c *Client) Patch(ctx context.Context, r schema.GroupVersionResource, objec
 	if subresource != "" {
 		target = append(target, subresource)
 	}
-	// The answer in metadata alone is smaller; what an old server answers instead has the same field.
-	var patched metav1.PartialObjectMetadata
+	// The answer in metadata alone is smaller; what an old server answers instead has the same
+	// field. The others, managedFields the largest, are not decoded.
+	var patched struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
 	result := c.json.Patch(types.MergePatchType).AbsPath(target...).Param("fieldManager", fieldManager).
 		SetHeader("Accept", metadataOnly).Body(body).MaxRetries(0).Do(ctx)
 	if err := result.Error(); err != nil {
@@ -165,7 +170,7 @@ func (c *Client) Patch(ctx context.Context, r schema.GroupVersionResource, objec
 		return "", err
 	}
 	err = json.Unmarshal(answer, &patched)
-	return patched.ResourceVersion, err
+	return patched.Metadata.ResourceVersion, err
 }
 
 // metadataOnly asks for an object's metadata as JSON.

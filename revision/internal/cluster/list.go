@@ -7,6 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// pageObjects bounds the memory of a scan, which reads all its lists side by side and of each one
+// page ahead. A VirtualMachine has some kilobytes.
+const pageObjects = 200
+
 // list is a page of objects of any kind. It keeps of each object what read returns: whole
 // objects, decoded, take many times the memory of their JSON.
 type list[T any] struct {

@@ -47,7 +47,7 @@ func RevisionPages[T any](ctx context.Context, c *Client, namespace string, read
 		}
 		return walk.Page[T]{Items: items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
 	}
-	return walk.List(ctx, fetch, walk.ListOptions{})
+	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: pageObjects})
 }
 
 // Revision reads one, live, with its data as etcd holds them; nil if there is none.

@@ -137,7 +137,10 @@ func (s Scope) streams(ctx context.Context, c *cluster.Client, see func(*Index, 
 	for _, one := range s.Types {
 		if one.Served == cluster.Revisions {
 			all = append(all, newStream(cluster.RevisionPages(ctx, c, s.Namespace, func(r *appsv1.ControllerRevision) (entry, error) {
-				u, err := unstructuredRevision(one, r)
+				if one.Mentions != nil && !one.Mentions(r.Data.Raw) {
+					return entry{r.Namespace, func(*Index) {}}, nil
+				}
+				u, err := unstructuredRevision(r)
 				return s.entryOf(one, u), err
 			})))
 			continue
@@ -164,9 +167,9 @@ func (s Scope) entryOf(t Source, u *unstructured.Unstructured) entry {
 	return entry{r.Namespace, func(x *Index) { x.add(r, references) }}
 }
 
-// unstructuredRevision is a revision with its data decoded, if they may hold a reference. What is
+// unstructuredRevision is a revision with its data decoded. What is
 // nested as deep as JSON is read at all is read here, since the data are decoded alone.
-func unstructuredRevision(t Source, r *appsv1.ControllerRevision) (*unstructured.Unstructured, error) {
+func unstructuredRevision(r *appsv1.ControllerRevision) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(appsv1.SchemeGroupVersion.String())
 	u.SetKind("ControllerRevision")
@@ -177,7 +180,7 @@ func unstructuredRevision(t Source, r *appsv1.ControllerRevision) (*unstructured
 	u.SetLabels(r.Labels)
 	u.SetOwnerReferences(r.OwnerReferences)
 	u.SetDeletionTimestamp(r.DeletionTimestamp)
-	if len(r.Data.Raw) == 0 || t.Mentions != nil && !t.Mentions(r.Data.Raw) {
+	if len(r.Data.Raw) == 0 {
 		return u, nil
 	}
 	var data any

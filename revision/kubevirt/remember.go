@@ -46,7 +46,7 @@ func (m *memory[V]) of(data []byte, find func() V) V {
 	return value
 }
 
-// parsed is the object that data hold, or why they hold none.
+// parsed is what parsing gave: the object that data hold, or why they hold none.
 type parsed struct {
 	object map[string]any
 	err    error

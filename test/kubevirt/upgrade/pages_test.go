@@ -18,15 +18,15 @@ import (
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// TestInventoryOfManyPages: 2,000 machines of two references each in namespaces that end
+// TestInventoryOfManyPages: 800 machines of two references each in namespaces that end
 // at the end of a page, one before and one after, and whose names sort otherwise as
 // names than as parts of keys. Every revision is seen once, with the references of its
-// own machine and no other, though names are the same in all namespaces. Pages have 500
+// own machine and no other, though names are the same in all namespaces. Pages have 200
 // objects: the lists of machines and of revisions end theirs at different machines.
 func TestInventoryOfManyPages(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
-	sizes := map[string]int{"inventory": 500, "inventory-a": 499, "inventory0": 501, "inventory-b": 250, "inventorya": 250}
+	sizes := map[string]int{"inventory": 200, "inventory-a": 199, "inventory0": 201, "inventory-b": 100, "inventorya": 100}
 	var work []*fleet
 	for namespace, n := range sizes {
 		y.must(y.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}))

@@ -90,7 +90,7 @@ names   = ^($(subst $(empty) $(empty),|,$(strip $(RACED_TESTS))))$$
 UNITS   := -vet=off -ldflags=-s $(TEST_FLAGS)
 SERVERS := -vet=off -ldflags=-s -count=1 -timeout 30m -p 2 $(TEST_FLAGS)
 # The packages that last longest begin first.
-LONGEST := ./test/kubevirt/upgrade ./cmd/internal/guide
+LONGEST := ./cmd/internal/guide ./cmd/godwit ./test/hub ./test/kubevirt/upgrade
 
 .DEFAULT_GOAL := help
 

@@ -28,7 +28,7 @@ func TestManagerSendsAgain(t *testing.T) {
 	<-held
 	const third = 5 * time.Minute / 3
 	for sent := 1; sent <= 2; sent++ {
-		pause(t.Context(), 300*time.Millisecond) // a manager that sends too early shows it
+		pause(t.Context(), 6*reconcileEvery) // a manager that sends too early shows it
 		if got := g.count("commands_resent_total", g.from.hub); int(got) != sent-1 {
 			t.Fatalf("after %d thirds of the time %v commands were sent again", sent-1, got)
 		}
@@ -70,7 +70,7 @@ func TestManagerForwardsWhatIsMissing(t *testing.T) {
 		}, message.StatusBundle{Missing: []message.Gap{gap}})
 	}
 	name()
-	pause(t.Context(), 500*time.Millisecond)
+	pause(t.Context(), 10*reconcileEvery)
 	if got := g.from.asked(); len(got) > 0 {
 		t.Errorf("the source is asked for %v while it sends", got)
 	}

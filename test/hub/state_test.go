@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -90,7 +89,7 @@ func TestManagerAndOtherReleases(t *testing.T) {
 		}
 	}
 	g.mustAnnounce(corev1.EventTypeWarning, api.ReasonNewerFormat)
-	pause(t.Context(), 300*time.Millisecond) // as many reconciliations as would repeat it
+	pause(t.Context(), 6*reconcileEvery) // as many reconciliations as would repeat it
 	if version := g.read(key).ResourceVersion; version != m.ResourceVersion {
 		t.Errorf("the migration is written again, %s after %s", version, m.ResourceVersion)
 	}

@@ -1,14 +1,18 @@
 package guide_test
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,33 +79,47 @@ func (c *cluster) freePort() string {
 	return strconv.Itoa(port)
 }
 
-// programs is a folder with godwit, as it is now, kubectl and Helm.
+// programs is a folder with godwit, as it is now, kubectl and Helm. All readers have the same.
 func (c *cluster) programs() string {
 	c.t.Helper()
-	bin := c.t.TempDir()
-	if _, err := program.Godwit(c.t.Context(), bin); err != nil {
+	folder, err := programs()
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.link("godwit", filepath.Join(bin, "kubectl-godwit"))
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		assets = filepath.Join("..", "..", "..", "bin", "controlplane")
+	return folder
+}
+
+// programFolder is that of programs, once a test has needed it.
+var programFolder string
+
+var programs = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "godwit-guide-")
+	if err != nil {
+		return "", err
 	}
+	programFolder = folder
+	if _, err := program.Godwit(context.Background(), folder); err != nil {
+		return "", err
+	}
+	helm, err := program.Helm(context.Background())
+	if err != nil {
+		return "", err
+	}
+	assets := cmp.Or(os.Getenv("KUBEBUILDER_ASSETS"), filepath.Join(root, "bin", "controlplane"))
 	kubectl, err := filepath.Abs(filepath.Join(assets, "kubectl"))
 	if err != nil {
-		c.t.Fatal(err)
+		return "", err
 	}
 	if _, err := os.Stat(kubectl); err != nil {
-		c.t.Fatalf("find kubectl beside kube-apiserver: %v: run `make controlplane`, or put it there", err)
+		return "", fmt.Errorf("find kubectl beside kube-apiserver: %w: run `make controlplane`, or put it there", err)
 	}
-	c.link(kubectl, filepath.Join(bin, "kubectl"))
-	helm, err := program.Helm(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
+	for name, target := range map[string]string{"kubectl-godwit": "godwit", "kubectl": kubectl, "helm": helm} {
+		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
+			return "", err
+		}
 	}
-	c.link(helm, filepath.Join(bin, "helm"))
-	return bin
-}
+	return folder, nil
+})
 
 func (c *cluster) link(target, name string) {
 	c.t.Helper()

@@ -22,6 +22,7 @@ import (
 
 // TestGuideToFleets runs the guide on two clusters, of which the second is blocked at first.
 func TestGuideToFleets(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	second, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 const root = "../../.."
@@ -20,9 +22,22 @@ func documents(t *testing.T, folder string) []string {
 	return files
 }
 
+func TestMain(m *testing.M) {
+	controlplane.Parallel(3) // tutorials wait more than they work, and each has a control plane of its own
+	code := m.Run()
+	if programFolder != "" {
+		_ = os.RemoveAll(programFolder)
+	}
+	os.Exit(code)
+}
+
 func TestTutorials(t *testing.T) {
+	t.Parallel()
 	for _, file := range documents(t, "tutorials") {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) { run(t, file) })
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) {
+			t.Parallel()
+			run(t, file)
+		})
 	}
 }
 

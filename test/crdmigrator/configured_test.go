@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -222,10 +223,16 @@ func (w *widgets) unserve() {
 	w.setVersions(version("v1", false, false), version("v2", true, true))
 }
 
-// mustApply makes an object by server-side apply.
+// mustApply makes an object by server-side apply. It waits for the version to be served, which begins some moments after
+// the CRD has it.
 func (w *widgets) mustApply(manager, version, name string) {
 	w.t.Helper()
-	if _, err := w.apply(manager, version, name, "red"); err != nil {
+	var err error
+	await(w.t, version+" to be served", func() bool {
+		_, err = w.apply(manager, version, name, "red")
+		return !apierrors.IsNotFound(err)
+	})
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }

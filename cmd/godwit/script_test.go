@@ -20,7 +20,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"godwit": scripted, "kubectl-godwit": scripted})
+	testscript.Main(parallel{m}, map[string]func(){"godwit": scripted, "kubectl-godwit": scripted})
+}
+
+// parallel runs more scripts at once than the machine has cores, because they wait more than they work.
+type parallel struct{ *testing.M }
+
+func (m parallel) Run() int {
+	controlplane.Parallel(4)
+	return m.M.Run()
 }
 
 // clockOffset is a variable of a script: by how much the clock of the program is

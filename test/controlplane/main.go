@@ -8,8 +8,11 @@ import (
 	"strconv"
 )
 
-// Parallel sets how many tests of a package run in parallel, unless the flag does. It parses
-// the flags. Tests that wait more than they work may be more than the machine has cores.
+// waiting is how many tests of a package run in parallel: they wait for servers more than they work, so that there may be
+// more of them than the machine has cores.
+const waiting = 4
+
+// Parallel sets how many tests of a package run in parallel, unless the flag or an earlier call does. It parses the flags.
 func Parallel(tests int) {
 	flag.Parse()
 	set := false
@@ -21,13 +24,14 @@ func Parallel(tests int) {
 
 // Main runs a package's tests against one control plane that they share: it starts the
 // control plane, sets shared, calls prepare, and stops the control plane after the last
-// test. It returns the exit code.
+// test. It returns the exit code. It sets Parallel for tests that wait.
 func Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(context.Context, *ControlPlane) error) int {
 	return Options{}.Main(tests, shared, prepare...)
 }
 
 // Main is like the function Main, for a control plane with these options.
 func (o Options) Main(tests interface{ Run() int }, shared **ControlPlane, prepare ...func(context.Context, *ControlPlane) error) (code int) {
+	Parallel(waiting)
 	ctx := context.Background()
 	failed := func(err error) bool {
 		if err != nil {

@@ -17,7 +17,6 @@ import (
 var shared *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
-	controlplane.Parallel(4)      // these tests wait more than they work
 	log.SetLogger(logr.Discard()) // tests read the log of their operator by its own logger
 	os.Exit(controlplane.Main(m, &shared))
 }

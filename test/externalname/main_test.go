@@ -27,7 +27,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandVariable) != "" {
 		os.Exit(providerCommand())
 	}
-	controlplane.Parallel(8) // these tests wait more than they work
 	log.SetLogger(logr.Discard())
 	_ = os.Setenv("LDAP_PASSWORD", slapd.Password) // of exports that need no cluster
 	code := controlplane.Main(m, &shared,

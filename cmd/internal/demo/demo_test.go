@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/program"
 )
 
@@ -42,6 +43,7 @@ var godwit = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	controlplane.Parallel(3) // stories wait more than they work, and each has a control plane of its own
 	code := m.Run()
 	if path, err := godwit(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(path))

@@ -77,10 +77,11 @@ RACED_TESTS += TestConcurrentEdit TestExternalConflict TestSharedName TestReboun
 	TestHangingCreate TestSetup TestDatabase TestDatabaseKilledWhilePending TestFleetRenamesAndRollsBack TestFleetOtherClients
 
 # slow: the packages that start a control plane, themselves or in their tests, and the one that compiles operators.
-# quick: all others. Go calls all modules of go.work `work`.
+# quick: all others, among them those that start one only for another target. Go calls all modules of go.work `work`.
 imports = go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}'
-slow    = awk '/godwit\/test\/controlplane/ || $$1 ~ /godwit\/test\/embed$$/ {print $$1}'
-quick   = awk '!/godwit\/test\/controlplane/ && $$1 !~ /godwit\/test\/embed$$/ {print $$1}'
+server  = ($$1 !~ /godwit\/(bench\/|test\/hub\/e2e$$)/ && /godwit\/test\/controlplane/ || $$1 ~ /godwit\/test\/embed$$/)
+slow    = awk '$(server) {print $$1}'
+quick   = awk '!$(server) {print $$1}'
 raced   = go list $(RACED:%=./%/...)
 empty  :=
 names   = ^($(subst $(empty) $(empty),|,$(strip $(RACED_TESTS))))$$
@@ -89,8 +90,8 @@ names   = ^($(subst $(empty) $(empty),|,$(strip $(RACED_TESTS))))$$
 # Without tables for a debugger, a test binary takes a third less CPU time to link.
 UNITS   := -vet=off -ldflags=-s $(TEST_FLAGS)
 SERVERS := -vet=off -ldflags=-s -count=1 -timeout 30m -p 2 $(TEST_FLAGS)
-# The packages that last longest begin first.
-LONGEST := ./cmd/internal/guide ./cmd/godwit ./test/hub ./test/kubevirt/upgrade
+# The packages that last longest begin first, and before the end those that wait more than others.
+LONGEST := ./cmd/godwit ./cmd/internal/guide ./cmd/internal/chart ./test/controlplane ./cmd/internal/demo ./test/hub ./test/kubevirt/upgrade
 
 .DEFAULT_GOAL := help
 

@@ -274,10 +274,12 @@ type Item struct {
 	candidates *candidates // of a revision that is Blocked; nil if there are none
 }
 
+// superseded is one text for all sources: a cluster has tens of thousands, and what replaced each is in Replacement.
+const superseded = "no object refers to it any more, since another revision has replaced it"
+
 // markSuperseded is the item of a source that no object refers to, since it was replaced.
 func (i Item) markSuperseded(replacement string) Item {
-	i.Action, i.Reason, i.Replacement = Upgrade, ReasonRetained, replacement
-	i.Message = "no object refers to it any more; " + replacement + " has replaced it"
+	i.Action, i.Reason, i.Replacement, i.Message = Upgrade, ReasonRetained, replacement, superseded
 	return i
 }
 

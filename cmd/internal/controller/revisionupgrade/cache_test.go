@@ -39,7 +39,7 @@ func retainedUpgrade(t *testing.T, i int) *v1alpha1.ControllerRevisionUpgrade {
 	r := revision.Result{
 		Item: revision.Item{
 			Namespace: "edge", Name: name, UID: c.uid, Version: "v1alpha1", Form: "Object", Target: "v1beta1", Reason: revision.ReasonRetained,
-			Message: "no object refers to it any more; vm-u1.medium-v1beta1-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1 has replaced it",
+			Message: "no object refers to it any more, since another revision has replaced it",
 			Until:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Replacement: name + "-v1beta1",
 			References: []revision.ReferenceStatus{
 				{Kind: "VirtualMachine", Namespace: "edge", Name: fmt.Sprintf("vm-%05d", i), Path: "/spec/instancetype/revisionName", State: "New"},

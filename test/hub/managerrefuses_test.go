@@ -238,6 +238,7 @@ func TestManagerSaysWhichCommandIsNotSent(t *testing.T) {
 	defer p.stop()
 	<-held
 	acl.revoked.Store(true)
+	_, register := g.to.hold(hub.AwaitRegistration) // no cluster registers before its source has released it
 	release()
 	const reason = api.ReasonCommandNotSent
 	m := g.await(key, "the status names the command", func(m *api.ManagedClusterMigration) bool {
@@ -254,6 +255,7 @@ func TestManagerSaysWhichCommandIsNotSent(t *testing.T) {
 		t.Errorf("the migration is in phase %s, want Registering", m.Status.Phase)
 	}
 	acl.revoked.Store(false)
+	register()
 	g.mustBeMoved(g.await(key, "the cluster has moved", settled))
 	g.mustAnnounce(corev1.EventTypeWarning, reason)
 }

@@ -207,9 +207,12 @@ func (a *scripted) hold(action hub.Action) (held <-chan struct{}, release func()
 	return reached, sync.OnceFunc(func() {
 		a.mutex.Lock()
 		defer a.mutex.Unlock()
-		a.held = ""
+		if a.held == action { // and not the next one, which a test holds before it releases this one
+			a.held = ""
+		}
 		for _, uid := range a.unanswered {
 			a.report(a.g.t.Context(), uid)
 		}
+		a.unanswered = nil
 	})
 }

@@ -110,17 +110,17 @@ func (c *cluster) playGuides(kubeconfig string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = stop() }()
-	crds := c.ownCRDs()
-	for i := range crds { // of another release, whose objects Helm does not take over
-		if err := c.Delete(t.Context(), &crds[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await(t, "the CRDs of the release before to be gone", func() bool { return len(c.ownCRDs()) == 0 })
 	older := olderChart(t)
 	flags := []string{"--kubeconfig=" + kubeconfig, "--namespace=godwit"}
-	mustHelm(t, append(flags, "install", "godwit", older, "--create-namespace",
-		"--set=operator.features.clusterMigration=true,operator.features.revisionUpgrader=true", "--set=clusterMigration.kafka.brokers={kafka.example.com:9092}")...)
+	install := slices.Concat(flags, []string{
+		"install", "godwit", older, "--create-namespace",
+		"--set=operator.features.clusterMigration=true,operator.features.revisionUpgrader=true", "--set=clusterMigration.kafka.brokers={kafka.example.com:9092}",
+	})
+	// The CRDs are there, of a release in another namespace that was uninstalled. The guide to the manager has the error and the flag.
+	if _, err := helm(t, install...); err == nil || !strings.Contains(err.Error(), "exists and cannot be imported into the current release") {
+		t.Errorf("install over the CRDs of another release: %v, want an error that the guide explains", err)
+	}
+	mustHelm(t, append(install, "--take-ownership")...)
 	c.mustHaveCRDs(4, "older")
 	if out, err := godwit(t, kubeconfig, "crd", "check", "--filename="+chartDir+"/files/crds"); err != nil {
 		t.Errorf("objects of v0.1.0 don't survive the CRDs of this release: %v\n%s", err, out)

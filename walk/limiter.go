@@ -2,11 +2,8 @@ package walk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -171,60 +168,6 @@ func (l *Limiter) admission(req *http.Request) error {
 	return l.acquire(ctx)
 }
 
-// writes reports whether a request may change something. A review is posted, but
-// changes nothing.
-func writes(req *http.Request) bool {
-	switch req.Method {
-	case http.MethodGet, http.MethodHead:
-		return false
-	case http.MethodPost:
-		return !strings.HasSuffix(req.URL.Path, "reviews")
-	}
-	return true
-}
-
-// answer is what one exchange shows about the server's strain.
-type answer struct {
-	aborted    bool // the client ended the request: shows nothing
-	missing    bool // no answer at all
-	strained   bool
-	broken     bool // by a backend of the server, such as a webhook, which other walks may not use
-	retryAfter time.Duration
-	sent       time.Time
-	took       time.Duration // 0 for reads, which take time by their size
-	group      string        // API group that was written to
-	alone      bool          // no other request was in flight when the answer came
-}
-
-func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error) answer {
-	a := answer{sent: sent}
-	if err != nil {
-		a.aborted = aborted(req.Context(), sent)
-		a.missing = !a.aborted
-		return a
-	}
-	a.strained = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
-	a.broken = resp.StatusCode == http.StatusInternalServerError
-	if a.strained {
-		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-		a.retryAfter = min(time.Duration(seconds)*time.Second, maxDelay)
-	}
-	if writes(req) && !a.strained {
-		a.took, a.group = time.Since(sent), groupOf(req.URL.Path)
-	}
-	return a
-}
-
-// aborted reports whether the client ended the request, so that the missing answer
-// shows nothing about the server. A deadline shows something only where the server
-// had the time for an answer.
-func aborted(ctx context.Context, sent time.Time) bool {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return time.Since(sent) < slowAtLeast
-	}
-	return ctx.Err() != nil
-}
-
 func (l *Limiter) acquire(ctx context.Context) error {
 	l.mu.Lock()
 	if l.open() && len(l.waiting) == 0 {
@@ -359,12 +302,4 @@ func (l *Limiter) slow(a answer) bool {
 	f.samples++
 	f.least = min(f.least, a.took)
 	return a.took > slowAtLeast && a.took > slowFactor*f.least
-}
-
-// groupOf reads the API group out of a request's path. It is empty for the core
-// group, and for a path that is no resource.
-func groupOf(path string) string {
-	_, after, _ := strings.Cut(path, "/apis/")
-	group, _, _ := strings.Cut(after, "/")
-	return group
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -208,6 +209,43 @@ func TestRetryAfterDelaysAllRequests(t *testing.T) {
 		want := []time.Duration{0, 3 * time.Second, second, second}
 		if diff := cmp.Diff(want, w.starts); diff != "" {
 			t.Errorf("requests started at (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestUnfilledCacheDelaysNoOther: a 429 of a watch cache that is not filled yet is about one resource, and no sign of strain.
+// Who gets it can read it as a whole.
+func TestUnfilledCacheDelaysNoOther(t *testing.T) {
+	const message = `{"kind":"Status","code":429,"message":"storage is (re)initializing","details":{"retryAfterSeconds":1}}`
+	synctest.Test(t, func(t *testing.T) {
+		var got string
+		w := newWire(func(*http.Request) (*http.Response, error) {
+			r, err := reply(http.StatusTooManyRequests, "1")
+			r.Body = io.NopCloser(strings.NewReader(message))
+			return r, err
+		})
+		l, rt := grown(t, w, walk.Limits{})
+		_, before := l.InFlight()
+		for range 2 {
+			req := httptest.NewRequest(http.MethodGet, "http://server/", http.NoBody)
+			resp, err := rt.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			got += string(text)
+			if err := errors.Join(err, resp.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]time.Duration{0, 0}, w.starts); diff != "" {
+			t.Errorf("requests started at (-want +got):\n%s", diff)
+		}
+		if _, after := l.InFlight(); after != before {
+			t.Errorf("%d requests may be in flight, want %d as before", after, before)
+		}
+		if got != message+message {
+			t.Errorf("read %q, want the answer twice", got)
 		}
 	})
 }

@@ -41,6 +41,9 @@ func Transient(err error) (time.Duration, bool) {
 	if _, ok := apiStatus(err); ok {
 		seconds, suggested := apierrors.SuggestsClientDelay(err)
 		delay := time.Duration(seconds) * time.Second
+		if fillingCache(err) {
+			delay = 0
+		}
 		switch {
 		case suggested,
 			apierrors.IsTooManyRequests(err),
@@ -60,6 +63,16 @@ func Transient(err error) (time.Duration, bool) {
 func serverFault(err error) bool {
 	status, ok := apiStatus(err)
 	return ok && status.Status().Code >= 500
+}
+
+// cacheUnfilled is how an API server says, with a 429, that its watch cache for a resource is not filled yet.
+const cacheUnfilled = "storage is (re)initializing"
+
+// fillingCache recognizes the answer of an API server that fills its watch cache, which often takes far less than the second
+// that it asks for.
+func fillingCache(err error) bool {
+	status, ok := apiStatus(err)
+	return ok && strings.Contains(status.Status().Message, cacheUnfilled)
 }
 
 // tooLarge recognizes an object that etcd refuses, or that the API server's etcd

@@ -43,6 +43,9 @@ func TestTransient(t *testing.T) {
 		"429 without": {
 			reason: "priority and fairness may leave it out", err: apierrors.NewTooManyRequestsError("busy"), want: true,
 		},
+		"429 of a cache": {
+			reason: "it is filled long before", err: apierrors.NewTooManyRequests("storage is (re)initializing", 1), want: true,
+		},
 		"500":             {reason: "an API server that restarts", err: status("500", ""), want: true},
 		"502":             {reason: "a load balancer before it", err: status("502", ""), want: true},
 		"502 without any": {reason: "no Kubernetes reason", err: bare, want: true},

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -41,7 +40,7 @@ const (
 	pageObjects = 500
 
 	// providerUser is not counted while the command is.
-	providerUser = "system:serviceaccount:default:provider"
+	providerUser = "provider"
 
 	annotationName = "crossplane.io/external-name"
 )
@@ -105,8 +104,8 @@ func (c *cluster) prepare(ctx context.Context) (err error) {
 	if c.log, err = os.Create(filepath.Join(c.dir, "provider.log")); err != nil {
 		return err
 	}
-	for name, user := range map[string]string{"godwit": account.Godwit, "provider": providerUser} {
-		config, err := account.AddUser(ctx, c.plane, name, user)
+	for _, user := range []string{account.Godwit, providerUser} {
+		config, err := account.AddUser(ctx, c.plane, user)
 		if err != nil {
 			return err
 		}
@@ -123,7 +122,7 @@ func (c *cluster) prepare(ctx context.Context) (err error) {
 
 // kubeconfig is the file of a user.
 func (c *cluster) kubeconfig(user string) string {
-	return filepath.Join(c.dir, user[strings.LastIndexByte(user, ':')+1:]+".kubeconfig")
+	return filepath.Join(c.dir, user+".kubeconfig")
 }
 
 func (c *cluster) stop(ctx context.Context) error {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/bench/internal/account"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
@@ -18,7 +20,7 @@ type settings struct {
 	binary   string
 	crds     int
 	objects  int           // of each
-	singles  int           // runs of `godwit crd run`, before and after the manager's
+	turns    int           // of the manager's wall time
 	rounds   int           // of neighbours
 	window   time.Duration // of a neighbour's round, idle and loaded
 	idle     time.Duration
@@ -31,6 +33,7 @@ type settings struct {
 type bench struct {
 	settings
 	plane      *controlplane.ControlPlane
+	user       *rest.Config // of the manager and of the commands
 	requests   *account.Requests
 	migrations *migrations
 	resources  []*widget.Resource

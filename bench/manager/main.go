@@ -28,7 +28,7 @@ func main() {
 	var s settings
 	flag.IntVar(&s.crds, "crds", 50, "CRDs to migrate")
 	flag.IntVar(&s.objects, "objects", 1000, "objects of each")
-	flag.IntVar(&s.singles, "singles", 4, "single runs to compare with, before and after the manager's; at least 2, of which one begins right after the flip")
+	flag.IntVar(&s.turns, "turns", 2, "turns of the manager, before, between and after which commands migrate the same CRDs one after another")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of the measurement of the second client; 0 for none")
 	flag.DurationVar(&s.window, "window", 30*time.Second, "how long the second client is measured in each half of a turn")
 	flag.DurationVar(&s.idle, "idle", 10*time.Minute, "how long the manager is measured with nothing to do; 0 for not at all")
@@ -48,8 +48,8 @@ func main() {
 }
 
 func run(ctx context.Context, s settings) (r result, err error) {
-	if min(s.crds, s.singles) < 2 {
-		return r, errors.New("nothing can be compared with a single run: raise -crds and -singles to 2 or more")
+	if s.crds < 2 || s.turns < 1 {
+		return r, errors.New("nothing can be compared: raise -crds to 2 or more, and -turns to 1 or more")
 	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
@@ -83,8 +83,9 @@ func (r result) write(path string) error {
 	if err := measure.Write(os.Stdout, path, r); err != nil {
 		return err
 	}
+	manager := r.Wall.Manager[len(r.Wall.Manager)-1]
 	fmt.Printf("manager: wall_ratio=%.2f wall_ratio_from_flip=%.2f p99_ratio=%.2f rss_mib=%.0f requests=%d idle_requests_per_minute=%.1f idle_cpu_seconds=%.2f\n",
-		r.Wall.Ratio, r.Wall.RatioFromFlip, r.Neighbour.Ratio, r.Wall.Manager.PeakRSSMiB, r.Wall.Manager.Requests.Total(), r.Idle.RequestsPerMinute, r.Idle.CPUSeconds)
+		r.Wall.Ratio, r.Wall.RatioFromFlip, r.Neighbour.Ratio, manager.PeakRSSMiB, manager.Requests.Total(), r.Idle.RequestsPerMinute, r.Idle.CPUSeconds)
 	return nil
 }
 

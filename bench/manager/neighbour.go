@@ -194,7 +194,7 @@ type neighbour struct {
 }
 
 func (b *bench) newNeighbour(ctx context.Context) (*neighbour, error) {
-	user, err := account.AddUser(ctx, b.plane, "neighbour", "system:serviceaccount:default:neighbour")
+	user, err := account.AddUser(ctx, b.plane, "neighbour")
 	if err != nil {
 		return nil, err
 	}

@@ -42,11 +42,10 @@ func (b *bench) installManager(ctx context.Context) error {
 	if err := controlplane.InstallCRDs(ctx, b.plane.Config(), crds...); err != nil {
 		return err
 	}
-	user, err := account.AddUser(ctx, b.plane, "godwit", account.Godwit)
-	if err != nil {
+	if b.user, err = account.AddUser(ctx, b.plane, account.Godwit); err != nil {
 		return err
 	}
-	if err := controlplane.WriteKubeconfig(b.file("kubeconfig"), user); err != nil {
+	if err := controlplane.WriteKubeconfig(b.file("kubeconfig"), b.user); err != nil {
 		return err
 	}
 	return errors.Join(b.configure(configured, b.limits), b.configure(unpaced, "{maxWritesPerSecond: 0}"))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/godwit-dev/godwit/bench/internal/account"
 	"github.com/godwit-dev/godwit/bench/internal/crdrun"
 	"github.com/godwit-dev/godwit/bench/internal/measure"
@@ -17,24 +19,17 @@ import (
 type wall struct {
 	// Settle is the settle time of both. Both wait after a flip until the API server has
 	// renewed its lease, up to 10.4 s.
-	Settle  string  `json:"settle"`
-	Manager managed `json:"manager"`
-	// Singles are measured, on CRDs of the same size, one after another,
-	// before and after the manager's turn, when the lease is renewed.
-	Singles []single `json:"singles"`
-	// FromFlip begin right after the flip: they wait for the lease, as the manager does.
-	FromFlip []single `json:"singlesFromFlip"`
-	// SumOfSingles is extrapolated: the median of Singles times the number of CRDs.
-	SumOfSingles float64 `json:"sumOfSinglesSecondsExtrapolated"`
-	// SumFromFlip is what a user waits who changes all CRDs and then starts one command after
-	// another: the first of them waits for the lease.
-	SumFromFlip   float64 `json:"sumFromFlipSecondsExtrapolated"`
-	Ratio         float64 `json:"ratio"`            // of the manager's wall time to SumOfSingles
-	RatioFromFlip float64 `json:"ratioFromFlip"`    // the same to SumFromFlip
-	RatioWriting  float64 `json:"ratioFromWriting"` // of the time from the manager's first checkpoint to SumOfSingles
+	Settle  string    `json:"settle"`
+	Manager []managed `json:"manager"`
+	// Commands are the turns before, between and after those of the manager.
+	Commands []commands `json:"commands"`
+	// Ratio is that of the manager's wall time to the sum of single runs, of which none waits for the lease; RatioFromFlip
+	// is the ratio of what users wait for from their first flip on. Both are of the medians of all turns.
+	Ratio         float64 `json:"ratio"`
+	RatioFromFlip float64 `json:"ratioFromFlip"`
 }
 
-// managed is the manager's turn.
+// managed is a turn of the manager.
 type managed struct {
 	FlipSeconds    float64 `json:"flipSeconds"` // until every CRD was changed; part of the wall time
 	SecondsToWrite float64 `json:"secondsToFirstCheckpoint"`
@@ -46,6 +41,15 @@ type managed struct {
 	PeakRSSMiB       float64       `json:"peakRSSMiB"`
 }
 
+// commands is a turn of `godwit crd run`, once for each CRD.
+type commands struct {
+	FlipSeconds float64 `json:"flipSeconds"` // until every CRD was changed; part of the wall time
+	WallSeconds float64 `json:"wallSeconds"` // from the first flip to the end of the last run
+	// First waits for the lease, as the manager does; when it ends, no other run has to.
+	First  single   `json:"first"`
+	Others []single `json:"others"`
+}
+
 // single is one run of `godwit crd run`.
 type single struct {
 	Seconds    float64 `json:"seconds"`
@@ -53,54 +57,66 @@ type single struct {
 	PeakRSSMiB float64 `json:"peakRSSMiB"`
 }
 
+func secondsOf(s single) float64 { return s.Seconds }
+
+// sum is the time of all runs, as if the first had not waited: it counts as much as the median of the others.
+func (c commands) sum() float64 {
+	sum := measure.Median(c.Others, secondsOf)
+	for _, s := range c.Others {
+		sum += s.Seconds
+	}
+	return sum
+}
+
 func (b *bench) measureWall(ctx context.Context) (wall, error) {
 	w := wall{Settle: "0s"}
-	var err error
-	if err := b.runSingles(ctx, &w); err != nil {
-		return w, err
+	for turn := range 2*b.turns + 1 {
+		if turn%2 == 0 {
+			c, err := b.runCommands(ctx)
+			if err != nil {
+				return w, err
+			}
+			w.Commands = append(w.Commands, c)
+			continue
+		}
+		m, err := b.runManager(ctx)
+		if err != nil {
+			return w, err
+		}
+		w.Manager = append(w.Manager, m)
 	}
-	if w.Manager, err = b.runManager(ctx); err != nil {
-		return w, err
-	}
-	if err := b.runSingles(ctx, &w); err != nil {
-		return w, err
-	}
-	seconds := func(s single) float64 { return s.Seconds }
-	w.SumOfSingles = float64(b.crds) * measure.Median(w.Singles, seconds)
-	w.SumFromFlip = measure.Median(w.FromFlip, seconds) + float64(b.crds-1)*measure.Median(w.Singles, seconds)
-	w.Ratio = measure.Ratio(w.Manager.WallSeconds, w.SumOfSingles)
-	w.RatioFromFlip = measure.Ratio(w.Manager.WallSeconds, w.SumFromFlip)
-	w.RatioWriting = measure.Ratio(w.Manager.WallSeconds-w.Manager.SecondsToWrite, w.SumOfSingles)
+	took := measure.Median(w.Manager, func(m managed) float64 { return m.WallSeconds })
+	w.Ratio = measure.Ratio(took, measure.Median(w.Commands, commands.sum))
+	w.RatioFromFlip = measure.Ratio(took, measure.Median(w.Commands, func(c commands) float64 { return c.WallSeconds }))
 	return w, nil
 }
 
-// runSingles migrates some of the CRDs one after another. The one that was flipped last is the
-// first: when its run has waited for the lease, no other run has to.
-func (b *bench) runSingles(ctx context.Context, w *wall) error {
-	sample := b.resources[:min(b.singles, len(b.resources))]
-	for _, r := range sample {
-		if err := r.FlipAndProbe(ctx); err != nil {
-			return err
-		}
+// runCommands migrates one CRD after another.
+func (b *bench) runCommands(ctx context.Context) (c commands, err error) {
+	begun := time.Now()
+	if err := flip(ctx, b.resources); err != nil {
+		return c, err
 	}
-	for i, r := range slices.Backward(sample) {
-		s, err := runSingle(ctx, b.binary, r)
+	c.FlipSeconds = time.Since(begun).Seconds()
+	// The CRD that was flipped last is the first: its run waits for the lease for all others.
+	for i, r := range slices.Backward(b.resources) {
+		s, err := runSingle(ctx, b.binary, r, b.user)
 		if err != nil {
-			return err
+			return c, err
 		}
-		if i == len(sample)-1 {
-			measure.Say("godwit crd run right after the flip: %d objects in %.2f s", b.objects, s.Seconds)
-			w.FromFlip = append(w.FromFlip, s)
+		if i == len(b.resources)-1 {
+			c.First = s
 			continue
 		}
-		measure.Say("godwit crd run: %d objects in %.2f s", b.objects, s.Seconds)
-		w.Singles = append(w.Singles, s)
+		c.Others = append(c.Others, s)
 	}
-	return nil
+	c.WallSeconds = time.Since(begun).Seconds()
+	measure.Say("godwit crd run: %d CRDs of %d objects in %.1f s; alone, their runs take %.1f s", b.crds, b.objects, c.WallSeconds, c.sum())
+	return c, nil
 }
 
-func runSingle(ctx context.Context, binary string, r *widget.Resource) (single, error) {
-	c, err := crdrun.New(binary, r)
+func runSingle(ctx context.Context, binary string, r *widget.Resource, user *rest.Config) (single, error) {
+	c, err := crdrun.New(binary, r, user)
 	if err != nil {
 		return single{}, err
 	}

@@ -144,7 +144,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.godwit, err = filepath.Abs(b.godwit); err != nil {
 		return err
 	}
-	if b.user, err = account.AddUser(ctx, b.plane, "peers", account.Godwit); err != nil {
+	if b.user, err = account.AddUser(ctx, b.plane, account.Godwit); err != nil {
 		return err
 	}
 	b.kubeconfig = filepath.Join(b.dir, "kubeconfig")

@@ -116,7 +116,7 @@ func newCommand(ctx context.Context, o options, plane *controlplane.ControlPlane
 	if c.binary, err = filepath.Abs(o.binary); err != nil {
 		return nil, err
 	}
-	user, err := account.AddUser(ctx, plane, "plan", account.Godwit)
+	user, err := account.AddUser(ctx, plane, account.Godwit)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func onControlPlane(ctx context.Context, binary string, namespaces int, work fun
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	user, err := account.AddUser(ctx, plane, "godwit", account.Godwit)
+	user, err := account.AddUser(ctx, plane, account.Godwit)
 	if err != nil {
 		return err
 	}

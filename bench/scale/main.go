@@ -98,7 +98,7 @@ func (b *bench) main(ctx context.Context, out string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.plane.Stop()) }()
-	user, err := account.AddUser(ctx, b.plane, "scale", account.Godwit)
+	user, err := account.AddUser(ctx, b.plane, account.Godwit)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 // flowSchema is the prefix of the schemas that count.
 const flowSchema = "bench-godwit-"
 
-// Requests counts what the user [Godwit] asks of the API server, by verb, in the
+// Requests counts what the ServiceAccount [Godwit] asks of the API server, by verb, in the
 // server itself: a flow schema for each verb of that one user changes nothing of how a
 // request is served, where a proxy would take its share of each.
 type Requests struct{ client rest.Interface }
@@ -50,7 +50,7 @@ func CountRequests(ctx context.Context, admin *rest.Config) (*Requests, error) {
 }
 
 func schemaFor(name string, rule flowcontrolv1.PolicyRulesWithSubjects) *flowcontrolv1.FlowSchema {
-	rule.Subjects = []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: Godwit}}}
+	rule.Subjects = []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: userOf(Godwit)}}}
 	return &flowcontrolv1.FlowSchema{
 		ObjectMeta: metav1.ObjectMeta{Name: flowSchema + name},
 		Spec: flowcontrolv1.FlowSchemaSpec{

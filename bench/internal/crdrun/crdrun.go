@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
@@ -39,8 +41,8 @@ type Report struct {
 	PeakRSS int64         `json:"-"` // bytes
 }
 
-// New prepares the command; Close removes what that took.
-func New(binary string, r *widget.Resource) (*Command, error) {
+// New prepares the command for a user; Close removes what that took.
+func New(binary string, r *widget.Resource, user *rest.Config) (*Command, error) {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func New(binary string, r *widget.Resource) (*Command, error) {
 		return nil, err
 	}
 	c := &Command{binary: binary, resource: r, dir: dir}
-	return c, controlplane.WriteKubeconfig(c.kubeconfig(), r.Config())
+	return c, controlplane.WriteKubeconfig(c.kubeconfig(), user)
 }
 
 func (c *Command) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }

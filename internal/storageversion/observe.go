@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -106,7 +107,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts, all bool) error 
 		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
 	case !all: // the run that follows lists them all
 	case f.Objects == nil || *f.Objects > 1:
-		err = m.readsAll(ctx, kube.ResourceOf(f.CRD))
+		err = m.readsAll(ctx, f.CRD)
 	}
 	var answered apierrors.APIStatus
 	switch {
@@ -237,16 +238,25 @@ func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResou
 	return list, err
 }
 
-// readPage is small enough for a slow conversion webhook to convert within
-// quicklist.Limit.
-const readPage = 100
+const (
+	// readPage is small enough for a slow conversion webhook to convert within
+	// quicklist.Limit.
+	readPage = 100
+	// askCacheAgain is the time between two questions whether the API server's watch cache is filled. With a million objects
+	// that takes it a minute, and a client minutes.
+	askCacheAgain = 2 * time.Second
+)
 
 // readsAll is an error where the API server can't read every object, although it
 // listed the first: its watch cache, which takes all of them, is not filled. The
-// objects themselves then tell why, or that they can be read by now.
-func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) error {
-	err := quicklist.Retry(ctx, func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) })
-	if !apierrors.IsTooManyRequests(err) && !quicklist.TimedOut(err) {
+// objects themselves then tell why, or that they can be read by now, unless the cache is
+// filled before all are read.
+func (m *Migrator) readsAll(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	r := kube.ResourceOf(crd)
+	cached := func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) }
+	err := quicklist.Retry(ctx, cached)
+	filling := apierrors.IsTooManyRequests(err)
+	if !filling && !quicklist.TimedOut(err) {
 		return nil // another answer says nothing about the cache
 	}
 	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
@@ -256,10 +266,22 @@ func (m *Migrator) readsAll(ctx context.Context, r schema.GroupVersionResource) 
 		})
 		return page, next, err
 	}
-	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: readPage, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
+	pages := walk.ListOptions{Attempts: quicklist.Attempts, Retry: quicklist.Transient}
+	if conversionWebhook(crd) != nil {
+		pages.PageObjects = readPage
+	}
+	asked := m.options.Clock.Now()
+	for _, err := range walk.List(ctx, fetch, pages) {
 		if err != nil {
 			return err
 		}
+		if !filling || m.options.Clock.Since(asked) < askCacheAgain {
+			continue
+		}
+		if quicklist.Attempt(ctx, cached) == nil {
+			return nil
+		}
+		asked = m.options.Clock.Now()
 	}
 	return nil
 }

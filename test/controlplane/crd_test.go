@@ -41,7 +41,7 @@ spec:
 `
 
 // widgetCount is more than one page of CountStored, and not a multiple of it.
-const widgetCount = 503
+const widgetCount = 1003
 
 func TestCRDLifecycle(t *testing.T) {
 	crds, err := controlplane.DecodeCRDs([]byte(widgets))

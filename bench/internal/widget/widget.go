@@ -164,14 +164,14 @@ func (r *Resource) FlipAndProbe(ctx context.Context) error {
 		if err := create(name); err != nil {
 			return err
 		}
-		counts, err := r.plane.CountStored(ctx, r.group, "widgets")
+		version, err := r.plane.StoredAt(ctx, r.group, Plural, Namespace, name)
 		if err != nil {
 			return err
 		}
 		if err := r.remove(ctx, name); err != nil {
 			return err
 		}
-		if counts[r.group+"/"+r.storage] > 0 {
+		if version == r.group+"/"+r.storage {
 			return nil
 		}
 		if i == 100 {

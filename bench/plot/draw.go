@@ -31,17 +31,11 @@ var (
 	second = color.NRGBA{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}
 )
 
-func draw(folder string, p peers, scales []scale) error {
+func drawPeers(folder string, p peers) error {
 	if err := drawSpeed(filepath.Join(folder, "peers-speed.svg"), p); err != nil {
 		return err
 	}
-	if err := drawCost(filepath.Join(folder, "peers-cost.svg"), p); err != nil {
-		return err
-	}
-	if len(scales) == 0 {
-		return nil
-	}
-	return drawScale(filepath.Join(folder, "scale-memory.svg"), scales)
+	return drawCost(filepath.Join(folder, "peers-cost.svg"), p)
 }
 
 // rows is a plot with one row for each name, the first on top.

@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,29 +29,50 @@ func main() {
 
 func run(in, images, page string) error {
 	p, err := read[peers](filepath.Join(in, "peers.json"))
-	if err != nil {
-		return fmt.Errorf("%w: run `make bench-peers` first", err)
+	compared := !errors.Is(err, fs.ErrNotExist)
+	if err != nil && compared {
+		return err
 	}
-	files, err := filepath.Glob(filepath.Join(in, "scale-*.json"))
+	scales, err := readScales(in)
 	if err != nil {
 		return err
+	}
+	if !compared && len(scales) == 0 {
+		return fmt.Errorf("%s has no results: run `make bench-peers` or `make bench-scale` first", in)
+	}
+	if err := os.MkdirAll(images, 0o755); err != nil { //nolint:gosec // documentation
+		return err
+	}
+	tables := map[string]string{"peers": "", "scale": scaleTable(scales)}
+	if compared {
+		tables["peers"] = p.tables()
+		if err := drawPeers(images, p); err != nil {
+			return err
+		}
+	}
+	if len(scales) > 0 {
+		if err := drawScale(filepath.Join(images, "scale-memory.svg"), scales); err != nil {
+			return err
+		}
+	}
+	return replace(page, tables)
+}
+
+func readScales(in string) ([]scale, error) {
+	files, err := filepath.Glob(filepath.Join(in, "scale-*.json"))
+	if err != nil {
+		return nil, err
 	}
 	var scales []scale
 	for _, file := range files {
 		s, err := read[scale](file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		scales = append(scales, s)
 	}
 	slices.SortFunc(scales, func(a, b scale) int { return cmp.Compare(a.Objects, b.Objects) })
-	if err := os.MkdirAll(images, 0o755); err != nil { //nolint:gosec // documentation
-		return err
-	}
-	if err := draw(images, p, scales); err != nil {
-		return err
-	}
-	return replace(page, map[string]string{"peers": p.tables(), "scale": scaleTable(scales)})
+	return scales, nil
 }
 
 func read[T any](path string) (result T, err error) {

@@ -11,6 +11,15 @@ import (
 	"time"
 )
 
+// An answer counts as slow when it takes longer than slowFactor times the
+// floor and longer than slowAtLeast. The factor alone would count the queueing
+// of a fully used server as strain, and the bound alone a webhook that is slow
+// at any load.
+const (
+	slowFactor  = 8
+	slowAtLeast = 500 * time.Millisecond
+)
+
 // answer is what one exchange shows about the server's strain.
 type answer struct {
 	aborted    bool // the client ended the request: shows nothing
@@ -53,8 +62,8 @@ func aborted(ctx context.Context, sent time.Time) bool {
 	return ctx.Err() != nil
 }
 
-// fillsCache reports whether a 429 is that of a watch cache which is not filled yet. It asks for a second of patience, but is
-// no sign of strain, and the API server fills the cache of a small resource in a tenth of that. The body can be read again.
+// fillsCache reports whether a 429 says that the watch cache of a resource is not filled yet, which is no sign of strain. The
+// API server asks the client to wait for 1 s, but fills the cache of a small resource in 0.1 s. The body can be read again.
 func fillsCache(resp *http.Response) bool {
 	start, err := io.ReadAll(io.LimitReader(resp.Body, cacheAnswerBytes))
 	rest := io.Reader(resp.Body)

@@ -17,7 +17,7 @@
 // # Reading order
 //
 // turn.go has the waits that end with a walk, and retry.go decides which faults are retried. list.go reads pages. limits.go,
-// window.go and budget.go bound what limiter.go paces, and answer.go reads the server's strain; write.go counts bytes, and
-// config.go makes clients that the limiter paces. cause.go remembers what makes attempts fail. action.go is what a caller
+// window.go and budget.go are the bounds, answer.go reads what an answer shows, and limiter.go paces; write.go counts bytes,
+// and config.go makes clients that the limiter paces. cause.go remembers what makes attempts fail. action.go is what a caller
 // brings, worker.go handles objects, and run.go feeds the workers. A file uses only files before it.
 package walk

@@ -19,13 +19,6 @@ const (
 	// startInFlight is where the search for the best number begins.
 	startInFlight = 4
 
-	// An answer counts as slow when it takes longer than slowFactor times the
-	// floor and longer than slowAtLeast. The factor alone would count the queueing
-	// of a fully used server as strain, and the bound alone a webhook that is slow
-	// at any load.
-	slowFactor  = 8
-	slowAtLeast = 500 * time.Millisecond
-
 	// One request probes a server that does not answer at all, after pauses that
 	// double from the first of these to the second.
 	firstOutagePause = 200 * time.Millisecond
@@ -35,7 +28,8 @@ const (
 // Limiter paces requests. It adapts the number in flight: up by one per answer
 // until the first sign of strain, then up by one per full set of answers, and down
 // by half on 429, 5xx and on answers far slower than the server's floor. After a
-// Retry-After, or without an answer at all, no request starts for a while.
+// Retry-After, or without an answer at all, no request starts for a while. The 429 of
+// a watch cache that is not filled yet counts as no strain.
 //
 // A Limiter sits below the HTTP client as a [http.RoundTripper], where it sees
 // every answer. Only the bytes that were stored have to be reported to it, by

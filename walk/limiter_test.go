@@ -214,7 +214,7 @@ func TestRetryAfterDelaysAllRequests(t *testing.T) {
 }
 
 // TestUnfilledCacheDelaysNoOther: a 429 of a watch cache that is not filled yet is about one resource, and no sign of strain.
-// Who gets it can read it as a whole.
+// The client that asked reads the whole answer.
 func TestUnfilledCacheDelaysNoOther(t *testing.T) {
 	const message = `{"kind":"Status","code":429,"message":"storage is (re)initializing","details":{"retryAfterSeconds":1}}`
 	synctest.Test(t, func(t *testing.T) {

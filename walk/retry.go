@@ -29,7 +29,8 @@ const (
 )
 
 // Transient reports whether a fault may pass without a change, and how long the
-// server asked to wait (0 when it did not). Conflicts are not transient: only the
+// server asked to wait: 0 when it did not, and while it fills its watch cache, which
+// often takes far less. Conflicts are not transient: only the
 // action knows what a conflict means.
 func Transient(err error) (time.Duration, bool) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) || errors.Is(err, ErrTooLate) || errors.As(err, new(*exhaustedError)) {
@@ -68,8 +69,7 @@ func serverFault(err error) bool {
 // cacheUnfilled is how an API server says, with a 429, that its watch cache for a resource is not filled yet.
 const cacheUnfilled = "storage is (re)initializing"
 
-// fillingCache recognizes the answer of an API server that fills its watch cache, which often takes far less than the second
-// that it asks for.
+// fillingCache recognizes that answer.
 func fillingCache(err error) bool {
 	status, ok := apiStatus(err)
 	return ok && strings.Contains(status.Status().Message, cacheUnfilled)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -238,52 +237,18 @@ func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResou
 	return list, err
 }
 
-const (
-	// readPage is small enough for a slow conversion webhook to convert within
-	// quicklist.Limit.
-	readPage = 100
-	// askCacheAgain is the time between two questions whether the API server's watch cache is filled. With a million objects
-	// that takes it a minute, and a client minutes.
-	askCacheAgain = 2 * time.Second
-)
+// convertedPage is small enough for a slow conversion webhook to convert within quicklist.Limit.
+const convertedPage = 100
 
 // readsAll is an error where the API server can't read every object, although it
-// listed the first: its watch cache, which takes all of them, is not filled. The
-// objects themselves then tell why, or that they can be read by now, unless the cache is
-// filled before all are read.
+// listed the first.
 func (m *Migrator) readsAll(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	r := kube.ResourceOf(crd)
+	r, pageObjects := kube.ResourceOf(crd), m.options.PageObjects
+	if conversionWebhook(crd) != nil && (pageObjects <= 0 || pageObjects > convertedPage) {
+		pageObjects = convertedPage
+	}
 	cached := func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) }
-	err := quicklist.Retry(ctx, cached)
-	filling := apierrors.IsTooManyRequests(err)
-	if !filling && !quicklist.TimedOut(err) {
-		return nil // another answer says nothing about the cache
-	}
-	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
-		err = quicklist.Attempt(ctx, func(ctx context.Context) error {
-			page, next, err = listing.Lister(m.client.Objects).Page(ctx, r, limit, token)
-			return err
-		})
-		return page, next, err
-	}
-	pages := walk.ListOptions{Attempts: quicklist.Attempts, Retry: quicklist.Transient}
-	if conversionWebhook(crd) != nil {
-		pages.PageObjects = readPage
-	}
-	asked := m.options.Clock.Now()
-	for _, err := range walk.List(ctx, fetch, pages) {
-		if err != nil {
-			return err
-		}
-		if !filling || m.options.Clock.Since(asked) < askCacheAgain {
-			continue
-		}
-		if quicklist.Attempt(ctx, cached) == nil {
-			return nil
-		}
-		asked = m.options.Clock.Now()
-	}
-	return nil
+	return listing.Lister(m.client.Objects).Readable(ctx, r, cached, pageObjects)
 }
 
 // scanManagedFields reads objects until one has stale managedFields.

@@ -149,9 +149,9 @@ func (p *pass) addRollback(r revision.Result) {
 		action = revision.Deferred
 	}
 	p.counts.Add(action, r.Phase)
-	printed := revisionreport.NewRun(r, p.remedies)
-	printed.Remedy = p.remedies.Text(r.RollbackFix())
-	p.rows = append(p.rows, p.rowOf(r, printed))
+	one := p.newRow(r)
+	one.printed.Remedy = p.remedies.Text(r.RollbackFix())
+	p.rows = append(p.rows, one)
 }
 
 // upgradedByManager returns an error if the manager is upgrading one of the revisions: it would

@@ -68,7 +68,7 @@ func run(ctx context.Context, binary, out string, n, rounds int) (err error) {
 	if err != nil {
 		return err
 	}
-	c, err := crdrun.New(binary, w, plane.Config())
+	c, err := crdrun.New(binary, w)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func peakRSS(ctx context.Context, plane *controlplane.ControlPlane, binary strin
 	if err != nil {
 		return 0, err
 	}
-	c, err := crdrun.New(binary, w, plane.Config())
+	c, err := crdrun.New(binary, w)
 	if err != nil {
 		return 0, err
 	}

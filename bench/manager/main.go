@@ -28,7 +28,7 @@ func main() {
 	var s settings
 	flag.IntVar(&s.crds, "crds", 50, "CRDs to migrate")
 	flag.IntVar(&s.objects, "objects", 1000, "objects of each")
-	flag.IntVar(&s.turns, "turns", 2, "turns of the manager, before, between and after which commands migrate the same CRDs one after another")
+	flag.IntVar(&s.turns, "turns", 2, "turns of the manager; the commands that it is compared with take one turn more")
 	flag.IntVar(&s.rounds, "rounds", 5, "turns of the measurement of the second client; 0 for none")
 	flag.DurationVar(&s.window, "window", 30*time.Second, "how long the second client is measured in each half of a turn")
 	flag.DurationVar(&s.idle, "idle", 10*time.Minute, "how long the manager is measured with nothing to do; 0 for not at all")

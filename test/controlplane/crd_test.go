@@ -85,10 +85,13 @@ func TestCRDLifecycle(t *testing.T) {
 		if _, err := at("v1").Patch(t.Context(), "w0", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		stored, err := shared.CountStored(t.Context(), "test.godwit.dev", "widgets")
-		return err == nil && stored["test.godwit.dev/v1"] == 1
+		version, err := shared.StoredAt(t.Context(), "test.godwit.dev", "widgets", "default", "w0")
+		return err == nil && version == "test.godwit.dev/v1"
 	})
 	expectStored(t, map[string]int{"test.godwit.dev/v1alpha1": widgetCount - 1, "test.godwit.dev/v1": 1})
+	if version, err := shared.StoredAt(t.Context(), "test.godwit.dev", "widgets", "default", "no-such-widget"); err == nil {
+		t.Errorf("an object that does not exist is at %s, want an error", version)
+	}
 
 	setVersions(t, func(versions []apiextensionsv1.CustomResourceDefinitionVersion) { versions[0].Served = false })
 	if _, err := at("v1alpha1").Get(t.Context(), "w0", metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -16,9 +16,15 @@ const (
 	pageKeys = 1000
 )
 
-// stored is the part of a custom resource in etcd that says at which version it is: it is plain JSON there.
-type stored struct {
-	APIVersion string `json:"apiVersion"`
+// versionOf is the apiVersion of a custom resource, which etcd has as plain JSON.
+func versionOf(key, value []byte) (string, error) {
+	var stored struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	if err := json.Unmarshal(value, &stored); err != nil {
+		return "", fmt.Errorf("decode %s: %w", key, err)
+	}
+	return stored.APIVersion, nil
 }
 
 // StoredAt is the apiVersion at which etcd has one custom resource, such as "example.com/v1".
@@ -31,11 +37,7 @@ func (cp *ControlPlane) StoredAt(ctx context.Context, group, plural, namespace, 
 	if len(found.Kvs) == 0 {
 		return "", fmt.Errorf("read %s from etcd: no such key", key)
 	}
-	var object stored
-	if err := json.Unmarshal(found.Kvs[0].Value, &object); err != nil {
-		return "", fmt.Errorf("decode %s: %w", key, err)
-	}
-	return object.APIVersion, nil
+	return versionOf(found.Kvs[0].Key, found.Kvs[0].Value)
 }
 
 // CountStored counts a custom resource's objects in etcd by the apiVersion at which they are stored, such as
@@ -51,11 +53,11 @@ func (cp *ControlPlane) CountStored(ctx context.Context, group, plural string) (
 			return nil, fmt.Errorf("read %s from etcd: %w", prefix, err)
 		}
 		for _, object := range page.Kvs {
-			var one stored
-			if err := json.Unmarshal(object.Value, &one); err != nil {
-				return nil, fmt.Errorf("decode %s: %w", object.Key, err)
+			version, err := versionOf(object.Key, object.Value)
+			if err != nil {
+				return nil, err
 			}
-			counts[one.APIVersion]++
+			counts[version]++
 			from = string(object.Key) + "\x00" // the smallest key after this one
 		}
 		if !page.More {

@@ -30,8 +30,7 @@ const (
 func userOf(name string) string { return "system:serviceaccount:" + namespace + ":" + name }
 
 // AddUser makes a ServiceAccount that may do everything, and authenticates with its token, as a pod does. An administrator
-// would be exempt from priority and fairness. A user with a certificate costs the API server an eighth more CPU time, since
-// it verifies the certificate with every request.
+// would be exempt from priority and fairness, and the API server verifies a certificate with every request.
 func AddUser(ctx context.Context, plane *controlplane.ControlPlane, name string) (*rest.Config, error) {
 	clients, err := kubernetes.NewForConfig(plane.Config())
 	if err != nil {

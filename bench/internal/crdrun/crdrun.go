@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
@@ -41,8 +39,8 @@ type Report struct {
 	PeakRSS int64         `json:"-"` // bytes
 }
 
-// New prepares the command for a user; Close removes what that took.
-func New(binary string, r *widget.Resource, user *rest.Config) (*Command, error) {
+// New prepares the command; Close removes what that took.
+func New(binary string, r *widget.Resource) (*Command, error) {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return nil, err
@@ -52,7 +50,7 @@ func New(binary string, r *widget.Resource, user *rest.Config) (*Command, error)
 		return nil, err
 	}
 	c := &Command{binary: binary, resource: r, dir: dir}
-	return c, controlplane.WriteKubeconfig(c.kubeconfig(), user)
+	return c, controlplane.WriteKubeconfig(c.kubeconfig(), r.Config())
 }
 
 func (c *Command) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }

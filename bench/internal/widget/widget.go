@@ -71,7 +71,7 @@ func Define(ctx context.Context, plane *controlplane.ControlPlane, names ...stri
 			},
 			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 				Group: r.group, Scope: apiextensionsv1.NamespaceScoped,
-				Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget"},
+				Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: Plural, Kind: "Widget"},
 				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{r.version("v1"), r.version("v2")},
 			},
 		}
@@ -99,7 +99,7 @@ func (r *Resource) Fill(ctx context.Context, n int) error {
 	return measure.Each(r.names, fillers, r.create(ctx))
 }
 
-// Config is the administrator's, for the API server that has the resource.
+// Config is that of the user who works on the resource, the administrator unless [Resource.As] names another.
 func (r *Resource) Config() *rest.Config { return rest.CopyConfig(r.config) }
 
 // CRD is the name of the CustomResourceDefinition.
@@ -136,7 +136,7 @@ func (r *Resource) create(ctx context.Context) func(string) error {
 		if err != nil {
 			return err
 		}
-		return client.Post().Namespace("default").Resource("widgets").Body(body).Do(ctx).Error()
+		return client.Post().Namespace(Namespace).Resource(Plural).Body(body).Do(ctx).Error()
 	}
 }
 
@@ -185,7 +185,7 @@ func (r *Resource) remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return client.Delete().Namespace("default").Resource("widgets").Name(name).Do(ctx).Error()
+	return client.Delete().Namespace(Namespace).Resource(Plural).Name(name).Do(ctx).Error()
 }
 
 // FlipAndAge flips and waits until godwit has no reason to.
@@ -215,7 +215,7 @@ func (r *Resource) PatchAll(ctx context.Context, width int) (time.Duration, erro
 	if err != nil {
 		return 0, err
 	}
-	objects := client.Resource(schema.GroupVersionResource{Group: r.group, Version: r.storage, Resource: "widgets"}).Namespace("default")
+	objects := client.Resource(schema.GroupVersionResource{Group: r.group, Version: r.storage, Resource: Plural}).Namespace(Namespace)
 	begun := time.Now()
 	err = measure.Each(r.names, width, func(name string) error {
 		_, err := objects.Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{FieldValidation: metav1.FieldValidationIgnore})

@@ -227,7 +227,10 @@ func TestUnfilledCacheDelaysNoOther(t *testing.T) {
 		l, rt := grown(t, w, walk.Limits{})
 		_, before := l.InFlight()
 		for range 2 {
-			req := httptest.NewRequest(http.MethodGet, "http://server/", http.NoBody)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://kube-apiserver/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
 			resp, err := rt.RoundTrip(req)
 			if err != nil {
 				t.Fatal(err)

@@ -29,9 +29,9 @@ const (
 )
 
 // Transient reports whether a fault may pass without a change, and how long the
-// server asked to wait: 0 when it did not, and while it fills its watch cache, which
-// often takes far less. Conflicts are not transient: only the
-// action knows what a conflict means.
+// API server asked the client to wait. That is 0 when it did not ask, and while it
+// fills its watch cache, which often takes far less than the 1 s that it asks for.
+// Conflicts are not transient: only the action knows what a conflict means.
 func Transient(err error) (time.Duration, bool) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) || errors.Is(err, ErrTooLate) || errors.As(err, new(*exhaustedError)) {
 		return 0, false
@@ -69,7 +69,7 @@ func serverFault(err error) bool {
 // cacheUnfilled is how an API server says, with a 429, that its watch cache for a resource is not filled yet.
 const cacheUnfilled = "storage is (re)initializing"
 
-// fillingCache recognizes that answer.
+// fillingCache recognizes an error with that message.
 func fillingCache(err error) bool {
 	status, ok := apiStatus(err)
 	return ok && strings.Contains(status.Status().Message, cacheUnfilled)

@@ -55,13 +55,18 @@ type single struct {
 	PeakRSSMiB float64 `json:"peakRSSMiB"`
 }
 
+// seconds is the time of all runs, where that of the first is given.
+func (c commands) seconds(first float64) float64 {
+	total := first
+	for _, s := range c.Others {
+		total += s.Seconds
+	}
+	return total
+}
+
 // sum is the time of all runs, as if the first had not waited: it counts as much as the median of the others.
 func (c commands) sum() float64 {
-	sum := measure.Median(c.Others, func(s single) float64 { return s.Seconds })
-	for _, s := range c.Others {
-		sum += s.Seconds
-	}
-	return sum
+	return c.seconds(measure.Median(c.Others, func(s single) float64 { return s.Seconds }))
 }
 
 func (b *bench) measureWall(ctx context.Context) (wall, error) {
@@ -106,10 +111,7 @@ func (b *bench) runCommands(ctx context.Context) (c commands, err error) {
 		}
 		c.Others = append(c.Others, s)
 	}
-	c.WallSeconds = c.FlipSeconds + c.First.Seconds
-	for _, s := range c.Others {
-		c.WallSeconds += s.Seconds
-	}
+	c.WallSeconds = c.FlipSeconds + c.seconds(c.First.Seconds)
 	measure.Say("godwit crd run: %d CRDs of %d objects in %.1f s; alone, their runs take %.1f s", b.crds, b.objects, c.WallSeconds, c.sum())
 	return c, nil
 }

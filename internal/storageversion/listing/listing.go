@@ -1,4 +1,7 @@
-// Package listing lists the objects of a CRD, and proves that a list showed every object that the API server has.
+// Package listing lists the objects of a CRD, proves that a list showed every object that the API server has, and finds out
+// whether the API server can read every object.
+//
+// Read listing.go, then readable.go.
 package listing
 
 import (

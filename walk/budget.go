@@ -49,21 +49,21 @@ func newBudget(l Limits) *budget {
 	}
 }
 
-// await returns once room for one write is reserved.
-func (b *budget) await(ctx context.Context) error {
+// await returns once room for one write is reserved, and whether the write is to be measured.
+func (b *budget) await(ctx context.Context) (measure bool, err error) {
 	ctx, done := untilStop(ctx)
 	defer done()
 	select {
 	case b.next <- struct{}{}:
 		defer func() { <-b.next }()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
 	defer b.setOpens(time.Time{})
 	for {
-		wait, ok := b.reserve()
+		wait, ok, measure := b.reserve()
 		if ok {
-			return nil
+			return measure, nil
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -72,18 +72,18 @@ func (b *budget) await(ctx context.Context) error {
 			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		}
 	}
 }
 
-func (b *budget) reserve() (time.Duration, bool) {
+func (b *budget) reserve() (wait time.Duration, ok, measure bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	wait, ok := b.window.reserve(now)
+	wait, ok = b.window.reserve(now)
 	b.opens = now.Add(wait)
-	return wait, ok
+	return wait, ok, ok && b.window.measures()
 }
 
 func (b *budget) setOpens(opens time.Time) {
@@ -92,10 +92,18 @@ func (b *budget) setOpens(opens time.Time) {
 	b.opens = opens
 }
 
-// finish counts what a write took, and wakes the write that waits for room.
+// finish counts what a write took, which may be SizeUnknown.
 func (b *budget) finish(bytes int64) {
+	b.settle(func(now time.Time) { b.window.replace(now, bytes) })
+}
+
+// finishLost counts a write without an answer.
+func (b *budget) finishLost() { b.settle(b.window.lose) }
+
+// settle counts a write that has ended, and wakes the write that waits for room.
+func (b *budget) settle(count func(now time.Time)) {
 	b.mu.Lock()
-	b.window.replace(time.Now(), bytes)
+	count(time.Now())
 	b.mu.Unlock()
 	select {
 	case b.freed <- struct{}{}:

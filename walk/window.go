@@ -1,6 +1,9 @@
 package walk
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 const (
 	// budgetWindow is how often kube-apiserver compacts etcd
@@ -9,7 +12,14 @@ const (
 
 	// entrySpan bounds the window to one entry per second.
 	entrySpan = time.Second
+
+	// measuredWrites is the share of writes that are measured while less than half of the
+	// limit is used: one in four.
+	measuredWrites = 4
 )
+
+// SizeUnknown is what a write reports that does not know how many bytes it added to etcd.
+const SizeUnknown = -1
 
 // byteWindow adds up the bytes that were written within the window. The size of a
 // write is known only when its answer is there, so that each write reserves bytes
@@ -21,6 +31,7 @@ type byteWindow struct {
 	reserved int64   // by all writes under way
 	written  int64   // the sum of entries
 	entries  []entry // oldest first
+	last     int64   // the last size that was known; 0 before the first
 }
 
 // entry is what was written within one span.
@@ -44,10 +55,30 @@ func (w *byteWindow) reserve(now time.Time) (wait time.Duration, ok bool) {
 	return w.entries[0].end.Add(budgetWindow).Sub(now), false
 }
 
-// replace adds the bytes that a write really took in place of what it reserved.
+// measures reports whether the write that has just reserved is to tell its size. The choice is random, since sizes of
+// objects in the order of their names may have any pattern.
+func (w *byteWindow) measures() bool {
+	return w.last == 0 || w.written+w.reserved > w.limit/2 || rand.IntN(measuredWrites) == 0
+}
+
+// replace adds the bytes that a write took in place of what it reserved.
 func (w *byteWindow) replace(now time.Time, bytes int64) {
 	w.reserved -= w.perWrite
+	switch {
+	case bytes > 0:
+		w.last = bytes
+	case bytes == SizeUnknown && w.last > 0:
+		bytes = w.last
+	case bytes == SizeUnknown:
+		bytes = w.perWrite
+	}
 	w.add(now, bytes)
+}
+
+// lose adds what a write without an answer reserved: it may have stored as much.
+func (w *byteWindow) lose(now time.Time) {
+	w.reserved -= w.perWrite
+	w.add(now, w.perWrite)
 }
 
 func (w *byteWindow) add(now time.Time, bytes int64) {

@@ -15,25 +15,31 @@ import (
 // leaves open whether the object was written, Write counts the largest object
 // there can be.
 //
+// A size costs an answer with the whole object. Where measure is false, send may
+// return SizeUnknown instead, and the write counts as many bytes as the last one whose
+// size was known: one write in four, at random, is measured until half of the budget
+// is used, and every write beyond.
+//
 // Only writes that are stored belong here: no reviews and no dry runs. Without a
 // budget, Write only calls send.
-func (l *Limiter) Write(ctx context.Context, send func(context.Context) (written int64, err error)) error {
+func (l *Limiter) Write(ctx context.Context, send func(ctx context.Context, measure bool) (written int64, err error)) error {
 	if l.bytes == nil {
-		_, err := send(ctx)
+		_, err := send(ctx, false)
 		return err
 	}
-	if err := l.bytes.await(ctx); err != nil {
+	measure, err := l.bytes.await(ctx)
+	if err != nil {
 		return err
 	}
-	written, err := send(ctx)
+	written, err := send(ctx, measure)
 	switch {
 	case err == nil:
+		l.bytes.finish(written)
 	case mayHaveWritten(err):
-		written = l.bytes.window.perWrite
+		l.bytes.finishLost()
 	default:
-		written = 0
+		l.bytes.finish(0)
 	}
-	l.bytes.finish(written)
 	return err
 }
 

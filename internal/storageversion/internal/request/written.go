@@ -12,21 +12,24 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // written sends a write of an object within the byte budget, and returns the
 // object's metadata after it.
 func (c *Client) written(ctx context.Context, req *rest.Request, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	req.Param("fieldValidation", metav1.FieldValidationIgnore)
-	switch {
-	case dryRun:
+	if dryRun {
 		return kube.Metadata(ctx, req.Param("dryRun", metav1.DryRunAll))
-	case !c.limiter.CountsBytes():
-		return kube.Metadata(ctx, req)
 	}
 	var after *metav1.PartialObjectMetadata
-	err := c.limiter.Write(ctx, func(ctx context.Context) (size int64, err error) {
-		after, size, err = whole(ctx, req)
+	err := c.limiter.Write(ctx, func(ctx context.Context, measure bool) (size int64, err error) {
+		if measure {
+			after, size, err = whole(ctx, req)
+		} else {
+			size = walk.SizeUnknown
+			after, err = kube.Metadata(ctx, req)
+		}
 		if err == nil && after.ResourceVersion == o.ResourceVersion {
 			return 0, nil // elided: etcd was not written
 		}

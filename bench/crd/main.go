@@ -91,12 +91,15 @@ func run(ctx context.Context, binary, out string, n, rounds int) (err error) {
 }
 
 // measureSpeed lets godwit and the raw loop take turns. Each turn begins with
-// every object at the other version.
+// every object at the other version, after the same load and the same pause.
 func (r *result) measureSpeed(ctx context.Context, w *widget.Resource, c *crdrun.Command) error {
+	if err := w.WarmUp(ctx); err != nil {
+		return err
+	}
 	for i := range r.Rounds {
 		turn := round{Raw: map[int]float64{}}
 		for _, width := range measure.InFlight {
-			if err := w.FlipAndProbe(ctx); err != nil {
+			if err := w.PrepareTurn(ctx); err != nil {
 				return err
 			}
 			took, err := w.PatchAll(ctx, width)
@@ -106,7 +109,7 @@ func (r *result) measureSpeed(ctx context.Context, w *widget.Resource, c *crdrun
 			turn.Raw[width] = w.PerSecond(took)
 			measure.Say("round %d: raw loop, %2d in flight: %.0f objects/s", i+1, width, turn.Raw[width])
 		}
-		if err := w.FlipAndAge(ctx); err != nil {
+		if err := w.PrepareTurn(ctx); err != nil {
 			return err
 		}
 		report, err := c.Run(ctx)

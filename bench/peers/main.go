@@ -175,8 +175,11 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.resource, err = widget.New(ctx, b.plane, "peers", b.objects); err != nil {
 		return err
 	}
+	if err := b.resource.WarmUp(ctx); err != nil {
+		return err
+	}
 	measure.Say("measuring what the servers use when idle")
-	if err := widget.Age(ctx); err != nil { // until they have forgotten the creation
+	if err := widget.Age(ctx); err != nil { // until they have forgotten the passes
 		return err
 	}
 	return b.meter.measureIdle(ctx)

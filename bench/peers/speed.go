@@ -33,13 +33,8 @@ func (b *bench) measureRound(ctx context.Context, contestants []contestant, roun
 	return nil
 }
 
-func (b *bench) turnOf(ctx context.Context, c contestant, round int) (err error) {
-	if _, ours := c.(godwit); ours {
-		err = b.resource.FlipAndAge(ctx)
-	} else {
-		err = b.resource.FlipAndProbe(ctx)
-	}
-	if err != nil {
+func (b *bench) turnOf(ctx context.Context, c contestant, round int) error {
+	if err := b.resource.PrepareTurn(ctx); err != nil {
 		return err
 	}
 	t := b.run(ctx, c, round)
@@ -48,15 +43,12 @@ func (b *bench) turnOf(ctx context.Context, c contestant, round int) (err error)
 	}
 	t.say()
 	b.current.Turns = append(b.current.Turns, t)
-	if t.Limited || t.Error != "" { // the next turn begins with every object at the other version
-		_, err = b.resource.PatchAll(ctx, measure.InFlight[1])
-	}
-	return err
+	return nil
 }
 
 func (b *bench) measureCeiling(ctx context.Context, round int) error {
 	for _, width := range measure.InFlight {
-		if err := b.resource.FlipAndProbe(ctx); err != nil {
+		if err := b.resource.PrepareTurn(ctx); err != nil {
 			return err
 		}
 		t, err := b.rawLoop(ctx, round, width)

@@ -41,14 +41,10 @@ const maxFailures = 20
 // their revisions: while one namespace is scanned, others write.
 const upgradesAtOnce = 2 * batchSize
 
-// sharedUpgrades is how many upgrades a namespace has at most that is taken beside others. A
-// larger one is in memory alone: its index takes several kilobytes of each object.
-const sharedUpgrades = 1000
-
 // weight is the part of upgradesAtOnce that a namespace takes. Of a namespace, one batch is under
-// way.
+// way. One with more upgrades than that is taken alone: its index takes several kilobytes of each object.
 func weight(upgrades int) int {
-	if upgrades > sharedUpgrades {
+	if upgrades > upgradesAtOnce {
 		return upgradesAtOnce
 	}
 	return min(max(upgrades, 1), batchSize)
@@ -130,14 +126,14 @@ func (r *runner) failed() bool {
 
 // add counts one namespace: the items of its scan, and the results of its upgrades.
 func (r *Report) add(items []Item, results []Result) {
-	byName := make(map[string]Result, len(results))
-	for _, one := range results {
-		byName[one.Name] = one
+	at := make(map[string]int, len(results))
+	for n := range results {
+		at[results[n].Name] = n
 	}
 	for _, i := range items {
-		one, tried := byName[i.Name]
-		if !tried {
-			one = Result{Item: i}
+		one := Result{Item: i}
+		if n, tried := at[i.Name]; tried {
+			one = results[n]
 		}
 		action := i.Action
 		if one.Action == Deferred { // as the live read found, and the scan did not

@@ -14,8 +14,8 @@ func TestWeight(t *testing.T) {
 		"nothing to do":     {"its scan takes a turn", 0, 1},
 		"a small namespace": {"many go side by side", 30, 30},
 		"several batches":   {"one of them is under way at a time", 300, batchSize},
-		"the largest share": {"another one writes while it is scanned", sharedUpgrades, batchSize},
-		"a large namespace": {"its index is as large as those of many others", sharedUpgrades + 1, upgradesAtOnce},
+		"the largest share": {"another one writes while it is scanned", upgradesAtOnce, batchSize},
+		"a large namespace": {"its index is as large as those of many others", upgradesAtOnce + 1, upgradesAtOnce},
 	} {
 		if got := weight(tc.upgrades); got != tc.want {
 			t.Errorf("%s: %d upgrades weigh %d, want %d: %s", name, tc.upgrades, got, tc.want, tc.reason)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -36,32 +38,26 @@ func encode(w io.Writer, prefix string, value any) error {
 
 // EncodeItems writes a document without items as JSON and inserts the items one by one.
 // Encoded as a whole, the items would be in memory twice more.
-func EncodeItems[T any](w io.Writer, document any, items []T) error {
+func EncodeItems[T any](w io.Writer, document any, items iter.Seq[T]) error {
 	const noItems, prefix = `"items": []`, indent + indent
 	var around bytes.Buffer
 	if err := encode(&around, "", document); err != nil {
 		return err
 	}
-	if len(items) == 0 {
-		_, err := w.Write(around.Bytes())
-		return err
-	}
 	before, after, _ := strings.Cut(around.String(), noItems)
 	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(before + strings.TrimSuffix(noItems, "]")) // Flush returns the first error
-	for i, item := range items {
+	separator, end := "", "]"
+	for item := range items {
 		var one bytes.Buffer
 		if err := encode(&one, prefix, item); err != nil {
 			return err
 		}
-		separator := ","
-		if i == 0 {
-			separator = ""
-		}
 		_, _ = out.WriteString(separator + "\n" + prefix)
 		_, _ = out.Write(bytes.TrimRight(one.Bytes(), "\n"))
+		separator, end = ",", "\n"+indent+"]"
 	}
-	_, _ = out.WriteString("\n" + indent + "]" + after)
+	_, _ = out.WriteString(end + after)
 	return out.Flush()
 }
 
@@ -70,7 +66,7 @@ func (l List[T]) EncodeJSON(w io.Writer) error {
 	items := l.Items
 	l.Items = []T{}
 	type envelope List[T] // without EncodeJSON
-	return EncodeItems(w, envelope(l), items)
+	return EncodeItems(w, envelope(l), slices.Values(items))
 }
 
 // EncodeYAML writes a value as YAML.

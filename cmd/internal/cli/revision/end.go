@@ -28,7 +28,7 @@ func end(ctx context.Context, a *cli.App, f cli.Output, p *pass, began time.Time
 	r.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
 	var names []string
 	if f.Value == "name" {
-		names = report.NamesOf(r.Items)
+		names = r.Items.Names()
 	}
 	err := cli.WriteDocument(a.Streams.Out, f, r, names, func(w io.Writer) error {
 		return revisionreport.WriteRun(w, a.Style(a.Streams.Out, f), r)
@@ -86,8 +86,8 @@ const maxRollbackHints = 5
 func (p *pass) namespaces() []string {
 	var all []string
 	for _, one := range p.rows {
-		if one.phase == revision.Retained && !slices.Contains(all, one.printed.Namespace) {
-			all = append(all, one.printed.Namespace)
+		if one.phase == revision.Retained && !slices.Contains(all, one.run.Namespace) {
+			all = append(all, one.run.Namespace)
 		}
 	}
 	return all
@@ -96,14 +96,14 @@ func (p *pass) namespaces() []string {
 // runCode is Refused if nothing was written. A revision that is kept without a limit is not
 // pending. A reference to a revision that is gone, or an incomplete scan, is Partial, whatever else
 // the run has done.
-func runCode(c revision.Counts, rows []*row) cli.Code {
+func runCode(c revision.Counts, rows []row) cli.Code {
 	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.InUse > 0
 	pending := c.Pending+c.Deferred+c.InUse > 0
 	partial := c.Blocked+c.Failed > 0 && done
 	for _, one := range rows {
-		pending = pending || one.phase == revision.Retained && one.printed.RetainedUntil != nil
+		pending = pending || one.phase == revision.Retained && one.run.RetainedUntil != nil
 		partial = partial || one.phase == revision.Failed && one.begun
-		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling, revision.ReasonUnconfirmed}, one.printed.Reason)
+		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling, revision.ReasonUnconfirmed}, one.run.Reason)
 	}
 	switch {
 	case partial:

@@ -16,7 +16,7 @@ import (
 type pass struct {
 	session   *session
 	remedies  remedy.Writer
-	rows      []*row          // of revisions that are not at the target version, in order
+	rows      []row           // of revisions that are not at the target version, in order
 	others    revision.Counts // of the other revisions
 	counts    revision.Counts
 	counted   bool     // a pass of the run has ended
@@ -24,24 +24,62 @@ type pass struct {
 	begins    int      // how many of them there are
 	inventory *revision.Inventory
 	err       error
-	texts     map[string]string // equal texts are kept once
+	outcomes  map[outcome]*outcome
 	times     map[time.Time]*time.Time
 }
 
-// row is the result of one revision.
+// row is the result of one revision. Its names are its own; the outcome is one for all rows that are alike.
 type row struct {
-	printed revisionreport.Run
-	action  revision.Action
-	phase   revision.Phase
-	begun   bool // an upgrade has created the new revision, a rollback has marked the old one
+	name, owner, replacement string
+	*outcome
 }
 
-func (p *pass) newRow(r revision.Result) *row {
-	one := &row{printed: revisionreport.NewRun(r, p.remedies), action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
-	one.printed.Namespace, one.printed.Owner.Kind = p.text(one.printed.Namespace), p.text(one.printed.Owner.Kind)
-	one.printed.Message, one.printed.Remedy = p.text(one.printed.Message), p.text(one.printed.Remedy)
-	one.printed.RetainedUntil = p.time(one.printed.RetainedUntil)
+// outcome is what many revisions have alike.
+type outcome struct {
+	run    revisionreport.Run // without the names of a row
+	action revision.Action
+	phase  revision.Phase
+	begun  bool // an upgrade has created the new revision, a rollback has marked the old one
+}
+
+func (p *pass) newRow(r revision.Result) row {
+	return p.rowOf(r, revisionreport.NewRun(r, p.remedies))
+}
+
+func (p *pass) rowOf(r revision.Result, printed revisionreport.Run) row {
+	one := row{name: printed.Name, owner: printed.Owner.Name, replacement: printed.Replacement}
+	printed.Name, printed.Owner.Name, printed.Replacement = "", "", ""
+	printed.RetainedUntil = p.time(printed.RetainedUntil)
+	of := outcome{run: printed, action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
+	if one.outcome = p.outcomes[of]; one.outcome != nil {
+		return one
+	}
+	if p.outcomes == nil {
+		p.outcomes = map[outcome]*outcome{}
+	}
+	one.outcome, p.outcomes[of] = &of, &of
 	return one
+}
+
+// printed is the row as reports print it.
+func (one row) printed() revisionreport.Run {
+	run := one.run
+	run.Name, run.Owner.Name, run.Replacement = one.name, one.owner, one.replacement
+	return run
+}
+
+// printed yields all rows as reports print them, one at a time.
+func (p *pass) printed(yield func(revisionreport.Run) bool) {
+	for _, one := range p.rows {
+		if !yield(one.printed()) {
+			return
+		}
+	}
+}
+
+// compare is the order of rows.
+func (one row) compare(namespace, name string) int {
+	return cmp.Or(cmp.Compare(one.run.Namespace, namespace), cmp.Compare(one.name, name))
 }
 
 // time keeps equal times once: those of a report are in whole seconds.
@@ -59,17 +97,6 @@ func (p *pass) time(t *time.Time) *time.Time {
 	return known
 }
 
-func (p *pass) text(s string) string {
-	if known, ok := p.texts[s]; ok {
-		return known
-	}
-	if p.texts == nil {
-		p.texts = map[string]string{}
-	}
-	p.texts[s] = s
-	return s
-}
-
 // plan adds an item of the scan before the run, in the order of namespaces and names.
 func (p *pass) plan(i revision.Item) {
 	r := revision.Result{Item: i}
@@ -79,7 +106,7 @@ func (p *pass) plan(i revision.Item) {
 	if i.Action == revision.Upgrade || i.Action == revision.Relabel {
 		p.begins++
 		if n := len(p.todo); n == 0 || p.todo[n-1] != i.Namespace {
-			p.todo = append(p.todo, p.text(i.Namespace))
+			p.todo = append(p.todo, i.Namespace)
 		}
 	}
 	one := p.newRow(r)
@@ -91,14 +118,14 @@ func (p *pass) plan(i revision.Item) {
 }
 
 // atTarget reports whether a revision is only counted, and has no row.
-func (one *row) atTarget() bool {
+func (one row) atTarget() bool {
 	return (one.action == revision.UpToDate || one.action == revision.Unreferenced) && one.phase != revision.Retained
 }
 
 // run makes one pass.
 func (p *pass) run(ctx context.Context) {
 	var total revision.Report
-	var late []*row // of revisions that were created since the plan
+	var late []row // of revisions that were created since the plan
 	total, p.err = p.session.Run(ctx, p.session.scope.scope(), func(r revision.Result) {
 		if at, planned := p.find(r.Namespace, r.Name); planned {
 			p.rows[at] = p.newRow(r)
@@ -118,9 +145,7 @@ func (p *pass) run(ctx context.Context) {
 }
 
 func (p *pass) find(namespace, name string) (int, bool) {
-	return slices.BinarySearchFunc(p.rows, revisionreport.Run{Namespace: namespace, Name: name}, func(one *row, by revisionreport.Run) int {
-		return cmp.Or(cmp.Compare(one.printed.Namespace, by.Namespace), cmp.Compare(one.printed.Name, by.Name))
-	})
+	return slices.BinarySearchFunc(p.rows, name, func(one row, name string) int { return one.compare(namespace, name) })
 }
 
 // dangling adds references that were written meanwhile to a revision that is gone, also to one
@@ -153,10 +178,8 @@ func (p *pass) countRun(last revision.Counts) {
 
 // tally counts all revisions, and keeps rows of those that are not at the target version, in order.
 func (p *pass) tally() {
-	slices.SortStableFunc(p.rows, func(a, b *row) int {
-		return cmp.Or(cmp.Compare(a.printed.Namespace, b.printed.Namespace), cmp.Compare(a.printed.Name, b.printed.Name))
-	})
-	p.rows = slices.DeleteFunc(p.rows, func(one *row) bool {
+	slices.SortStableFunc(p.rows, func(a, b row) int { return a.compare(b.run.Namespace, b.name) })
+	p.rows = slices.DeleteFunc(p.rows, func(one row) bool {
 		if one.atTarget() {
 			p.others.Add(one.action, one.phase)
 		}
@@ -169,11 +192,7 @@ func (p *pass) tally() {
 }
 
 func (p *pass) report() revisionreport.RunReport {
-	items := make([]*revisionreport.Run, len(p.rows))
-	for i, one := range p.rows {
-		items[i] = &one.printed
-	}
-	r := revisionreport.NewRunReport(items)
+	r := revisionreport.NewRunReport(p.printed)
 	r.Counts = p.counts
 	if p.inventory != nil {
 		r.DroppableVersions = p.inventory.Droppable
@@ -185,9 +204,9 @@ func (p *pass) report() revisionreport.RunReport {
 // the old revisions after an upgrade, the new ones after a rollback.
 func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
 	for _, one := range p.rows {
-		if one.phase == phase && one.printed.RetainedUntil != nil {
-			if n++; one.printed.RetainedUntil.After(until) {
-				until = *one.printed.RetainedUntil
+		if one.phase == phase && one.run.RetainedUntil != nil {
+			if n++; one.run.RetainedUntil.After(until) {
+				until = *one.run.RetainedUntil
 			}
 		}
 	}
@@ -197,7 +216,7 @@ func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
 // unconfirmed counts the revisions of which the scan did not find out whether they are missing.
 func (p *pass) unconfirmed() (n int64) {
 	for _, one := range p.rows {
-		if one.printed.Reason == revision.ReasonUnconfirmed {
+		if one.run.Reason == revision.ReasonUnconfirmed {
 			n++
 		}
 	}

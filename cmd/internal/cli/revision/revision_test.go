@@ -100,7 +100,7 @@ func TestRevisionRunCode(t *testing.T) {
 		"a permission is missing":                 {revision.Counts{Pending: 1}, []revision.Result{forbidden}, cli.Partial},
 	}
 	for name, tc := range cases {
-		var rows []*row
+		var rows []row
 		for _, r := range tc.results {
 			rows = append(rows, (&pass{}).newRow(r))
 		}
@@ -165,7 +165,7 @@ func TestCountsAreOfTheRun(t *testing.T) {
 			if !found {
 				t.Fatalf("no row of %s", name)
 			}
-			p.rows[at].phase = phase
+			p.rows[at] = p.newRow(revision.Result{Phase: phase, Item: revision.Item{Name: name, Action: p.rows[at].action}})
 		}
 		p.tally()
 		p.countRun(pass.last)
@@ -179,7 +179,7 @@ func TestCountsAreOfTheRun(t *testing.T) {
 func TestRemedyOfARollbackThatWaits(t *testing.T) {
 	p := &pass{remedies: remedy.Writer{Program: "godwit", Cluster: " --context=lab"}}
 	p.addRollback(revision.Result{Phase: revision.Pending, Item: revision.Item{Namespace: "shop", Name: "web-old", Reason: revision.ReasonRunning}})
-	if got, want := p.rows[0].printed.Remedy, "godwit revision rollback web-old -n shop --on-running=Hold --context=lab"; !strings.HasSuffix(got, want) {
+	if got, want := p.rows[0].printed().Remedy, "godwit revision rollback web-old -n shop --on-running=Hold --context=lab"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q does not end in %q", got, want)
 	}
 	if p.counts.Deferred != 1 {

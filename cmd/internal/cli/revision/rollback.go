@@ -54,10 +54,10 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(revisionreport.NoRuns), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
+	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(revisionreport.NoRuns))
 	flags := c.Flags()
 	flags.SortFlags = false
 	AddFamilyFlag(c, &o.family)
@@ -149,9 +149,9 @@ func (p *pass) addRollback(r revision.Result) {
 		action = revision.Deferred
 	}
 	p.counts.Add(action, r.Phase)
-	one := p.newRow(r)
-	one.printed.Remedy = p.remedies.Text(r.RollbackFix())
-	p.rows = append(p.rows, one)
+	printed := revisionreport.NewRun(r, p.remedies)
+	printed.Remedy = p.remedies.Text(r.RollbackFix())
+	p.rows = append(p.rows, p.rowOf(r, printed))
 }
 
 // upgradedByManager returns an error if the manager is upgrading one of the revisions: it would

@@ -57,10 +57,10 @@ func runCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(revisionreport.NoRuns), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
+	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(revisionreport.NoRuns))
 	o.addFlags(c)
 	return c
 }
@@ -163,7 +163,7 @@ func (o *runOptions) run(ctx context.Context) error {
 func (o *runOptions) sayDryRun(p *pass, items []revision.Item) error {
 	p.tally()
 	r := p.report()
-	err := cli.WriteDocument(o.Streams.Out, o.output, r, report.NamesOf(r.Items), func(w io.Writer) error {
+	err := cli.WriteDocument(o.Streams.Out, o.output, r, r.Items.Names(), func(w io.Writer) error {
 		return revisionreport.WritePlan(w, o.Style(o.Streams.Out, o.output), revisionreport.NewPlanList(items, nil, o.Remedies()))
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package evidence_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,7 +162,7 @@ func TestPlansOfSeveralClusters(t *testing.T) {
 func TestOtherDomains(t *testing.T) {
 	r := one(t,
 		file(t, "east/1.json", revisionreport.PlanList{Kind: "RevisionPlanList", Items: []revisionreport.Plan{{Namespace: "shop", Name: "web", State: revisionreport.StateUpgrade}}}),
-		file(t, "east/2.json", revisionreport.NewRunReport([]*revisionreport.Run{{Namespace: "shop", Name: "web", Phase: revisionreport.StateRetained, Replacement: "web-2"}})),
+		file(t, "east/2.json", revisionreport.NewRunReport(slices.Values([]revisionreport.Run{{Namespace: "shop", Name: "web", Phase: revisionreport.StateRetained, Replacement: "web-2"}}))),
 		file(t, "east/3.json", clusterreport.Migration{Kind: "ClusterMigrationReport", Namespace: "ns", Name: "move", Phase: api.PhaseCompleted, Settled: true, Counts: clusterreport.Counts{Total: 2, Moved: 2}}),
 		file(t, "east/4.json", map[string]any{"kind": "VersionList", "items": []map[string]string{{"role": "Client", "version": "v1.0.0"}}}),
 	)

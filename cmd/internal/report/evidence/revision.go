@@ -24,7 +24,9 @@ func addRevisionRun(all builders, f File) (int, error) {
 		return 0, err
 	}
 	b := all.of(f.Cluster)
-	for _, r := range l.Items {
+	n := 0
+	for r := range l.Items {
+		n++
 		after := planreport.RevisionState(revisionreport.Plan{State: r.Phase, Reason: r.Reason})
 		var blockers []planreport.Blocker
 		if r.Reason != "" && after != planreport.Clean {
@@ -36,5 +38,5 @@ func addRevisionRun(all builders, f File) (int, error) {
 		}
 		b.object(planreport.Revisions, r.Namespace+"/"+r.Name).ran(string(r.Phase), detail, after, blockers)
 	}
-	return len(l.Items), nil
+	return n, nil
 }

@@ -5,7 +5,10 @@
 package revisionreport
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +69,7 @@ type RunReport struct {
 	Time   time.Time       `json:"time,omitzero"`
 	Counts revision.Counts `json:"counts"`
 	// Items are the revisions that were not at the target version.
-	Items []*Run `json:"items"`
+	Items Runs `json:"items"`
 	// DroppableVersions is null if the command did not read the whole cluster.
 	DroppableVersions []string `json:"droppableVersions"`
 	DurationSeconds   float64  `json:"durationSeconds"`
@@ -130,15 +133,39 @@ func NewPlanList(items []revision.Item, inventory *revision.Inventory, w remedy.
 	return l
 }
 
-// NewRunReport makes the report of a run.
-func NewRunReport(items []*Run) RunReport {
-	return RunReport{APIVersion: report.APIVersion, Kind: "RevisionRunReport", Items: report.Present(items)}
+// Runs are the results of revisions. Each is made when it is read: a cluster has tens of thousands.
+type Runs iter.Seq[Run]
+
+// MarshalJSON makes a list of all results.
+func (r Runs) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	err := report.Encode(&text, report.Present(slices.Collect(iter.Seq[Run](r)))) // it leaves < and > as they are
+	return text.Bytes(), err
 }
+
+// UnmarshalJSON reads a list.
+func (r *Runs) UnmarshalJSON(text []byte) error {
+	var all []Run
+	err := json.Unmarshal(text, &all)
+	*r = Runs(slices.Values(all))
+	return err
+}
+
+// Names of all revisions.
+func (r Runs) Names() []string { return report.NamesOf(slices.Collect(iter.Seq[Run](r))) }
+
+// NewRunReport makes the report of a run.
+func NewRunReport(items iter.Seq[Run]) RunReport {
+	return RunReport{APIVersion: report.APIVersion, Kind: "RevisionRunReport", Items: Runs(items)}
+}
+
+// NoRuns is a run without results.
+var NoRuns = slices.Values[[]Run](nil)
 
 // EncodeJSON implements [report.Encoder].
 func (r RunReport) EncodeJSON(w io.Writer) error {
-	items := r.Items
-	r.Items = []*Run{}
+	items := iter.Seq[Run](r.Items)
+	r.Items = Runs(NoRuns)
 	type envelope RunReport // without EncodeJSON
 	return report.EncodeItems(w, envelope(r), items)
 }

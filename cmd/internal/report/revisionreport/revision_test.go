@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ shop/b
 			reason: "a wide table has a row for each revision",
 			write: func(w io.Writer) error {
 				wide := ran
-				wide.Items = wide.Items[:1]
+				wide.Items = Runs(slices.Values([]Run{NewRun(revision.Result{Item: items[4], Phase: revision.Retained}, remedy.Writer{})}))
 				return WriteRun(w, report.Style{Wide: true}, wide)
 			},
 			want: `
@@ -187,12 +188,11 @@ func TestRevisionState(t *testing.T) {
 }
 
 func reportOf(results []revision.Result) RunReport {
-	var items []*Run
+	var items []Run
 	for _, one := range results {
-		item := NewRun(one, remedy.Writer{Program: "godwit"})
-		items = append(items, &item)
+		items = append(items, NewRun(one, remedy.Writer{Program: "godwit"}))
 	}
-	return NewRunReport(items)
+	return NewRunReport(slices.Values(items))
 }
 
 // TestReportIsEncodedItemByItem: the text is that of the whole document.

@@ -3,7 +3,6 @@ package revisionreport
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
@@ -16,7 +15,12 @@ func WriteRun(w io.Writer, s report.Style, r RunReport) error {
 	if s.Wide {
 		t.Header = append(t.Header, "UNTIL")
 	}
-	shown := slices.DeleteFunc(slices.Clone(r.Items), func(one *Run) bool { return !one.Phase.problem() && !one.overdue() && !s.Wide })
+	var shown []Run
+	for one := range r.Items {
+		if one.Phase.problem() || one.overdue() || s.Wide {
+			shown = append(shown, one)
+		}
+	}
 	for _, one := range shown {
 		row := []report.Cell{
 			revisionStates[one.Phase], {Text: one.Namespace}, {Text: ownerText(one.Owner)}, {Text: report.OrDash(one.Reason)},

@@ -41,8 +41,8 @@ const maxFailures = 20
 // their revisions: while one namespace is scanned, others write.
 const upgradesAtOnce = 2 * batchSize
 
-// weight is the part of upgradesAtOnce that a namespace takes. Of a namespace, one batch is under
-// way. One with more upgrades than that is taken alone: its index takes several kilobytes of each object.
+// weight is the part of upgradesAtOnce that a namespace takes: one batch of it is under way. A namespace with more than
+// upgradesAtOnce upgrades takes all of it, because its index takes several kilobytes of each object.
 func weight(upgrades int) int {
 	if upgrades > upgradesAtOnce {
 		return upgradesAtOnce

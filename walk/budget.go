@@ -49,21 +49,21 @@ func newBudget(l Limits) *budget {
 	}
 }
 
-// await returns once room for one write is reserved, and whether the write is to be measured.
-func (b *budget) await(ctx context.Context) (measure bool, err error) {
+// await returns once room for one write is reserved. The write counts for so many; 0 if it is not measured.
+func (b *budget) await(ctx context.Context, sampled bool) (countsFor int64, err error) {
 	ctx, done := untilStop(ctx)
 	defer done()
 	select {
 	case b.next <- struct{}{}:
 		defer func() { <-b.next }()
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	}
 	defer b.setOpens(time.Time{})
 	for {
-		wait, ok, measure := b.reserve()
+		wait, ok := b.reserve()
 		if ok {
-			return measure, nil
+			return b.countsFor(sampled), nil
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -72,18 +72,24 @@ func (b *budget) await(ctx context.Context) (measure bool, err error) {
 			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
-			return false, context.Cause(ctx)
+			return 0, context.Cause(ctx)
 		}
 	}
 }
 
-func (b *budget) reserve() (wait time.Duration, ok, measure bool) {
+func (b *budget) reserve() (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	wait, ok = b.window.reserve(now)
+	wait, ok := b.window.reserve(now)
 	b.opens = now.Add(wait)
-	return wait, ok, ok && b.window.measures()
+	return wait, ok
+}
+
+func (b *budget) countsFor(sampled bool) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.window.countsFor(sampled)
 }
 
 func (b *budget) setOpens(opens time.Time) {
@@ -92,18 +98,10 @@ func (b *budget) setOpens(opens time.Time) {
 	b.opens = opens
 }
 
-// finish counts what a write took, which may be SizeUnknown.
+// finish counts what a write took, and wakes the write that waits for room.
 func (b *budget) finish(bytes int64) {
-	b.settle(func(now time.Time) { b.window.replace(now, bytes) })
-}
-
-// finishLost counts a write without an answer.
-func (b *budget) finishLost() { b.settle(b.window.lose) }
-
-// settle counts a write that has ended, and wakes the write that waits for room.
-func (b *budget) settle(count func(now time.Time)) {
 	b.mu.Lock()
-	count(time.Now())
+	b.window.replace(time.Now(), bytes)
 	b.mu.Unlock()
 	select {
 	case b.freed <- struct{}{}:

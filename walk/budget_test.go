@@ -32,8 +32,8 @@ type logged struct {
 }
 
 // send takes 20 ms, and stores the object after 10 ms.
-func (w *writeLog) send(bytes int64) func(context.Context, bool) (int64, error) {
-	return func(context.Context, bool) (int64, error) {
+func (w *writeLog) send(bytes int64) func(context.Context) (int64, error) {
+	return func(context.Context) (int64, error) {
 		time.Sleep(10 * time.Millisecond)
 		w.mu.Lock()
 		w.entries = append(w.entries, logged{time.Now(), bytes})
@@ -69,23 +69,12 @@ func (w *writeLog) most() (most int64) {
 	return most
 }
 
-// sendUnlessMeasured is send of a client that tells a size only if it must.
-func (w *writeLog) sendUnlessMeasured(bytes int64) func(context.Context, bool) (int64, error) {
-	return func(ctx context.Context, measure bool) (int64, error) {
-		written, err := w.send(bytes)(ctx, measure)
-		if !measure {
-			written = walk.SizeUnknown
-		}
-		return written, err
-	}
-}
-
 // walkOver writes objects of the given sizes, as a migration would.
 func walkOver(ctx context.Context, l *walk.Limiter, w *writeLog, sizes func(i int) int64, n int) (walk.Report, error) {
-	return walkWith(ctx, l, w.send, sizes, n)
+	return walkWith(ctx, l, sizes, n, func(ctx context.Context, bytes int64) error { return l.Write(ctx, w.send(bytes)) })
 }
 
-func walkWith(ctx context.Context, l *walk.Limiter, send func(int64) func(context.Context, bool) (int64, error), sizes func(i int) int64, n int) (walk.Report, error) {
+func walkWith(ctx context.Context, l *walk.Limiter, sizes func(i int) int64, n int, write func(context.Context, int64) error) (walk.Report, error) {
 	birds, weight := make([]*bird, n), map[*bird]int64{}
 	for i := range birds {
 		birds[i] = &bird{name: fmt.Sprintf("b-%06d", i)}
@@ -93,7 +82,7 @@ func walkWith(ctx context.Context, l *walk.Limiter, send func(int64) func(contex
 	}
 	pages := func(yield func(walk.Page[*bird], error) bool) { yield(walk.Page[*bird]{Items: birds}, nil) }
 	act := func(ctx context.Context, b *bird) (godwit.Outcome, error) {
-		if err := l.Write(ctx, send(weight[b])); err != nil {
+		if err := write(ctx, weight[b]); err != nil {
 			return godwit.Failed, err
 		}
 		return godwit.Migrated, nil
@@ -155,80 +144,99 @@ func TestByteBudgetHoldsOverAnyFiveMinutes(t *testing.T) {
 	}
 }
 
-// TestByteBudgetHoldsWithSizesOfOneWriteInFour, up to the error of a sample over half of the budget: for objects of
-// 1.5 MiB, the largest there are, its standard deviation is 34 MiB.
-func TestByteBudgetHoldsWithSizesOfOneWriteInFour(t *testing.T) {
-	const budget = 512 * mib
+// TestByteBudgetHoldsWithASample of sizes, up to its error over half of the budget: where the bytes are those of few objects
+// of 1.5 MiB, its standard deviation is sqrt(170*3)*1.5 = 34 MiB.
+func TestByteBudgetHoldsWithASample(t *testing.T) {
+	const (
+		budget    = 512 * mib
+		deviation = 34 * mib
+		large     = 1536 * kib
+	)
+	everyFourth := func(first int) func(int) int64 {
+		return func(i int) int64 {
+			if i%4 == first {
+				return large
+			}
+			return 2 * kib
+		}
+	}
 	cases := map[string]struct {
 		reason string
 		size   func(i int) int64
 		n      int
-		most   int64
+		error  int64
 	}{
-		"small": {"all sizes are the same", func(int) int64 { return 50 * kib }, 15_000, budget},
-		"every tenth large": {"few objects are most of the bytes", func(i int) int64 {
-			if i%10 == 0 {
-				return 1536 * kib
-			}
-			return 2 * kib
-		}, 6000, budget + 6*34*mib},
-		"every fourth large": {"a pattern as long as the sample's distance", func(i int) int64 {
-			if i%4 == 0 {
-				return 1536 * kib
-			}
-			return 2 * kib
-		}, 2000, budget + 6*34*mib},
+		"small":                   {"the same size everywhere: 50 KiB times sqrt(5243*3) is 6 MiB", func(int) int64 { return 50 * kib }, 45_000, 6 * mib},
+		"every fourth large":      {"a pattern as long as the distance of samples", everyFourth(0), 4500, deviation},
+		"every fourth large, one": {"the same one object later", everyFourth(1), 4500, deviation},
 		"small, then large": {"former sizes do not predict later ones", func(i int) int64 {
 			if i < 2000 {
 				return kib
 			}
-			return 1536 * kib
-		}, 2800, budget + 6*34*mib},
+			return large
+		}, 3500, deviation},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: budget})
+				l := walk.NewLimiter(walk.Limits{})
 				var w writeLog
-				report, err := walkWith(t.Context(), l, w.sendUnlessMeasured, tc.size, tc.n)
+				begun := time.Now()
+				report, err := walkWith(t.Context(), l, tc.size, tc.n, func(ctx context.Context, bytes int64) error {
+					return l.WriteSampled(ctx, func(ctx context.Context, measure bool) (int64, error) {
+						written, err := w.send(bytes)(ctx)
+						if !measure {
+							written = budget // is not read
+						}
+						return written, err
+					})
+				})
 				if err != nil || report.Counts.Migrated != int64(tc.n) {
 					t.Errorf("%s: %+v, %v; want all migrated", tc.reason, report, err)
 				}
-				if most := w.most(); most > tc.most {
-					t.Errorf("%s: %d MiB were written within five minutes, want at most %d", tc.reason, most/mib, tc.most/mib)
+				if most := w.most(); most > budget+6*tc.error {
+					t.Errorf("%s: %d MiB were written within five minutes, want at most %d", tc.reason, most/mib, (budget+6*tc.error)/mib)
+				}
+				windows := float64(w.total()) / float64(budget*9/10-6*tc.error)
+				if took, most := time.Since(begun), time.Duration(windows*float64(5*time.Minute)); took > most {
+					t.Errorf("%s: %d MiB took %v, want at most %v", tc.reason, w.total()/mib, took, most)
 				}
 			})
 		})
 	}
 }
 
-// TestByteBudgetMeasuresEachWriteBeyondHalf, and one in four before.
-func TestByteBudgetMeasuresEachWriteBeyondHalf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 64 * mib})
-		measured := func(writes int) (n int) {
+// TestWhichWritesAreMeasured: one in four until half of the default budget is used, and every one beyond or with a smaller
+// budget. Without a budget none is.
+func TestWhichWritesAreMeasured(t *testing.T) {
+	const writes = 10_000
+	cases := map[string]struct {
+		limit, booked int64
+		least, most   int
+	}{
+		"default budget":             {0, 0, writes/4 - 300, writes/4 + 300}, // seven standard deviations
+		"half of the default budget": {0, 256 * mib, writes, writes},
+		"less than the default":      {walk.DefaultMaxBytesPerFiveMinutes - 1, 0, writes, writes},
+		"no budget":                  {-1, 0, 0, 0},
+	}
+	for name, tc := range cases {
+		synctest.Test(t, func(t *testing.T) {
+			l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: tc.limit})
+			l.Book(tc.booked)
+			measured := 0
 			for range writes {
-				_ = l.Write(t.Context(), func(_ context.Context, measure bool) (int64, error) {
-					if !measure {
-						return walk.SizeUnknown, nil
+				_ = l.WriteSampled(t.Context(), func(_ context.Context, measure bool) (int64, error) {
+					if measure {
+						measured++
 					}
-					n++
 					return kib, nil
 				})
 			}
-			return n
-		}
-		if n := measured(1); n != 1 {
-			t.Error("the first write was not measured: nothing is known of the sizes")
-		}
-		if n := measured(10_000); n < 2000 || n > 3000 {
-			t.Errorf("%d of 10,000 writes were measured, want about 2,500", n)
-		}
-		l.Book(22 * mib)
-		if n := measured(100); n != 100 {
-			t.Errorf("%d of 100 writes beyond half of the budget were measured, want all", n)
-		}
-	})
+			if measured < tc.least || measured > tc.most {
+				t.Errorf("%s: %d of %d writes were measured, want %d to %d", name, measured, writes, tc.least, tc.most)
+			}
+		})
+	}
 }
 
 // TestByteBudgetBelowOneObject shows that an object larger than the budget is
@@ -306,7 +314,7 @@ func TestWaitsForBytesIsZeroWhileAWriteIsUnderWay(t *testing.T) {
 		begun := time.Now()
 		for range 2 { // there is room for one, until its answer says that it took none
 			writes.Go(func() {
-				_ = l.Write(t.Context(), func(context.Context, bool) (int64, error) {
+				_ = l.Write(t.Context(), func(context.Context) (int64, error) {
 					time.Sleep(time.Second)
 					return 0, nil
 				})
@@ -382,7 +390,6 @@ func TestByteBudgetCountsWhatWasWritten(t *testing.T) {
 	}{
 		"stored":             {"the size of the object counts", 3 * mib, nil, 3 * mib},
 		"elided":             {"etcd was not written", 0, nil, 0},
-		"unknown":            {"no size was known before", walk.SizeUnknown, nil, 3 * mib / 2},
 		"refused":            {"an object that was denied is not stored", mib, status("403", ""), 0},
 		"conflict":           {"the object is not stored", mib, status("409", ""), 0},
 		"broken webhook":     {"the server calls it before it stores the object", mib, status("500", ""), 0},
@@ -395,7 +402,7 @@ func TestByteBudgetCountsWhatWasWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: limit})
-				err := l.Write(t.Context(), func(context.Context, bool) (int64, error) { return tc.bytes, tc.err })
+				err := l.Write(t.Context(), func(context.Context) (int64, error) { return tc.bytes, tc.err })
 				if !errors.Is(err, tc.err) {
 					t.Errorf("Write returns %v, want %v", err, tc.err)
 				}
@@ -417,7 +424,7 @@ func TestByteBudgetCountsWhatWasWritten(t *testing.T) {
 func timeOfWrite(t *testing.T, l *walk.Limiter) time.Duration {
 	t.Helper()
 	begun := time.Now()
-	if err := l.Write(t.Context(), func(context.Context, bool) (int64, error) { return 0, nil }); err != nil {
+	if err := l.Write(t.Context(), func(context.Context) (int64, error) { return 0, nil }); err != nil {
 		t.Fatal(err)
 	}
 	return time.Since(begun)

@@ -11,9 +11,8 @@ type Limits struct {
 	// MaxBytesPerFiveMinutes bounds the writes of [Limiter.Write] within any five
 	// minutes, in bytes added to etcd; 0 means DefaultMaxBytesPerFiveMinutes, a
 	// negative number no bound. The bound is exact for objects up to 1.5 MiB,
-	// etcd's limit, and up to the budget divided by twice MaxInFlight, if every
-	// write says its size. Where only those do that are measured, the sizes of
-	// half of the bound are a sample of one in four. Larger objects are written
-	// too, and exceed the bound by one object per write under way at most.
+	// etcd's limit, and up to the budget divided by twice MaxInFlight. Larger
+	// objects are written too, and exceed the bound by one object per write under
+	// way at most. [Limiter.WriteSampled] has the error of a sample.
 	MaxBytesPerFiveMinutes int64
 }

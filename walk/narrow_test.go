@@ -69,7 +69,7 @@ func TestNarrowLimitersShareTheByteBudget(t *testing.T) {
 		shared.Book(10 << 20)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := narrow.Write(ctx, func(context.Context, bool) (int64, error) { return 1, nil }); err == nil {
+		if err := narrow.Write(ctx, func(context.Context) (int64, error) { return 1, nil }); err == nil {
 			t.Error("the narrow walk wrote although the shared budget was used up")
 		}
 	})

@@ -13,13 +13,9 @@ const (
 	// entrySpan bounds the window to one entry per second.
 	entrySpan = time.Second
 
-	// measuredWrites is the share of writes that are measured while less than half of the
-	// limit is used: one in four.
-	measuredWrites = 4
+	// measureOneIn is how many writes a measured one counts for while sizes are a sample.
+	measureOneIn = 4
 )
-
-// SizeUnknown is what a write reports that does not know how many bytes it added to etcd.
-const SizeUnknown = -1
 
 // byteWindow adds up the bytes that were written within the window. The size of a
 // write is known only when its answer is there, so that each write reserves bytes
@@ -31,7 +27,6 @@ type byteWindow struct {
 	reserved int64   // by all writes under way
 	written  int64   // the sum of entries
 	entries  []entry // oldest first
-	last     int64   // the last size that was known; 0 before the first
 }
 
 // entry is what was written within one span.
@@ -55,30 +50,28 @@ func (w *byteWindow) reserve(now time.Time) (wait time.Duration, ok bool) {
 	return w.entries[0].end.Add(budgetWindow).Sub(now), false
 }
 
-// measures reports whether the write that has just reserved is to tell its size. The choice is random, since sizes of
-// objects in the order of their names may have any pattern.
-func (w *byteWindow) measures() bool {
-	return w.last == 0 || w.written+w.reserved > w.limit/2 || rand.IntN(measuredWrites) == 0
+// samples reports whether the sizes of some writes may stand for all. The error of a sample grows with the square root of
+// what is written, so that it is too large a part of a small budget.
+func (w *byteWindow) samples() bool {
+	return w.limit >= DefaultMaxBytesPerFiveMinutes && w.written+w.reserved <= w.limit/2
 }
 
-// replace adds the bytes that a write took in place of what it reserved.
+// countsFor is how many writes the next one counts for; 0 if it is not measured. The choice is random: objects are listed
+// by name, and their sizes may have any pattern.
+func (w *byteWindow) countsFor(sampled bool) int64 {
+	switch {
+	case !sampled || !w.samples():
+		return 1
+	case rand.IntN(measureOneIn) == 0:
+		return measureOneIn
+	}
+	return 0
+}
+
+// replace adds the bytes that a write really took in place of what it reserved.
 func (w *byteWindow) replace(now time.Time, bytes int64) {
 	w.reserved -= w.perWrite
-	switch {
-	case bytes > 0:
-		w.last = bytes
-	case bytes == SizeUnknown && w.last > 0:
-		bytes = w.last
-	case bytes == SizeUnknown:
-		bytes = w.perWrite
-	}
 	w.add(now, bytes)
-}
-
-// lose adds what a write without an answer reserved: it may have stored as much.
-func (w *byteWindow) lose(now time.Time) {
-	w.reserved -= w.perWrite
-	w.add(now, w.perWrite)
 }
 
 func (w *byteWindow) add(now time.Time, bytes int64) {

@@ -15,31 +15,39 @@ import (
 // leaves open whether the object was written, Write counts the largest object
 // there can be.
 //
-// A size costs an answer with the whole object. Where measure is false, send may
-// return SizeUnknown instead, and the write counts as many bytes as the last one whose
-// size was known: one write in four, at random, is measured until half of the budget
-// is used, and every write beyond.
-//
 // Only writes that are stored belong here: no reviews and no dry runs. Without a
 // budget, Write only calls send.
-func (l *Limiter) Write(ctx context.Context, send func(ctx context.Context, measure bool) (written int64, err error)) error {
+func (l *Limiter) Write(ctx context.Context, send func(context.Context) (written int64, err error)) error {
+	return l.write(ctx, false, func(ctx context.Context, _ bool) (int64, error) { return send(ctx) })
+}
+
+// WriteSampled is Write for a client to which a size costs something, such as an answer
+// with the whole object. It counts what send reports only where measure is true: until
+// half of the default budget is used, that is one write in four, at random, which
+// counts for four. Beyond half, and with a budget below the default, it is every write.
+func (l *Limiter) WriteSampled(ctx context.Context, send func(ctx context.Context, measure bool) (written int64, err error)) error {
+	return l.write(ctx, true, send)
+}
+
+func (l *Limiter) write(ctx context.Context, sampled bool, send func(ctx context.Context, measure bool) (int64, error)) error {
 	if l.bytes == nil {
 		_, err := send(ctx, false)
 		return err
 	}
-	measure, err := l.bytes.await(ctx)
+	countsFor, err := l.bytes.await(ctx, sampled)
 	if err != nil {
 		return err
 	}
-	written, err := send(ctx, measure)
+	written, err := send(ctx, countsFor > 0)
 	switch {
 	case err == nil:
-		l.bytes.finish(written)
+		written *= countsFor
 	case mayHaveWritten(err):
-		l.bytes.finishLost()
+		written = l.bytes.window.perWrite
 	default:
-		l.bytes.finish(0)
+		written = 0
 	}
+	l.bytes.finish(written)
 	return err
 }
 

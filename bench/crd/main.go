@@ -91,7 +91,7 @@ func run(ctx context.Context, binary, out string, n, rounds int) (err error) {
 }
 
 // measureSpeed lets godwit and the raw loop take turns. Each turn begins with
-// every object at the other version, after the same load and the same pause.
+// every object at the other version, after one request for each and a pause.
 func (r *result) measureSpeed(ctx context.Context, w *widget.Resource, c *crdrun.Command) error {
 	if err := w.WarmUp(ctx); err != nil {
 		return err

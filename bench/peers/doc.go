@@ -3,7 +3,7 @@
 // when something goes wrong.
 //
 // The ceiling is a loop of empty merge patches over names that are known beforehand, at its best number in flight. Every
-// turn begins with all objects at the other version, after the same load and the same pause, and the order of the turns
+// turn begins with all objects at the other version, after one request for each object and a pause, and the order of the turns
 // changes from round to round. Every contestant is the same user, whose requests the API server counts. CPU time is that
 // of the processes, from /proc, less what they use when idle.
 //

@@ -90,7 +90,7 @@ func (e Existing) patch(ctx context.Context, client *kube.Client, o *unstructure
 		request.Param("dryRun", "All")
 	}
 	var text []byte
-	err := e.Limiter.Write(ctx, func(ctx context.Context, _ bool) (int64, error) {
+	err := e.Limiter.Write(ctx, func(ctx context.Context) (int64, error) {
 		var err error
 		if text, err = kube.Body(kube.Do(ctx, request)); err != nil || e.DryRun {
 			return 0, err

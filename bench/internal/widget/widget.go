@@ -210,8 +210,8 @@ func (r *Resource) WarmUp(ctx context.Context) error {
 	return nil
 }
 
-// PrepareTurn puts every object at the other version, after a load and a pause that are the same before each turn: what is
-// measured is not to depend on the turn before.
+// PrepareTurn puts every object at the other version and waits. First each object is patched once, which changes none unless the
+// turn before ended early: every turn follows fast requests and a pause, whatever was measured before it.
 func (r *Resource) PrepareTurn(ctx context.Context) error {
 	if _, err := r.PatchAll(ctx, measure.InFlight[1]); err != nil {
 		return err

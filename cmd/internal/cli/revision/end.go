@@ -86,8 +86,8 @@ const maxRollbackHints = 5
 func (p *pass) namespaces() []string {
 	var all []string
 	for _, one := range p.rows {
-		if one.phase == revision.Retained && !slices.Contains(all, one.run.Namespace) {
-			all = append(all, one.run.Namespace)
+		if of := one.outcome(); of.phase == revision.Retained && !slices.Contains(all, of.run.Namespace) {
+			all = append(all, of.run.Namespace)
 		}
 	}
 	return all
@@ -101,9 +101,10 @@ func runCode(c revision.Counts, rows []row) cli.Code {
 	pending := c.Pending+c.Deferred+c.InUse > 0
 	partial := c.Blocked+c.Failed > 0 && done
 	for _, one := range rows {
-		pending = pending || one.phase == revision.Retained && one.run.RetainedUntil != nil
-		partial = partial || one.phase == revision.Failed && one.begun
-		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling, revision.ReasonUnconfirmed}, one.run.Reason)
+		of := one.outcome()
+		pending = pending || of.phase == revision.Retained && of.run.RetainedUntil != nil
+		partial = partial || of.phase == revision.Failed && of.begun
+		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling, revision.ReasonUnconfirmed}, of.run.Reason)
 	}
 	switch {
 	case partial:

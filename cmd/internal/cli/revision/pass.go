@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"time"
+	"unique"
 
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
@@ -24,17 +25,16 @@ type pass struct {
 	begins    int      // how many of them there are
 	inventory *revision.Inventory
 	err       error
-	outcomes  map[outcome]*outcome
 	times     map[time.Time]*time.Time
 }
 
-// row is the result of one revision. Its names are its own; the outcome is one for all rows that are alike.
+// row is the result of one revision: its names, and an outcome that is in memory once for all rows which are alike.
 type row struct {
 	name, owner, replacement string
-	*outcome
+	shared                   unique.Handle[outcome]
 }
 
-// outcome is what many revisions have alike.
+// outcome is what rows may have alike.
 type outcome struct {
 	run    revisionreport.Run // without the names of a row
 	action revision.Action
@@ -46,32 +46,28 @@ func (p *pass) newRow(r revision.Result) row {
 	return p.rowOf(r, revisionreport.NewRun(r, p.remedies))
 }
 
-func (p *pass) rowOf(r revision.Result, printed revisionreport.Run) row {
-	one := row{name: printed.Name, owner: printed.Owner.Name, replacement: printed.Replacement}
-	printed.Name, printed.Owner.Name, printed.Replacement = "", "", ""
-	printed.RetainedUntil = p.time(printed.RetainedUntil)
-	of := outcome{run: printed, action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""}
-	if one.outcome = p.outcomes[of]; one.outcome != nil {
-		return one
-	}
-	if p.outcomes == nil {
-		p.outcomes = map[outcome]*outcome{}
-	}
-	one.outcome, p.outcomes[of] = &of, &of
+// rowOf is the row of a result that is to be printed in a certain way.
+func (p *pass) rowOf(r revision.Result, run revisionreport.Run) row {
+	one := row{name: run.Name, owner: run.Owner.Name, replacement: run.Replacement}
+	run.Name, run.Owner.Name, run.Replacement = "", "", ""
+	run.RetainedUntil = p.time(run.RetainedUntil)
+	one.shared = unique.Make(outcome{run: run, action: r.Action, phase: r.Phase, begun: r.ReplacementUID != ""})
 	return one
 }
 
-// printed is the row as reports print it.
-func (one row) printed() revisionreport.Run {
-	run := one.run
+func (one row) outcome() outcome { return one.shared.Value() }
+
+// result is the row as reports print it.
+func (one row) result() revisionreport.Run {
+	run := one.outcome().run
 	run.Name, run.Owner.Name, run.Replacement = one.name, one.owner, one.replacement
 	return run
 }
 
-// printed yields all rows as reports print them, one at a time.
-func (p *pass) printed(yield func(revisionreport.Run) bool) {
+// results yields all rows as reports print them.
+func (p *pass) results(yield func(revisionreport.Run) bool) {
 	for _, one := range p.rows {
-		if !yield(one.printed()) {
+		if !yield(one.result()) {
 			return
 		}
 	}
@@ -79,7 +75,7 @@ func (p *pass) printed(yield func(revisionreport.Run) bool) {
 
 // compare is the order of rows.
 func (one row) compare(namespace, name string) int {
-	return cmp.Or(cmp.Compare(one.run.Namespace, namespace), cmp.Compare(one.name, name))
+	return cmp.Or(cmp.Compare(one.outcome().run.Namespace, namespace), cmp.Compare(one.name, name))
 }
 
 // time keeps equal times once: those of a report are in whole seconds.
@@ -110,16 +106,16 @@ func (p *pass) plan(i revision.Item) {
 		}
 	}
 	one := p.newRow(r)
-	if one.atTarget() {
-		p.others.Add(one.action, one.phase)
+	if one.outcome().atTarget() {
+		p.others.Add(r.Action, r.Phase)
 		return
 	}
 	p.rows = append(p.rows, one)
 }
 
 // atTarget reports whether a revision is only counted, and has no row.
-func (one row) atTarget() bool {
-	return (one.action == revision.UpToDate || one.action == revision.Unreferenced) && one.phase != revision.Retained
+func (o outcome) atTarget() bool {
+	return (o.action == revision.UpToDate || o.action == revision.Unreferenced) && o.phase != revision.Retained
 }
 
 // run makes one pass.
@@ -158,13 +154,13 @@ func (p *pass) dangling(i revision.Item) error {
 	switch at, found := p.find(i.Namespace, i.Name); {
 	case !found:
 		p.rows = slices.Insert(p.rows, at, now)
-	case p.rows[at].phase == revision.Succeeded:
+	case p.rows[at].outcome().phase == revision.Succeeded:
 		p.rows[at] = now
 		p.counts.Succeeded, p.counts.Discovered = p.counts.Succeeded-1, p.counts.Discovered-1
 	default:
 		return nil
 	}
-	p.counts.Add(now.action, now.phase)
+	p.counts.Add(i.Action, "")
 	return nil
 }
 
@@ -178,21 +174,23 @@ func (p *pass) countRun(last revision.Counts) {
 
 // tally counts all revisions, and keeps rows of those that are not at the target version, in order.
 func (p *pass) tally() {
-	slices.SortStableFunc(p.rows, func(a, b row) int { return a.compare(b.run.Namespace, b.name) })
+	slices.SortStableFunc(p.rows, func(a, b row) int { return a.compare(b.outcome().run.Namespace, b.name) })
 	p.rows = slices.DeleteFunc(p.rows, func(one row) bool {
-		if one.atTarget() {
-			p.others.Add(one.action, one.phase)
+		of := one.outcome()
+		if of.atTarget() {
+			p.others.Add(of.action, of.phase)
 		}
-		return one.atTarget()
+		return of.atTarget()
 	})
 	p.counts = p.others
 	for _, one := range p.rows {
-		p.counts.Add(one.action, one.phase)
+		of := one.outcome()
+		p.counts.Add(of.action, of.phase)
 	}
 }
 
 func (p *pass) report() revisionreport.RunReport {
-	r := revisionreport.NewRunReport(p.printed)
+	r := revisionreport.NewRunReport(p.results)
 	r.Counts = p.counts
 	if p.inventory != nil {
 		r.DroppableVersions = p.inventory.Droppable
@@ -204,9 +202,9 @@ func (p *pass) report() revisionreport.RunReport {
 // the old revisions after an upgrade, the new ones after a rollback.
 func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
 	for _, one := range p.rows {
-		if one.phase == phase && one.run.RetainedUntil != nil {
-			if n++; one.run.RetainedUntil.After(until) {
-				until = *one.run.RetainedUntil
+		if of := one.outcome(); of.phase == phase && of.run.RetainedUntil != nil {
+			if n++; of.run.RetainedUntil.After(until) {
+				until = *of.run.RetainedUntil
 			}
 		}
 	}
@@ -216,7 +214,7 @@ func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
 // unconfirmed counts the revisions of which the scan did not find out whether they are missing.
 func (p *pass) unconfirmed() (n int64) {
 	for _, one := range p.rows {
-		if one.run.Reason == revision.ReasonUnconfirmed {
+		if one.outcome().run.Reason == revision.ReasonUnconfirmed {
 			n++
 		}
 	}

@@ -165,7 +165,7 @@ func TestCountsAreOfTheRun(t *testing.T) {
 			if !found {
 				t.Fatalf("no row of %s", name)
 			}
-			p.rows[at] = p.newRow(revision.Result{Phase: phase, Item: revision.Item{Name: name, Action: p.rows[at].action}})
+			p.rows[at] = p.newRow(revision.Result{Phase: phase, Item: revision.Item{Name: name, Action: p.rows[at].outcome().action}})
 		}
 		p.tally()
 		p.countRun(pass.last)
@@ -179,7 +179,7 @@ func TestCountsAreOfTheRun(t *testing.T) {
 func TestRemedyOfARollbackThatWaits(t *testing.T) {
 	p := &pass{remedies: remedy.Writer{Program: "godwit", Cluster: " --context=lab"}}
 	p.addRollback(revision.Result{Phase: revision.Pending, Item: revision.Item{Namespace: "shop", Name: "web-old", Reason: revision.ReasonRunning}})
-	if got, want := p.rows[0].printed().Remedy, "godwit revision rollback web-old -n shop --on-running=Hold --context=lab"; !strings.HasSuffix(got, want) {
+	if got, want := p.rows[0].result().Remedy, "godwit revision rollback web-old -n shop --on-running=Hold --context=lab"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q does not end in %q", got, want)
 	}
 	if p.counts.Deferred != 1 {

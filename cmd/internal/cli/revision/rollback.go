@@ -54,10 +54,10 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(revisionreport.NoRuns), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(revisionreport.NoRuns))
+	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
 	flags := c.Flags()
 	flags.SortFlags = false
 	AddFamilyFlag(c, &o.family)
@@ -149,9 +149,9 @@ func (p *pass) addRollback(r revision.Result) {
 		action = revision.Deferred
 	}
 	p.counts.Add(action, r.Phase)
-	printed := revisionreport.NewRun(r, p.remedies)
-	printed.Remedy = p.remedies.Text(r.RollbackFix())
-	p.rows = append(p.rows, p.rowOf(r, printed))
+	run := revisionreport.NewRun(r, p.remedies)
+	run.Remedy = p.remedies.Text(r.RollbackFix())
+	p.rows = append(p.rows, p.rowOf(r, run))
 }
 
 // upgradedByManager returns an error if the manager is upgrading one of the revisions: it would

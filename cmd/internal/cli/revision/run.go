@@ -57,10 +57,10 @@ func runCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = o.run(c.Context())
 			}
-			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(revisionreport.NoRuns), err)
+			return cli.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
 		},
 	}
-	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(revisionreport.NoRuns))
+	cli.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
 	o.addFlags(c)
 	return c
 }

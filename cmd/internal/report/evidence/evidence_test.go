@@ -165,9 +165,10 @@ func TestOtherDomains(t *testing.T) {
 		file(t, "east/2.json", revisionreport.NewRunReport(slices.Values([]revisionreport.Run{{Namespace: "shop", Name: "web", Phase: revisionreport.StateRetained, Replacement: "web-2"}}))),
 		file(t, "east/3.json", clusterreport.Migration{Kind: "ClusterMigrationReport", Namespace: "ns", Name: "move", Phase: api.PhaseCompleted, Settled: true, Counts: clusterreport.Counts{Total: 2, Moved: 2}}),
 		file(t, "east/4.json", map[string]any{"kind": "VersionList", "items": []map[string]string{{"role": "Client", "version": "v1.0.0"}}}),
+		file(t, "east/5.json", map[string]any{"kind": "RevisionRunReport"}), // without items
 	)
-	if r.Result != evidence.Complete || len(r.Objects) != 2 || len(r.Unread) != 0 || len(r.Documents) != 4 || len(r.Versions) != 1 {
-		t.Errorf("the report is %+v, want complete with 2 objects of 4 documents", r)
+	if r.Result != evidence.Complete || len(r.Objects) != 2 || len(r.Unread) != 0 || len(r.Documents) != 5 || len(r.Versions) != 1 {
+		t.Errorf("the report is %+v, want complete with 2 objects of 5 documents", r)
 	}
 }
 

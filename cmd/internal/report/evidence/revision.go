@@ -25,7 +25,7 @@ func addRevisionRun(all builders, f File) (int, error) {
 	}
 	b := all.of(f.Cluster)
 	n := 0
-	for r := range l.Items {
+	for r := range l.Items.All() {
 		n++
 		after := planreport.RevisionState(revisionreport.Plan{State: r.Phase, Reason: r.Reason})
 		var blockers []planreport.Blocker

@@ -133,13 +133,21 @@ func NewPlanList(items []revision.Item, inventory *revision.Inventory, w remedy.
 	return l
 }
 
-// Runs are the results of revisions. Each is made when it is read: a cluster has tens of thousands.
+// Runs are the results of revisions; nil is none. Each is made when it is read: a cluster has tens of thousands.
 type Runs iter.Seq[Run]
 
-// MarshalJSON makes a list of all results.
+// All yields each result.
+func (r Runs) All() iter.Seq[Run] {
+	if r == nil {
+		return func(func(Run) bool) {}
+	}
+	return iter.Seq[Run](r)
+}
+
+// MarshalJSON makes a list of all results. Encode leaves < and > as they are.
 func (r Runs) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
-	err := report.Encode(&text, report.Present(slices.Collect(iter.Seq[Run](r)))) // it leaves < and > as they are
+	err := report.Encode(&text, report.Present(slices.Collect(r.All())))
 	return text.Bytes(), err
 }
 
@@ -151,21 +159,18 @@ func (r *Runs) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// Names of all revisions.
-func (r Runs) Names() []string { return report.NamesOf(slices.Collect(iter.Seq[Run](r))) }
+// Names returns the resource name of each revision.
+func (r Runs) Names() []string { return report.NamesOf(slices.Collect(r.All())) }
 
-// NewRunReport makes the report of a run.
+// NewRunReport makes the report of a run; nil has no results.
 func NewRunReport(items iter.Seq[Run]) RunReport {
 	return RunReport{APIVersion: report.APIVersion, Kind: "RevisionRunReport", Items: Runs(items)}
 }
 
-// NoRuns is a run without results.
-var NoRuns = slices.Values[[]Run](nil)
-
 // EncodeJSON implements [report.Encoder].
 func (r RunReport) EncodeJSON(w io.Writer) error {
-	items := iter.Seq[Run](r.Items)
-	r.Items = Runs(NoRuns)
+	items := r.Items.All()
+	r.Items = nil
 	type envelope RunReport // without EncodeJSON
 	return report.EncodeItems(w, envelope(r), items)
 }

@@ -16,7 +16,7 @@ func WriteRun(w io.Writer, s report.Style, r RunReport) error {
 		t.Header = append(t.Header, "UNTIL")
 	}
 	var shown []Run
-	for one := range r.Items {
+	for one := range r.Items.All() {
 		if one.Phase.problem() || one.overdue() || s.Wide {
 			shown = append(shown, one)
 		}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // written sends a write of an object within the byte budget, and returns the
@@ -23,11 +22,10 @@ func (c *Client) written(ctx context.Context, req *rest.Request, o *metav1.Parti
 		return kube.Metadata(ctx, req.Param("dryRun", metav1.DryRunAll))
 	}
 	var after *metav1.PartialObjectMetadata
-	err := c.limiter.Write(ctx, func(ctx context.Context, measure bool) (size int64, err error) {
+	err := c.limiter.WriteSampled(ctx, func(ctx context.Context, measure bool) (size int64, err error) {
 		if measure {
 			after, size, err = whole(ctx, req)
 		} else {
-			size = walk.SizeUnknown
 			after, err = kube.Metadata(ctx, req)
 		}
 		if err == nil && after.ResourceVersion == o.ResourceVersion {

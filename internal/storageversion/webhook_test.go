@@ -42,7 +42,11 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.writes = append(s.writes, r.Header.Get("Content-Type"))
 	answer := s.answers[len(s.writes)-1]
 	if answer.Code == http.StatusOK {
-		_ = json.NewEncoder(w).Encode(s.live)
+		live := *s.live
+		if r.Header.Get("Accept") == kube.AcceptMetadata {
+			live.TypeMeta = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}
+		}
+		_ = json.NewEncoder(w).Encode(live)
 		return
 	}
 	answer.TypeMeta, answer.Status = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, metav1.StatusFailure

@@ -41,6 +41,9 @@ func newBudget(l Limits) *budget {
 		freed: make(chan struct{}, 1),
 		window: byteWindow{
 			limit: limit,
+			// The error of a sample grows with the square root of what is written, so
+			// that it is too large a part of a small budget.
+			exact: limit < DefaultMaxBytesPerFiveMinutes,
 			// The writes that can be under way reserve half of a small budget.
 			// If they reserved more, writes would start one by one, and small
 			// ones, which need less than they reserve, would wait for nothing.

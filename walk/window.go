@@ -23,6 +23,7 @@ const (
 type byteWindow struct {
 	limit    int64 // bytes within any window
 	perWrite int64 // bytes that a write under way reserves
+	exact    bool  // no size is estimated
 
 	reserved int64   // by all writes under way
 	written  int64   // the sum of entries
@@ -50,17 +51,11 @@ func (w *byteWindow) reserve(now time.Time) (wait time.Duration, ok bool) {
 	return w.entries[0].end.Add(budgetWindow).Sub(now), false
 }
 
-// samples reports whether the sizes of some writes may stand for all. The error of a sample grows with the square root of
-// what is written, so that it is too large a part of a small budget.
-func (w *byteWindow) samples() bool {
-	return w.limit >= DefaultMaxBytesPerFiveMinutes && w.written+w.reserved <= w.limit/2
-}
-
 // countsFor is how many writes the next one counts for; 0 if it is not measured. The choice is random: objects are listed
 // by name, and their sizes may have any pattern.
 func (w *byteWindow) countsFor(sampled bool) int64 {
 	switch {
-	case !sampled || !w.samples():
+	case !sampled || w.exact || w.written+w.reserved > w.limit/2:
 		return 1
 	case rand.IntN(measureOneIn) == 0:
 		return measureOneIn

@@ -143,6 +143,8 @@ func (w *widgets) unchanged(name string) *http.Response {
 		w.t.Error(err) // not Fatal: this is a worker of the run
 		return unavailable()
 	}
+	o.SetAPIVersion("meta.k8s.io/v1") // what a client reads that asks for metadata, and one that asks for the object
+	o.SetKind("PartialObjectMetadata")
 	body, err := o.MarshalJSON()
 	if err != nil {
 		w.t.Error(err)

@@ -52,21 +52,21 @@ func newBudget(l Limits) *budget {
 	}
 }
 
-// await returns once room for one write is reserved. The write counts for so many; 0 if it is not measured.
-func (b *budget) await(ctx context.Context, sampled bool) (countsFor int64, err error) {
+// await returns once room for one write is reserved.
+func (b *budget) await(ctx context.Context) error {
 	ctx, done := untilStop(ctx)
 	defer done()
 	select {
 	case b.next <- struct{}{}:
 		defer func() { <-b.next }()
 	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	defer b.setOpens(time.Time{})
 	for {
 		wait, ok := b.reserve()
 		if ok {
-			return b.countsFor(sampled), nil
+			return nil
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -75,7 +75,7 @@ func (b *budget) await(ctx context.Context, sampled bool) (countsFor int64, err 
 			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
-			return 0, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -89,6 +89,7 @@ func (b *budget) reserve() (time.Duration, bool) {
 	return wait, ok
 }
 
+// countsFor is asked once the write has room.
 func (b *budget) countsFor(sampled bool) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

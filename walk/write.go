@@ -23,8 +23,8 @@ func (l *Limiter) Write(ctx context.Context, send func(context.Context) (written
 
 // WriteSampled is Write for a client to which a size costs something, such as an answer
 // with the whole object. It counts what send reports only where measure is true: until
-// half of the default budget is used, that is one write in four, at random, which
-// counts for four. Beyond half, and with a budget below the default, it is every write.
+// half of the budget is used, that is one write in four, at random, which counts for
+// four. Beyond half, and with a budget below the default, it is every write.
 func (l *Limiter) WriteSampled(ctx context.Context, send func(ctx context.Context, measure bool) (written int64, err error)) error {
 	return l.write(ctx, true, send)
 }
@@ -34,10 +34,10 @@ func (l *Limiter) write(ctx context.Context, sampled bool, send func(ctx context
 		_, err := send(ctx, false)
 		return err
 	}
-	countsFor, err := l.bytes.await(ctx, sampled)
-	if err != nil {
+	if err := l.bytes.await(ctx); err != nil {
 		return err
 	}
+	countsFor := l.bytes.countsFor(sampled)
 	written, err := send(ctx, countsFor > 0)
 	switch {
 	case err == nil:

@@ -24,18 +24,19 @@ import (
 
 // result is what is written to bench/out/crd.json.
 type result struct {
-	Objects           int           `json:"objects"`
-	Rounds            int           `json:"rounds"`
-	ObjectsPerSecond  float64       `json:"objectsPerSecond"`
-	Ceiling           ceiling       `json:"ceiling"`
-	RatioToCeiling    float64       `json:"ratioToCeiling"`
-	RatioPerRound     []float64     `json:"ratioPerRound"`
-	RequestsPerObject float64       `json:"requestsPerObject"`
-	RequestsResumed   float64       `json:"requestsPerObjectResumed"`
-	BytesPerObject    float64       `json:"bytesPerObject"`
-	PeakRSS           map[int]int64 `json:"peakRSSBytes"`
-	RSSSlope          float64       `json:"rssSlopeBytesPerObject"`
-	Runs              []round       `json:"runs"`
+	Objects           int             `json:"objects"`
+	Rounds            int             `json:"rounds"`
+	ObjectsPerSecond  float64         `json:"objectsPerSecond"`
+	Ceiling           ceiling         `json:"ceiling"`
+	RatioToCeiling    float64         `json:"ratioToCeiling"`
+	RatioPerRound     []float64       `json:"ratioPerRound"`
+	RatioByInFlight   map[int]float64 `json:"ratioByInFlight"` // to the raw loop with so many in flight
+	RequestsPerObject float64         `json:"requestsPerObject"`
+	RequestsResumed   float64         `json:"requestsPerObjectResumed"`
+	BytesPerObject    float64         `json:"bytesPerObject"`
+	PeakRSS           map[int]int64   `json:"peakRSSBytes"`
+	RSSSlope          float64         `json:"rssSlopeBytesPerObject"`
+	Runs              []round         `json:"runs"`
 }
 
 type ceiling struct {
@@ -126,6 +127,11 @@ func (r *result) measureSpeed(ctx context.Context, w *widget.Resource, c *crdrun
 
 // rate picks the ceiling's width by its median and compares round by round.
 func (r *result) rate() {
+	r.RatioByInFlight = map[int]float64{}
+	for _, width := range measure.InFlight {
+		r.RatioByInFlight[width] = measure.Median(r.Runs, func(t round) float64 { return t.Godwit / t.Raw[width] })
+		measure.Say("godwit crd run: %.2f of the raw loop with %d in flight", r.RatioByInFlight[width], width)
+	}
 	r.Ceiling.InFlight, r.Ceiling.ObjectsPerSecond = measure.Best(r.Runs, func(t round, width int) float64 { return t.Raw[width] })
 	for _, t := range r.Runs {
 		r.RatioPerRound = append(r.RatioPerRound, t.Godwit/t.Raw[r.Ceiling.InFlight])

@@ -15,6 +15,8 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // Names of the program, the first of which is Debian's.
@@ -70,6 +72,8 @@ func Start(ctx context.Context) (*Browser, error) {
 	b := &Browser{profile: profile, answers: map[int]chan answer{}, events: map[string]chan struct{}{}, loads: map[string][]string{}}
 	b.command = exec.CommandContext(ctx, program, "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
 		"--no-first-run", "--disable-background-networking", "--user-data-dir="+profile, "--remote-debugging-pipe", "about:blank")
+	b.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	b.command.Cancel = b.kill
 	return b, errors.Join(b.pipe(), b.command.Start(), b.listen())
 }
 
@@ -204,9 +208,24 @@ func (b *Browser) forget(session string) {
 	delete(b.loads, session)
 }
 
-// Close ends the browser.
+// Close ends the browser and removes its profile.
 func (b *Browser) Close() error {
-	_ = b.command.Process.Kill()
+	_ = b.kill()
 	_ = b.command.Wait() // its exit code says that it was killed
-	return errors.Join(b.out.Close(), b.in.Close(), os.RemoveAll(b.profile))
+	return errors.Join(b.out.Close(), b.in.Close(), b.removeProfile())
+}
+
+// kill ends the browser with the processes that it has started, which are in its group.
+func (b *Browser) kill() error { return syscall.Kill(-b.command.Process.Pid, syscall.SIGKILL) }
+
+// removeProfile tries several times: a process of the group may write until it is gone, a moment after the signal.
+func (b *Browser) removeProfile() error {
+	var err error
+	for range 50 {
+		if err = os.RemoveAll(b.profile); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }

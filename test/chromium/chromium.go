@@ -225,7 +225,7 @@ func (b *Browser) removeProfile() error {
 		if err = os.RemoveAll(b.profile); err == nil {
 			return nil
 		}
-		time.Sleep(100 * time.Millisecond)
+		<-time.After(100 * time.Millisecond)
 	}
 	return err
 }

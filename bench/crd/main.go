@@ -125,7 +125,7 @@ func (r *result) measureSpeed(ctx context.Context, w *widget.Resource, c *crdrun
 	return nil
 }
 
-// rate picks the ceiling's width by its median and compares round by round.
+// rate compares with the raw loop round by round, and picks the ceiling's width by its median.
 func (r *result) rate() {
 	r.RatioByInFlight = map[int]float64{}
 	for _, width := range measure.InFlight {
@@ -137,7 +137,7 @@ func (r *result) rate() {
 		r.RatioPerRound = append(r.RatioPerRound, t.Godwit/t.Raw[r.Ceiling.InFlight])
 	}
 	r.ObjectsPerSecond = measure.Median(r.Runs, func(t round) float64 { return t.Godwit })
-	r.RatioToCeiling = measure.Median(r.RatioPerRound, func(f float64) float64 { return f })
+	r.RatioToCeiling = r.RatioByInFlight[r.Ceiling.InFlight]
 }
 
 // measureRequests counts what a migration sends, and what a run sends that finds

@@ -17,7 +17,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/godwit-dev/godwit/test/process"
 )
+
+// removeTimeout is how long the browser's processes may take to end once they are killed.
+const removeTimeout = 5 * time.Second
 
 // Names of the program, the first of which is Debian's.
 var names = []string{"chromium", "chromium-browser", "google-chrome"}
@@ -209,23 +214,18 @@ func (b *Browser) forget(session string) {
 }
 
 // Close ends the browser and removes its profile.
-func (b *Browser) Close() error {
+func (b *Browser) Close(ctx context.Context) error {
 	_ = b.kill()
 	_ = b.command.Wait() // its exit code says that it was killed
-	return errors.Join(b.out.Close(), b.in.Close(), b.removeProfile())
+	return errors.Join(b.out.Close(), b.in.Close(), b.removeProfile(ctx))
 }
 
 // kill ends the browser with the processes that it has started, which are in its group.
 func (b *Browser) kill() error { return syscall.Kill(-b.command.Process.Pid, syscall.SIGKILL) }
 
 // removeProfile tries several times: a process of the group may write until it is gone, a moment after the signal.
-func (b *Browser) removeProfile() error {
-	var err error
-	for range 50 {
-		if err = os.RemoveAll(b.profile); err == nil {
-			return nil
-		}
-		<-time.After(100 * time.Millisecond)
-	}
-	return err
+func (b *Browser) removeProfile(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	return process.Poll(ctx, "the end of Chromium's processes", func(context.Context) error { return os.RemoveAll(b.profile) })
 }

@@ -51,7 +51,7 @@ func (s Tests) Start(t *testing.T) *Browser {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
+		if err := b.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -131,7 +132,7 @@ func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRev
 		return "", "", nil
 	}
 	_, err = c.client.WriteMetadata(ctx, existing, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})
-	if conflict(err) {
+	if apierror.Moved(err) {
 		return ReasonChanged, fmt.Sprintf("controllerrevision %s changed meanwhile", existing.Name), nil
 	}
 	return "", "", err

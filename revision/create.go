@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/revision/internal/absence"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
@@ -20,6 +21,7 @@ type create struct {
 	client       *cluster.Client
 	family       Family
 	counterparts counterparts
+	local        clock.PassiveClock // tells how old a read is
 }
 
 // Apply leaves an upgrade at stepRepoint if the replacement exists.
@@ -27,9 +29,9 @@ func (c *create) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) er
 	return c.worker.prepare(ctx, at(upgrades, stepCreate), func(ctx context.Context, u *upgrade) error { return c.prepare(ctx, s, u) })
 }
 
-// prepare reads the source live, and makes its replacement.
+// prepare finds the source, and makes its replacement.
 func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
-	if again, err := readSource(ctx, c.client, u); err != nil || !again {
+	if again, err := c.findSource(ctx, u); err != nil || !again {
 		return err
 	}
 	if u.source == nil {
@@ -63,26 +65,45 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	return nil
 }
 
-// readSource reads the source as it is now. It is false where another revision has the name, and
-// where a newer release wrote its annotations.
+// findSource takes the source as the scan read it, at most MaxScanAge ago, or reads it live. The data can't change. Before
+// another client writes the annotations, as a rollback does, it creates a replacement: this upgrade finds that one, and
+// reads live. A second attempt always does.
+func (c *create) findSource(ctx context.Context, u *upgrade) (bool, error) {
+	scanned := u.scanned
+	u.scanned = nil
+	u.sourceOfScan = scanned != nil && c.local.Now().Before(scanned.expires())
+	if u.sourceOfScan {
+		return u.setSource(scanned.ControllerRevision), nil
+	}
+	return readSource(ctx, c.client, u)
+}
+
+// readSource reads the source as it is now. It is false where setSource is.
 func readSource(ctx context.Context, c *cluster.Client, u *upgrade) (bool, error) {
-	var err error
-	if u.source, err = c.Revision(ctx, u.GetNamespace(), u.GetName()); err != nil {
+	source, err := c.Revision(ctx, u.GetNamespace(), u.GetName())
+	if err != nil {
 		return false, err
 	}
-	if u.source == nil {
-		return true, nil
+	return u.setSource(source), nil
+}
+
+// setSource says which revision is upgraded; nil if it is gone. It is false where another revision has the name, and
+// where a newer release wrote its annotations.
+func (u *upgrade) setSource(source *appsv1.ControllerRevision) bool {
+	u.source = source
+	if source == nil {
+		return true
 	}
 	if u.request.UID != "" && u.source.UID != u.request.UID {
 		u.setStatus(Skipped, ReasonReplaced, "another revision has this name now: it takes another upgrade")
-		return false, nil
+		return false
 	}
 	u.result.UID, u.result.ResourceVersion, u.result.Hash = u.source.UID, u.source.ResourceVersion, Hash(u.source)
 	if err := cluster.CheckFormat(u.source); err != nil {
 		u.setStatus(Failed, ReasonNewerFormat, err.Error())
-		return false, nil
+		return false
 	}
-	return true, nil
+	return true
 }
 
 // waiting is the phase of an upgrade that can't continue: its data can be converted, and a
@@ -157,6 +178,9 @@ func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d
 		want.Name = name
 		replacement, err := c.client.Create(ctx, want)
 		if apierrors.IsAlreadyExists(err) {
+			if changed, err := c.sourceChanged(ctx, u); err != nil || changed {
+				return err
+			}
 			replacement, err = c.adopt(ctx, want)
 		}
 		if err != nil {
@@ -173,6 +197,20 @@ func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d
 	}
 	u.setStatus(Failed, ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
 	return nil
+}
+
+// sourceChanged reports whether another client has written the source since the scan: it may have upgraded it, and rolled
+// it back. The next attempt reads it live. Of a source that is gone by now, nothing but the scan says what it held.
+func (c *create) sourceChanged(ctx context.Context, u *upgrade) (bool, error) {
+	if !u.sourceOfScan {
+		return false, nil
+	}
+	live, err := c.client.Revision(ctx, u.GetNamespace(), u.GetName())
+	if err != nil || live == nil || live.ResourceVersion == u.source.ResourceVersion {
+		return false, err
+	}
+	u.setStatus(u.result.Phase, ReasonChanged, changedMessage)
+	return true, nil
 }
 
 // recreateReplacement creates a replacement again that another client deleted and that is
@@ -272,15 +310,11 @@ func (c *create) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*a
 }
 
 func (c *create) relabel(ctx context.Context, u *upgrade, d decision) error {
-	_, err := c.client.WriteMetadata(ctx, u.source, pointers(d.replacement.Labels), nil)
-	if conflict(err) {
-		u.setStatus(Pending, ReasonChanged, changedMessage)
-		return nil
+	if _, err := c.client.WriteMetadata(ctx, u.source, pointers(d.replacement.Labels), nil); err != nil {
+		return u.setChanged(err)
 	}
-	if err == nil {
-		u.setStatus(Succeeded, "", "")
-	}
-	return err
+	u.setStatus(Succeeded, "", "")
+	return nil
 }
 
 func pointers(m map[string]string) map[string]*string {

@@ -17,12 +17,6 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// MaxScanAge is how old the scan may be by which a revision is deleted, counted from the end
-// of the scan; an older one is taken again. It is several times what the deletion of a batch
-// takes without a rate limit, and short enough that few clients refer to a revision in
-// between.
-const MaxScanAge = 5 * time.Second
-
 // maxIdleScans is how many scans in a row may pass without a deletion. A pass that waited for
 // its turn without end would keep all other upgrades of the namespace from being reported.
 const maxIdleScans = 3
@@ -30,9 +24,6 @@ const maxIdleScans = 3
 // maxLastReferrers bounds the live reads before one deletion. Where more objects name the
 // target, a scan that is seconds old has all of them.
 const maxLastReferrers = 16
-
-// expires is when a snapshot is too old to delete anything by it.
-func (s *snapshot) expires() time.Time { return s.taken.Add(MaxScanAge) }
 
 // delete deletes the revisions that are due. Each deletion follows a scan that is at most
 // MaxScanAge old, and live reads of the owner and the last referrers. Another client may refer

@@ -38,7 +38,7 @@ func (u *Upgrader) Fix(ctx context.Context, revision types.NamespacedName, c Cor
 			}
 		}
 	})
-	return written, forbidden(err)
+	return written, cluster.Forbidden(err)
 }
 
 func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Correction) (bool, error) {

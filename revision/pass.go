@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 )
@@ -19,15 +20,15 @@ func (u *Upgrader) stages() []stage {
 	c := counterparts{client: u.client, family: u.family}
 	p := &repoint{worker: w, client: u.client}
 	return []stage{
-		&create{worker: w, client: u.client, family: u.family, counterparts: c},
+		&create{worker: w, client: u.client, family: u.family, counterparts: c, local: u.local},
 		&rollback{worker: w, client: u.client, clock: u.clock, counterparts: c},
 		p,
 		&release{worker: w, client: u.client, family: u.family, clock: u.clock, local: u.local, repoint: p},
 	}
 }
 
-// Advance takes the upgrades of one namespace as far as they can go now. Each step begins
-// with live reads, so that any client may call it again at any time, after any interruption.
+// Advance takes the upgrades of one namespace as far as they can go now. It begins with a scan, so
+// that any client may call it again at any time, after any interruption.
 func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Request) ([]Result, error) {
 	s := &snapshot{Index: refindex.New(namespace), lineage: lineage.NewIndex()}
 	for found, err := range u.snapshots(ctx, Scope{Namespace: namespace}) {
@@ -39,10 +40,6 @@ func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Req
 	return u.advance(ctx, s, requests)
 }
 
-// batchSize bounds how many revisions are in memory with their data, and how many are deleted
-// before the scan that repairs references which were written meanwhile.
-const batchSize = 200
-
 // advance is what Run and Advance do with one namespace. Of a batch that is over it keeps the
 // results, and the upgrades whose old revision it has deleted: later scans may find references
 // to those.
@@ -52,7 +49,7 @@ func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request)
 	for chunk := range slices.Chunk(requests, batchSize) {
 		batch := make([]*upgrade, len(chunk))
 		for i, r := range chunk {
-			batch[i] = newUpgrade(r, s.item(r), u.options.Policy)
+			batch[i] = newUpgrade(r, s, u.options.Policy)
 		}
 		if err == nil {
 			err = apply(ctx, stages, s, batch)
@@ -67,12 +64,12 @@ func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request)
 	for i, one := range deleted {
 		results[i] = one.result
 	}
-	return results, forbidden(err)
+	return results, cluster.Forbidden(err)
 }
 
 // newUpgrade is a request that no stage has seen. The policy is for a request without one.
-func newUpgrade(r Request, i Item, p Policy) *upgrade {
-	u := &upgrade{request: r, policy: p, result: Result{Item: i, Phase: Pending}, next: stepCreate}
+func newUpgrade(r Request, s *snapshot, p Policy) *upgrade {
+	u := &upgrade{request: r, policy: p, result: Result{Item: s.item(r), Phase: Pending}, next: stepCreate, scanned: s.sources[r.Name]}
 	if r.Policy != nil {
 		u.policy = *r.Policy
 	}

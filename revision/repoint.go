@@ -3,12 +3,9 @@ package revision
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -78,7 +75,7 @@ func (w referrerWriter) recordError(references []reference.Reference, err error)
 func (w referrerWriter) repoint(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {
 	for attempt := 0; ; attempt++ {
 		err := w.write(ctx, r, references)
-		if !conflict(err) || attempt == maxRepointAttempts {
+		if !apierror.Moved(err) || attempt == maxRepointAttempts {
 			return err
 		}
 		if r, references, err = w.reread(ctx, r); err != nil || r == nil {
@@ -106,40 +103,22 @@ func (w referrerWriter) reread(ctx context.Context, r *reference.Referrer) (*ref
 func (w referrerWriter) write(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {
 	version := r.ResourceVersion
 	for _, subresource := range []string{"", "status"} {
-		content, path := map[string]any{}, ""
+		fields, path := map[string]string{}, ""
 		for _, ref := range references {
 			u := w.moves[ref.Revision]
 			if ref.Subresource != subresource || !u.mayWrite(r) {
 				continue
 			}
-			put(content, ref.Path, u.move.to)
+			fields[ref.Path] = u.move.to
 			path = cmp.Or(path, ref.Path)
 		}
-		if len(content) == 0 {
+		if len(fields) == 0 {
 			continue
 		}
-		put(content, "/metadata/resourceVersion", version)
-		body, err := json.Marshal(content)
-		if err != nil {
-			return err
-		}
-		if version, err = w.client.Patch(ctx, r.Resource, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, subresource, body); err != nil {
+		var err error
+		if version, err = w.client.Patch(ctx, r, subresource, version, fields); err != nil {
 			return fmt.Errorf("write %s of %s %s: %w", path, r.Kind, r.Name, err)
 		}
 	}
 	return nil
-}
-
-// put sets a value in nested objects, by a JSON pointer. No reference is in a list.
-func put(content map[string]any, pointer string, value any) {
-	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for _, key := range keys[:len(keys)-1] {
-		next, ok := content[key].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			content[key] = next
-		}
-		content = next
-	}
-	content[keys[len(keys)-1]] = value
 }

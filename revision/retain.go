@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
@@ -58,7 +59,7 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 	switch {
 	case permanent(u.repointErr):
 		u.setStatus(Failed, ReasonRefused, u.repointErr.Error())
-	case u.repointErr != nil && !conflict(u.repointErr):
+	case u.repointErr != nil && !apierror.Moved(u.repointErr):
 		u.setStatus(InUse, ReasonUnanswered, message+"; the reference could not be written: "+u.repointErr.Error())
 	case u.repointErr != nil:
 		u.setStatus(InUse, ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
@@ -88,7 +89,7 @@ func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
 	}
 	old, err := clearUnreferenced(ctx, l.client, u.move.old, more...)
 	switch {
-	case conflict(err):
+	case apierror.Moved(err):
 		return nil
 	case err == nil:
 		u.move.old = old

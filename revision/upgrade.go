@@ -3,20 +3,15 @@ package revision
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/reference"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // Request asks for one upgrade, or for its rollback.
@@ -95,6 +90,21 @@ const (
 	stepDelete
 )
 
+// MaxScanAge is how old the scan may be by which a revision is upgraded or deleted. For a deletion it is counted from the
+// end of the scan, and an older one is taken again. An upgrade reads a revision live that the scan read longer ago. It is
+// several times what the deletion of a batch takes without a rate limit, and short enough that few clients refer to a
+// revision in between.
+const MaxScanAge = 5 * time.Second
+
+// readRevision is a revision, and when it was read.
+type readRevision struct {
+	*appsv1.ControllerRevision
+	at time.Time
+}
+
+// expires is when the revision is to be read again.
+func (r *readRevision) expires() time.Time { return r.at.Add(MaxScanAge) }
+
 // upgrade is one request under way.
 type upgrade struct {
 	request Request
@@ -102,9 +112,11 @@ type upgrade struct {
 	result  Result
 	next    step
 
-	source      *appsv1.ControllerRevision
-	replacement *appsv1.ControllerRevision
-	move        move
+	scanned      *readRevision // the source as the scan read it; nil where it is to be read live
+	sourceOfScan bool          // the source is the scanned one
+	source       *appsv1.ControllerRevision
+	replacement  *appsv1.ControllerRevision
+	move         move
 
 	deleted bool                       // the old revision is deleted
 	backup  *appsv1.ControllerRevision // of the old revision, from just before its deletion
@@ -172,7 +184,7 @@ func (u *upgrade) setStatus(p Phase, reason, message string) {
 // setError reports the error that ended a step. An error that the API server would answer
 // again makes the upgrade Failed.
 func (u *upgrade) setError(err error) {
-	err = forbidden(err)
+	err = cluster.Forbidden(err)
 	var reading *cluster.ReadError
 	switch {
 	case !permanent(err):
@@ -185,37 +197,8 @@ func (u *upgrade) setError(err error) {
 }
 
 // permanent reports whether the API server answered that a request is not acceptable, so
-// that it answers the same next time.
-func permanent(err error) bool {
-	var answer apierrors.APIStatus
-	if apierror.IsForbidden(err) { // retried before, since an API server that starts answers so, too
-		return true
-	}
-	if _, transient := walk.Transient(err); transient || conflict(err) || !errors.As(err, &answer) {
-		return false
-	}
-	code := answer.Status().Code
-	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
-}
-
-// forbiddenError is a 403 that no attempt got past. In between it was an error to retry.
-type forbiddenError struct{ error }
-
-func (e *forbiddenError) Unwrap() error { return e.error }
-
-// Status makes it an answer of the API server to callers.
-func (e *forbiddenError) Status() metav1.Status {
-	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: e.Error()}
-}
-
-// forbidden makes an error that was retried the 403 again that it was. Other errors stay as
-// they are.
-func forbidden(err error) error {
-	if apierror.IsForbidden(err) && !apierrors.IsForbidden(err) {
-		return &forbiddenError{err}
-	}
-	return err
-}
+// that it answers the same next time. A 403 was retried before, since an API server that starts answers so, too.
+func permanent(err error) bool { return apierror.IsForbidden(err) || apierror.IsRefusal(err) }
 
 // recordError keeps why a reference could not be written. A permanent error says more than a
 // conflict. Several referrers of a shared revision may report at once.
@@ -261,7 +244,7 @@ func (u *upgrade) setDeleted() {
 // upgrade, a namespace of ten thousand VirtualMachines would take a hundred megabytes. The
 // names stay: later batches look for references to revisions that this one has deleted.
 func (u *upgrade) dropData() {
-	u.source, u.replacement, u.backup, u.move.old, u.move.target = nil, nil, nil, nil, nil
+	u.scanned, u.source, u.replacement, u.backup, u.move.old, u.move.target = nil, nil, nil, nil, nil, nil
 }
 
 // those are the upgrades of which something is true.
@@ -280,15 +263,6 @@ func at(upgrades []*upgrade, next step) []*upgrade {
 	return those(upgrades, func(u *upgrade) bool { return u.next == next })
 }
 
-// conflict reports whether an error says that an object is not as it was read.
-func conflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
-
-// terminatingNamespace tells the error of a create in a namespace that is being deleted from
-// other errors.
-func terminatingNamespace(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
-
 func rolledBackMessage(at time.Time) string {
 	return "it was rolled back at " + at.UTC().Format(time.RFC3339)
 }
@@ -299,7 +273,7 @@ const changedMessage = "the revision changed meanwhile"
 // setChanged leaves a revision that another client wrote to the next attempt. Other errors
 // are returned.
 func (u *upgrade) setChanged(err error) error {
-	if !conflict(err) {
+	if !apierror.Moved(err) {
 		return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 	}
 	u.setStatus(u.result.Phase, ReasonChanged, changedMessage)

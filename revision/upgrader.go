@@ -101,7 +101,7 @@ func (u *Upgrader) CRDs(ctx context.Context) (map[schema.GroupResource]CRD, erro
 	all := map[schema.GroupResource]CRD{}
 	for i, r := range resources {
 		if errs[i] != nil {
-			return nil, forbidden(errs[i])
+			return nil, cluster.Forbidden(errs[i])
 		}
 		all[r] = crds[i]
 	}

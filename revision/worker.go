@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -26,11 +30,11 @@ func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context
 		switch {
 		case errors.Is(err, walk.ErrStopped):
 			return err
-		case terminatingNamespace(err):
+		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			u.result.Action = Deferred
 			u.setStatus(u.result.Phase, ReasonTerminating, "namespace "+u.GetNamespace()+" is being deleted: nothing can be created in it")
 			err = nil
-		case conflict(err), errors.Is(err, errDeletedMeanwhile):
+		case apierror.Moved(err), errors.Is(err, errDeletedMeanwhile):
 			u.setStatus(u.result.Phase, ReasonChanged, err.Error())
 			err = nil
 		case err != nil:
@@ -58,7 +62,7 @@ func (w worker) prepare(ctx context.Context, upgrades []*upgrade, step func(cont
 		for attempt := 1; ; attempt++ {
 			u.next, u.result.Phase = stepDone, Analyzing
 			err := step(ctx, u)
-			changed := conflict(err) || err == nil && u.result.Reason == ReasonChanged
+			changed := apierror.Moved(err) || err == nil && u.result.Reason == ReasonChanged
 			if !changed || attempt == prepareAttempts {
 				return err
 			}

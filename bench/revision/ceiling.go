@@ -70,13 +70,6 @@ func (f *fleet) upgrade(ctx context.Context, width int, retained bool) (speed, e
 	return s, err
 }
 
-func (f *fleet) resetAndUpgrade(ctx context.Context, width int, retained bool) (speed, error) {
-	if err := f.reset(ctx); err != nil {
-		return speed{}, err
-	}
-	return f.upgrade(ctx, width, retained)
-}
-
 // prepare encodes what is to be sent.
 func (f *fleet) prepare(ctx context.Context, retained bool) (map[*vm]writes, error) {
 	all := map[*vm]writes{}

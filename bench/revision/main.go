@@ -15,7 +15,7 @@ func main() {
 	var s settings
 	flag.IntVar(&s.vms, "n", 1000, "VirtualMachines")
 	flag.IntVar(&s.namespaces, "namespaces", 20, "namespaces of the VirtualMachines")
-	flag.IntVar(&s.rounds, "rounds", 3, "rounds of the measurement of speed")
+	flag.IntVar(&s.rounds, "rounds", 5, "rounds of the measurement of speed")
 	flag.IntVar(&s.larger, "larger", 10, "measure memory with this many times as many VirtualMachines; 0 does not")
 	flag.IntVar(&s.plan, "plan", 0, "measure a plan of this many VirtualMachines as well, in namespaces of 1000; 0 does not")
 	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
@@ -59,7 +59,8 @@ func run(ctx context.Context, s settings) (result, error) {
 }
 
 // measureSpeed measures godwit and the ceiling in turns. Each begins with every VirtualMachine at
-// its old revisions. The ceiling creates what godwit creates before the first round.
+// its old revisions, and each round with another turn. The ceiling creates what godwit creates
+// before the first round.
 func (r *result) measureSpeed(ctx context.Context, f *fleet, c *command) error {
 	if _, err := c.upgrade(ctx, f); err != nil {
 		return err
@@ -67,29 +68,48 @@ func (r *result) measureSpeed(ctx context.Context, f *fleet, c *command) error {
 	if err := f.keepReplacements(ctx); err != nil {
 		return err
 	}
+	turns := turns(f, c)
 	for i := range r.Rounds {
 		one := round{Ceiling: map[int]speed{}, LoadAverage: proc.LoadAverage()}
-		var err error
-		for _, width := range measure.InFlight {
-			if one.Ceiling[width], err = f.resetAndUpgrade(ctx, width, true); err != nil {
+		for n := range turns {
+			if err := f.reset(ctx); err != nil {
 				return err
 			}
-			measure.Say("round %d: ceiling, %2d in flight: %.1f VirtualMachines/s", i+1, width, one.Ceiling[width].VMsPerSecond)
+			name, vmsPerSecond, err := turns[(i+n)%len(turns)](ctx, &one)
+			if err != nil {
+				return err
+			}
+			measure.Say("round %d: %s: %.1f VirtualMachines/s", i+1, name, vmsPerSecond)
 		}
-		if one.WithoutRetention, err = f.resetAndUpgrade(ctx, walk.DefaultMaxInFlight, false); err != nil {
-			return err
-		}
-		measure.Say("round %d: ceiling without retention: %.1f VirtualMachines/s", i+1, one.WithoutRetention.VMsPerSecond)
-		if err := f.reset(ctx); err != nil {
-			return err
-		}
-		if one.Godwit, err = c.upgrade(ctx, f); err != nil {
-			return err
-		}
-		measure.Say("round %d: godwit revision run: %.1f VirtualMachines/s, %.1f MiB", i+1, one.Godwit.VMsPerSecond, one.Godwit.PeakRSSMiB())
 		r.Runs = append(r.Runs, one)
 	}
 	return f.reset(ctx)
+}
+
+// turn measures one client, and says its name and its speed.
+type turn func(context.Context, *round) (name string, vmsPerSecond float64, err error)
+
+func turns(f *fleet, c *command) []turn {
+	all := []turn{
+		func(ctx context.Context, one *round) (string, float64, error) {
+			var err error
+			one.Godwit, err = c.upgrade(ctx, f)
+			return "godwit revision run", one.Godwit.VMsPerSecond, err
+		},
+		func(ctx context.Context, one *round) (string, float64, error) {
+			var err error
+			one.WithoutRetention, err = f.upgrade(ctx, walk.DefaultMaxInFlight, false)
+			return "ceiling without retention", one.WithoutRetention.VMsPerSecond, err
+		},
+	}
+	for _, width := range measure.InFlight {
+		all = append(all, func(ctx context.Context, one *round) (string, float64, error) {
+			s, err := f.upgrade(ctx, width, true)
+			one.Ceiling[width] = s
+			return fmt.Sprintf("ceiling, %2d in flight", width), s.VMsPerSecond, err
+		})
+	}
+	return all
 }
 
 func (r *result) measureLarger(ctx context.Context, f *fleet, c *command, vms int) error {

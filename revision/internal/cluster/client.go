@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -88,6 +91,24 @@ func (c *Client) retryForbidden(ctx context.Context, err error) error {
 	return apierror.RetryForbidden(err)
 }
 
+// Forbidden makes an error that was retried the 403 again that it was, for callers that no attempt got past. Other errors
+// stay as they are.
+func Forbidden(err error) error {
+	if apierror.IsForbidden(err) && !apierrors.IsForbidden(err) {
+		return &forbiddenError{err}
+	}
+	return err
+}
+
+type forbiddenError struct{ error }
+
+func (e *forbiddenError) Unwrap() error { return e.error }
+
+// Status makes it an answer of the API server to callers.
+func (e *forbiddenError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: e.Error()}
+}
+
 // Pages lists a resource, in one namespace or in all of them, and keeps of each object what
 // read returns.
 func Pages[T any](ctx context.Context, c *Client, r schema.GroupVersionResource, namespace string, read func(map[string]any) T) walk.Source[T] {
@@ -144,12 +165,20 @@ func (c *Client) NamespaceTerminating(ctx context.Context, name string) (bool, e
 	return namespace.DeletionTimestamp != nil, nil
 }
 
-// Patch writes an object by a merge patch, or one of its subresources, and returns the
-// resourceVersion after it. A merge patch that has the resourceVersion is answered with a
-// conflict whenever the object changed; a JSON patch would be refused as invalid where a field
-// is gone, as is a patch of an object that is invalid.
-func (c *Client) Patch(ctx context.Context, r schema.GroupVersionResource, object types.NamespacedName, subresource string, body []byte) (string, error) {
-	target := path(r, object.Namespace, object.Name)
+// Patch writes fields of a referrer, or of one of its subresources, each at a JSON pointer, and returns the resourceVersion
+// after it. A merge patch that has the resourceVersion is answered with a conflict whenever the object changed; a JSON patch
+// would be refused as invalid where a field is gone, as is a patch of an object that is invalid.
+func (c *Client) Patch(ctx context.Context, r *reference.Referrer, subresource, resourceVersion string, fields map[string]string) (string, error) {
+	content := map[string]any{}
+	put(content, "/metadata/resourceVersion", resourceVersion)
+	for pointer, value := range fields {
+		put(content, pointer, value)
+	}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return "", err
+	}
+	target := path(r.Resource, r.Namespace, r.Name)
 	if subresource != "" {
 		target = append(target, subresource)
 	}
@@ -175,3 +204,17 @@ func (c *Client) Patch(ctx context.Context, r schema.GroupVersionResource, objec
 
 // metadataOnly asks for an object's metadata as JSON.
 const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+// put sets a value in nested objects, by a JSON pointer. No reference is in a list.
+func put(content map[string]any, pointer, value string) {
+	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for _, key := range keys[:len(keys)-1] {
+		next, ok := content[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			content[key] = next
+		}
+		content = next
+	}
+	content[keys[len(keys)-1]] = value
+}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
@@ -44,6 +45,14 @@ func (s *seen) config(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
+// watched is an upgrader whose requests a test picks from.
+func (y *testNamespace) watched(s *seen, c clock.PassiveClock) *revision.Upgrader {
+	y.t.Helper()
+	u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: c})
+	y.must(u, err)
+	return u
+}
+
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -74,15 +83,25 @@ func (y *testNamespace) collect(vm string) {
 // left to upgrade, and nothing to restore from a backup either.
 func TestMachineDeletedDuringARun(t *testing.T) {
 	t.Parallel()
-	for name, pick := range map[string]func(*http.Request) bool{"lists": listsRevisions, "reads": readsARevision, "writes": writes} {
+	for name, test := range map[string]struct {
+		pick    func(*http.Request) bool
+		oldScan bool
+	}{
+		"lists":                  {pick: listsRevisions},
+		"reads":                  {pick: readsARevision, oldScan: true},
+		"writes":                 {pick: writes},
+		"writes, by an old scan": {pick: writes, oldScan: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for nth := 1; ; nth++ {
 				y := newNamespace(t)
 				y.machine("web", both, instancetype, preference)
-				s := &seen{pick: pick, nth: nth, act: func() { y.collect("web") }}
-				u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
-				y.must(u, err)
+				s := &seen{pick: test.pick, nth: nth, act: func() { y.collect("web") }}
+				u := y.watched(s, y.clock)
+				if test.oldScan {
+					u = y.watched(s, slowClock{y.clock})
+				}
 				report, err := u.Run(t.Context(), revision.Scope{Namespace: y.namespace}, func(r revision.Result) {
 					if strings.Contains(r.Message, "backup") {
 						t.Errorf("deleted before number %d of what it %s, %s is %s (%s: %s)", nth, name, r.Name, r.Phase, r.Reason, r.Message)
@@ -113,9 +132,7 @@ func TestMachineDeletedDuringAPlan(t *testing.T) {
 		vm := y.machine("web", both, instancetype, preference)
 		y.createRevision(fixture.StartRevision(vm))
 		s := &seen{pick: listsRevisions, nth: nth, act: func() { y.collect("web") }}
-		u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
-		y.must(u, err)
-		for i, err := range u.Plan(t.Context(), revision.Scope{Namespace: y.namespace}) {
+		for i, err := range y.watched(s, y.clock).Plan(t.Context(), revision.Scope{Namespace: y.namespace}) {
 			y.must(i, err)
 			t.Errorf("deleted before list %d: %+v", nth, i)
 		}
@@ -132,9 +149,7 @@ func TestMachineIsDeletedAfterItsRevisions(t *testing.T) {
 	y.createRevisions(vm, instancetype)
 	source := instancetype.RevisionName("web")
 	s := &seen{pick: readsARevision, nth: 1, act: func() { y.collect("web") }}
-	u, err := revision.New(s.config(shared.Config()), kubevirt.Family{}, revision.Options{Clock: y.clock})
-	y.must(u, err)
-	y.mustBe(y.pass(u), source, revision.Skipped, revision.ReasonTerminating)
+	y.mustBe(y.pass(y.watched(s, slowClock{y.clock})), source, revision.Skipped, revision.ReasonTerminating)
 	i := y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonTerminating)
 	if !strings.Contains(i.Message, "VirtualMachine web") {
 		t.Errorf("%q does not say what is being deleted", i.Message)

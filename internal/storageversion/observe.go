@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
+	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
@@ -186,7 +187,11 @@ func (o otherMigrations) of(f *Facts) {
 func (m *Migrator) otherMigrations(ctx context.Context) (otherMigrations, error) {
 	found := otherMigrations{map[schema.GroupResource][]OtherMigration{}, map[schema.GroupResource][]OtherMigration{}}
 	for _, group := range storageMigrationGroups {
-		migrations, err := m.client.StorageVersionMigrations(ctx, group)
+		var migrations []request.StorageVersionMigration
+		err := quicklist.Retry(ctx, func(ctx context.Context) (err error) {
+			migrations, err = m.client.StorageVersionMigrations(ctx, group)
+			return err
+		})
 		if apierrors.IsForbidden(err) {
 			continue // two migrators at once cost requests, never safety
 		}

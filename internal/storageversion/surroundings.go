@@ -26,13 +26,14 @@ type Surroundings struct {
 func (m *Migrator) Surroundings(ctx context.Context) (*Surroundings, error) {
 	var s Surroundings
 	err := quicklist.Retry(ctx, func(ctx context.Context) (err error) {
-		if s.servers, s.serversUnread, err = m.servers(ctx); err != nil {
-			return err
-		}
-		s.now = m.client.Clock.Now()
-		s.migrations, err = m.otherMigrations(ctx)
+		s.servers, s.serversUnread, err = m.servers(ctx)
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	s.now = m.client.Clock.Now()
+	s.migrations, err = m.otherMigrations(ctx)
 	return &s, err
 }
 

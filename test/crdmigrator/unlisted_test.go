@@ -91,6 +91,31 @@ func TestListThatWorksTheSecondTime(t *testing.T) {
 	}
 }
 
+// TestMigrationsThatAreListedTheSecondTime: while the API server fills its cache of the StorageVersionMigrations of another
+// migrator, a plan asks for these again. What it has read before, it does not read again.
+func TestMigrationsThatAreListedTheSecondTime(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	var lists, crds atomic.Int64
+	config := fault.Answering(w.config, func(req *http.Request) *http.Response {
+		switch {
+		case strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/"+w.name):
+			crds.Add(1)
+		case strings.HasSuffix(req.URL.Path, "/storageversionmigrations") && lists.Add(1) == 1:
+			return fault.Status(http.StatusTooManyRequests, "TooManyRequests", "storage is (re)initializing")
+		}
+		return nil
+	})
+	if plan := w.mustPlan(config, storageversion.Options{}); plan.State != storageversion.Ready {
+		t.Errorf("the plan is %s, want Ready", plan.State)
+	}
+	if lists.Load() != 2 || crds.Load() != 1 {
+		t.Errorf("%d lists of migrations and %d reads of the CRD, want 2 and 1", lists.Load(), crds.Load())
+	}
+}
+
 // TestForbiddenListIsUnknownUntilItIsGranted by the command of the remedy.
 func TestForbiddenListIsUnknownUntilItIsGranted(t *testing.T) {
 	t.Parallel()

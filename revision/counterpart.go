@@ -131,7 +131,7 @@ func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRev
 	if lineage.UnreferencedSince(existing).IsZero() {
 		return "", "", nil
 	}
-	_, err = c.client.WriteMetadata(ctx, existing, nil, map[string]*string{UnreferencedAnnotation: nil, ToAnnotation: nil})
+	_, err = c.client.Annotate(ctx, existing, nil, UnreferencedAnnotation, ToAnnotation)
 	if apierror.Moved(err) {
 		return ReasonChanged, fmt.Sprintf("controllerrevision %s changed meanwhile", existing.Name), nil
 	}

@@ -21,12 +21,39 @@ type create struct {
 	client       *cluster.Client
 	family       Family
 	counterparts counterparts
-	local        clock.PassiveClock // tells how old a read is
+	local        clock.PassiveClock // tells how old a list is
 }
 
 // Apply leaves an upgrade at stepRepoint if the replacement exists.
 func (c *create) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
-	return c.worker.prepare(ctx, at(upgrades, stepCreate), func(ctx context.Context, u *upgrade) error { return c.prepare(ctx, s, u) })
+	due := at(upgrades, stepCreate)
+	c.listSources(ctx, s, due)
+	return c.worker.prepare(ctx, due, func(ctx context.Context, u *upgrade) error { return c.prepare(ctx, s, u) })
+}
+
+// revisionsPerSource bounds what the list of a batch reads for each source. A revision in a list costs the API server far less
+// than a request of its own.
+const revisionsPerSource = 10
+
+// listSources reads the sources of a batch by one list of the namespace, unless that has many other revisions. What the list
+// has not, or where it fails, each upgrade reads live, and says what is wrong.
+func (c *create) listSources(ctx context.Context, s *snapshot, batch []*upgrade) {
+	if len(batch) < 2 || s.revisions > revisionsPerSource*len(batch) {
+		return
+	}
+	wanted := make(map[string]*upgrade, len(batch))
+	for _, u := range batch {
+		wanted[u.GetName()] = u
+	}
+	begun := c.local.Now()
+	for r, err := range c.client.Revisions(ctx, s.Namespace) {
+		if err != nil {
+			return
+		}
+		if u := wanted[r.Name]; u != nil {
+			u.listed = &listedRevision{new(*r), begun} // a copy, which does not keep its page in memory
+		}
+	}
 }
 
 // prepare finds the source, and makes its replacement.
@@ -65,15 +92,13 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	return nil
 }
 
-// findSource takes the source as the scan read it, at most MaxScanAge ago, or reads it live. The data can't change. Before
-// another client writes the annotations, as a rollback does, it creates a replacement: this upgrade finds that one, and
-// reads live. A second attempt always does.
+// findSource takes the source as the list of the batch has it, or reads it live: where the list is older than MaxScanAge, and
+// for each attempt after the first.
 func (c *create) findSource(ctx context.Context, u *upgrade) (bool, error) {
-	scanned := u.scanned
-	u.scanned = nil
-	u.sourceOfScan = scanned != nil && c.local.Now().Before(scanned.expires())
-	if u.sourceOfScan {
-		return u.setSource(scanned.ControllerRevision), nil
+	listed := u.listed
+	u.listed = nil
+	if listed != nil && c.local.Now().Before(listed.begun.Add(MaxScanAge)) {
+		return u.setSource(listed.ControllerRevision), nil
 	}
 	return readSource(ctx, c.client, u)
 }
@@ -132,7 +157,7 @@ func (c *create) afterRollback(ctx context.Context, s *snapshot, u *upgrade) (bo
 		u.setStatus(RolledBack, ReasonRolledBack, rolledBackMessage(at))
 		return false, nil
 	}
-	source, err := c.client.WriteMetadata(ctx, u.source, nil, map[string]*string{RolledBackAnnotation: nil})
+	source, err := c.client.Annotate(ctx, u.source, nil, RolledBackAnnotation)
 	if err != nil {
 		return false, u.setChanged(err)
 	}
@@ -163,7 +188,7 @@ func (c *create) findReplacement(ctx context.Context, s *snapshot, u *upgrade, n
 // makeReplacement creates the replacement, or finds the one that exists.
 func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d decision) error {
 	if !lineage.UnreferencedSince(u.source).IsZero() {
-		source, err := clearUnreferenced(ctx, c.client, u.source, ToAnnotation)
+		source, err := c.client.Annotate(ctx, u.source, nil, UnreferencedAnnotation, ToAnnotation)
 		if err != nil {
 			return err
 		}
@@ -199,12 +224,9 @@ func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d
 	return nil
 }
 
-// sourceChanged reports whether another client has written the source since the scan: it may have upgraded it, and rolled
-// it back. The next attempt reads it live. Of a source that is gone by now, nothing but the scan says what it held.
+// sourceChanged reports whether another client has written the source since it was read: it may have upgraded it, and
+// rolled it back. The next attempt reads it live. Of a source that is gone by now, nothing but that read says what it held.
 func (c *create) sourceChanged(ctx context.Context, u *upgrade) (bool, error) {
-	if !u.sourceOfScan {
-		return false, nil
-	}
 	live, err := c.client.Revision(ctx, u.GetNamespace(), u.GetName())
 	if err != nil || live == nil || live.ResourceVersion == u.source.ResourceVersion {
 		return false, err
@@ -246,43 +268,30 @@ func (c *create) recordLineage(ctx context.Context, u *upgrade) error {
 		return err
 	}
 	if _, known := lineage.SourcesOf(u.replacement)[u.source.UID]; !known {
-		replacement, err := c.client.WriteMetadata(ctx, u.replacement, nil, map[string]*string{AlsoFromPrefix + string(u.source.UID): &u.source.Name})
+		replacement, err := c.client.Annotate(ctx, u.replacement, map[string]string{AlsoFromPrefix + string(u.source.UID): u.source.Name})
 		if err != nil {
-			return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.replacement.Name, err)
+			return err
 		}
 		u.replacement = replacement
 	}
 	if _, first := lineage.SourceOf(u.replacement); first == u.source.UID || lineage.NotedReplacement(u.source) == u.replacement.Name {
 		return nil
 	}
-	source, err := c.client.WriteMetadata(ctx, u.source, nil, map[string]*string{ToAnnotation: &u.replacement.Name})
+	source, err := c.client.Annotate(ctx, u.source, map[string]string{ToAnnotation: u.replacement.Name})
 	if err != nil {
-		return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+		return err
 	}
 	u.source = source
 	return nil
 }
 
-// clearUnreferenced removes the time since which no object has referred to a revision: one
-// does again. It returns the revision as it was written.
-func clearUnreferenced(ctx context.Context, c *cluster.Client, r *appsv1.ControllerRevision, more ...string) (*appsv1.ControllerRevision, error) {
-	annotations := map[string]*string{UnreferencedAnnotation: nil}
-	for _, key := range more {
-		annotations[key] = nil
-	}
-	written, err := c.WriteMetadata(ctx, r, nil, annotations)
-	if err != nil {
-		return nil, fmt.Errorf("write controllerrevision %s/%s: %w", r.Namespace, r.Name, err)
-	}
-	return written, nil
-}
-
-// clearReplacement does so on a replacement that a rollback left unreferenced.
+// clearReplacement removes from a replacement the time since which no object has referred to it, which a rollback left: one
+// does again.
 func clearReplacement(ctx context.Context, c *cluster.Client, u *upgrade) error {
 	if lineage.UnreferencedSince(u.replacement).IsZero() {
 		return nil
 	}
-	written, err := clearUnreferenced(ctx, c, u.replacement)
+	written, err := c.Annotate(ctx, u.replacement, nil, UnreferencedAnnotation)
 	if err == nil {
 		u.replacement = written
 	}
@@ -306,23 +315,15 @@ func (c *create) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*a
 	if source, current := lineage.SourceOf(want); from != "" && (from != source || uid == current) {
 		return existing, nil
 	}
-	return c.client.WriteMetadata(ctx, existing, nil, pointers(want.Annotations))
+	return c.client.Annotate(ctx, existing, want.Annotations)
 }
 
 func (c *create) relabel(ctx context.Context, u *upgrade, d decision) error {
-	if _, err := c.client.WriteMetadata(ctx, u.source, pointers(d.replacement.Labels), nil); err != nil {
+	if _, err := c.client.Label(ctx, u.source, d.replacement.Labels); err != nil {
 		return u.setChanged(err)
 	}
 	u.setStatus(Succeeded, "", "")
 	return nil
-}
-
-func pointers(m map[string]string) map[string]*string {
-	all := make(map[string]*string, len(m))
-	for k, v := range m {
-		all[k] = &v
-	}
-	return all
 }
 
 // withoutSource handles an upgrade whose source is gone: another client deleted it, or this is

@@ -25,6 +25,9 @@ const maxIdleScans = 3
 // target, a scan that is seconds old has all of them.
 const maxLastReferrers = 16
 
+// expires is when a snapshot is too old to delete anything by it.
+func (s *snapshot) expires() time.Time { return s.taken.Add(MaxScanAge) }
+
 // delete deletes the revisions that are due. Each deletion follows a scan that is at most
 // MaxScanAge old, and live reads of the owner and the last referrers. Another client may refer
 // to a revision after the last read all the same, so that another scan follows, and what it

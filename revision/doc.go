@@ -9,8 +9,8 @@
 //
 // [Upgrader.Run] and [Upgrader.Advance] scan a namespace and take its upgrades through the
 // stages in batches. A stage takes the upgrades whose next step is its own. Steps steer; a
-// [Phase] only reports. A step begins with what the API server answered at most [MaxScanAge]
-// ago, so that any client continues after any interruption.
+// [Phase] only reports. Each write creates an object, or names the resourceVersion that it was
+// decided by, so that any client continues after any interruption.
 //
 //	| phase          observation                            write                           next phase
 //	| Pending        source at the target, labels differ    labels of the source            Succeeded

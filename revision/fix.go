@@ -70,7 +70,7 @@ func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Corr
 		return false, nil
 	}
 	if _, err := u.client.Update(ctx, corrected); err != nil {
-		return false, fmt.Errorf("write controllerrevision %s: %w", key, err)
+		return false, err
 	}
 	return true, nil
 }

@@ -40,6 +40,10 @@ func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Req
 	return u.advance(ctx, s, requests)
 }
 
+// batchSize bounds how many revisions are in memory with their data, and how many are deleted
+// before the scan that repairs references which were written meanwhile.
+const batchSize = 200
+
 // advance is what Run and Advance do with one namespace. Of a batch that is over it keeps the
 // results, and the upgrades whose old revision it has deleted: later scans may find references
 // to those.
@@ -49,7 +53,7 @@ func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request)
 	for chunk := range slices.Chunk(requests, batchSize) {
 		batch := make([]*upgrade, len(chunk))
 		for i, r := range chunk {
-			batch[i] = newUpgrade(r, s, u.options.Policy)
+			batch[i] = newUpgrade(r, s.item(r), u.options.Policy)
 		}
 		if err == nil {
 			err = apply(ctx, stages, s, batch)
@@ -68,8 +72,8 @@ func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request)
 }
 
 // newUpgrade is a request that no stage has seen. The policy is for a request without one.
-func newUpgrade(r Request, s *snapshot, p Policy) *upgrade {
-	u := &upgrade{request: r, policy: p, result: Result{Item: s.item(r), Phase: Pending}, next: stepCreate, scanned: s.sources[r.Name]}
+func newUpgrade(r Request, i Item, p Policy) *upgrade {
+	u := &upgrade{request: r, policy: p, result: Result{Item: i, Phase: Pending}, next: stepCreate}
 	if r.Policy != nil {
 		u.policy = *r.Policy
 	}

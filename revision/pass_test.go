@@ -20,7 +20,7 @@ func TestUpgradesKeepNoData(t *testing.T) {
 		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}
 	}
 	batch := []*upgrade{
-		{request: Request{Name: "web"}, source: read("web"), replacement: read("web-v2"), next: stepCreate},
+		{request: Request{Name: "web"}, listed: &listedRevision{ControllerRevision: read("web")}, source: read("web"), replacement: read("web-v2"), next: stepCreate},
 		{request: Request{Name: "db"}, source: read("db"), replacement: read("db-v2"), backup: read("db"), deleted: true},
 	}
 	for _, u := range batch {
@@ -33,7 +33,7 @@ func TestUpgradesKeepNoData(t *testing.T) {
 		t.Error("an interrupted batch ends without an error")
 	}
 	for _, u := range batch {
-		if u.source != nil || u.replacement != nil || u.backup != nil || u.move.old != nil || u.move.target != nil {
+		if u.listed != nil || u.source != nil || u.replacement != nil || u.backup != nil || u.move.old != nil || u.move.target != nil {
 			t.Errorf("the upgrade of %s keeps data: %+v", u.GetName(), u)
 		}
 		if u.move.from != u.GetName() || u.move.to != u.GetName()+"-v2" {

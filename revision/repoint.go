@@ -92,12 +92,30 @@ func (w referrerWriter) reread(ctx context.Context, r *reference.Referrer) (*ref
 	}
 	var left []reference.Reference
 	for _, ref := range all {
-		if w.moves[ref.Revision] != nil && !ref.Fixed {
+		u := w.moves[ref.Revision]
+		if u == nil || ref.Fixed {
+			continue
+		}
+		stays, err := w.stays(ctx, u)
+		if err != nil {
+			return nil, nil, err
+		}
+		if stays {
 			ref.Referrer = now
 			left = append(left, ref)
 		}
 	}
 	return now, left, err
+}
+
+// stays reports whether the name still means the revision that was upgraded, or no other one. A restore makes a revision of
+// the same name again, of the data of a snapshot, and then writes the referrer.
+func (w referrerWriter) stays(ctx context.Context, u *upgrade) (bool, error) {
+	live, err := w.client.Revision(ctx, u.GetNamespace(), u.move.from)
+	if err != nil || live == nil {
+		return err == nil, err
+	}
+	return live.UID == u.move.fromUID, nil
 }
 
 func (w referrerWriter) write(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {

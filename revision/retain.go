@@ -83,11 +83,11 @@ func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
 	if lineage.UnreferencedSince(u.move.old).IsZero() {
 		return nil
 	}
-	var more []string
+	remove := []string{UnreferencedAnnotation}
 	if u.move.annotated {
-		more = append(more, ToAnnotation)
+		remove = append(remove, ToAnnotation)
 	}
-	old, err := clearUnreferenced(ctx, l.client, u.move.old, more...)
+	old, err := l.client.Annotate(ctx, u.move.old, nil, remove...)
 	switch {
 	case apierror.Moved(err):
 		return nil
@@ -112,7 +112,12 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 		}
 	}
 	if lineage.UnreferencedSince(u.move.old).IsZero() {
-		if err := l.noteUnreferenced(ctx, u); err != nil {
+		err := l.noteUnreferenced(ctx, u)
+		if apierrors.IsNotFound(err) { // as KubeVirt's own upgrade and the garbage collector delete it
+			u.setDeleted()
+			return nil
+		}
+		if err != nil {
 			return u.setChanged(err)
 		}
 	}
@@ -160,12 +165,11 @@ func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
 // noteUnreferenced writes since when no object refers to a revision. Several rollbacks may
 // share it: one of them writes.
 func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
-	now := l.clock.Now().UTC().Format(time.RFC3339)
-	annotations := map[string]*string{UnreferencedAnnotation: &now}
+	annotations := map[string]string{UnreferencedAnnotation: l.clock.Now().UTC().Format(time.RFC3339)}
 	if u.move.annotated {
-		annotations[ToAnnotation] = &u.move.to
+		annotations[ToAnnotation] = u.move.to
 	}
-	old, err := l.client.WriteMetadata(ctx, u.move.old, nil, annotations)
+	old, err := l.client.Annotate(ctx, u.move.old, annotations)
 	if u.move.shared && apierrors.IsConflict(err) {
 		live, readErr := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
 		if readErr == nil && live != nil && !lineage.UnreferencedSince(live).IsZero() {

@@ -108,8 +108,8 @@ func (b *rollback) annotate(ctx context.Context, u *upgrade, replacement string)
 	if at.IsZero() {
 		at = b.clock.Now()
 	}
-	text := at.UTC().Format(time.RFC3339)
-	source, err := b.client.WriteMetadata(ctx, u.source, nil, map[string]*string{RolledBackAnnotation: &text, ToAnnotation: &replacement, UnreferencedAnnotation: nil})
+	set := map[string]string{RolledBackAnnotation: at.UTC().Format(time.RFC3339), ToAnnotation: replacement}
+	source, err := b.client.Annotate(ctx, u.source, set, UnreferencedAnnotation)
 	if err == nil {
 		u.source = source
 	}

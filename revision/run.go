@@ -37,6 +37,10 @@ type Report struct {
 // maxFailures that a report names.
 const maxFailures = 20
 
+// upgradesAtOnce bounds the upgrades that Run has under way in all namespaces, with the data of
+// their revisions: while one namespace is scanned, others write.
+const upgradesAtOnce = 2 * batchSize
+
 // weight is the part of upgradesAtOnce that a namespace takes: one batch of it is under way. A namespace with more than
 // upgradesAtOnce upgrades takes all of it, because its index takes several kilobytes of each object.
 func weight(upgrades int) int {

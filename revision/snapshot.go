@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/revision/internal/absence"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
@@ -29,21 +28,9 @@ type snapshot struct {
 	crds    map[schema.GroupResource]CRD
 	items   []Item    // in the order of their names
 	taken   time.Time // when the scan ended; zero where revisions were planned by it
-	// sources are the revisions to upgrade that name no replacement, as the scan read them, by their names; nil where there
-	// are more than upgradesAtOnce.
-	sources map[string]*readRevision
+	// revisions of the namespace, of any kind.
+	revisions int
 }
-
-// batchSize bounds how many upgrades of a namespace are under way, with the data of their revisions, and how many
-// revisions are deleted before the scan that repairs references which were written meanwhile.
-const batchSize = 200
-
-// upgradesAtOnce bounds the upgrades that Run has under way in all namespaces: while one namespace is scanned, others
-// write.
-const upgradesAtOnce = 2 * batchSize
-
-// expires is when a snapshot is too old to delete anything by it.
-func (s *snapshot) expires() time.Time { return s.taken.Add(MaxScanAge) }
 
 // with is the same namespace as a later scan for references found it.
 func (s *snapshot) with(index *refindex.Index, types []refindex.Source, taken time.Time) *snapshot {
@@ -96,7 +83,7 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 			yield(nil, cluster.Forbidden(err))
 			return
 		}
-		sc := &scanner{family: u.family, policy: u.options.Policy, local: u.local, types: types, crds: crds}
+		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds}
 		missing := absence.NewReader(u.client, u.options.Limiter, types)
 		sc.begin()
 		for index, err := range refindex.Scan(ctx, u.client, refindex.Scope{Types: types, Namespace: scope.Namespace, Selector: scope.Selector}, sc.see) {
@@ -121,7 +108,6 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 type scanner struct {
 	family Family
 	policy Policy
-	local  clock.PassiveClock
 	types  []refindex.Source
 	crds   map[schema.GroupResource]CRD
 	found  *snapshot
@@ -129,19 +115,12 @@ type scanner struct {
 }
 
 func (sc *scanner) begin() {
-	sc.found = &snapshot{types: sc.types, crds: sc.crds, lineage: lineage.NewIndex(), sources: map[string]*readRevision{}}
+	sc.found = &snapshot{types: sc.types, crds: sc.crds, lineage: lineage.NewIndex()}
 	sc.seen = map[string]bool{}
 }
 
-// see notes when one revision was read, and decides about it when the references of its namespace are known.
-func (sc *scanner) see(r *appsv1.ControllerRevision) func(*refindex.Index) {
-	read := &readRevision{r, sc.local.Now()}
-	return func(index *refindex.Index) { sc.add(index, read) }
-}
-
-// add decides about one revision, and keeps what there is to say about it.
-func (sc *scanner) add(index *refindex.Index, read *readRevision) {
-	r := read.ControllerRevision
+// see decides about one revision, and keeps what there is to say about it.
+func (sc *scanner) see(index *refindex.Index, r *appsv1.ControllerRevision) {
 	sc.seen[r.Name] = true
 	references := index.Of(r.Name)
 	sc.found.lineage.Add(r)
@@ -151,18 +130,12 @@ func (sc *scanner) add(index *refindex.Index, read *readRevision) {
 		return
 	}
 	sc.found.items = append(sc.found.items, i)
-	if i.Action == Upgrade && i.Replacement == "" && len(sc.found.sources) <= upgradesAtOnce {
-		sc.found.sources[r.Name] = read
-	}
 }
 
 // end adds the references to revisions that do not exist.
 func (sc *scanner) end(index *refindex.Index) *snapshot {
 	s := sc.found
-	s.Index = index
-	if len(s.sources) > upgradesAtOnce { // most would be too old when their turn comes
-		s.sources = nil
-	}
+	s.Index, s.revisions = index, len(sc.seen)
 	s.lineage.AddRollbacks()
 	for i, item := range s.items {
 		replacement := s.lineage.ReplacementFor(item.Name, item.UID, item.Replacement)

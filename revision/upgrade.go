@@ -2,7 +2,6 @@ package revision
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -90,20 +89,16 @@ const (
 	stepDelete
 )
 
-// MaxScanAge is how old the scan may be by which a revision is upgraded or deleted. For a deletion it is counted from the
-// end of the scan, and an older one is taken again. An upgrade reads a revision live that the scan read longer ago. It is
-// several times what the deletion of a batch takes without a rate limit, and short enough that few clients refer to a
-// revision in between.
+// MaxScanAge is how old the scan may be by which a revision is deleted, counted from the end of the scan; an older one is
+// taken again. An upgrade reads its revision live where the list of its batch was begun longer ago. It is several times what
+// the deletion of a batch takes without a rate limit, and short enough that few clients refer to a revision in between.
 const MaxScanAge = 5 * time.Second
 
-// readRevision is a revision, and when it was read.
-type readRevision struct {
+// listedRevision is a revision of a list that was begun at a time.
+type listedRevision struct {
 	*appsv1.ControllerRevision
-	at time.Time
+	begun time.Time
 }
-
-// expires is when the revision is to be read again.
-func (r *readRevision) expires() time.Time { return r.at.Add(MaxScanAge) }
 
 // upgrade is one request under way.
 type upgrade struct {
@@ -112,11 +107,10 @@ type upgrade struct {
 	result  Result
 	next    step
 
-	scanned      *readRevision // the source as the scan read it; nil where it is to be read live
-	sourceOfScan bool          // the source is the scanned one
-	source       *appsv1.ControllerRevision
-	replacement  *appsv1.ControllerRevision
-	move         move
+	listed      *listedRevision // the source as the list of the batch has it; nil where it is to be read live
+	source      *appsv1.ControllerRevision
+	replacement *appsv1.ControllerRevision
+	move        move
 
 	deleted bool                       // the old revision is deleted
 	backup  *appsv1.ControllerRevision // of the old revision, from just before its deletion
@@ -131,6 +125,8 @@ type upgrade struct {
 // in, so that the stages after them do not ask which of the two they serve.
 type move struct {
 	from, to string // names
+	// fromUID is the UID of the revision that had the name from when it was read.
+	fromUID types.UID
 	// old is the revision that is deleted in the end; nil if it is gone.
 	old *appsv1.ControllerRevision
 	// target is the revision that references are to name.
@@ -157,7 +153,7 @@ type status struct {
 // forward is the move of an upgrade: from the source to the replacement.
 func (u *upgrade) forward() move {
 	return move{
-		from: u.request.Name, to: u.replacement.Name, old: u.source, target: u.replacement,
+		fromUID: u.result.UID, from: u.request.Name, to: u.replacement.Name, old: u.source, target: u.replacement,
 		kept: Retained, deleted: Succeeded, waiting: InUse, inUseForRestore: status{InUse, ReasonNeededForRestore}, annotated: true,
 	}
 }
@@ -165,7 +161,7 @@ func (u *upgrade) forward() move {
 // backward is the move of a rollback: from the replacement to the source.
 func (u *upgrade) backward() move {
 	return move{
-		from: u.replacement.Name, to: u.request.Name, old: u.replacement, target: u.source,
+		fromUID: u.replacement.UID, from: u.replacement.Name, to: u.request.Name, old: u.replacement, target: u.source,
 		kept: RolledBack, deleted: RolledBack, waiting: Pending, inUseForRestore: status{RolledBack, ""}, shared: true,
 	}
 }
@@ -244,7 +240,7 @@ func (u *upgrade) setDeleted() {
 // upgrade, a namespace of ten thousand VirtualMachines would take a hundred megabytes. The
 // names stay: later batches look for references to revisions that this one has deleted.
 func (u *upgrade) dropData() {
-	u.scanned, u.source, u.replacement, u.backup, u.move.old, u.move.target = nil, nil, nil, nil, nil, nil
+	u.listed, u.source, u.replacement, u.backup, u.move.old, u.move.target = nil, nil, nil, nil, nil, nil
 }
 
 // those are the upgrades of which something is true.
@@ -274,7 +270,7 @@ const changedMessage = "the revision changed meanwhile"
 // are returned.
 func (u *upgrade) setChanged(err error) error {
 	if !apierror.Moved(err) {
-		return fmt.Errorf("write controllerrevision %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+		return err
 	}
 	u.setStatus(u.result.Phase, ReasonChanged, changedMessage)
 	return nil

@@ -68,45 +68,45 @@ func (r *result) measureSpeed(ctx context.Context, f *fleet, c *command) error {
 	if err := f.keepReplacements(ctx); err != nil {
 		return err
 	}
-	turns := turns(f, c)
+	all := turns(f, c)
 	for i := range r.Rounds {
 		one := round{Ceiling: map[int]speed{}, LoadAverage: proc.LoadAverage()}
-		for n := range turns {
+		for n := range all {
 			if err := f.reset(ctx); err != nil {
 				return err
 			}
-			name, vmsPerSecond, err := turns[(i+n)%len(turns)](ctx, &one)
+			said, err := all[(i+n)%len(all)](ctx, &one)
 			if err != nil {
 				return err
 			}
-			measure.Say("round %d: %s: %.1f VirtualMachines/s", i+1, name, vmsPerSecond)
+			measure.Say("round %d: %s", i+1, said)
 		}
 		r.Runs = append(r.Runs, one)
 	}
 	return f.reset(ctx)
 }
 
-// turn measures one client, and says its name and its speed.
-type turn func(context.Context, *round) (name string, vmsPerSecond float64, err error)
+// turn measures one client, and returns what to say about it.
+type turn func(context.Context, *round) (string, error)
 
 func turns(f *fleet, c *command) []turn {
 	all := []turn{
-		func(ctx context.Context, one *round) (string, float64, error) {
-			var err error
-			one.Godwit, err = c.upgrade(ctx, f)
-			return "godwit revision run", one.Godwit.VMsPerSecond, err
+		func(ctx context.Context, one *round) (string, error) {
+			p, err := c.upgrade(ctx, f)
+			one.Godwit = p
+			return fmt.Sprintf("godwit revision run: %.1f VirtualMachines/s, %.1f MiB", p.VMsPerSecond, p.PeakRSSMiB()), err
 		},
-		func(ctx context.Context, one *round) (string, float64, error) {
-			var err error
-			one.WithoutRetention, err = f.upgrade(ctx, walk.DefaultMaxInFlight, false)
-			return "ceiling without retention", one.WithoutRetention.VMsPerSecond, err
+		func(ctx context.Context, one *round) (string, error) {
+			s, err := f.upgrade(ctx, walk.DefaultMaxInFlight, false)
+			one.WithoutRetention = s
+			return fmt.Sprintf("ceiling without retention: %.1f VirtualMachines/s", s.VMsPerSecond), err
 		},
 	}
 	for _, width := range measure.InFlight {
-		all = append(all, func(ctx context.Context, one *round) (string, float64, error) {
+		all = append(all, func(ctx context.Context, one *round) (string, error) {
 			s, err := f.upgrade(ctx, width, true)
 			one.Ceiling[width] = s
-			return fmt.Sprintf("ceiling, %2d in flight", width), s.VMsPerSecond, err
+			return fmt.Sprintf("ceiling, %2d in flight: %.1f VirtualMachines/s", width, s.VMsPerSecond), err
 		})
 	}
 	return all

@@ -29,11 +29,10 @@ func (m *Migrator) Surroundings(ctx context.Context) (*Surroundings, error) {
 		s.servers, s.serversUnread, err = m.servers(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.now = m.client.Clock.Now()
+		s.migrations, err = m.otherMigrations(ctx)
 	}
-	s.now = m.client.Clock.Now()
-	s.migrations, err = m.otherMigrations(ctx)
 	return &s, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,17 +31,12 @@ var Revisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
 // what read returns.
 func RevisionPages[T any](ctx context.Context, c *Client, namespace string, read func(*appsv1.ControllerRevision) (T, error)) walk.Source[T] {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[T], string, error) {
-		req := c.protobuf.Get().NamespaceIfScoped(namespace, namespace != "").Resource(Revisions.Resource).Param("limit", strconv.FormatInt(limit, 10))
-		if token != "" {
-			req.Param("continue", token)
-		}
-		var l appsv1.ControllerRevisionList
-		if err := req.MaxRetries(0).Do(ctx).Into(&l); err != nil {
-			return walk.Page[T]{}, "", fmt.Errorf("list %s: %w", Revisions.GroupResource(), c.retryForbidden(ctx, err))
+		l, err := c.revisionPage(ctx, namespace, limit, token)
+		if err != nil {
+			return walk.Page[T]{}, "", err
 		}
 		items := make([]T, len(l.Items))
 		for i := range l.Items {
-			var err error
 			if items[i], err = read(&l.Items[i]); err != nil {
 				return walk.Page[T]{}, "", err
 			}
@@ -48,6 +44,40 @@ func RevisionPages[T any](ctx context.Context, c *Client, namespace string, read
 		return walk.Page[T]{Items: items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
 	}
 	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: pageObjects})
+}
+
+func (c *Client) revisionPage(ctx context.Context, namespace string, limit int64, token string) (*appsv1.ControllerRevisionList, error) {
+	req := c.protobuf.Get().NamespaceIfScoped(namespace, namespace != "").Resource(Revisions.Resource).Param("limit", strconv.FormatInt(limit, 10))
+	if token != "" {
+		req.Param("continue", token)
+	}
+	l := &appsv1.ControllerRevisionList{}
+	if err := req.MaxRetries(0).Do(ctx).Into(l); err != nil {
+		return nil, fmt.Errorf("list %s: %w", Revisions.GroupResource(), c.retryForbidden(ctx, err))
+	}
+	return l, nil
+}
+
+// Revisions lists the revisions of a namespace. All of them are as old as the first page, and a page that the API server does
+// not answer is not asked for again.
+func (c *Client) Revisions(ctx context.Context, namespace string) iter.Seq2[*appsv1.ControllerRevision, error] {
+	return func(yield func(*appsv1.ControllerRevision, error) bool) {
+		for token := ""; ; {
+			l, err := c.revisionPage(ctx, namespace, pageObjects, token)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range l.Items {
+				if !yield(&l.Items[i], nil) {
+					return
+				}
+			}
+			if token = l.Continue; token == "" {
+				return
+			}
+		}
+	}
 }
 
 // Revision reads one, live, with its data as etcd holds them; nil if there is none.
@@ -81,12 +111,25 @@ func (c *Client) Create(ctx context.Context, r *appsv1.ControllerRevision) (*app
 	return created, c.retryForbidden(ctx, err)
 }
 
-// WriteMetadata changes labels and annotations of a revision that this client has read or
-// created, and no other client has written since; a nil removes one. The revision that
-// is given stays as it is.
-func (c *Client) WriteMetadata(ctx context.Context, r *appsv1.ControllerRevision, labels, annotations map[string]*string) (*appsv1.ControllerRevision, error) {
+// Annotate sets annotations of a revision that this client has read or created, and no other client has written since, and
+// removes others. The revision that is given stays as it is.
+func (c *Client) Annotate(ctx context.Context, r *appsv1.ControllerRevision, set map[string]string, remove ...string) (*appsv1.ControllerRevision, error) {
 	r = r.DeepCopy()
-	r.Labels, r.Annotations = changed(r.Labels, labels), changed(r.Annotations, annotations)
+	for key, value := range set {
+		metav1.SetMetaDataAnnotation(&r.ObjectMeta, key, value)
+	}
+	for _, key := range remove {
+		delete(r.Annotations, key)
+	}
+	return c.Update(ctx, r)
+}
+
+// Label sets labels, as Annotate does annotations.
+func (c *Client) Label(ctx context.Context, r *appsv1.ControllerRevision, set map[string]string) (*appsv1.ControllerRevision, error) {
+	r = r.DeepCopy()
+	for key, value := range set {
+		metav1.SetMetaDataLabel(&r.ObjectMeta, key, value)
+	}
 	return c.Update(ctx, r)
 }
 
@@ -104,22 +147,10 @@ func (c *Client) Update(ctx context.Context, r *appsv1.ControllerRevision) (*app
 	written := &appsv1.ControllerRevision{}
 	err := c.protobuf.Put().Namespace(r.Namespace).Resource(Revisions.Resource).Name(r.Name).
 		Param("fieldManager", fieldManager).Body(r).MaxRetries(0).Do(ctx).Into(written)
-	return written, c.retryForbidden(ctx, err)
-}
-
-// changed sets the keys that have a value, and removes the others.
-func changed(all map[string]string, by map[string]*string) map[string]string {
-	for key, value := range by {
-		switch {
-		case value == nil:
-			delete(all, key)
-		case all == nil:
-			all = map[string]string{key: *value}
-		default:
-			all[key] = *value
-		}
+	if err != nil {
+		return nil, fmt.Errorf("write controllerrevision %s/%s: %w", r.Namespace, r.Name, c.retryForbidden(ctx, err))
 	}
-	return all
+	return written, nil
 }
 
 // Delete deletes a revision if it is still exactly the one that was read.

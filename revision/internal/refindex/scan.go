@@ -85,9 +85,9 @@ type Scope struct {
 // Scan scans a namespace, or all of them, and yields one index for each namespace that has
 // something in it. All lists are read side by side: each is in the order of the namespaces, so
 // that one namespace is in memory at a time, however many there are, and each list is read
-// once. Each revision is passed to see when it was read, and what see returns is called when all
-// references of its namespace are known; only see keeps its data.
-func Scan(ctx context.Context, c *cluster.Client, s Scope, see func(*appsv1.ControllerRevision) func(*Index)) iter.Seq2[*Index, error] {
+// once. Each revision is passed to see when all references of its namespace are known; only
+// see keeps its data.
+func Scan(ctx context.Context, c *cluster.Client, s Scope, see func(*Index, *appsv1.ControllerRevision)) iter.Seq2[*Index, error] {
 	return func(yield func(*Index, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -132,7 +132,7 @@ func Scan(ctx context.Context, c *cluster.Client, s Scope, see func(*appsv1.Cont
 }
 
 // streams end with the revisions, unless see is nil.
-func (s Scope) streams(ctx context.Context, c *cluster.Client, see func(*appsv1.ControllerRevision) func(*Index)) []*stream {
+func (s Scope) streams(ctx context.Context, c *cluster.Client, see func(*Index, *appsv1.ControllerRevision)) []*stream {
 	var all []*stream
 	for _, one := range s.Types {
 		if one.Served == cluster.Revisions {
@@ -153,7 +153,7 @@ func (s Scope) streams(ctx context.Context, c *cluster.Client, see func(*appsv1.
 		return all
 	}
 	return append(all, newStream(cluster.RevisionPages(ctx, c, s.Namespace, func(r *appsv1.ControllerRevision) (entry, error) {
-		return entry{r.Namespace, see(r)}, nil
+		return entry{r.Namespace, func(x *Index) { see(x, r) }}, nil
 	})))
 }
 

@@ -35,8 +35,8 @@ func (c *create) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) er
 // than a request of its own.
 const revisionsPerSource = 10
 
-// listSources reads the sources of a batch by one list of the namespace, unless that has many other revisions. What the list
-// has not, or where it fails, each upgrade reads live, and says what is wrong.
+// listSources reads the sources of a batch by one list of the namespace, unless that has many other revisions. What it does not
+// find, also because the list fails, each upgrade reads live.
 func (c *create) listSources(ctx context.Context, s *snapshot, batch []*upgrade) {
 	if len(batch) < 2 || s.revisions > revisionsPerSource*len(batch) {
 		return
@@ -51,7 +51,7 @@ func (c *create) listSources(ctx context.Context, s *snapshot, batch []*upgrade)
 			return
 		}
 		if u := wanted[r.Name]; u != nil {
-			u.listed = &listedRevision{new(*r), begun} // a copy, which does not keep its page in memory
+			u.listed, u.listBegun = new(*r), begun // a copy, which does not keep its page in memory
 		}
 	}
 }
@@ -97,8 +97,8 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 func (c *create) findSource(ctx context.Context, u *upgrade) (bool, error) {
 	listed := u.listed
 	u.listed = nil
-	if listed != nil && c.local.Now().Before(listed.begun.Add(MaxScanAge)) {
-		return u.setSource(listed.ControllerRevision), nil
+	if listed != nil && c.local.Now().Before(u.listBegun.Add(MaxScanAge)) {
+		return u.setSource(listed), nil
 	}
 	return readSource(ctx, c.client, u)
 }
@@ -235,8 +235,7 @@ func (c *create) sourceChanged(ctx context.Context, u *upgrade) (bool, error) {
 	return true, nil
 }
 
-// recreateReplacement creates a replacement again that another client deleted and that is
-// referred to. Its source is kept for that.
+// recreateReplacement creates a replacement again that is gone and referred to. Its source is kept for that.
 func (c *create) recreateReplacement(ctx context.Context, s *snapshot, u *upgrade, name string) error {
 	d := decide(facts{family: c.family, policy: u.policy, crds: s.crds, revision: u.source, references: s.Of(name)})
 	if d.replacement == nil {
@@ -260,9 +259,8 @@ func (c *create) created(ctx context.Context, s *snapshot, u *upgrade) error {
 	return c.counterparts.ensure(ctx, s, u)
 }
 
-// recordLineage notes on a replacement which has another source that this source is replaced
-// by it as well: the name may come back when the source is gone. It notes the same on the
-// source.
+// recordLineage notes on a replacement which has another source that this source is replaced by it as well: the name may
+// come back when the source is gone. It notes the same on the source.
 func (c *create) recordLineage(ctx context.Context, u *upgrade) error {
 	if err := clearReplacement(ctx, c.client, u); err != nil {
 		return err
@@ -285,8 +283,7 @@ func (c *create) recordLineage(ctx context.Context, u *upgrade) error {
 	return nil
 }
 
-// clearReplacement removes from a replacement the time since which no object has referred to it, which a rollback left: one
-// does again.
+// clearReplacement removes from a replacement the time since which no object refers to it, which a rollback left.
 func clearReplacement(ctx context.Context, c *cluster.Client, u *upgrade) error {
 	if lineage.UnreferencedSince(u.replacement).IsZero() {
 		return nil
@@ -329,6 +326,9 @@ func (c *create) relabel(ctx context.Context, u *upgrade, d decision) error {
 // withoutSource handles an upgrade whose source is gone: another client deleted it, or this is
 // another pass over an upgrade that has ended.
 func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) error {
+	if u.replacement != nil { // which an earlier attempt of this pass has made
+		return c.created(ctx, s, u)
+	}
 	replacements, all := s.lineage.Replacements(u.GetName()), s.Of(u.GetName())
 	references := reference.Explicit(all)
 	switch {

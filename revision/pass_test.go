@@ -20,7 +20,7 @@ func TestUpgradesKeepNoData(t *testing.T) {
 		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}
 	}
 	batch := []*upgrade{
-		{request: Request{Name: "web"}, listed: &listedRevision{ControllerRevision: read("web")}, source: read("web"), replacement: read("web-v2"), next: stepCreate},
+		{request: Request{Name: "web"}, listed: read("web"), source: read("web"), replacement: read("web-v2"), next: stepCreate},
 		{request: Request{Name: "db"}, source: read("db"), replacement: read("db-v2"), backup: read("db"), deleted: true},
 	}
 	for _, u := range batch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
@@ -91,16 +92,18 @@ func (w referrerWriter) reread(ctx context.Context, r *reference.Referrer) (*ref
 		now.Controlled = r.Controlled
 	}
 	var left []reference.Reference
+	stays := map[*upgrade]bool{}
 	for _, ref := range all {
 		u := w.moves[ref.Revision]
 		if u == nil || ref.Fixed {
 			continue
 		}
-		stays, err := w.stays(ctx, u)
-		if err != nil {
-			return nil, nil, err
+		if _, known := stays[u]; !known {
+			if stays[u], err = w.stays(ctx, u); err != nil {
+				return nil, nil, err
+			}
 		}
-		if stays {
+		if stays[u] {
 			ref.Referrer = now
 			left = append(left, ref)
 		}
@@ -108,14 +111,15 @@ func (w referrerWriter) reread(ctx context.Context, r *reference.Referrer) (*ref
 	return now, left, err
 }
 
-// stays reports whether the name still means the revision that was upgraded, or no other one. A restore makes a revision of
-// the same name again, of the data of a snapshot, and then writes the referrer.
+// stays reports whether references to the name are still to be repointed: it means no other revision than the one that was
+// read, and no other client has rolled the upgrade back. A restore makes a revision of the same name again, of the data of
+// a snapshot, and then writes the referrer.
 func (w referrerWriter) stays(ctx context.Context, u *upgrade) (bool, error) {
 	live, err := w.client.Revision(ctx, u.GetNamespace(), u.move.from)
 	if err != nil || live == nil {
 		return err == nil, err
 	}
-	return live.UID == u.move.fromUID, nil
+	return live.UID == u.move.fromUID && (u.request.Rollback || lineage.RolledBackAt(live).IsZero()), nil
 }
 
 func (w referrerWriter) write(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {

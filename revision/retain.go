@@ -113,9 +113,15 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 	}
 	if lineage.UnreferencedSince(u.move.old).IsZero() {
 		err := l.noteUnreferenced(ctx, u)
-		if apierrors.IsNotFound(err) { // as KubeVirt's own upgrade and the garbage collector delete it
-			u.setDeleted()
-			return nil
+		if apierror.Moved(err) { // an API server before 1.34 answers 409 also where the revision is gone
+			live, err := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
+			if err != nil {
+				return err
+			}
+			if live == nil { // as KubeVirt's own upgrade and the garbage collector delete it
+				u.setDeleted()
+				return nil
+			}
 		}
 		if err != nil {
 			return u.setChanged(err)

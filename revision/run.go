@@ -136,7 +136,7 @@ func (r *Report) add(items []Item, results []Result) {
 			one = results[n]
 		}
 		action := i.Action
-		if one.Action == Deferred { // as the live read found, and the scan did not
+		if one.Action == Deferred { // as the upgrade found, and the scan did not
 			action = Deferred
 		}
 		r.Counts.Add(action, one.Phase)

@@ -23,13 +23,12 @@ import (
 // seen by the next scan, which is another snapshot.
 type snapshot struct {
 	*refindex.Index
-	lineage *lineage.Index
-	types   []refindex.Source
-	crds    map[schema.GroupResource]CRD
-	items   []Item    // in the order of their names
-	taken   time.Time // when the scan ended; zero where revisions were planned by it
-	// revisions of the namespace, of any kind.
-	revisions int
+	lineage   *lineage.Index
+	types     []refindex.Source
+	crds      map[schema.GroupResource]CRD
+	items     []Item    // in the order of their names
+	taken     time.Time // when the scan ended; zero where revisions were planned by it
+	revisions int       // of the namespace, of any kind
 }
 
 // with is the same namespace as a later scan for references found it.
@@ -39,7 +38,7 @@ func (s *snapshot) with(index *refindex.Index, types []refindex.Source, taken ti
 	return &later
 }
 
-// item is what the scan found of a request. Why it is so is left to the live read.
+// item is what the scan found of a request. Why it is so is left to the read of its source.
 func (s *snapshot) item(r Request) Item {
 	if found := s.itemOf(r.Name); found != nil && (r.UID == "" || r.UID == found.UID) {
 		i := *found
@@ -59,12 +58,12 @@ func (s *snapshot) itemOf(name string) *Item {
 }
 
 // requests are for what a plan would upgrade. A run is asked for by a user, and upgrades again
-// what was rolled back.
+// what was rolled back before its scan.
 func (s *snapshot) requests() []Request {
 	var all []Request
 	for _, i := range s.items {
 		if i.Action == Upgrade || i.Action == Relabel {
-			all = append(all, Request{Name: i.Name, UID: i.UID, AfterRollback: true})
+			all = append(all, Request{Name: i.Name, UID: i.UID, AfterRollback: !i.RolledBack.IsZero()})
 		}
 	}
 	return all

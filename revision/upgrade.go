@@ -94,12 +94,6 @@ const (
 // the deletion of a batch takes without a rate limit, and short enough that few clients refer to a revision in between.
 const MaxScanAge = 5 * time.Second
 
-// listedRevision is a revision of a list that was begun at a time.
-type listedRevision struct {
-	*appsv1.ControllerRevision
-	begun time.Time
-}
-
 // upgrade is one request under way.
 type upgrade struct {
 	request Request
@@ -107,7 +101,8 @@ type upgrade struct {
 	result  Result
 	next    step
 
-	listed      *listedRevision // the source as the list of the batch has it; nil where it is to be read live
+	listed      *appsv1.ControllerRevision // the source as the list of the batch has it; nil where it is to be read live
+	listBegun   time.Time
 	source      *appsv1.ControllerRevision
 	replacement *appsv1.ControllerRevision
 	move        move
@@ -124,9 +119,8 @@ type upgrade struct {
 // move is what references are repointed from and to. The stages create and rollback fill it
 // in, so that the stages after them do not ask which of the two they serve.
 type move struct {
-	from, to string // names
-	// fromUID is the UID of the revision that had the name from when it was read.
-	fromUID types.UID
+	from, to string    // names
+	fromUID  types.UID // of the revision that had the name from when it was read
 	// old is the revision that is deleted in the end; nil if it is gone.
 	old *appsv1.ControllerRevision
 	// target is the revision that references are to name.

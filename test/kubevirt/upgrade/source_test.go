@@ -2,7 +2,10 @@ package upgrade_test
 
 import (
 	"fmt"
+	"maps"
+	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +41,13 @@ func TestSourcesAreListedOnce(t *testing.T) {
 			t.Parallel()
 			y := newNamespace(t)
 			y.machine("web", both, instancetype, preference)
-			reads := &seen{pick: readsARevision}
+			lists := 0
+			reads := &seen{pick: func(req *http.Request) bool {
+				if listsRevisions(req) {
+					lists++
+				}
+				return readsARevision(req)
+			}}
 			u := y.watched(reads, y.clock)
 			if test.slow {
 				u = y.watched(reads, slowClock{y.clock})
@@ -48,6 +57,9 @@ func TestSourcesAreListedOnce(t *testing.T) {
 			y.mustBe(results, preference.RevisionName("web"), revision.Retained, revision.ReasonRetained)
 			if reads.count != test.want {
 				t.Errorf("%d live reads of revisions, want %d", reads.count, test.want)
+			}
+			if lists != 4 { // two of the scan, one of the batch, one of the scan before they are retained
+				t.Errorf("%d lists of revisions, want 4", lists)
 			}
 		})
 	}
@@ -68,37 +80,51 @@ func TestOneAmongManyRevisionsIsReadLive(t *testing.T) {
 	}
 }
 
-// TestUpgradedAndRolledBackSinceTheList by another client, before our first write: the rollback stays. What our list has says
-// nothing of it.
-func TestUpgradedAndRolledBackSinceTheList(t *testing.T) {
+// TestUpgradedAndRolledBackMidway by another client, before the machine is repointed: the rollback stays, in a run as in what a
+// trigger asks for. Nothing that was read before says anything of it.
+func TestUpgradedAndRolledBackMidway(t *testing.T) {
 	t.Parallel()
-	y := newNamespace(t)
-	y.machine("web", both, instancetype, preference)
 	source := instancetype.RevisionName("web")
 	requests := []revision.Request{{Name: source}, {Name: preference.RevisionName("web")}}
-	w := &fault.Transport{Before: func(n int) {
-		if n > 0 {
-			return
-		}
-		y.run(revision.Policy{})
-		for _, r := range requests {
-			r.Rollback = true
-			if got := y.advance(revision.Policy{}, r); got.Phase != revision.RolledBack {
-				t.Errorf("the rollback of %s is %s (%s: %s)", r.Name, got.Phase, got.Reason, got.Message)
+	for name, pass := range map[string]func(*testNamespace, *revision.Upgrader) []revision.Result{
+		"run": func(y *testNamespace, u *revision.Upgrader) []revision.Result {
+			return slices.Collect(maps.Values(y.pass(u)))
+		},
+		"trigger": func(y *testNamespace, u *revision.Upgrader) []revision.Result {
+			results, err := u.Advance(y.t.Context(), y.namespace, requests)
+			y.must(results, err)
+			return results
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := range 3 { // two creations, and the spec
+				y := newNamespace(t)
+				y.machine("web", both, instancetype, preference)
+				w := &fault.Transport{Before: func(n int) {
+					if n != at {
+						return
+					}
+					y.run(revision.Policy{})
+					for _, r := range requests {
+						r.Rollback = true
+						if got := y.advance(revision.Policy{}, r); got.Phase != revision.RolledBack {
+							t.Errorf("the rollback of %s is %s (%s: %s)", r.Name, got.Phase, got.Reason, got.Message)
+						}
+					}
+				}}
+				for _, r := range pass(y, y.disturbed(w, revision.Policy{})) {
+					if y.revisions()[r.Name].Annotations[revision.RolledBackAnnotation] == "" {
+						t.Errorf("before write %d: %s is %s (%s: %s), and not rolled back any more", at, r.Name, r.Phase, r.Reason, r.Message)
+					}
+				}
+				if got := y.refers(machines, "web")[inSpec]; got != source {
+					t.Errorf("before write %d: the machine refers to %s, want %s", at, got, source)
+				}
+				y.mustResolve()
 			}
-		}
-	}}
-	results, err := y.disturbed(w, revision.Policy{}).Advance(t.Context(), y.namespace, requests)
-	y.must(results, err)
-	for _, r := range results {
-		if r.Phase != revision.RolledBack || y.revisions()[r.Name].Annotations[revision.RolledBackAnnotation] == "" {
-			t.Errorf("%s is %s (%s: %s), and has annotations %v", r.Name, r.Phase, r.Reason, r.Message, y.revisions()[r.Name].Annotations)
-		}
+		})
 	}
-	if got := y.refers(machines, "web")[inSpec]; got != source {
-		t.Errorf("the machine refers to %s, want %s", got, source)
-	}
-	y.mustResolve()
 }
 
 // TestSourceIsMadeAgainMidway of other data, before the machine is repointed, as a restore makes a revision again and then

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/internal/apierror"
@@ -112,19 +111,11 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 		}
 	}
 	if lineage.UnreferencedSince(u.move.old).IsZero() {
-		err := l.noteUnreferenced(ctx, u)
-		if apierror.Moved(err) { // an API server before 1.34 answers 409 also where the revision is gone
-			live, err := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
-			if err != nil {
-				return err
-			}
-			if live == nil { // as KubeVirt's own upgrade and the garbage collector delete it
-				u.setDeleted()
-				return nil
-			}
-		}
-		if err != nil {
+		if err := l.noteUnreferenced(ctx, u); err != nil {
 			return u.setChanged(err)
+		}
+		if u.deleted {
+			return nil
 		}
 	}
 	now := l.clock.Now()
@@ -169,16 +160,22 @@ func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
 }
 
 // noteUnreferenced writes since when no object refers to a revision. Several rollbacks may
-// share it: one of them writes.
+// share it: one of them writes. One that is gone, as KubeVirt's own upgrade and the garbage collector delete it, has no time.
 func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 	annotations := map[string]string{UnreferencedAnnotation: l.clock.Now().UTC().Format(time.RFC3339)}
 	if u.move.annotated {
 		annotations[ToAnnotation] = u.move.to
 	}
 	old, err := l.client.Annotate(ctx, u.move.old, annotations)
-	if u.move.shared && apierrors.IsConflict(err) {
+	if apierror.Moved(err) { // an API server before 1.34 answers 409 also where the revision is gone
 		live, readErr := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
-		if readErr == nil && live != nil && !lineage.UnreferencedSince(live).IsZero() {
+		switch {
+		case readErr != nil:
+			return readErr
+		case live == nil:
+			u.setDeleted()
+			return nil
+		case u.move.shared && !lineage.UnreferencedSince(live).IsZero():
 			old, err = live, nil
 		}
 	}

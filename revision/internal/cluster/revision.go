@@ -28,53 +28,42 @@ var Revisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
 // protobuf as well: neither side encodes or decodes data that Godwit does not use.
 
 // RevisionPages lists ControllerRevisions, in one namespace or in all of them, and keeps of each
-// what read returns.
-func RevisionPages[T any](ctx context.Context, c *Client, namespace string, read func(*appsv1.ControllerRevision) (T, error)) walk.Source[T] {
+// what read returns. It makes as many attempts at a page; 0 means walk's default.
+func RevisionPages[T any](ctx context.Context, c *Client, namespace string, attempts int, read func(*appsv1.ControllerRevision) (T, error)) walk.Source[T] {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[T], string, error) {
-		l, err := c.revisionPage(ctx, namespace, limit, token)
-		if err != nil {
-			return walk.Page[T]{}, "", err
+		req := c.protobuf.Get().NamespaceIfScoped(namespace, namespace != "").Resource(Revisions.Resource).Param("limit", strconv.FormatInt(limit, 10))
+		if token != "" {
+			req.Param("continue", token)
+		}
+		var l appsv1.ControllerRevisionList
+		if err := req.MaxRetries(0).Do(ctx).Into(&l); err != nil {
+			return walk.Page[T]{}, "", fmt.Errorf("list %s: %w", Revisions.GroupResource(), c.retryForbidden(ctx, err))
 		}
 		items := make([]T, len(l.Items))
 		for i := range l.Items {
+			var err error
 			if items[i], err = read(&l.Items[i]); err != nil {
 				return walk.Page[T]{}, "", err
 			}
 		}
 		return walk.Page[T]{Items: items, ResourceVersion: l.ResourceVersion, Remaining: -1}, l.Continue, nil
 	}
-	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: pageObjects})
+	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: pageObjects, Attempts: attempts})
 }
 
-func (c *Client) revisionPage(ctx context.Context, namespace string, limit int64, token string) (*appsv1.ControllerRevisionList, error) {
-	req := c.protobuf.Get().NamespaceIfScoped(namespace, namespace != "").Resource(Revisions.Resource).Param("limit", strconv.FormatInt(limit, 10))
-	if token != "" {
-		req.Param("continue", token)
-	}
-	l := &appsv1.ControllerRevisionList{}
-	if err := req.MaxRetries(0).Do(ctx).Into(l); err != nil {
-		return nil, fmt.Errorf("list %s: %w", Revisions.GroupResource(), c.retryForbidden(ctx, err))
-	}
-	return l, nil
-}
-
-// Revisions lists the revisions of a namespace. All of them are as old as the first page, and a page that the API server does
-// not answer is not asked for again.
+// Revisions lists the revisions of a namespace. A page that the API server does not answer is not asked for again.
 func (c *Client) Revisions(ctx context.Context, namespace string) iter.Seq2[*appsv1.ControllerRevision, error] {
+	whole := func(r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) { return r, nil }
 	return func(yield func(*appsv1.ControllerRevision, error) bool) {
-		for token := ""; ; {
-			l, err := c.revisionPage(ctx, namespace, pageObjects, token)
+		for page, err := range RevisionPages(ctx, c, namespace, 1, whole) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for i := range l.Items {
-				if !yield(&l.Items[i], nil) {
+			for _, r := range page.Items {
+				if !yield(r, nil) {
 					return
 				}
-			}
-			if token = l.Continue; token == "" {
-				return
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func (s Scope) streams(ctx context.Context, c *cluster.Client, see func(*Index, 
 	var all []*stream
 	for _, one := range s.Types {
 		if one.Served == cluster.Revisions {
-			all = append(all, newStream(cluster.RevisionPages(ctx, c, s.Namespace, func(r *appsv1.ControllerRevision) (entry, error) {
+			all = append(all, newStream(cluster.RevisionPages(ctx, c, s.Namespace, 0, func(r *appsv1.ControllerRevision) (entry, error) {
 				if one.Mentions != nil && !one.Mentions(r.Data.Raw) {
 					return entry{r.Namespace, func(*Index) {}}, nil
 				}
@@ -152,7 +152,7 @@ func (s Scope) streams(ctx context.Context, c *cluster.Client, see func(*Index, 
 	if see == nil {
 		return all
 	}
-	return append(all, newStream(cluster.RevisionPages(ctx, c, s.Namespace, func(r *appsv1.ControllerRevision) (entry, error) {
+	return append(all, newStream(cluster.RevisionPages(ctx, c, s.Namespace, 0, func(r *appsv1.ControllerRevision) (entry, error) {
 		return entry{r.Namespace, func(x *Index) { see(x, r) }}, nil
 	})))
 }

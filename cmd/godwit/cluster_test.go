@@ -332,6 +332,17 @@ func putIntoEtcd(ts *testscript.TestScript, args []string) error {
 	return err
 }
 
+// migrating PLURAL VERSION: waits until the first object is stored at that version.
+func awaitFirstAt(ts *testscript.TestScript, args []string) error {
+	return eventually(func() error {
+		stored, err := clusterOf(ts).CountStored(context.Background(), ts.Getenv("GROUP"), args[0])
+		if err == nil && stored[ts.Getenv("GROUP")+"/"+args[1]] == 0 {
+			err = fmt.Errorf("%s are stored at %v", args[0], stored)
+		}
+		return err
+	})
+}
+
 // lease NAME [AGE]: an API server that exists as far as its identity lease shows,
 // which it last renewed that long ago. Without AGE, the lease is removed.
 func setLease(ts *testscript.TestScript, args []string) error {

@@ -119,6 +119,7 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"delete":        command(deleteCRD),
 			"apply":         command(applyObject),
 			"adopted":       command(awaitAdopted),
+			"migrating":     command(awaitFirstAt),
 			"aged":          command(ageCRD),
 			"converter":     command(converter),
 			"deny":          command(deny),

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/godwit-dev/godwit/hub"
 	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/hub/message"
 )
@@ -31,7 +32,9 @@ func TestVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGlobalHub(t)
-			g.to.silent.Store(true)
+			g.to = g.newSilentHub("silent-"+newName(), hub.Target)
+			g.enroll(g.from, g.to)
+			g.kubeconfig = "issued by " + g.to.hub
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			defer func() { stop(); <-ended }()

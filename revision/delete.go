@@ -190,23 +190,48 @@ func (s *snapshot) inUse(u *upgrade) string {
 
 // repair handles references that were created while this pass deleted a revision, or since.
 // It repoints a reference if the referrer may be written. Otherwise it creates the revision
-// again: the pass keeps the deleted object until the end of its batch.
+// again: the pass keeps the deleted object until the end of its batch. A name that another
+// client has given to a new revision, as a restore does, is left to that one.
 func (l *release) repair(ctx context.Context, s *snapshot) error {
 	late := those(l.deletedSoFar, func(u *upgrade) bool { return u.deleted && len(s.Of(u.move.from)) > 0 })
 	if len(late) == 0 {
 		return nil
 	}
-	for _, u := range late {
-		u.next = stepRepoint
-	}
-	if err := l.repoint.Apply(ctx, s, late); err != nil {
-		return err
-	}
-	s, err := l.scan(ctx, s)
+	err := l.worker.each(ctx, late, func(ctx context.Context, u *upgrade) error {
+		references := refindex.Strongest(s.Of(u.move.from))
+		u.setDangling(references)
+		live, err := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
+		switch {
+		case err != nil:
+			return err
+		case live == nil:
+			u.next = stepRepoint
+		default:
+			u.setUsedAgain(references, "another client made it again")
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
+	late = at(late, stepRepoint)
+	if err = l.repoint.Apply(ctx, s, late); err != nil {
+		return err
+	}
+	if s, err = l.scan(ctx, s); err != nil {
+		return err
+	}
 	return l.worker.each(ctx, late, func(ctx context.Context, u *upgrade) error { return l.recreateOld(ctx, s, u) })
+}
+
+// setUsedAgain says that a revision which was deleted exists again, and who uses it.
+func (u *upgrade) setUsedAgain(references []reference.Reference, why string) {
+	u.deleted = false
+	reason := ReasonReferenced
+	if references[0].ImpliedBy != "" {
+		reason = ReasonNeededForRestore
+	}
+	u.setStatus(InUse, reason, why+": while it was removed, "+refindex.Describe(references))
 }
 
 // recreateOld creates a revision again for the references that are left to it.
@@ -218,27 +243,21 @@ func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) erro
 		u.setDeleted()
 		return nil
 	}
-	if named := reference.Explicit(references); len(named) > 0 {
-		references = named
-	}
-	u.setDangling(references)
-	if u.backup == nil {
-		return nil // another client deleted it
+	references = refindex.Strongest(references)
+	if u.backup == nil { // another client deleted it
+		u.setDangling(references)
+		return nil
 	}
 	err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
 		_, err := l.client.Create(ctx, lineage.Recreated(u.backup))
 		return err
 	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
+		u.setDangling(references)
 		u.result.Message += fmt.Sprintf("; it could not be made again: %v", err)
 		return nil
 	}
-	u.deleted = false
-	reason := ReasonReferenced
-	if len(reference.Explicit(references)) == 0 {
-		reason = ReasonNeededForRestore
-	}
-	u.setStatus(InUse, reason, "it was made again: while it was removed, "+describe(references))
+	u.setUsedAgain(references, "it was made again")
 	return nil
 }
 

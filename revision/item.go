@@ -1,7 +1,6 @@
 package revision
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -284,37 +283,3 @@ func (i Item) markSuperseded(replacement string) Item {
 }
 
 func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
-
-// describe says which object refers to a revision, and where.
-func describe(references []reference.Reference) string {
-	first := references[0]
-	if first.ImpliedBy != "" {
-		return fmt.Sprintf("%s %s names %s, so that a restore needs %s", first.Referrer.Kind, first.Referrer.Name, first.ImpliedBy, first.Revision)
-	}
-	message := fmt.Sprintf("%s %s refers to %s at %s", first.Referrer.Kind, first.Referrer.Name, first.Revision, first.Path)
-	if len(references) > 1 {
-		message += fmt.Sprintf(", and %d more", len(references)-1)
-	}
-	return message
-}
-
-// maxNamed bounds how many referrers a message names.
-const maxNamed = 5
-
-// named says which objects refer to a revision.
-func named(references []reference.Reference) string {
-	var all []string
-	for _, r := range references {
-		if one := r.Referrer.Kind + " " + r.Referrer.Name; !slices.Contains(all, one) {
-			all = append(all, one)
-		}
-	}
-	if len(all) == 0 {
-		return "no reference to it was found"
-	}
-	more := ""
-	if n := len(all) - maxNamed; n > 0 {
-		all, more = all[:maxNamed], fmt.Sprintf(" and %d more", n)
-	}
-	return "referred to by " + strings.Join(all, ", ") + more
-}

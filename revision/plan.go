@@ -67,7 +67,7 @@ func decide(f facts) decision {
 		return j.retained(f)
 	case errors.As(err, &unexpected):
 		j.candidates = &candidates{owners: f.owners()}
-		return j.with(Blocked, ReasonUnexpectedOwner, unexpected.Error()+"; "+named(f.references))
+		return j.with(Blocked, ReasonUnexpectedOwner, unexpected.Error()+"; "+refindex.Referrers(f.references))
 	case err != nil:
 		return j.with(Blocked, ReasonUndecodable, err.Error())
 	}
@@ -169,7 +169,7 @@ func (i Item) upgradeOrRedo() Item {
 // revision.
 func (i Item) rollbackPending(left []reference.Reference) Item {
 	i.Action, i.Reason = Upgrade, ReasonRollbackPending
-	i.Message = "a rollback to it was asked for at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + describe(left)
+	i.Message = "a rollback to it was asked for at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + refindex.Describe(left)
 	return i
 }
 
@@ -206,7 +206,7 @@ func (f facts) owners() []reference.Owner {
 // unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
 func (j decision) unowned(f facts) decision {
 	j.candidates = &candidates{owners: f.owners()}
-	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+named(f.references))
+	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+refindex.Referrers(f.references))
 }
 
 // unconvertible says why an object can't be converted.

@@ -51,7 +51,7 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 		u.setDangling(references)
 		return nil
 	}
-	message := describe(references)
+	message := refindex.Describe(references)
 	if references[0].Fixed {
 		message += ": it can't be written, and is deleted when the VirtualMachine stops"
 	}
@@ -197,5 +197,5 @@ func (u *upgrade) setDangling(references []reference.Reference) {
 	case running != "":
 		why = ", since " + running
 	}
-	u.setStatus(Failed, ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", describe(references), u.move.to, why))
+	u.setStatus(Failed, ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", refindex.Describe(references), u.move.to, why))
 }

@@ -3,6 +3,8 @@ package refindex
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -50,4 +52,46 @@ func InUse(references []reference.Reference, word string) (running, unready stri
 		}
 	}
 	return running, unready
+}
+
+// Strongest are the references that name a revision, or those that imply it where none does.
+func Strongest(references []reference.Reference) []reference.Reference {
+	if named := reference.Explicit(references); len(named) > 0 {
+		return named
+	}
+	return references
+}
+
+// Describe says which object refers to a revision, and where.
+func Describe(references []reference.Reference) string {
+	first := references[0]
+	if first.ImpliedBy != "" {
+		return fmt.Sprintf("%s %s names %s, so that a restore needs %s", first.Referrer.Kind, first.Referrer.Name, first.ImpliedBy, first.Revision)
+	}
+	message := fmt.Sprintf("%s %s refers to %s at %s", first.Referrer.Kind, first.Referrer.Name, first.Revision, first.Path)
+	if len(references) > 1 {
+		message += fmt.Sprintf(", and %d more", len(references)-1)
+	}
+	return message
+}
+
+// maxNamed bounds how many referrers a message names.
+const maxNamed = 5
+
+// Referrers says which objects refer to a revision.
+func Referrers(references []reference.Reference) string {
+	var all []string
+	for _, r := range references {
+		if one := r.Referrer.Kind + " " + r.Referrer.Name; !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	if len(all) == 0 {
+		return "no reference to it was found"
+	}
+	more := ""
+	if n := len(all) - maxNamed; n > 0 {
+		all, more = all[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return "referred to by " + strings.Join(all, ", ") + more
 }

@@ -2,6 +2,8 @@ package upgrade_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -89,6 +91,33 @@ func TestNamedWhileSourcesAreRemoved(t *testing.T) {
 				y.mustRefer(machines, fmt.Sprintf("late-%d", i), map[string]string{inSpec: fmt.Sprintf(test.names, i)})
 			}
 		})
+	}
+}
+
+// TestMadeAgainWhileSourcesAreRemoved: a restore makes a source again that was just deleted, of other data, and a machine that
+// names it. The name means the new revision from then on.
+func TestMadeAgainWhileSourcesAreRemoved(t *testing.T) {
+	t.Parallel()
+	y := due(t, 2)
+	source := instancetype.RevisionName("vm-0")
+	again := y.revisions()[source]
+	again.ResourceVersion, again.UID, again.Annotations = "", "", nil
+	again.Data.Raw = guests.ReplaceAll(again.Data.Raw, []byte(restored))
+	var once sync.Once
+	w := &fault.Transport{After: func(*http.Request) {
+		if _, found := y.revisions()[source]; !found {
+			once.Do(func() {
+				y.createRevision(again)
+				y.names("late", source, false)
+			})
+		}
+	}}
+	y.mustBe(y.pass(y.paced(walk.Limits{MaxInFlight: 1}, w, func() {})), source, revision.InUse, revision.ReasonReferenced)
+	y.mustRefer(machines, "late", map[string]string{inSpec: source})
+	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+	y.mustResolve()
+	if data := string(y.revisions()[y.refers(machines, "late")[inSpec]].Data.Raw); !strings.Contains(data, restored) {
+		t.Errorf("the machine refers to what holds %s, want %s", data, restored)
 	}
 }
 

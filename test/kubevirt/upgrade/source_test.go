@@ -127,12 +127,16 @@ func TestUpgradedAndRolledBackMidway(t *testing.T) {
 	}
 }
 
+// guests is what a restore changes in the data of a revision.
+var guests = regexp.MustCompile(`"guest":\d+`)
+
+const restored = `"guest":17`
+
 // TestSourceIsMadeAgainMidway of other data, before the machine is repointed, as a restore makes a revision again and then
 // writes the machine: the machine gets the replacement of what it was restored to.
 func TestSourceIsMadeAgainMidway(t *testing.T) {
 	t.Parallel()
-	source, guests := instancetype.RevisionName("web"), regexp.MustCompile(`"guest":\d+`)
-	const restored = `"guest":17`
+	source := instancetype.RevisionName("web")
 	for at := range 3 {
 		y := newNamespace(t)
 		y.machine("web", both, instancetype, preference)

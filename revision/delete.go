@@ -215,10 +215,11 @@ func (l *release) repair(ctx context.Context, s *snapshot) error {
 		return err
 	}
 	late = at(late, stepRepoint)
-	if err = l.repoint.Apply(ctx, s, late); err != nil {
+	if err := l.repoint.Apply(ctx, s, late); err != nil {
 		return err
 	}
-	if s, err = l.scan(ctx, s); err != nil {
+	s, err = l.scan(ctx, s)
+	if err != nil {
 		return err
 	}
 	return l.worker.each(ctx, late, func(ctx context.Context, u *upgrade) error { return l.recreateOld(ctx, s, u) })

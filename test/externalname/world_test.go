@@ -107,7 +107,7 @@ type process struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	dead   atomic.Bool
-	// cut is asked before each write to the API server.
+	// cut is asked before each write to the API server, and stops it with an error.
 	cut atomic.Pointer[func(*http.Request) error]
 	// answered is told each answer of the API server.
 	answered atomic.Pointer[func(*http.Request, *http.Response)]

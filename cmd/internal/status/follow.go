@@ -3,22 +3,35 @@ package status
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Follow writes progress until stop is called: every Interval the change that progress was last called with, if it was.
-// Stop returns when the last of these writes has ended.
-func (w *Writer[T]) Follow(ctx context.Context) (progress func(Change[T]), stop func()) {
+// Pace is shared by the Writers that follow work done side by side, and bounds their writes of progress together: one a
+// second, and one in [Interval] for each object. The zero value is ready for use.
+type Pace struct{ followed atomic.Int64 }
+
+// interval is the least time between two writes of progress of one object.
+func (p *Pace) interval() time.Duration {
+	return max(Interval, time.Duration(p.followed.Load())*time.Second)
+}
+
+// Follow writes progress until stop is called: in the intervals of the pace the change that progress was last called with,
+// if it was. Stop returns when the last of these writes has ended.
+func (w *Writer[T]) Follow(ctx context.Context, pace *Pace) (progress func(Change[T]), stop func()) {
 	var latest atomic.Pointer[Change[T]]
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
+	pace.followed.Add(1)
 	go func() {
 		defer close(done)
+		defer pace.followed.Add(-1)
 		for wait := Interval; walk.Wait(ctx, wait) == nil; {
-			if wait = w.Due(); wait > 0 {
+			if wait = w.due(pace.interval()); wait > 0 {
+				wait = min(wait, Interval) // work beside it may end
 				continue
 			}
 			wait = Interval

@@ -2,6 +2,7 @@ package status_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,7 @@ func newWidget() *widget {
 // server is an API server with widgets. It counts the patches of statuses.
 type server struct {
 	client.WithWatch
-	patches int
+	patches atomic.Int64
 	// beforePatch runs before the next patch, as another client does.
 	beforePatch func()
 }
@@ -69,7 +70,7 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 					s.beforePatch = nil
 					before()
 				}
-				s.patches++
+				s.patches.Add(1)
 				return c.SubResource(sub).Patch(ctx, o, p, opts...)
 			},
 		}).Build()

@@ -59,10 +59,12 @@ func (w *Writer[T]) Note(change Change[T]) {
 }
 
 // Due returns how long the next write of progress has to wait; it is negative if there is no need to.
-func (w *Writer[T]) Due() time.Duration {
+func (w *Writer[T]) Due() time.Duration { return w.due(Interval) }
+
+func (w *Writer[T]) due(interval time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return Interval - time.Since(w.written)
+	return interval - time.Since(w.written)
 }
 
 // Write makes a change after the noted ones, and patches the status if it differs. After a conflict it reads the object and

@@ -27,8 +27,8 @@ func TestWriteSendsDifferencesOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := s.read(t).Status.Progress; got != 1 || s.patches != 1 || w.Known().Status.Progress != 1 {
-		t.Errorf("progress %d after %d patches, want 1 after 1", got, s.patches)
+	if got := s.read(t).Status.Progress; got != 1 || s.patches.Load() != 1 || w.Known().Status.Progress != 1 {
+		t.Errorf("progress %d after %d patches, want 1 after 1", got, s.patches.Load())
 	}
 }
 
@@ -147,7 +147,7 @@ func withFollow(t *testing.T, test func(t *testing.T, f follower)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, newWidget())
 		f := follower{server: s, writer: status.NewWriter(s, s, s.read(t))}
-		f.report, f.stop = f.writer.Follow(t.Context())
+		f.report, f.stop = f.writer.Follow(t.Context(), &status.Pace{})
 		defer f.stop()
 		test(t, f)
 	})
@@ -168,20 +168,60 @@ func TestProgressIsWrittenOncePerInterval(t *testing.T) {
 			time.Sleep(status.Interval / 100)
 		}
 		synctest.Wait()
-		if f.patches < 3 || f.patches > 4 {
-			t.Errorf("%d writes in four intervals", f.patches)
+		if f.patches.Load() < 3 || f.patches.Load() > 4 {
+			t.Errorf("%d writes in four intervals", f.patches.Load())
 		}
-		before := f.patches
+		before := f.patches.Load()
 		time.Sleep(3 * status.Interval) // the last report is written, and then there is nothing to write
 		synctest.Wait()
-		if got := f.read(t).Status.Progress; got != 400 || f.patches > before+1 {
-			t.Errorf("progress %d after %d more writes, want 400 after 1", got, f.patches-before)
+		if got := f.read(t).Status.Progress; got != 400 || f.patches.Load() > before+1 {
+			t.Errorf("progress %d after %d more writes, want 400 after 1", got, f.patches.Load()-before)
 		}
 		f.stop()
 		f.report(progress(401))
 		time.Sleep(2 * status.Interval)
 		if got := f.read(t).Status.Progress; got != 400 {
 			t.Errorf("progress %d is written after the end", got)
+		}
+	})
+}
+
+// TestProgressOfManyIsOneWritePerSecond: each of 20 objects is written in 20 s, and again in 5 s when the others have ended.
+func TestProgressOfManyIsOneWritePerSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 20
+		var pace status.Pace
+		all := make([]follower, many)
+		for i := range all {
+			s := newServer(t, newWidget())
+			f := follower{server: s, writer: status.NewWriter(s, s, s.read(t))}
+			f.report, f.stop = f.writer.Follow(t.Context(), &pace)
+			defer f.stop()
+			all[i] = f
+		}
+		report := func(of []follower, from int) {
+			for n := range 400 {
+				for _, f := range of {
+					f.report(progress(from + n))
+				}
+				time.Sleep(many * time.Second / 100)
+			}
+			synctest.Wait()
+		}
+		report(all, 1)
+		for i, f := range all {
+			if f.patches.Load() < 3 || f.patches.Load() > 5 {
+				t.Errorf("object %d: %d writes in 80 s, want one in 20 s", i, f.patches.Load())
+			}
+			if i > 0 {
+				f.stop()
+			}
+		}
+		last := all[0]
+		before := last.patches.Load()
+		report(all[:1], 401)
+		if n := last.patches.Load() - before; n < 14 || n > 16 {
+			t.Errorf("%d writes in 80 s of the only object, want one in %v", n, status.Interval)
 		}
 	})
 }
@@ -199,13 +239,13 @@ func TestProgressWaitsAfterAnyWrite(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if f.patches != 1 {
-			t.Errorf("%d writes, want that of the checkpoint", f.patches)
+		if f.patches.Load() != 1 {
+			t.Errorf("%d writes, want that of the checkpoint", f.patches.Load())
 		}
 		time.Sleep(status.Interval)
 		synctest.Wait()
-		if got := f.read(t).Status; f.patches != 2 || got.Progress != 1 {
-			t.Errorf("%d writes, progress %d", f.patches, got.Progress)
+		if got := f.read(t).Status; f.patches.Load() != 2 || got.Progress != 1 {
+			t.Errorf("%d writes, progress %d", f.patches.Load(), got.Progress)
 		}
 	})
 }

@@ -88,7 +88,7 @@ func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outc
 
 // run writes progress into the status while the migrator runs.
 func (w *migration) run(ctx context.Context, plan storageversion.Plan, began time.Time) (storageversion.Report, error) {
-	progress, stop := w.status.Follow(ctx)
+	progress, stop := w.status.Follow(ctx, &w.pace)
 	defer stop()
 	return w.migrator.Run(ctx, plan, w.Metrics.of(w.name, func(r storageversion.Report) {
 		progress(func(m *v1alpha1.CRDMigration) {

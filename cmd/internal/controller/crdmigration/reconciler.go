@@ -37,6 +37,7 @@ type Reconciler struct {
 
 	mu         sync.Mutex
 	migrations map[string]*migration // by name
+	pace       status.Pace           // of the progress of all
 }
 
 // migration is what the manager remembers of one CRDMigration. A manager that loses it sends

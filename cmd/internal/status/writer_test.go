@@ -196,7 +196,6 @@ func TestProgressOfManyIsOneWritePerSecond(t *testing.T) {
 			s := newServer(t, newWidget())
 			f := follower{server: s, writer: status.NewWriter(s, s, s.read(t))}
 			f.report, f.stop = f.writer.Follow(t.Context(), &pace)
-			defer f.stop()
 			all[i] = f
 		}
 		report := func(of []follower, from int) {
@@ -218,6 +217,7 @@ func TestProgressOfManyIsOneWritePerSecond(t *testing.T) {
 			}
 		}
 		last := all[0]
+		defer last.stop()
 		before := last.patches.Load()
 		report(all[:1], 401)
 		if n := last.patches.Load() - before; n < 14 || n > 16 {

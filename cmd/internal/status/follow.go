@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Pace is shared by the Writers that follow work done side by side, and bounds their writes of progress together: one a
-// second, and one in [Interval] for each object. The zero value is ready for use.
+// Pace is shared by the Writers that follow work done side by side, and bounds their writes of progress: all together at most
+// one a second, each at most one in [Interval]. The zero value is ready for use.
 type Pace struct{ followed atomic.Int64 }
 
 // interval is the least time between two writes of progress of one object.

@@ -145,12 +145,29 @@ func TestFlush(t *testing.T) {
 func withFollow(t *testing.T, test func(t *testing.T, f follower)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, newWidget())
-		f := follower{server: s, writer: status.NewWriter(s, s, s.read(t))}
-		f.report, f.stop = f.writer.Follow(t.Context(), &status.Pace{})
+		f := follow(t, &status.Pace{})
 		defer f.stop()
 		test(t, f)
 	})
+}
+
+func follow(t *testing.T, pace *status.Pace) follower {
+	t.Helper()
+	s := newServer(t, newWidget())
+	f := follower{server: s, writer: status.NewWriter(s, s, s.read(t))}
+	f.report, f.stop = f.writer.Follow(t.Context(), pace)
+	return f
+}
+
+// reportOften reports 1 to 400 of each, a hundred times in a span by the clock of the test.
+func reportOften(span time.Duration, of ...follower) {
+	for n := range 400 {
+		for _, f := range of {
+			f.report(progress(n + 1))
+		}
+		time.Sleep(span / 100)
+	}
+	synctest.Wait()
 }
 
 type follower struct {
@@ -163,11 +180,7 @@ type follower struct {
 // TestProgressIsWrittenOncePerInterval also if it is reported a hundred times as often.
 func TestProgressIsWrittenOncePerInterval(t *testing.T) {
 	withFollow(t, func(t *testing.T, f follower) {
-		for n := range 400 {
-			f.report(progress(n + 1))
-			time.Sleep(status.Interval / 100)
-		}
-		synctest.Wait()
+		reportOften(status.Interval, f)
 		if f.patches.Load() < 3 || f.patches.Load() > 4 {
 			t.Errorf("%d writes in four intervals", f.patches.Load())
 		}
@@ -193,21 +206,9 @@ func TestProgressOfManyIsOneWritePerSecond(t *testing.T) {
 		var pace status.Pace
 		all := make([]follower, many)
 		for i := range all {
-			s := newServer(t, newWidget())
-			f := follower{server: s, writer: status.NewWriter(s, s, s.read(t))}
-			f.report, f.stop = f.writer.Follow(t.Context(), &pace)
-			all[i] = f
+			all[i] = follow(t, &pace)
 		}
-		report := func(of []follower, from int) {
-			for n := range 400 {
-				for _, f := range of {
-					f.report(progress(from + n))
-				}
-				time.Sleep(many * time.Second / 100)
-			}
-			synctest.Wait()
-		}
-		report(all, 1)
+		reportOften(many*time.Second, all...)
 		for i, f := range all {
 			if f.patches.Load() < 3 || f.patches.Load() > 5 {
 				t.Errorf("object %d: %d writes in 80 s, want one in 20 s", i, f.patches.Load())
@@ -219,7 +220,7 @@ func TestProgressOfManyIsOneWritePerSecond(t *testing.T) {
 		last := all[0]
 		defer last.stop()
 		before := last.patches.Load()
-		report(all[:1], 401)
+		reportOften(many*time.Second, last)
 		if n := last.patches.Load() - before; n < 14 || n > 16 {
 			t.Errorf("%d writes in 80 s of the only object, want one in %v", n, status.Interval)
 		}

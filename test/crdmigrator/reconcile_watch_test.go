@@ -186,7 +186,7 @@ func TestConfig_FindsItsCRDByGroupAndKind(t *testing.T) {
 // the servers settle.
 func TestWaiting_DoesNotBlockAnotherCRD(t *testing.T) {
 	t.Parallel()
-	const settle = 4 * time.Second
+	const settle = 15 * time.Second // longer than the first reconciliation takes on a busy machine
 	w := newWidgets(t, shared)
 	gadgets := &widgets{t: t, plane: shared, group: w.group, plural: "gadgets", kind: "Gadget"}
 	gadgets.install()

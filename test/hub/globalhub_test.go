@@ -57,7 +57,7 @@ type globalHub struct {
 const awaitEvery = 100 * time.Millisecond
 
 // patience is for a busy machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 var globalScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
@@ -282,7 +282,7 @@ func (g *globalHub) mustBeMoved(m *api.ManagedClusterMigration) {
 func (g *globalHub) mustAnnounce(kind, reason string) {
 	g.t.Helper()
 	var others []string
-	for limit := time.After(10 * time.Second); ; {
+	for limit := time.After(patience); ; {
 		select {
 		case e := <-g.events.Events:
 			if strings.HasPrefix(e, kind+" "+reason+" ") {

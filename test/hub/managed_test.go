@@ -95,7 +95,7 @@ func (m *managed) end(phase api.Phase) *api.ManagedClusterMigration {
 	m.t.Helper()
 	o := m.g.await(m.key, "the end of the migration", settled)
 	if o.Status.Phase != phase {
-		m.t.Fatalf("the migration ends in phase %s, want %s:\n%s\nlogs:\n%s", o.Status.Phase, phase, describe(o), strings.Join(m.logs.text(), "\n"))
+		m.t.Fatalf("the migration ends in phase %s, want %s:\n%s", o.Status.Phase, phase, describe(o))
 	}
 	m.mustHaveNoKeys()
 	m.g.awaitNoKeys(o)

@@ -27,7 +27,7 @@ func (m *move) manage(until func() bool) {
 			}
 		})
 	}
-	deadline := time.After(3 * time.Minute)
+	deadline := time.After(2 * patience)
 	for !m.state.Settled() && !until() {
 		m.sendDue()
 		select {
@@ -36,7 +36,7 @@ func (m *move) manage(until func() bool) {
 		case <-time.After(100 * time.Millisecond):
 			m.state = hub.Step(m.state, hub.Tick{At: time.Now()})
 		case <-deadline:
-			m.t.Fatalf("phase %s, turn %d, attempt %d, %s; %v\nlogs:\n%v", m.state.Phase, m.state.Turn, m.state.Attempt, m.state.Message, m.state.Clusters, m.logs.text())
+			m.t.Fatalf("phase %s, turn %d, attempt %d, %s; %v", m.state.Phase, m.state.Turn, m.state.Attempt, m.state.Message, m.state.Clusters)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -106,6 +107,11 @@ func newMove(t *testing.T, clusters int) *move {
 	}
 	t.Cleanup(broker.Close)
 	m := &move{t: t, broker: broker, logs: &lines{}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs:\n%s", strings.Join(m.logs.text(), "\n"))
+		}
+	})
 	if m.identity, err = message.NewIdentity(); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +153,7 @@ func (m *move) begin(clusters int, hubConfig *rest.Config) {
 		spec.IncludedManagedClusters = append(spec.IncludedManagedClusters, api.ClusterName(name))
 	}
 	m.state = hub.New(spec)
-	m.state.Timeouts.Stage = 2 * time.Minute
+	m.state.Timeouts.Stage = patience
 }
 
 func (m *move) newSide(role string, config *rest.Config) *hubSide {
@@ -319,7 +325,7 @@ func (m *move) mustEnd(phase api.Phase) {
 	m.t.Helper()
 	m.manage(never)
 	if m.state.Phase != phase {
-		m.t.Fatalf("the migration ends in %s, want %s: %s %s %v\nlogs:\n%v", m.state.Phase, phase, m.state.Reason, m.state.Message, m.state.Clusters, m.logs.text())
+		m.t.Fatalf("the migration ends in %s, want %s: %s %s %v", m.state.Phase, phase, m.state.Reason, m.state.Message, m.state.Clusters)
 	}
 	m.mustHaveNoKeys()
 }
@@ -367,9 +373,9 @@ func (m *move) refused(s *hubSide, reason string) (n int) {
 // await fails the test unless something holds in the end.
 func (m *move) await(what string, holds func() bool) {
 	m.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); pause(m.t.Context(), tick) {
+	for deadline := time.Now().Add(patience); !holds(); pause(m.t.Context(), tick) {
 		if time.Now().After(deadline) {
-			m.t.Fatalf("waited a minute for %s\nlogs:\n%v", what, m.logs.text())
+			m.t.Fatalf("waited %v for %s", patience, what)
 		}
 	}
 }

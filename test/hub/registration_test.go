@@ -171,7 +171,7 @@ func (s site) mayRegister(token string, want bool) {
 	config := rest.AnonymousClientConfig(shared.Config())
 	config.BearerToken = token
 	c := hubClient(s.t, config)
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		err := c.Get(s.t.Context(), client.ObjectKey{Name: s.name}, &clusterv1.ManagedCluster{})
 		refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)

@@ -28,7 +28,7 @@ import (
 )
 
 // within bounds what a script command waits for on the control plane.
-const within = 30 * time.Second
+const within = 3 * time.Minute
 
 // crd PLURAL VERSION...: creates PLURAL.$GROUP, or changes its versions. A
 // version followed by * is the storage version, by - is not served, by + has a

@@ -20,7 +20,7 @@ import (
 )
 
 // longest is how long a command may run before the script fails.
-const longest = 2 * time.Minute
+const longest = 5 * time.Minute
 
 // exits CODE [-at REGEXP [-after DURATION] -send TEXT]... COMMAND...: runs a
 // command and compares its exit code. When its stderr matches, it gets a signal

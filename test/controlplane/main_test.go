@@ -76,12 +76,15 @@ func createNamespace(t *testing.T, config *rest.Config) string {
 	return created.Name
 }
 
+// awaitLimit is for a busy machine.
+const awaitLimit = 5 * time.Minute
+
 // eventually polls until controllers have done their work.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(awaitLimit); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 30s for %s", what)
+			t.Fatalf("waited %v for %s", awaitLimit, what)
 		}
 	}
 }

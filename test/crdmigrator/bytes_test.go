@@ -209,7 +209,7 @@ func TestByteBudgetIgnoresWritesThatStoreNothing(t *testing.T) {
 			if tc.version == "v2" {
 				fill()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), awaitLimit)
 			defer cancel()
 			m := w.quickMigrator(storageversion.Options{
 				DryRun:  tc.dryRun,

@@ -38,7 +38,7 @@ func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 		}
 		exited := make(chan error, 1)
 		go func() { exited <- run.Wait() }()
-		deadline := time.After(time.Minute)
+		deadline := time.After(awaitLimit)
 		for n := 0; n < perRun; {
 			select {
 			case answer := <-written:
@@ -46,7 +46,7 @@ func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 			case err := <-exited:
 				t.Fatalf("run %d ended before it was killed: %v\n%s", kill, err, run.Stderr)
 			case <-deadline:
-				t.Fatalf("run %d wrote %d objects within a minute, want %d:\n%s", kill, n, perRun, run.Stderr)
+				t.Fatalf("run %d wrote %d objects within %v, want %d:\n%s", kill, n, awaitLimit, perRun, run.Stderr)
 			}
 		}
 		if err := run.Process.Kill(); err != nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -73,7 +72,7 @@ func TestGarbageCollectionOfOldVersions(t *testing.T) {
 	w.deleteOwner("let-go", metav1.DeletePropagationOrphan)
 	w.deleteOwner("second-control", metav1.DeletePropagationBackground)
 	w.awaitNoDependent("the garbage collector has come to what was deleted before", "of-second-control")
-	w.await("the owner is let go", func() bool {
+	await(w.t, "the owner is let go", func() bool {
 		return len(w.readDependent("of-let-go").OwnerReferences) == 0
 	})
 	if got := w.readDependent("of-background"); got.DeletionTimestamp != nil {
@@ -88,7 +87,7 @@ func TestGarbageCollectionOfOldVersions(t *testing.T) {
 		t.Errorf("repaired %+v, want the dependent of the owner that exists", report)
 	}
 	w.awaitNoDependent("the deletion in the foreground continues", "of-foreground")
-	w.await("the deletion in the foreground ends", func() bool {
+	await(w.t, "the deletion in the foreground ends", func() bool {
 		_, err := w.at("v2").Get(t.Context(), "foreground", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -138,14 +137,14 @@ func TestWebhookOfAnOldVersion(t *testing.T) {
 		err := w.at("v2").Delete(t.Context(), "object", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "failed calling webhook")
 	}
-	w.await("a request at v2 is converted for a rule of v1, which is served", called)
+	await(w.t, "a request at v2 is converted for a rule of v1, which is served", called)
 	w.setVersions(version("v1", false, false), version("v2", true, true))
 	w.awaitNotServed("v1")
 	if !called() {
 		t.Error("a request at v2 is converted for a rule of v1, which is in spec.versions")
 	}
 	w.setVersions(version("v2", true, true))
-	w.await("the webhook is not called once the CRD lacks v1", func() bool { return !called() })
+	await(w.t, "the webhook is not called once the CRD lacks v1", func() bool { return !called() })
 }
 
 // TestRepairOfOwnerReferences has a control plane of its own: a scan reads every object, and other tests have webhooks that hang.
@@ -333,7 +332,7 @@ func (w *widgets) gadget(reference metav1.OwnerReference) *widgets {
 	if _, err := g.at("v1").Create(w.t.Context(), o, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	g.await("discovery prefers v2", func() bool {
+	await(g.t, "discovery prefers v2", func() bool {
 		_, err := g.at("v2").List(g.t.Context(), metav1.ListOptions{})
 		return err == nil
 	})
@@ -414,15 +413,9 @@ func (w *widgets) deleteOwner(name string, how metav1.DeletionPropagation) {
 	}
 }
 
-// await waits as long as a busy machine needs.
-func (w *widgets) await(what string, done func() bool) {
-	w.t.Helper()
-	awaitWithin(w.t, time.Minute, what, done)
-}
-
 func (w *widgets) awaitNoDependent(what, name string) {
 	w.t.Helper()
-	w.await(what, func() bool {
+	await(w.t, what, func() bool {
 		_, err := w.dependents().Get(w.t.Context(), w.nameOf(name), metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -430,7 +423,7 @@ func (w *widgets) awaitNoDependent(what, name string) {
 
 func (w *widgets) awaitNotServed(version string) {
 	w.t.Helper()
-	w.await(version+" is not served", func() bool {
+	await(w.t, version+" is not served", func() bool {
 		_, err := w.at(version).List(w.t.Context(), metav1.ListOptions{})
 		return apierrors.IsNotFound(err)
 	})

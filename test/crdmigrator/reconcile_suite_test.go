@@ -42,14 +42,14 @@ func TestSuiteOfAnOperatorThatSwitches(t *testing.T) {
 	w.flip()
 	o := newOperator(w, func(o *operator) {
 		o.migrator.Config = map[client.Object]crdmigrator.ByObjectConfig{&widget{}: {}}
-		o.migrator.Settle = 2 * time.Second
+		o.migrator.Settle = 10 * time.Second // longer than the first reconciliation takes on a busy machine
 	}, func(_ *rest.Config, options *manager.Options) { w.addToScheme(options.Scheme, "") })
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: w.name}}
 	result, err := o.migrator.Reconcile(t.Context(), request)
-	mustWait(t, result, err, 5*time.Second)
+	mustWait(t, result, err, 15*time.Second)
 	w.mustLeave("after the first result", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})
 
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), awaitLimit)
 	defer cancel()
 	if err := reconcileToTheEnd(ctx, o.migrator, request); err != nil {
 		t.Fatal(err)

@@ -55,8 +55,8 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 	// In spite of its fresh lease, the server now gets the settle time.
 	back := time.Now()
 	for err = error(notSettled); errors.As(err, &notSettled); _, err = m.Run(t.Context(), plan, nil) {
-		if time.Since(back) > time.Minute {
-			t.Fatalf("a minute after the server came back: %v", err)
+		if time.Since(back) > awaitLimit {
+			t.Fatalf("%v after the server came back: %v", awaitLimit, err)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

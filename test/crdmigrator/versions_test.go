@@ -104,7 +104,7 @@ func TestIdentityLeases(t *testing.T) {
 // the run waits for that time.
 func TestServerWithoutIdentityLeases(t *testing.T) {
 	t.Parallel()
-	const settle = 3 * time.Second
+	const settle = 10 * time.Second // longer than a plan and a run take on a busy machine
 	w := newWidgets(t, ownPlane(t, leaseless))
 	w.fill("v1", 20)
 	w.flip()

@@ -72,7 +72,7 @@ func (w *widgets) install() {
 // It removes the objects from etcd first, or the server would write each of them for its deletion. A test that has
 // stopped its server, or deleted its CRD, has nothing to remove.
 func (w *widgets) uninstall() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), time.Minute)
 	defer cancel()
 	if w.t.Failed() || w.plane != shared {
 		return
@@ -144,7 +144,7 @@ func (w *widgets) awaitStoring(version string) {
 // awaitStoringFrom writes the probes at another served version.
 func (w *widgets) awaitStoringFrom(written, version string) {
 	w.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(awaitLimit)
 	for i := 0; ; i++ {
 		probe := fmt.Sprintf("probe-%d", i)
 		w.create(w.config, written, probe)

@@ -377,10 +377,11 @@ func TestFleetRollbackAfterKill(t *testing.T) {
 func TestFleetCanary(t *testing.T) {
 	for reason, test := range map[string]struct {
 		name   func(w *world) string
+		proof  time.Duration
 		reason string
 	}{
-		"another external resource": {func(w *world) string { return w.add(entry{Name: "other"}).ID }, fleet.ReasonIdentityChanged},
-		"no external resource":      {func(*world) string { return unknownID }, fleet.ReasonNotReconciled},
+		"another external resource": {func(w *world) string { return w.add(entry{Name: "other"}).ID }, awaitLimit, fleet.ReasonIdentityChanged},
+		"no external resource":      {func(*world) string { return unknownID }, 3 * time.Second, fleet.ReasonNotReconciled},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t)
@@ -391,7 +392,7 @@ func TestFleetCanary(t *testing.T) {
 				w.patch(p, `{"spec":{"managementPolicies":["Observe"]}}`)
 			}
 			wrong := test.name(w)
-			f := w.fleetOf(&fault.Transport{}, fleet.Options{ProofTimeout: 3 * time.Second})
+			f := w.fleetOf(&fault.Transport{}, fleet.Options{ProofTimeout: test.proof})
 			items := w.plan(f, func(ctx context.Context, o *unstructured.Unstructured) (fleet.Proposal, error) {
 				if o.GetName() == all[0].Name {
 					return fleet.Proposal{Name: wrong, Form: "Old"}, nil

@@ -249,7 +249,7 @@ func (c *testNamespace) awaitRight(user *rest.Config) {
 	ask := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: "list", Group: "apps", Resource: "controllerrevisions"},
 	}}
-	c.must(nil, wait.PollUntilContextTimeout(c.t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	c.must(nil, wait.PollUntilContextTimeout(c.t.Context(), 20*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		answer, err := clients.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, ask, metav1.CreateOptions{})
 		return err == nil && answer.Status.Allowed, err
 	}))

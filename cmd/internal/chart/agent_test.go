@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +54,7 @@ hubAgent:
 		code, _ := get("http://"+m.addresses["health"]+m.ready, "")
 		return code == http.StatusOK
 	})
-	heard := brokertest.FirstMessage(t, broker.ListenAddrs(), message.StatusTopic(hub), 2*time.Minute)
+	heard := brokertest.FirstMessage(t, broker.ListenAddrs(), message.StatusTopic(hub), awaitLimit)
 	secret := &corev1.Secret{}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: identity.Secret}, secret); err != nil {
 		t.Fatal(err)

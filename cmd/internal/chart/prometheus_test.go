@@ -258,7 +258,7 @@ func (p *prometheus) exported(t *testing.T) map[string]bool {
 func (p *prometheus) mustFind(t *testing.T, of panel, query string, since time.Time) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(awaitLimit); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		var found struct {
 			Result []struct {
 				Metric map[string]string

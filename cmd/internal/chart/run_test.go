@@ -168,7 +168,7 @@ func (m *manager) scrape(host, token string, ca []byte) error {
 		return err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	answer, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(request)
+	answer, err := (&http.Client{Transport: transport, Timeout: time.Minute}).Do(request)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func get(url, token string) (code int, body string) {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
-	answer, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(request)
+	answer, err := (&http.Client{Transport: transport, Timeout: time.Minute}).Do(request)
 	if err != nil {
 		return 0, err.Error()
 	}

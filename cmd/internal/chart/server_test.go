@@ -228,11 +228,14 @@ func (c *cluster) as(namespace, account string) *rest.Config {
 	return cfg
 }
 
+// awaitLimit is for a busy machine.
+const awaitLimit = 5 * time.Minute
+
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(awaitLimit); !holds(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 60 s for %s", what)
+			t.Fatalf("waited %v for %s", awaitLimit, what)
 		}
 	}
 }

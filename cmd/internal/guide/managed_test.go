@@ -33,7 +33,7 @@ func (c *cluster) installProvider() {
 
 func awaitObserved(t *testing.T, members managed.Kind) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for {
 		err := members.Observed(ctx)

@@ -191,13 +191,16 @@ func (c *cluster) stored(crd, version string) int {
 	return counts[group+"/"+version]
 }
 
+// awaitLimit is for a busy machine.
+const awaitLimit = 5 * time.Minute
+
 // await polls until the condition is true, less often the longer it takes.
 func (c *cluster) await(what string, holds func() bool) {
 	c.t.Helper()
-	pause, deadline := 50*time.Millisecond, time.Now().Add(90*time.Second)
+	pause, deadline := 50*time.Millisecond, time.Now().Add(awaitLimit)
 	for !holds() {
 		if time.Now().After(deadline) {
-			c.t.Fatalf("waited 90 s for %s", what)
+			c.t.Fatalf("waited %v for %s", awaitLimit, what)
 		}
 		time.Sleep(pause)
 		pause = min(pause*5/4, 400*time.Millisecond)

@@ -54,7 +54,7 @@ func (y *testNamespace) deny(expression string) (allow func()) {
 // longer is.
 func (y *testNamespace) await(inForce bool) {
 	y.t.Helper()
-	y.must(nil, wait.PollUntilContextTimeout(y.t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	y.must(nil, wait.PollUntilContextTimeout(y.t.Context(), 20*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := y.dynamic.Resource(machines).Namespace(y.namespace).Patch(ctx, "web", types.MergePatchType,
 			[]byte(`{"metadata":{"labels":{"probe":""}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {

@@ -89,6 +89,9 @@ func (r *run) begin(ctx context.Context, p Plan) error {
 	if crd.UID != p.UID || crd.Generation != p.Generation {
 		return fmt.Errorf("%w: %s is not what was planned for", ErrChanged, r.name)
 	}
+	if kube.Trimmed(crd) && !p.Trimmed {
+		return fmt.Errorf("%w: another client has trimmed status.storedVersions of %s", ErrChanged, r.name)
+	}
 	r.setCRD(crd)
 	return r.evidence.Load(ctx, crd, r.options.terms())
 }

@@ -48,6 +48,33 @@ func TestTwoMigratorsAtOnce(t *testing.T) {
 	}
 }
 
+// TestTrimmedBetweenPlanAndRun: another migrator does all the work after the plan. The run does not say that
+// the trim is switched off; the next plan finds everything done.
+func TestTrimmedBetweenPlanAndRun(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 5)
+	w.flip()
+	late := w.quickMigrator(storageversion.Options{})
+	plan, err := late.Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mustBeMigrated(w.mustMigrate(w.quickMigrator(storageversion.Options{})), 5)
+
+	report, err := late.Run(t.Context(), plan, nil)
+	if step := storageversion.Next(plan, report, err, storageversion.History{}); !errors.Is(err, storageversion.ErrChanged) || step.Action != storageversion.ActionReplan {
+		t.Errorf("the run: %v, then %+v; want ErrChanged and another plan", err, step)
+	}
+	if plan, err = late.Plan(t.Context(), w.name); err != nil {
+		t.Fatal(err)
+	}
+	report, err = late.Run(t.Context(), plan, nil)
+	if step := storageversion.Next(plan, report, err, storageversion.History{}); step.Reason != storageversion.ReasonSucceeded || report.Trimmed {
+		t.Errorf("the second run: %v, trimmed %t, then %+v; want %s, and no trim by it", err, report.Trimmed, step, storageversion.ReasonSucceeded)
+	}
+}
+
 // TestMigratorOvertaken: while one run is paused, another migrates all objects.
 func TestMigratorOvertaken(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,7 +184,7 @@ func setUp(e *testscript.Env, plane *controlplane.ControlPlane) error {
 	if err := controlplane.WriteKubeconfig(kubeconfig, plane.Config()); err != nil {
 		return err
 	}
-	web, hanging, err := otherServers(e)
+	others, err := newOtherServers(e)
 	if err != nil {
 		return err
 	}
@@ -199,29 +200,45 @@ func setUp(e *testscript.Env, plane *controlplane.ControlPlane) error {
 	e.Setenv("NS", name)
 	e.Setenv("SERVER", plane.Config().Host)
 	e.Setenv("ETCD", plane.EtcdEndpoint())
-	e.Setenv("WEBSERVER", web)
-	e.Setenv("HANGING", hanging)
+	e.Setenv("WEBSERVER", others.web)
+	e.Setenv("HANGING", others.hanging)
+	e.Setenv("ENDLESS", others.endless)
 	e.Setenv("TERM", "xterm-256color")
 	return nil
 }
 
-// otherServers are a web server, and a server that accepts connections and never
-// answers.
-func otherServers(e *testscript.Env) (web, hanging string, err error) {
-	site, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
-	}
-	e.Defer(func() { _ = site.Close() })
-	go func() {
-		_ = http.Serve(site, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte("<html>welcome</html>"))
-		}))
-	}()
+// otherServers are the URLs of servers that are no API servers, or no good ones.
+type otherServers struct {
+	web     string // says hello
+	hanging string // accepts connections and never answers
+	endless string // an API server, each of whose lists goes on after a second, so that nothing is ever read
+}
+
+func newOtherServers(e *testscript.Env) (otherServers, error) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", "", err
+		return otherServers{}, err
 	}
 	e.Defer(func() { _ = mute.Close() })
-	return "http://" + site.Addr().String(), "http://" + mute.Addr().String(), nil
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<html>welcome</html>"))
+	}))
+	e.Defer(web.Close)
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			_, _ = w.Write([]byte(`{"gitVersion": "v1.36.0"}`))
+			return
+		}
+		select {
+		case <-r.Context().Done():
+		case <-time.After(time.Second):
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"kind": "CustomResourceDefinitionList", "apiVersion": "apiextensions.k8s.io/v1", "metadata": {"continue": "more"}, "items": []}`))
+		}
+	}))
+	e.Defer(func() {
+		endless.CloseClientConnections()
+		endless.Close()
+	})
+	return otherServers{web: web.URL, hanging: "http://" + mute.Addr().String(), endless: endless.URL}, nil
 }

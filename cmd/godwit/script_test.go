@@ -236,9 +236,6 @@ func newOtherServers(e *testscript.Env) (otherServers, error) {
 			_, _ = w.Write([]byte(`{"kind": "CustomResourceDefinitionList", "apiVersion": "apiextensions.k8s.io/v1", "metadata": {"continue": "more"}, "items": []}`))
 		}
 	}))
-	e.Defer(func() {
-		endless.CloseClientConnections()
-		endless.Close()
-	})
+	e.Defer(endless.Close)
 	return otherServers{web: web.URL, hanging: "http://" + mute.Addr().String(), endless: endless.URL}, nil
 }

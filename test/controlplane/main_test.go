@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // shared is for tests that do not stop a server. Other tests start a control plane of their own.
@@ -76,15 +78,15 @@ func createNamespace(t *testing.T, config *rest.Config) string {
 	return created.Name
 }
 
-// awaitLimit is for a busy machine.
-const awaitLimit = 5 * time.Minute
-
 // eventually polls until controllers have done their work.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(awaitLimit); !done(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v for %s", awaitLimit, what)
+	if err := process.Poll(context.WithoutCancel(t.Context()), what, func(context.Context) error {
+		if done() {
+			return nil
 		}
+		return errors.New("not yet")
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

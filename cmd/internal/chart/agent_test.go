@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/hub/agent"
 	"github.com/godwit-dev/godwit/hub/identity"
 	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // TestAgentWorksAsRendered: the agent, with the arguments and the rules of the chart and by the token of its
@@ -54,7 +55,7 @@ hubAgent:
 		code, _ := get("http://"+m.addresses["health"]+m.ready, "")
 		return code == http.StatusOK
 	})
-	heard := brokertest.FirstMessage(t, broker.ListenAddrs(), message.StatusTopic(hub), awaitLimit)
+	heard := brokertest.FirstMessage(t, broker.ListenAddrs(), message.StatusTopic(hub), process.StartTimeout)
 	secret := &corev1.Secret{}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: identity.Secret}, secret); err != nil {
 		t.Fatal(err)

@@ -257,8 +257,7 @@ func (p *prometheus) exported(t *testing.T) map[string]bool {
 // mustFind awaits a number for a query of the dashboard since a time, in steps as a panel has them.
 func (p *prometheus) mustFind(t *testing.T, of panel, query string, since time.Time) {
 	t.Helper()
-	var err error
-	for deadline := time.Now().Add(awaitLimit); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	if err := process.Poll(t.Context(), "a number of "+of.Title+": "+query, func(context.Context) error {
 		var found struct {
 			Result []struct {
 				Metric map[string]string
@@ -266,17 +265,19 @@ func (p *prometheus) mustFind(t *testing.T, of panel, query string, since time.T
 			}
 		}
 		times := fmt.Sprintf("&start=%d&end=%d&step=1", since.Unix(), time.Now().Unix())
-		if err = p.api("/api/v1/query_range?query="+url.QueryEscape(strings.ReplaceAll(query, "$__rate_interval", "10s"))+times, &found); err != nil {
-			continue
+		if err := p.api("/api/v1/query_range?query="+url.QueryEscape(strings.ReplaceAll(query, "$__rate_interval", "10s"))+times, &found); err != nil {
+			return err
 		}
 		for _, series := range found.Result {
 			if slices.ContainsFunc(series.Values, func(v [2]any) bool { return v[1] != "NaN" }) {
 				t.Logf("%s: %d series, as %v, of %s", of.Title, len(found.Result), series.Metric, query)
-				return
+				return nil
 			}
 		}
+		return errNotYet
+	}); err != nil {
+		t.Error(err)
 	}
-	t.Errorf("%s: no number in 60 s: %s: %v", of.Title, query, err)
 }
 
 // alert returns the annotations of an alert that fires, about an object that a label names; nil if there is none.

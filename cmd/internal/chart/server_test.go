@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -9,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +28,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // kindsOfOthers are the CRDs of other projects whose objects the chart has, by module and path.
@@ -228,14 +229,16 @@ func (c *cluster) as(namespace, account string) *rest.Config {
 	return cfg
 }
 
-// awaitLimit is for a busy machine.
-const awaitLimit = 5 * time.Minute
+var errNotYet = errors.New("it does not hold yet")
 
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(awaitLimit); !holds(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v for %s", awaitLimit, what)
+	if err := process.Poll(context.WithoutCancel(t.Context()), what, func(context.Context) error {
+		if holds() {
+			return nil
 		}
+		return errNotYet
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

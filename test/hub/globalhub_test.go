@@ -54,7 +54,7 @@ type globalHub struct {
 }
 
 // awaitEvery is how often a test reads what it waits for.
-const awaitEvery = 100 * time.Millisecond
+const awaitEvery = 200 * time.Millisecond
 
 // patience is for a busy machine.
 const patience = 5 * time.Minute

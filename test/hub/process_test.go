@@ -17,9 +17,9 @@ import (
 	"github.com/godwit-dev/godwit/hub/message"
 )
 
-// reconcileEvery is how often a process reconciles each migration. With half of it, two thirds of the API server's requests are
+// reconcileEvery is how often a process reconciles each migration. With a quarter of it, two thirds of the API server's requests are
 // reads of what has not changed.
-const reconcileEvery = 100 * time.Millisecond
+const reconcileEvery = 200 * time.Millisecond
 
 // process is one run of the manager, until it is killed.
 type process struct {

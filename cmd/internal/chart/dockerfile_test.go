@@ -52,13 +52,15 @@ func (d dockerfile) compile(t *testing.T, program string) {
 	}
 	command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(run, " -o /godwit ", " -o "+program+" "))
 	command.Dir = buildContext(t)
-	command.Env = append(os.Environ(), "GOFLAGS=", "VERSION=v1.2.3", "TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
+	// The context of an image has no repository around it, whose commit go build would read.
+	command.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "VERSION=v1.2.3", "TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", run, err, out)
 	}
 }
 
-// buildContext is a copy of the repository's files, but for the ignored ones.
+// buildContext is a copy of the repository's files, but for the ignored ones. It is in the same folder each time, because
+// the build cache knows a package by its folder: in another one, each package of the project compiles again.
 func buildContext(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/.dockerignore")
@@ -74,7 +76,17 @@ func buildContext(t *testing.T) string {
 			ignored = append(ignored, line)
 		}
 	}
-	dir := t.TempDir()
+	dir, err := filepath.Abs(filepath.Join(root, "bin", "buildcontext"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove := func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	remove() // what a test left that was killed
+	t.Cleanup(remove)
 	list := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
 	files, err := list.Output()

@@ -32,19 +32,14 @@ import (
 // The scripts of a folder share a global hub, which is also the source hub, and a target hub. Each keeps
 // to clusters of its own.
 func TestClusters(t *testing.T) {
-	target, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // after the parallel scripts
-		if err := target.Stop(); err != nil {
-			t.Error(err)
+	target := onFirstUse(t, controlplane.Options{}, installHub)
+	runScripts(t, "cluster", controlplane.Options{}, installHub, func(e *testscript.Env) error {
+		plane, err := target()
+		if err != nil {
+			return err
 		}
+		return addContext(e, plane)
 	})
-	if err := installHub(t.Context(), target.Config()); err != nil {
-		t.Fatal(err)
-	}
-	runScripts(t, "cluster", controlplane.Options{}, installHub, func(e *testscript.Env) error { return addContext(e, target) })
 }
 
 func installHub(ctx context.Context, config *rest.Config) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,25 +90,15 @@ func TestRevisionsUnderOwnerReferencesPermissionEnforcement(t *testing.T) {
 
 func runScripts(t *testing.T, folder string, o controlplane.Options, install func(context.Context, *rest.Config) error, more ...func(*testscript.Env) error) {
 	t.Parallel()
-	plane, err := controlplane.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // after the parallel scripts
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if install != nil {
-		if err := install(t.Context(), plane.Config()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	started := onFirstUse(t, o, install)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", folder),
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			err := setUp(e, plane)
+			plane, err := started()
+			if err == nil {
+				err = setUp(e, plane)
+			}
 			for i := 0; err == nil && i < len(more); i++ {
 				err = more[i](e)
 			}
@@ -154,6 +145,28 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"paste":        command(paste),
 			"stores":       command(storeAt),
 		},
+	})
+}
+
+// onFirstUse returns a control plane that the first script to ask for it starts, and that stops after the last script of t.
+// Scripts of all folders wait for their turn together, and a control plane takes CPU time while its scripts wait.
+func onFirstUse(
+	t *testing.T, o controlplane.Options, install func(context.Context, *rest.Config) error,
+) func() (*controlplane.ControlPlane, error) {
+	return sync.OnceValues(func() (*controlplane.ControlPlane, error) {
+		plane, err := controlplane.Start(t.Context(), o)
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() {
+			if err := plane.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		if install != nil {
+			err = install(t.Context(), plane.Config())
+		}
+		return plane, err
 	})
 }
 

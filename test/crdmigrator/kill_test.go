@@ -23,7 +23,7 @@ const kills = 20
 // each time after it has written some objects.
 func TestKilledRunsWriteNoObjectTwice(t *testing.T) {
 	t.Parallel()
-	const perRun = 10
+	const perRun = 20
 	const objects = (kills + 1) * 4 * perRun // a kill comes late on a busy machine
 	w := newWidgets(t, shared)
 	w.fill("v1", objects)

@@ -60,7 +60,8 @@ func (d dockerfile) compile(t *testing.T, program string) {
 }
 
 // buildContext is a copy of the repository's files, but for the ignored ones. It is in the same folder each time, because
-// the build cache knows a package by its folder: in another one, each package of the project compiles again.
+// the build cache knows a package by its folder: in another one, each package of the project compiles again. A folder whose
+// name begins with a dot is in no ./... of the repository around it.
 func buildContext(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/.dockerignore")
@@ -76,7 +77,7 @@ func buildContext(t *testing.T) string {
 			ignored = append(ignored, line)
 		}
 	}
-	dir, err := filepath.Abs(filepath.Join(root, "bin", "buildcontext"))
+	dir, err := filepath.Abs(filepath.Join(root, "bin", ".buildcontext"))
 	if err != nil {
 		t.Fatal(err)
 	}

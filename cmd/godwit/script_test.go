@@ -96,13 +96,18 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			plane, err := started()
-			if err == nil {
-				err = setUp(e, plane)
+			if err != nil {
+				return err
 			}
-			for i := 0; err == nil && i < len(more); i++ {
-				err = more[i](e)
+			if err := setUp(e, plane); err != nil {
+				return err
 			}
-			return err
+			for _, add := range more {
+				if err := add(e); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"crd":           command(installCRD),

@@ -20,7 +20,7 @@ const (
 	StopTimeout = time.Minute
 	// GOGC is a variable of the environment, which lets a server's heap grow to nine times its live size before a
 	// collection. With Go's default of twice, garbage collection took a third of an API server's CPU time in our tests, and
-	// with four times, tests took an eighth more than with nine. It costs memory: API servers reach 1 to 2 GiB.
+	// with four times, tests took an eighth more CPU time than with nine. It costs memory: API servers reach 1 to 2 GiB.
 	GOGC = "GOGC=800"
 
 	// pollInterval is short compared with the seconds that a server takes to start, and does not slow it down.

@@ -3,12 +3,12 @@ module github.com/godwit-dev/godwit/cmd
 go 1.26.0
 
 require (
+	github.com/cockroachdb/datadriven v1.0.3
 	github.com/creack/pty v1.1.24
 	github.com/fatih/color v1.19.0
 	github.com/fluxcd/cli-utils v1.3.0
 	github.com/go-logr/logr v1.4.4
 	github.com/godwit-dev/godwit v0.0.0
-	github.com/godwit-dev/godwit/hub v0.0.0
 	github.com/godwit-dev/godwit/test v0.0.0
 	github.com/godwit-dev/godwit/test/hub v0.0.0
 	github.com/google/cel-go v0.29.2
@@ -18,6 +18,9 @@ require (
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
+	github.com/twmb/franz-go v1.22.2
+	github.com/twmb/franz-go/pkg/kadm v1.19.0
+	github.com/twmb/franz-go/pkg/kmsg v1.15.0
 	github.com/vbauerster/mpb/v8 v8.9.3
 	github.com/xeipuuv/gojsonschema v1.2.0
 	go.etcd.io/etcd/api/v3 v3.7.1
@@ -41,9 +44,6 @@ require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
-	github.com/twmb/franz-go v1.22.2 // indirect
-	github.com/twmb/franz-go/pkg/kadm v1.19.0 // indirect
-	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // indirect
 	github.com/xeipuuv/gojsonpointer v0.0.0-20180127040702-4e3ac2762d5f // indirect
 	github.com/xeipuuv/gojsonreference v0.0.0-20180127040603-bd5ef7bd5415 // indirect
 )
@@ -151,7 +151,6 @@ require (
 
 replace (
 	github.com/godwit-dev/godwit => ../
-	github.com/godwit-dev/godwit/hub => ../hub
 	github.com/godwit-dev/godwit/test => ../test
 	github.com/godwit-dev/godwit/test/hub => ../test/hub
 )

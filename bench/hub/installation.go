@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/bench/internal/proc"
-	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kafka"
 	"github.com/godwit-dev/godwit/test/process"
@@ -70,7 +70,7 @@ func install(ctx context.Context, f *fleet, godwit, folder string) (in *installa
 // registerHubs makes both hubs managed clusters of the global hub, with their addresses.
 func (in *installation) registerHubs(ctx context.Context) error {
 	global := in.fleet.source
-	crds, err := controlplane.ReadCRDs("../hub/api/v1alpha1/crd/*.yaml")
+	crds, err := controlplane.ReadCRDs("../cmd/hub/api/v1alpha1/crd/*.yaml")
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	simulation "github.com/godwit-dev/godwit/test/hub/klusterlet"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 	"github.com/godwit-dev/godwit/test/process"

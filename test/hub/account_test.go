@@ -15,9 +15,9 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 // TestManagerNamesTheAccount of the target hub in every command, where the hub has it.

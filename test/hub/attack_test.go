@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/godwit-dev/godwit/hub"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
 // skewed is a clock that is wrong.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 // TestSharedBootstrap: of two migrations between the same hubs, the first that ends leaves

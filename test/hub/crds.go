@@ -10,7 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/godwit-dev/godwit/hub/api/v1alpha1/crd"
+	"github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1/crd"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
 )

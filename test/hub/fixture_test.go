@@ -30,9 +30,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/resource"
-	"github.com/godwit-dev/godwit/hub/source"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
+	"github.com/godwit-dev/godwit/cmd/hub/source"
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 

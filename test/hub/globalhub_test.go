@@ -23,12 +23,12 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/kafka"
-	"github.com/godwit-dev/godwit/hub/manager"
-	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
 // globalHub is a global hub with a broker and the agents of two hubs, which answer as a

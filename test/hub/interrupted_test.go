@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/message"
-	"github.com/godwit-dev/godwit/hub/source"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/source"
 	"github.com/godwit-dev/godwit/test/fault"
 )
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/godwit-dev/godwit/hub"
-	"github.com/godwit-dev/godwit/hub/agent"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
 // manage plays the manager: it hears the status topics, steps, and sends what is due, until

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/hub"
-	"github.com/godwit-dev/godwit/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 )
 
 // TestManagerPublishesHeartbeats: a preflight on the global hub alone knows which agents reach the brokers, and

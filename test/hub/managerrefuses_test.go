@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/godwit-dev/godwit/hub"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/kafka"
-	"github.com/godwit-dev/godwit/hub/manager"
-	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
 // count returns what a counter says, for the labels.

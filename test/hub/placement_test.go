@@ -9,8 +9,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/source"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/source"
 )
 
 // placement creates a Placement that has selected so many clusters, with decisions of some.

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/target"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
 
 // TestNotRegistered says why a cluster is not registered.

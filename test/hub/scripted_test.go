@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/godwit-dev/godwit/hub"
-	"github.com/godwit-dev/godwit/hub/kafka"
-	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
 // scripted is an agent that keeps the rules of hub.Inbox, and says that all is done.

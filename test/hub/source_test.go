@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/message"
-	"github.com/godwit-dev/godwit/hub/resource"
-	"github.com/godwit-dev/godwit/hub/source"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
+	"github.com/godwit-dev/godwit/cmd/hub/source"
 )
 
 func (s site) install(c client.Client) func() (cluster.Result, error) {

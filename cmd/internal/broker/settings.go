@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 )
 
 // Mechanisms are those by which a password authenticates a client.

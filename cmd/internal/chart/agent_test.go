@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/internal/broker/brokertest"
-	"github.com/godwit-dev/godwit/hub/agent"
-	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/test/process"
 )
 

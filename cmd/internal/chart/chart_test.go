@@ -18,7 +18,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 

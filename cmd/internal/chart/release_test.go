@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/format/formattest"
 	"github.com/godwit-dev/godwit/test/howto"
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/broker"
-	"github.com/godwit-dev/godwit/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 )
 
 // brokerFlags are the names of the settings on the command line.

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
-	hubresource "github.com/godwit-dev/godwit/hub/resource"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	hubresource "github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 

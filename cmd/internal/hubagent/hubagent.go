@@ -24,10 +24,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
-	"github.com/godwit-dev/godwit/hub/agent"
-	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/kafka"
-	"github.com/godwit-dev/godwit/hub/resource"
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
 // Options are the flags of the process.

@@ -24,11 +24,11 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/broker/brokertest"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
-	"github.com/godwit-dev/godwit/hub/agent"
-	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/kafka"
-	"github.com/godwit-dev/godwit/hub/message"
-	"github.com/godwit-dev/godwit/hub/resource"
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 

@@ -24,12 +24,12 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub"
-	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/kafka"
-	hubmanager "github.com/godwit-dev/godwit/hub/manager"
-	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
@@ -52,7 +52,7 @@ func newGlobalHub(t *testing.T) *globalHub {
 	}
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, pattern := range []string{
-		"../../../hub/api/v1alpha1/crd/*.yaml", "../../../test/hub/testdata/crds/import.yaml",
+		"../../hub/api/v1alpha1/crd/*.yaml", "../../../test/hub/testdata/crds/import.yaml",
 		filepath.Join(dir, "cluster", "v1", "*managedclusters.crd.yaml"), filepath.Join(dir, "addon", "v1alpha1", "*_managedclusteraddons.crd.yaml"),
 	} {
 		some, err := controlplane.ReadCRDs(pattern)

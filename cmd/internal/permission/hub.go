@@ -6,10 +6,10 @@ package permission
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/hub/agent"
-	hubv1alpha1 "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/manager"
-	"github.com/godwit-dev/godwit/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	hubv1alpha1 "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 )
 
 // hubAgent is what the agent needs whose namespace the scope has.

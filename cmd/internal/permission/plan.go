@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	hubv1alpha1 "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	hubv1alpha1 "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
 )
 

@@ -20,7 +20,7 @@ var goName = regexp.MustCompile(`^\w+`)
 // Files of CRDs end with the plural of the kind.
 const (
 	godwitKinds = "api/v1alpha1/crd/godwit.dev_"
-	hubKinds    = "hub/api/v1alpha1/crd/global-hub.open-cluster-management.io_"
+	hubKinds    = "cmd/hub/api/v1alpha1/crd/global-hub.open-cluster-management.io_"
 )
 
 // kindPage is about the kind of a CRD, with an example of one.

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
-	"github.com/godwit-dev/godwit/hub/agent"
-	hubmanager "github.com/godwit-dev/godwit/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/walk"
 )
 

@@ -1,9 +1,9 @@
 package remedy
 
 import (
-	hubv1alpha1 "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/preflight"
+	hubv1alpha1 "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 )
 
 // ClusterPreflights are the reasons that only a preflight of a migration has.

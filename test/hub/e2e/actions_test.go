@@ -18,10 +18,10 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
-	"github.com/godwit-dev/godwit/hub/message"
-	"github.com/godwit-dev/godwit/hub/source"
-	"github.com/godwit-dev/godwit/hub/target"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/source"
+	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
 
 // repeat repeats the pass of an action until it is done for all clusters, as an agent does.

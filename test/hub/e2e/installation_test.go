@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/godwit-dev/godwit/hub/agent"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 	"github.com/godwit-dev/godwit/test/kafka"
@@ -143,7 +143,7 @@ func (in *installation) stop() error {
 // prepareHubs does what the chart and the user of a fleet do: the CRD, the namespaces, and the hubs as managed clusters of the
 // global hub, each with its address.
 func (in *installation) prepareHubs(ctx context.Context) error {
-	crds, err := controlplane.ReadCRDs("../../../hub/api/v1alpha1/crd/*.yaml")
+	crds, err := controlplane.ReadCRDs("../../../cmd/hub/api/v1alpha1/crd/*.yaml")
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
-	hubkafka "github.com/godwit-dev/godwit/hub/kafka"
-	"github.com/godwit-dev/godwit/hub/message"
+	hubkafka "github.com/godwit-dev/godwit/cmd/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/test/kafka"
 )
 
@@ -77,7 +77,7 @@ func receive(t *testing.T, transport *hubkafka.Transport, last string) []string 
 	return got
 }
 
-// TestBroker: what the tests of hub/kafka show with a broker in the process holds with Apache Kafka: the order, the largest
+// TestBroker: what the tests of cmd/hub/kafka show with a broker in the process holds with Apache Kafka: the order, the largest
 // message, the offset after what was handled, and all of it across a crash of the broker.
 //
 // Matrix: H35.

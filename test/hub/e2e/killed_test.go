@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // killEverything kills the agents, the broker and the manager by SIGKILL, one after another, and starts each of them again. It

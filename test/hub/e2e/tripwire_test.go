@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/resource"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 )
 

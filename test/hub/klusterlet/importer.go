@@ -15,7 +15,7 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 // Importer plays the import controller of a hub.

@@ -30,7 +30,7 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 // Klusterlet plays the agents of a managed cluster. They take the bootstrap kubeconfigs that their hub

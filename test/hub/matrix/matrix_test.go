@@ -19,7 +19,7 @@ import (
 const (
 	repository = "../../.." // from here
 	page       = "docs/reference/hub-test-matrix.md"
-	scripts    = "hub/testdata/scripts"
+	scripts    = "cmd/hub/testdata/scripts"
 	// scriptTest plays the scripts, each of which is a test with numbers of its own.
 	scriptTest = "TestScripts"
 )
@@ -194,7 +194,7 @@ func TestReferences(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	reason := regexp.MustCompile(`(?i)\brefusal\s+= "(\w+)"`)
 	protocol := read(t, "docs/reference/hub-protocol.md")
-	for _, file := range []string{"hub/agent/open.go", "hub/manager/receive.go"} {
+	for _, file := range []string{"cmd/hub/agent/open.go", "cmd/hub/manager/receive.go"} {
 		found := reason.FindAllStringSubmatch(read(t, file), -1)
 		if len(found) < 5 {
 			t.Errorf("%s has %d reasons, want more: they are elsewhere now", file, len(found))

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/hub/kafka"
-	"github.com/godwit-dev/godwit/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
 // FirstMessage waits at most so long for the first message of a topic.

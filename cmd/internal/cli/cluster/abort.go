@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report/clusterreport"
-	"github.com/godwit-dev/godwit/hub"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 type abortOptions struct {

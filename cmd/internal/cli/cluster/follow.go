@@ -7,7 +7,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/report/clusterreport"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // followEvery is how often the progress of a migration is read. Phases take seconds to minutes.

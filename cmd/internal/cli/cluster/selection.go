@@ -10,7 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	"github.com/godwit-dev/godwit/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 )
 
 // hubFlags say how to read the hubs.

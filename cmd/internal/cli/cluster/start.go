@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report/clusterreport"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 type startOptions struct {

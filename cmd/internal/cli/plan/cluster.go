@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cli"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // rowsOf are the rows of one cluster, in the order of the domains. It always returns at least one.

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
-	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // Occurrences are the conditions and events that have a reason. A reason that ends a migration is

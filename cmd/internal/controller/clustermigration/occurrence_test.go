@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
-	"github.com/godwit-dev/godwit/hub"
-	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	hubmanager "github.com/godwit-dev/godwit/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
 )
 
 // TestEventsAreDocumented compares the events that docs/reference/events.md lists with those that the manager
@@ -86,14 +86,14 @@ type source struct {
 	failures map[string]bool
 }
 
-// readSource parses packages hub and hub/manager. A constant reason is that of an event, of a condition (in
+// readSource parses packages cmd/hub and cmd/hub/manager. A constant reason is that of an event, of a condition (in
 // a summary, or in a file status.go), or of a failure.
 func readSource(t *testing.T) source {
 	t.Helper()
 	const repository = "../../../.."
-	values := constants(t, filepath.Join(repository, "hub", "api", "v1alpha1", "conditions.go"))
+	values := constants(t, filepath.Join(repository, "cmd", "hub", "api", "v1alpha1", "conditions.go"))
 	found := source{map[string][]string{}, map[string]bool{}}
-	for _, pattern := range []string{"hub/*.go", "hub/manager/*.go"} {
+	for _, pattern := range []string{"cmd/hub/*.go", "cmd/hub/manager/*.go"} {
 		files, err := filepath.Glob(filepath.Join(repository, pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no file is %s: %v", pattern, err)

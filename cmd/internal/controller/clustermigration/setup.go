@@ -1,5 +1,5 @@
 // Package clustermigration runs the manager's side of moves of managed clusters between hubs,
-// which package hub/manager is, in the manager of Godwit.
+// which package cmd/hub/manager is, in the manager of Godwit.
 package clustermigration
 
 import (
@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
-	hubapi "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/identity"
-	"github.com/godwit-dev/godwit/hub/kafka"
-	hubmanager "github.com/godwit-dev/godwit/hub/manager"
-	"github.com/godwit-dev/godwit/hub/message"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
 // The CRD must be Godwit's own.

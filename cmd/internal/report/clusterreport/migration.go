@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/hub"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // maxRows bounds the clusters without a problem in a table that is not wide.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/reporttest"
-	"github.com/godwit-dev/godwit/hub"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 )
 
 var began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

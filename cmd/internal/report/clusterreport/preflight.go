@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 )
 
 var decisions = map[preflight.Decision]report.Cell{

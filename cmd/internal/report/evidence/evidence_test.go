@@ -16,8 +16,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/report/resourcereport"
 	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/hub/preflight"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 )
 
 // file is a document in the folder of a cluster.

@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report"
 	"github.com/godwit-dev/godwit/cmd/internal/report/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
-	"github.com/godwit-dev/godwit/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 )
 
 // decisionStates are the states that a preflight of managed clusters is about. What is at risk moves.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/report/clusterreport"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // Migration is a migration of managed clusters, without its clusters.

@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
 	"github.com/godwit-dev/godwit/externalname/fleet"
-	api "github.com/godwit-dev/godwit/hub/api/v1alpha1"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision"
 )

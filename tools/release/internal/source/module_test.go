@@ -10,7 +10,7 @@ import (
 
 const (
 	first = "module github.com/godwit-dev/godwit\n\ngo 1.26.0\n"
-	hub   = "module github.com/godwit-dev/godwit/hub\n\ngo 1.26.0\n"
+	hub   = "module github.com/godwit-dev/godwit/cmd/hub\n\ngo 1.26.0\n"
 	tests = `module github.com/godwit-dev/godwit/test
 
 go 1.26.0
@@ -109,7 +109,7 @@ func TestSummed(t *testing.T) {
 	}
 	sums := map[string]string{
 		"github.com/godwit-dev/godwit":     "github.com/godwit-dev/godwit v0.1.0 h1:A\ngithub.com/godwit-dev/godwit v0.1.0/go.mod h1:B\n",
-		"github.com/godwit-dev/godwit/hub": "github.com/godwit-dev/godwit/hub v0.1.0 h1:C\n",
+		"github.com/godwit-dev/godwit/cmd/hub": "github.com/godwit-dev/godwit/cmd/hub v0.1.0 h1:C\n",
 	}
 	got := summed([]byte("github.com/a/b v1.9.0 h1:X\ngithub.com/a/b v1.9.0/go.mod h1:X\ngithub.com/a/b v1.10.0/go.mod h1:X\ngithub.com/godwit-dev/godwit v0.0.9 h1:old\ngithub.com/spf13/cobra v1.10.2 h1:Y\n"), file, sums)
 	want := "github.com/a/b v1.9.0 h1:X\ngithub.com/a/b v1.9.0/go.mod h1:X\ngithub.com/a/b v1.10.0/go.mod h1:X\ngithub.com/godwit-dev/godwit v0.1.0 h1:A\ngithub.com/godwit-dev/godwit v0.1.0/go.mod h1:B\ngithub.com/spf13/cobra v1.10.2 h1:Y\n"

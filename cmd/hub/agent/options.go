@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
+)
+
+// Transport carries envelopes, as package kafka does. Receive passes messages to handle one
+// after another, and again those that were not handled; it returns when the context ends, or
+// when it fails, and is then called again.
+type Transport interface {
+	Send(ctx context.Context, topic, key string, e message.Envelope) error
+	Receive(ctx context.Context, group string, topics []string, handle func(ctx context.Context, topic string, e message.Envelope) error) error
+}
+
+// Options of an agent. Client, Transport, Hub, Namespace, Manager and Identity are required.
+type Options struct {
+	// Client reads and writes the API server of the hub. It must not read from a cache: what an
+	// agent has written, it must see.
+	Client    client.Client
+	Transport Transport
+	// Hub is the name of the hub: that of its ManagedCluster on the global hub.
+	Hub string
+	// Namespace of the agent has its Secrets, and the Placements by which users select clusters.
+	Namespace string
+	// BootstrapNamespace is where the import controller reads bootstrap secrets;
+	// multicluster-engine unless set.
+	BootstrapNamespace string
+	// Manager verifies commands. It is pinned at the installation.
+	Manager message.IdentityKey
+	// Identity signs what the agent sends. Its public key is enrolled with the manager.
+	Identity message.Identity
+	// Rules are what is collected, and what may be applied; those of package resource unless
+	// set.
+	Rules []resource.Rule
+	// Metrics count; they need not be registered.
+	Metrics *Metrics
+	Clock   clock.Clock
+
+	// Heartbeat is how often the agent says that it is there; 15 s unless set. The manager
+	// takes one for absent after 60 s.
+	Heartbeat time.Duration
+	// Poll is the longest pause between two passes; 2 s unless set.
+	Poll time.Duration
+	// Quiet is how long nothing arrives before the agent names what is missing; 15 s unless set.
+	Quiet time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
+	o.Poll = cmp.Or(o.Poll, 2*time.Second)
+	o.Quiet = cmp.Or(o.Quiet, 15*time.Second)
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}

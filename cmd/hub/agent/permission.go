@@ -1,0 +1,77 @@
+package agent
+
+import "github.com/godwit-dev/godwit/cmd/hub/cluster"
+
+// Permission is what RBAC has to allow an agent.
+type Permission struct {
+	Group string
+	// Resource with its subresource after a slash.
+	Resource string
+	// Names of the objects; none means all.
+	Names []string
+	// Namespace of the objects; empty means all, or objects without a namespace.
+	Namespace string
+	Verbs     []string
+}
+
+// AccountNamespace is where the bootstrap account of a hub is, if the manager knows no other.
+const AccountNamespace = cluster.AccountNamespace
+
+// Permissions are those of an agent in a namespace, and no others. The namespaces of managed
+// clusters are not known before they move, so that permissions there are for all.
+func Permissions(namespace string) []Permission {
+	const (
+		ocm, work, operators, importer = "cluster.open-cluster-management.io", "work.open-cluster-management.io", "operator.open-cluster-management.io", "config.open-cluster-management.io"
+		rbac, metal3, hive, installs   = "rbac.authorization.k8s.io", "metal3.io", "hive.openshift.io", "extensions.hive.openshift.io"
+	)
+	moves := []string{"get", "list", "create", "update", "patch", "delete"}
+	shares := []string{"get", "create", "patch", "delete"}
+	all := []Permission{
+		// What the agent keeps, who leads, and what users select.
+		{Group: "", Resource: "secrets", Namespace: namespace, Verbs: []string{"get", "list", "create", "update"}},
+		{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Verbs: []string{"get", "create", "update"}},
+		// Leader election records its events in the core group.
+		{Group: "", Resource: "events", Namespace: namespace, Verbs: []string{"create", "patch"}},
+		{Group: ocm, Resource: "placements", Namespace: namespace, Verbs: []string{"get"}},
+		{Group: ocm, Resource: "placementdecisions", Namespace: namespace, Verbs: []string{"list"}},
+		// Clusters, and what proves where they are.
+		{Group: ocm, Resource: "managedclusters", Verbs: moves},
+		{Group: "register.open-cluster-management.io", Resource: "managedclusters/accept", Verbs: []string{"update"}},
+		// OCM's webhook asks for it when a ManagedCluster is created: each is in a ManagedClusterSet, if only the default one.
+		{Group: ocm, Resource: "managedclustersets/join", Verbs: []string{"create"}},
+		{Group: work, Resource: "manifestworks", Verbs: []string{"get"}},
+		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"managed-cluster-lease"}, Verbs: []string{"get", "list"}},
+		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list", "delete"}},
+		{Group: "", Resource: "namespaces", Verbs: shares},
+		// What moves.
+		{Group: "", Resource: "secrets", Verbs: moves},
+		{Group: "", Resource: "configmaps", Verbs: moves},
+		{Group: "agent.open-cluster-management.io", Resource: "klusterletaddonconfigs", Verbs: moves},
+		{Group: "observability.open-cluster-management.io", Resource: "observabilityaddons", Verbs: []string{"get", "list", "delete"}},
+		// Bootstrap kubeconfigs.
+		{Group: importer, Resource: "klusterletconfigs", Verbs: moves},
+		{Group: operators, Resource: "clustermanagers", Verbs: []string{"get", "patch"}},
+		{Group: rbac, Resource: "clusterroles", Verbs: shares},
+		{Group: rbac, Resource: "clusterroles", Names: []string{"open-cluster-management:managedcluster:bootstrap:agent-registration", "open-cluster-management:bootstrap"}, Verbs: []string{"bind"}},
+		{Group: rbac, Resource: "clusterrolebindings", Verbs: shares},
+		{Group: "", Resource: "serviceaccounts", Namespace: AccountNamespace, Verbs: shares},
+		{Group: "", Resource: "serviceaccounts/token", Namespace: AccountNamespace, Verbs: []string{"create"}},
+		// The agent grants it to the bootstrap account, and authorizes readers of its metrics by it.
+		{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"}},
+		{Group: "authentication.k8s.io", Resource: "tokenreviews", Verbs: []string{"create"}},
+	}
+	for _, kind := range []struct {
+		group, resource string
+		status          bool
+	}{
+		{metal3, "baremetalhosts", true}, {metal3, "hostfirmwaresettings", true}, {metal3, "firmwareschemas", false},
+		{metal3, "hostfirmwarecomponents", true}, {metal3, "dataimages", true},
+		{installs, "imageclusterinstalls", true}, {hive, "clusterdeployments", true},
+	} {
+		all = append(all, Permission{Group: kind.group, Resource: kind.resource, Verbs: moves})
+		if kind.status {
+			all = append(all, Permission{Group: kind.group, Resource: kind.resource + "/status", Verbs: []string{"update"}})
+		}
+	}
+	return all
+}

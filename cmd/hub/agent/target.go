@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/target"
+)
+
+// targetPass returns the pass of an action of the target hub. ReceiveResources is in
+// deploy.go, since it takes what arrives.
+func (w *work) targetPass(action hub.Action) (pass, bool) {
+	h := w.targetHub()
+	switch action {
+	case hub.ValidateTarget:
+		return h.ValidateTarget, true
+	case hub.GrantRegistration:
+		return forAll(w.grant), true
+	case hub.AcceptClusters:
+		return h.AcceptClusters, true
+	case hub.AwaitRegistration:
+		return func(ctx context.Context, names []string) (cluster.Result, error) {
+			return h.AwaitRegistration(ctx, names, &w.leases)
+		}, true
+	case hub.StopAccepting:
+		return h.StopAccepting, true
+	case hub.DeleteCreated:
+		return h.DeleteCreated, true
+	case hub.FinishMoved:
+		return h.FinishMoved, true
+	case hub.RevokeRegistration:
+		return forAll(func(ctx context.Context) (string, error) { return "", h.RevokeRegistration(ctx) }), true
+	}
+	return nil, false
+}
+
+func (w *work) targetHub() target.Hub {
+	b := w.task.Target
+	return target.Hub{
+		Hub: w.hubOf(), Account: types.NamespacedName{Namespace: b.InstallNamespace, Name: b.ManagedServiceAccountName},
+		Reconnect: reconnect(b.ReconnectTimeoutSeconds),
+	}
+}
+
+// grant issues the bootstrap kubeconfig as well, if the manager has none.
+func (w *work) grant(ctx context.Context) (waits string, err error) {
+	h, b := w.targetHub(), w.task.Target
+	if waits, err := h.GrantRegistration(ctx); err != nil || waits != "" || b.Bootstrap == nil {
+		return waits, err
+	}
+	key, err := keyOf(b.SourceSealingKey, b.FromHub)
+	if err != nil {
+		return "", err
+	}
+	token, err := h.IssueToken(ctx, time.Duration(b.Bootstrap.TokenLifetimeSeconds)*time.Second)
+	if err != nil {
+		return "", err
+	}
+	kubeconfig, err := cluster.Kubeconfig(b.Bootstrap.Server, b.Bootstrap.CABundle, token)
+	if err != nil {
+		return "", err
+	}
+	w.progress.bootstrap, err = message.SealSecret(key, w.migration.uid, kubeconfig)
+	return "", err
+}

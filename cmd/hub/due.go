@@ -1,0 +1,71 @@
+package hub
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// Effect is something that the manager has to do: send a command to an agent, or an
+// action of its own. It may be executed more than once.
+type Effect struct {
+	// Key identifies the effect: the same key is the same effect.
+	Key string
+	// Party that acts. Effects of the manager are executed; others are sent.
+	Party Party
+	// Stage and Attempt of the command. Agents refuse an older one.
+	Stage   api.Phase
+	Attempt int64
+	Orders  []Order
+	// Until is when the phase ends, by the clock of the manager. A message has the seconds
+	// left.
+	Until time.Time
+}
+
+// Due returns the effects that a state calls for. It is computed from what is stored, so
+// that nothing is lost between the write of a state and its effects. A command is due
+// until [Sent] says that it was sent, and again after each third of the timeout without a
+// final report. An action of the manager is due until its [Report].
+func Due(s State) []Effect {
+	if s.Settled() {
+		if s.Deleting {
+			return []Effect{{Key: "finalizer", Party: Manager, Orders: []Order{{Action: RemoveFinalizer}}}}
+		}
+		return nil
+	}
+	var due []Effect
+	for _, t := range s.turn() {
+		if r := s.record(t.party); r.Finished || t.party != Manager && r.Sent > s.Thirds {
+			continue
+		}
+		if e, ok := Present(s, t.party); ok {
+			due = append(due, e)
+		}
+	}
+	return due
+}
+
+// Present returns the present command to a party, or false if it has none. A target that
+// names what it has not got makes the manager send the source's once more, whether or not
+// the source has finished.
+func Present(s State, p Party) (Effect, bool) {
+	t, ok := s.task(p)
+	if !ok {
+		return Effect{}, false
+	}
+	return Effect{
+		Key:   fmt.Sprintf("%s/%d/%s/%d", strings.ToLower(string(s.Stage)), s.Attempt, string(p), s.Thirds),
+		Party: p, Stage: s.Stage, Attempt: s.Attempt, Orders: s.orders(t), Until: s.Since.Add(s.timeout()),
+	}, true
+}
+
+// Deadline returns when a [Tick] changes the state, or false if time alone changes
+// nothing.
+func Deadline(s State) (time.Time, bool) {
+	if s.Phase == api.PhasePending || s.Settled() {
+		return time.Time{}, false
+	}
+	return s.Since.Add(time.Duration(s.Thirds+1) * (s.timeout() / 3)), true
+}

@@ -1,0 +1,77 @@
+package hub
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// storedMigration is a file of test/state.
+type storedMigration struct {
+	Phase    api.Phase             `json:"phase"`
+	Progress api.MigrationProgress `json:"progress"`
+	Shards   []map[string]string   `json:"shards"`
+}
+
+func migrationOf(t *testing.T, release string) storedMigration {
+	t.Helper()
+	text, err := os.ReadFile("../../test/state/" + release + "/migration.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m storedMigration
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestStateOfOtherReleases: what v0.1.0 stores is restored and stored in the same form, with each field of each stored type. A
+// newer form is refused, also where its ConfigMaps were written without the commit.
+func TestStateOfOtherReleases(t *testing.T) {
+	spec := api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2", IncludedManagedClusters: []api.ClusterName{"c1"}}
+	oldest := migrationOf(t, "v0.1.0")
+	state, err := Restore(spec, oldest.Phase, &oldest.Progress, oldest.Shards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := storedMigration{Phase: state.Phase, Progress: *state.Progress(1)}
+	for _, s := range state.Shards("move") {
+		written.Shards = append(written.Shards, s.Data)
+	}
+	if diff := cmp.Diff(oldest, written); diff != "" {
+		t.Errorf("written otherwise (-v0.1.0 +now):\n%s", diff)
+	}
+	for _, stored := range []any{oldest.Progress, storedCluster(state.Clusters[0]), storedRecord(state.Records[Key{Source, api.PhaseDeploying}])} {
+		v := reflect.ValueOf(stored)
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("v0.1.0 stores no field %s of %T: say in docs/reference/state.md what a program does that does not know it", v.Type().Field(i).Name, stored)
+			}
+		}
+	}
+	newer := migrationOf(t, "newer")
+	uncommitted := newer
+	uncommitted.Progress.Format = Format
+	for name, m := range map[string]storedMigration{"committed": newer, "uncommitted": uncommitted} {
+		var refused *NewerFormatError
+		if s, err := Restore(spec, m.Phase, &m.Progress, m.Shards); !errors.As(err, &refused) || refused.Format != "2" || !strings.Contains(err.Error(), UseNewer) {
+			t.Errorf("%s: format 2 is restored as %+v: %v", name, s, err)
+		}
+	}
+}
+
+func TestCheckDocument(t *testing.T) {
+	for document, refused := range map[string]bool{`{"format":1}`: false, `{}`: false, `{"format":2}`: true, `{"format":"1"}`: true, `{`: false, `[]`: false} {
+		if err := CheckDocument("a", []byte(document)); (err != nil) != refused {
+			t.Errorf("%s: %v", document, err)
+		}
+	}
+}

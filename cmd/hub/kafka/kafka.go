@@ -1,0 +1,274 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+)
+
+const (
+	// deliveryTimeout bounds a send. A command that was not sent is still due, so that the
+	// manager tries again.
+	deliveryTimeout = 30 * time.Second
+	// maxMessageBytes of a topic: an envelope and what Kafka adds. It is Kafka's default.
+	maxMessageBytes = 1 << 20
+	// retention of a topic: longer than the longest migration, which has six phases of 24 h.
+	retention = 7 * 24 * time.Hour
+	// leaderAge is how often a client may ask for the leaders of partitions, such as after one
+	// has moved. kgo's default is 5 s, which a small client need not save.
+	leaderAge = 250 * time.Millisecond
+	// sessionTimeout is how long the group waits for a consumer that was killed, before the
+	// next one gets its messages. Kafka's least is 6 s, and its default of 45 s would be a
+	// sixth of a phase.
+	sessionTimeout = 10 * time.Second
+	// commitTimeout bounds the commit of offsets when a consumer ends.
+	commitTimeout = 5 * time.Second
+)
+
+// Options of a transport.
+type Options struct {
+	// Brokers are host:port.
+	Brokers []string
+	// ClientID names the hub in the logs of the broker.
+	ClientID string
+	// TLS verifies the names of brokers unless the caller turns it off. Nil means plain text.
+	TLS *tls.Config
+	// SASL authenticates the client, unless TLS does.
+	SASL sasl.Mechanism
+	// DeliveryTimeout bounds a send; 30 s unless set.
+	DeliveryTimeout time.Duration
+}
+
+// Transport sends and receives envelopes.
+type Transport struct {
+	options  Options
+	producer *kgo.Client
+}
+
+// New makes a transport. It connects when it is used.
+func New(o Options) (*Transport, error) {
+	if o.DeliveryTimeout == 0 {
+		o.DeliveryTimeout = deliveryTimeout
+	}
+	t := &Transport{options: o}
+	producer, err := t.client(
+		kgo.RequiredAcks(kgo.AllISRAcks()), // idempotent unless it is disabled
+		kgo.ProducerBatchMaxBytes(maxMessageBytes),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), // sealed data can't be compressed
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
+		kgo.UnknownTopicRetries(2),
+	)
+	if err != nil {
+		return nil, err
+	}
+	t.producer = producer
+	return t, nil
+}
+
+func (t *Transport) client(more ...kgo.Opt) (*kgo.Client, error) {
+	options := append([]kgo.Opt{kgo.SeedBrokers(t.options.Brokers...), kgo.ClientID(t.options.ClientID), kgo.MetadataMinAge(leaderAge)}, more...)
+	if t.options.TLS != nil {
+		options = append(options, kgo.DialTLSConfig(t.options.TLS))
+	}
+	if t.options.SASL != nil {
+		options = append(options, kgo.SASL(t.options.SASL))
+	}
+	client, err := kgo.NewClient(options...)
+	if err != nil {
+		return nil, fmt.Errorf("configure the client of Kafka: %w", err)
+	}
+	return client, nil
+}
+
+// Close ends the transport.
+func (t *Transport) Close() { t.producer.Close() }
+
+// Send returns when all replicas in sync have the envelope, or after the delivery timeout.
+// Messages with one key stay in order, and one that timed out may arrive late or twice.
+func (t *Transport) Send(ctx context.Context, topic, key string, e message.Envelope) error {
+	record := &kgo.Record{Topic: topic, Key: []byte(key), Value: e.Value}
+	for name, value := range e.Attributes {
+		record.Headers = append(record.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
+	}
+	slices.SortFunc(record.Headers, func(a, b kgo.RecordHeader) int { return strings.Compare(a.Key, b.Key) })
+	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
+	defer cancel()
+	// The producer keeps a message of which it does not know whether the broker has it, and
+	// sends it before any later one. So the caller may stop waiting, and send it again.
+	sent := make(chan error, 1)
+	t.producer.Produce(context.WithoutCancel(ctx), record, func(_ *kgo.Record, err error) { sent <- err })
+	select {
+	case err := <-sent:
+		if err != nil {
+			return t.explain("write", topic, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("write topic %s: the broker does not answer; the message may still arrive: %w", topic, ctx.Err())
+	}
+}
+
+// Handler stores what an envelope says. It returns an error only if the message is to be
+// delivered again: one that can't be read, or is forged, is handled by being counted.
+type Handler = func(ctx context.Context, topic string, e message.Envelope) error
+
+// Receive passes the messages of topics to a handler, one after another in the order of
+// their partition, until the context ends, the handler fails, or the broker refuses. The
+// caller then calls again: the group remembers what was handled.
+func (t *Transport) Receive(ctx context.Context, group string, topics []string, handle Handler) error {
+	client, err := t.client(
+		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topics...),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.SessionTimeout(sessionTimeout), kgo.HeartbeatInterval(sessionTimeout/5),
+	)
+	if err != nil {
+		return err
+	}
+	defer client.CloseAllowingRebalance()
+	if err := t.authenticate(ctx, client); err != nil {
+		return err
+	}
+	for {
+		fetches := client.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := t.fetchError(fetches); err != nil {
+			return err
+		}
+		if err := t.handle(ctx, client, fetches, handle); err != nil {
+			return err
+		}
+		client.AllowRebalance()
+	}
+}
+
+// authenticate returns an error if the broker refuses the credentials, upon which a consumer
+// would wait without end. A broker that does not answer is waited for.
+func (t *Transport) authenticate(ctx context.Context, client *kgo.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
+	defer cancel()
+	if err := client.Ping(ctx); errors.Is(err, kerr.SaslAuthenticationFailed) {
+		return &ForbiddenError{Client: t.options.ClientID, Operation: "read", Topic: strings.Join(client.GetConsumeTopics(), ", "), Err: err}
+	}
+	return nil
+}
+
+// handle commits what was handled, also if a later message of the same poll was not.
+func (t *Transport) handle(ctx context.Context, client *kgo.Client, fetches kgo.Fetches, handle Handler) error {
+	var handled []*kgo.Record
+	var failed error
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		for _, r := range p.Records {
+			if failed != nil || ctx.Err() != nil {
+				return
+			}
+			if err := handle(ctx, r.Topic, envelope(r)); err != nil {
+				failed = fmt.Errorf("handle offset %d of topic %s: %w", r.Offset, r.Topic, err)
+				return
+			}
+			handled = append(handled, r)
+		}
+	})
+	if len(handled) == 0 {
+		return failed
+	}
+	// What was handled is committed also while the program ends.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	if err := client.CommitRecords(ctx, handled...); err != nil {
+		return errors.Join(failed, t.explain("commit offsets of", handled[0].Topic, err))
+	}
+	return failed
+}
+
+// fetchError returns the first error that does not end by itself.
+func (t *Transport) fetchError(fetches kgo.Fetches) error {
+	for _, e := range fetches.Errors() {
+		var refused *kerr.Error
+		if errors.As(e.Err, &refused) && !refused.Retriable || errors.Is(e.Err, kgo.ErrClientClosed) {
+			return t.explain("read", e.Topic, e.Err)
+		}
+	}
+	return nil
+}
+
+func envelope(r *kgo.Record) message.Envelope {
+	e := message.Envelope{Attributes: make(map[string]string, len(r.Headers)), Value: r.Value}
+	for _, h := range r.Headers {
+		e.Attributes[h.Key] = string(h.Value)
+	}
+	return e
+}
+
+// ForbiddenError means that the broker refuses a request for want of an ACL or of
+// credentials.
+type ForbiddenError struct {
+	// Client that asked, the operation, and the topic or group.
+	Client, Operation, Topic string
+	Err                      error
+}
+
+func (e *ForbiddenError) Error() string {
+	return fmt.Sprintf("the broker does not let %s %s topic %s: grant the ACL, or correct the credentials: %v", e.Client, e.Operation, e.Topic, e.Err)
+}
+
+func (e *ForbiddenError) Unwrap() error { return e.Err }
+
+var forbidden = []error{
+	kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.SaslAuthenticationFailed,
+}
+
+func (t *Transport) explain(operation, topic string, err error) error {
+	if slices.ContainsFunc(forbidden, func(f error) bool { return errors.Is(err, f) }) {
+		return &ForbiddenError{Client: t.options.ClientID, Operation: operation, Topic: topic, Err: err}
+	}
+	return fmt.Errorf("%s topic %s: %w", operation, topic, err)
+}
+
+// EnsureTopics creates topics that do not exist, and refuses one that is compacted. The
+// brokers' default is the number of replicas.
+func (t *Transport) EnsureTopics(ctx context.Context, topics ...string) error {
+	const policy, deletes, brokersDefault = "cleanup.policy", "delete", -1
+	value := func(v string) *string { return &v }
+	admin := kadm.NewClient(t.producer)
+	created, err := admin.CreateTopics(ctx, 1, brokersDefault, map[string]*string{
+		policy: value(deletes), "max.message.bytes": value(fmt.Sprint(maxMessageBytes)), "retention.ms": value(fmt.Sprint(retention.Milliseconds())),
+	}, topics...)
+	if err != nil {
+		return t.explain("create", strings.Join(topics, ", "), err)
+	}
+	for _, c := range created.Sorted() {
+		if c.Err != nil && !errors.Is(c.Err, kerr.TopicAlreadyExists) {
+			return t.explain("create", c.Topic, c.Err)
+		}
+	}
+	configs, err := admin.DescribeTopicConfigs(ctx, topics...)
+	if err != nil {
+		return t.explain("read the configuration of", strings.Join(topics, ", "), err)
+	}
+	for _, c := range configs {
+		if c.Err != nil {
+			return t.explain("read the configuration of", c.Name, c.Err)
+		}
+		for _, config := range c.Configs {
+			if config.Key == policy && config.Value != nil && *config.Value != deletes {
+				return fmt.Errorf("topic %s has %s=%s, by which a batch of a migration deletes an earlier one: set it to %s", c.Name, policy, *config.Value, deletes)
+			}
+		}
+	}
+	return nil
+}

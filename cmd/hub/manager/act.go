@@ -1,0 +1,164 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// act executes the effects that are due, and those that follow from them. It reports whether
+// one waits. One that fails is tried again later, and does not keep the others from being
+// executed.
+func (r *Reconciler) act(ctx context.Context, m migration) (after migration, waits bool, err error) {
+	tried := map[string]bool{}
+	for {
+		e, ok := next(m.state, tried)
+		if !ok || ctx.Err() != nil {
+			return m, waits, ctx.Err()
+		}
+		tried[e.Key] = true
+		done, err := r.carryOut(ctx, m, e)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "An effect will be tried again", "effect", e.Key)
+		}
+		waits = waits || !done
+		// Read again, since messages may have arrived meanwhile.
+		if m, err = r.load(ctx, client.ObjectKeyFromObject(m.object)); err != nil {
+			return m, waits, err
+		}
+	}
+}
+
+// next is the first effect that was not tried.
+func next(s hub.State, tried map[string]bool) (hub.Effect, bool) {
+	for _, e := range hub.Due(s) {
+		if !tried[e.Key] {
+			return e, true
+		}
+	}
+	return hub.Effect{}, false
+}
+
+// carryOut executes an effect and applies the event that it results in. It is not done while
+// it waits. Claims are made one after another, each before the next is decided on.
+func (r *Reconciler) carryOut(ctx context.Context, m migration, e hub.Effect) (done bool, err error) {
+	if orders(e, hub.ClaimClusters) {
+		r.claiming.Lock()
+		defer r.claiming.Unlock()
+	}
+	event, err := r.perform(ctx, m, e)
+	if err != nil || event == nil {
+		return false, err
+	}
+	_, unsent := event.(hub.Unsent)
+	_, err = r.apply(ctx, client.ObjectKeyFromObject(m.object), always(event))
+	return err == nil && !unsent, err
+}
+
+// perform executes an effect, and returns the event that it results in.
+func (r *Reconciler) perform(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
+	if e.Party != hub.Manager {
+		return r.command(ctx, m, e)
+	}
+	switch e.Orders[0].Action {
+	case hub.CheckHubs:
+		waits, p, err := r.checkHubs(ctx, m)
+		return r.result(ctx, e, waits, p, err)
+	case hub.ClaimClusters:
+		if p := fits(m.state); p != nil {
+			return r.result(ctx, e, "", p, nil)
+		}
+		other, err := r.overlapping(ctx, m)
+		if err == nil && other != "" {
+			return hub.Wait{At: r.Clock.Now(), For: other}, nil
+		}
+		return r.result(ctx, e, "", nil, err)
+	case hub.IssueBootstrap:
+		waits, p, err := r.issueBootstrap(ctx, m)
+		return r.result(ctx, e, waits, p, err)
+	case hub.RevokeBootstrap:
+		return r.result(ctx, e, "", nil, r.revokeBootstrap(ctx, m))
+	case hub.RemoveFinalizer:
+		return nil, r.removeFinalizer(ctx, m)
+	}
+	return nil, fmt.Errorf("the manager knows no action %s", e.Orders[0].Action)
+}
+
+// command sends a command. While nothing has moved, a command that can't be made, or that the
+// broker refuses, ends the migration with a reason; later, the status has the reason, and the
+// manager tries until the time is over.
+func (r *Reconciler) command(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
+	err := r.send(ctx, m, e, nil)
+	p := problemOf(err)
+	switch {
+	case p != nil && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering):
+		return hub.Report{
+			At: r.Clock.Now(), Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: true, Reason: p.reason, Error: p.message,
+		}, nil
+	case p != nil:
+		return hub.Unsent{At: r.Clock.Now(), Key: e.Key, Message: p.message}, nil //nolint:nilerr // the event has the error
+	case err != nil:
+		return nil, err
+	}
+	return hub.Sent{At: r.Clock.Now(), Key: e.Key}, nil
+}
+
+// result is the report on an action of the manager. One that waits is tried again, until the
+// phase ends: then it failed, with what it waited for as the reason.
+func (r *Reconciler) result(ctx context.Context, e hub.Effect, waits string, p *problem, err error) (hub.Event, error) {
+	now := r.Clock.Now()
+	report := hub.Report{At: now, Party: hub.Manager, Stage: e.Stage, Attempt: e.Attempt, Finished: true}
+	late := !now.Before(e.Until)
+	switch {
+	case err != nil && (cluster.Final(err) || late):
+		report.Error = err.Error()
+	case err != nil:
+		return nil, err
+	case p != nil:
+		report.Reason, report.Error = p.reason, p.message
+	case waits != "" && late:
+		report.Reason, report.Error = api.ReasonTimeout, "the time of phase "+string(e.Stage)+" is over: "+waits
+	case waits != "":
+		log.FromContext(ctx).V(1).Info("An action of the manager waits", "action", e.Orders[0].Action, "for", waits)
+		return nil, nil
+	}
+	return report, nil
+}
+
+// removeFinalizer removes the keys and the finalizer of a migration of which nothing is left to do.
+func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
+	if err := r.dropExchange(ctx, m); err != nil {
+		return err
+	}
+	return r.edit(ctx, client.ObjectKeyFromObject(m.object), func(o *api.ManagedClusterMigration) bool {
+		return o.Status.CompletionTime != nil && controllerutil.RemoveFinalizer(o, api.Finalizer)
+	})
+}
+
+// edit changes the metadata of a migration, if change says that it did.
+func (r *Reconciler) edit(ctx context.Context, key types.NamespacedName, change func(*api.ManagedClusterMigration) bool) error {
+	defer r.locks.lock(key)()
+	for {
+		m := &api.ManagedClusterMigration{}
+		if err := r.Reader.Get(ctx, key, m); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		before := m.DeepCopy()
+		if !change(m) {
+			return nil
+		}
+		err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if !apierrors.IsConflict(err) || ctx.Err() != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+}

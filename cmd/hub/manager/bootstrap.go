@@ -1,0 +1,203 @@
+package manager
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+)
+
+// Kinds of add-ons, of which a few fields matter.
+var (
+	accountKind = schema.GroupVersionKind{Group: "authentication.open-cluster-management.io", Version: "v1beta1", Kind: "ManagedServiceAccount"}
+	addonKind   = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
+)
+
+const (
+	// accountAddon is the add-on whose agent keeps the tokens of ManagedServiceAccounts.
+	accountAddon = "managed-serviceaccount"
+	// tokenFactor makes every token that a cluster gets valid for a whole migration with its
+	// rollback, and for [hub.AfterEnd]: the agent of the add-on renews a token when a fifth of its
+	// time is left, and migrations between the same hubs share it. The token ends with the account.
+	tokenFactor = 5
+)
+
+// account is the ManagedServiceAccount of a pair of hubs. Migrations between the same hubs
+// share it, so that the first that ends does not revoke the token of another.
+func (m migration) account() *unstructured.Unstructured {
+	a := &unstructured.Unstructured{}
+	a.SetGroupVersionKind(accountKind)
+	a.SetNamespace(m.to())
+	a.SetName(accountName(m.from(), m.to()))
+	return a
+}
+
+// accountName is a hash, since two names of hubs and a prefix may exceed what a name may have.
+func accountName(from, to string) string {
+	sum := sha256.Sum256([]byte(from + "/" + to))
+	return "godwit-migration-" + hex.EncodeToString(sum[:8])
+}
+
+// servesAccounts reports whether the global hub has ManagedServiceAccounts.
+func (r *Reconciler) servesAccounts() (bool, error) {
+	_, err := r.Client.RESTMapper().RESTMapping(accountKind.GroupKind(), accountKind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// issueBootstrap asks for a ManagedServiceAccount, and is done when its token is there. On a
+// global hub without them the target issues a token later. Unless it is done, it returns
+// what it waits for, or a problem that waiting does not solve.
+func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits string, p *problem, err error) {
+	if _, p, err := r.address(ctx, m.to()); p != nil || err != nil {
+		return "", p, err
+	}
+	served, err := r.servesAccounts()
+	if err != nil || !served {
+		return "", nil, err
+	}
+	account := m.account()
+	if err := cluster.Share(ctx, r.Client, account, m.uid(), func() error {
+		lifetime := tokenFactor * (m.state.Timeouts.Total() + hub.AfterEnd)
+		if known, _, _ := unstructured.NestedString(account.Object, "spec", "rotation", "validity"); known != "" {
+			if d, err := time.ParseDuration(known); err == nil && d > lifetime {
+				lifetime = d // another migration needs it
+			}
+		}
+		return unstructured.SetNestedMap(account.Object, map[string]any{"enabled": true, "validity": lifetime.String()}, "spec", "rotation")
+	}); err != nil {
+		if cluster.Final(err) {
+			return "", &problem{api.ReasonFailed, fmt.Sprintf("create ManagedServiceAccount %s/%s: %v", m.to(), account.GetName(), err)}, nil
+		}
+		return "", nil, fmt.Errorf("create ManagedServiceAccount %s/%s: %w", m.to(), account.GetName(), err)
+	}
+	_, found, err := r.token(ctx, m)
+	if err != nil {
+		return "", nil, err
+	}
+	if found {
+		return r.tooShort(m, account), nil, nil
+	}
+	return fmt.Sprintf("add-on %s of hub %s has issued no token for ManagedServiceAccount %s", accountAddon, m.to(), account.GetName()), nil, nil
+}
+
+// tooShort says that the token which the add-on has issued expires within the time that the
+// migration may take. Another migration with shorter timeouts has asked for it, and the add-on
+// issues another one only when that expires, or when its Secret is gone.
+func (r *Reconciler) tooShort(m migration, account *unstructured.Unstructured) string {
+	text, _, _ := unstructured.NestedString(account.Object, "status", "expirationTimestamp")
+	expires, err := time.Parse(time.RFC3339, text)
+	if needed := r.Clock.Now().Add(m.state.Timeouts.Total()); err != nil || !expires.Before(needed) {
+		return "" // the add-on has not written when it expires
+	}
+	return fmt.Sprintf("the token of ManagedServiceAccount %s/%s expires at %s, and the migration may take %s: have another one issued: kubectl -n %s delete secret %s",
+		m.to(), account.GetName(), text, m.state.Timeouts.Total(), m.to(), account.GetName())
+}
+
+// token reads the secret of the ManagedServiceAccount.
+func (r *Reconciler) token(ctx context.Context, m migration) (secret *corev1.Secret, found bool, err error) {
+	secret = &corev1.Secret{}
+	key := client.ObjectKey{Namespace: m.to(), Name: accountName(m.from(), m.to())}
+	err = r.Reader.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read Secret %s of the ManagedServiceAccount: %w", key, err)
+	}
+	return secret, len(secret.Data[corev1.ServiceAccountTokenKey]) > 0, nil
+}
+
+// revokeBootstrap removes the migration from the owners of the account, which is deleted with
+// the last one. Its token is dead then.
+func (r *Reconciler) revokeBootstrap(ctx context.Context, m migration) error {
+	served, err := r.servesAccounts()
+	if err != nil || !served {
+		return err
+	}
+	if err := cluster.Unshare(ctx, r.Client, m.account(), m.uid()); err != nil {
+		return fmt.Errorf("delete ManagedServiceAccount %s/%s: %w", m.to(), accountName(m.from(), m.to()), err)
+	}
+	return nil
+}
+
+// address is how managed clusters reach a hub.
+func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.ClientConfig, *problem, error) {
+	mc := &clusterv1.ManagedCluster{}
+	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
+		return clusterv1.ClientConfig{}, nil, fmt.Errorf("read ManagedCluster %s of the target hub: %w", name, err)
+	}
+	if configs := mc.Spec.ManagedClusterClientConfigs; len(configs) > 0 && configs[0].URL != "" {
+		return configs[0], nil, nil
+	}
+	return clusterv1.ClientConfig{}, &problem{api.ReasonHubAddressUnknown, fmt.Sprintf(
+		"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name)}, nil
+}
+
+// installNamespace is where the bootstrap account is on its hub: the namespace of the add-on,
+// which makes the ServiceAccount of a ManagedServiceAccount there. On a hub without the add-on,
+// the agent makes the ServiceAccount.
+func (r *Reconciler) installNamespace(ctx context.Context, name string) (string, error) {
+	addon := &unstructured.Unstructured{}
+	addon.SetGroupVersionKind(addonKind)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: name, Name: accountAddon}, addon)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return cluster.AccountNamespace, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read ManagedClusterAddOn %s/%s: %w", name, accountAddon, err)
+	}
+	if namespace, _, _ := unstructured.NestedString(addon.Object, "status", "namespace"); namespace != "" {
+		return namespace, nil
+	}
+	return cluster.AccountNamespace, nil
+}
+
+// kubeconfig is what the source gives its klusterlets. With a ManagedServiceAccount the
+// manager makes it, and seals it to the source; otherwise the target has.
+func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (message.Sealed, error) {
+	served, err := r.servesAccounts()
+	if err != nil || !served {
+		if err == nil && len(x.kubeconfig) == 0 {
+			err = &problem{api.ReasonFailed, fmt.Sprintf("hub %s has issued no bootstrap kubeconfig: upgrade its agent", m.to())}
+		}
+		return x.kubeconfig, err
+	}
+	key, err := message.ReadSealingKey(x.source)
+	if err != nil {
+		return nil, &problem{api.ReasonFailed, fmt.Sprintf("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: %v", m.from(), err)}
+	}
+	config, p, err := r.address(ctx, m.to())
+	if p != nil || err != nil {
+		return nil, errOf(p, err)
+	}
+	secret, found, err := r.token(ctx, m)
+	if err != nil || !found {
+		return nil, errOf(&problem{api.ReasonFailed, "the Secret of the ManagedServiceAccount is gone: a user has deleted it, or add-on " + accountAddon + " was removed"}, err)
+	}
+	ca := config.CABundle
+	if len(ca) == 0 {
+		ca = secret.Data[corev1.ServiceAccountRootCAKey]
+	}
+	text, err := cluster.Kubeconfig(config.URL, ca, string(secret.Data[corev1.ServiceAccountTokenKey]))
+	if err != nil {
+		return nil, err
+	}
+	return message.SealSecret(key, m.uid(), text)
+}

@@ -1,0 +1,59 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// overlapping returns the migration that has one of the clusters of this one, as
+// namespace/name, or nothing.
+func (r *Reconciler) overlapping(ctx context.Context, m migration) (string, error) {
+	var names []string
+	for _, c := range m.state.Clusters {
+		names = append(names, c.Name)
+	}
+	claims, err := r.claimsBeside(ctx, m)
+	if err != nil {
+		return "", err
+	}
+	other, _, _ := hub.Overlap(names, claims)
+	return other, nil
+}
+
+// claimsBeside are the claims of all other migrations from or to the same hubs, the oldest
+// first. On other hubs, clusters of the same name are other clusters.
+func (r *Reconciler) claimsBeside(ctx context.Context, m migration) ([]hub.Claim, error) {
+	list := &api.ManagedClusterMigrationList{}
+	if err := r.Reader.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list the migrations: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b api.ManagedClusterMigration) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	var claims []hub.Claim
+	for i := range list.Items {
+		other := migration{object: &list.Items[i]}
+		if other.object.UID == m.object.UID || other.object.Status.CompletionTime != nil || !m.sharesHub(other) {
+			continue
+		}
+		name := client.ObjectKeyFromObject(other.object).String()
+		if err := r.restore(ctx, &other); err != nil {
+			// What it has is not known, and so not free.
+			return nil, fmt.Errorf("read which clusters migration %s has: %w", name, err)
+		}
+		if claim, ok := hub.ClaimOf(name, other.state); ok {
+			claims = append(claims, claim)
+		}
+	}
+	return claims, nil
+}
+
+func (m migration) sharesHub(other migration) bool {
+	return m.from() == other.from() || m.from() == other.to() || m.to() == other.from() || m.to() == other.to()
+}

@@ -1,0 +1,143 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+)
+
+// send writes a command to the topic of a hub. The target may have named what is missing.
+func (r *Reconciler) send(ctx context.Context, m migration, e hub.Effect, missing []message.Gap) error {
+	x, err := r.exchangeOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	kind := message.TypeSource
+	var data []byte
+	if e.Party == hub.Source {
+		b, failed := r.sourceBundle(ctx, m, e, x)
+		b.Missing = missing
+		data, err = encode(b, failed)
+	} else {
+		kind = message.TypeTarget
+		data, err = encode(r.targetBundle(ctx, m, e, x))
+	}
+	if err != nil {
+		return err
+	}
+	name := m.hubOf(e.Party)
+	envelope, err := message.Write(message.Header{
+		Type: kind, Migration: m.uid(), From: message.ManagerName, To: name, Stage: e.Stage, Attempt: e.Attempt,
+		Left: secondsLeft(e.Until, r.Clock.Now()), TotalClusters: len(m.state.Clusters),
+	}, data, r.Identity, nil)
+	if err != nil {
+		return err
+	}
+	if err := r.Transport.Send(ctx, message.SpecTopic(name), m.uid(), envelope); err != nil {
+		return err
+	}
+	r.Metrics.sent.WithLabelValues(name).Add(float64(envelope.Size()))
+	resent := r.Metrics.resent.WithLabelValues(name)
+	if known := m.state.Records[hub.Key{Party: e.Party, Stage: e.Stage}]; known.Attempt == e.Attempt && known.Sent > 0 {
+		resent.Inc()
+	}
+	return nil
+}
+
+func encode[B message.SourceBundle | message.TargetBundle](b B, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return message.Encode(b)
+}
+
+// orders reports whether a command has an action.
+func orders(e hub.Effect, a hub.Action) bool {
+	return slices.ContainsFunc(e.Orders, func(o hub.Order) bool { return o.Action == a })
+}
+
+func (r *Reconciler) sourceBundle(ctx context.Context, m migration, e hub.Effect, x exchange) (message.SourceBundle, error) {
+	b := message.SourceBundle{
+		Command: commandOf(e), ToHub: m.to(), RollbackStage: m.state.RollbackStage,
+		TargetSealingKey: x.target, ReconnectTimeoutSeconds: int64(m.state.Timeouts.Reconnect / time.Second),
+	}
+	if orders(e, hub.ValidateSource) {
+		b.PlacementName = m.state.Placement
+	}
+	if orders(e, hub.InstallBootstrap) {
+		sealed, err := r.kubeconfig(ctx, m, x)
+		if err != nil {
+			return b, err
+		}
+		b.BootstrapSecret = sealed
+	}
+	if orders(e, hub.SendResources) && len(x.target) == 0 {
+		return b, &problem{api.ReasonFailed, fmt.Sprintf("hub %s has sent no sealing key, to which resources are sealed: upgrade its agent", m.to())}
+	}
+	return b, nil
+}
+
+func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect, x exchange) (message.TargetBundle, error) {
+	b := message.TargetBundle{
+		Command: commandOf(e), FromHub: m.from(), RollbackStage: m.state.RollbackStage,
+		ManagedServiceAccountName: accountName(m.from(), m.to()), SourceSealingKey: x.source,
+		ReconnectTimeoutSeconds: int64(m.state.Timeouts.Reconnect / time.Second),
+	}
+	identity, wrong, err := r.hubKey(ctx, m.from())
+	if err != nil {
+		return b, err
+	}
+	switch {
+	case wrong == "":
+		b.SourceIdentity = identity.Bytes()
+	case orders(e, hub.ReceiveResources):
+		return b, &problem{api.ReasonFailed, wrong} // the target would refuse its resources
+	}
+	// Every command has the account: a rollback revokes what the account was granted.
+	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {
+		return b, err
+	}
+	served, err := r.servesAccounts()
+	if err != nil {
+		return b, err
+	}
+	if !served && orders(e, hub.GrantRegistration) {
+		config, p, err := r.address(ctx, m.to())
+		if p != nil || err != nil {
+			return b, errOf(p, err)
+		}
+		b.Bootstrap = &message.BootstrapRequest{
+			Server: config.URL, CABundle: config.CABundle, TokenLifetimeSeconds: int64(m.state.Timeouts.Total() / time.Second),
+		}
+	}
+	if e.Stage == api.PhaseRegistering {
+		b.RegisteringTimeoutSeconds = int64(secondsLeft(e.Until, r.Clock.Now()) / time.Second)
+	}
+	return b, nil
+}
+
+func commandOf(e hub.Effect) hub.Command {
+	return hub.Command{Stage: e.Stage, Attempt: e.Attempt, Orders: e.Orders}
+}
+
+// maxNames bounds the names of all clusters, in bytes: a command of a rollback has them three
+// times.
+const maxNames = (message.MaxBytes - 64<<10) / 3
+
+// fits returns a problem if the clusters are too many for a command.
+func fits(s hub.State) *problem {
+	const quoted = 3 // two quotes and a comma
+	total := 0
+	for _, c := range s.Clusters {
+		total += len(c.Name) + quoted
+	}
+	if total <= maxNames {
+		return nil
+	}
+	return &problem{api.ReasonClustersInvalid, fmt.Sprintf("the names of %d clusters do not fit into a command: make several migrations of them", len(s.Clusters))}
+}

@@ -1,0 +1,105 @@
+package manager
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+)
+
+// exchange is what one hub has to know of the other, and the manager passes on: public keys,
+// and a kubeconfig that only the source can open. It is in ConfigMap <migration>-keys, and
+// deleted when nothing of the migration is left to do.
+type exchange struct {
+	source, target []byte
+	kubeconfig     message.Sealed
+}
+
+// Keys of the ConfigMap.
+const (
+	keySource     = "sourceSealingKey"
+	keyTarget     = "targetSealingKey"
+	keyKubeconfig = "bootstrapSecret"
+)
+
+// exchangeName is the name of the ConfigMap.
+func exchangeName(m *api.ManagedClusterMigration) string { return m.Name + "-keys" }
+
+// exchangeOf reads what the hubs have said until now.
+func (r *Reconciler) exchangeOf(ctx context.Context, m migration) (exchange, error) {
+	kept, err := readShard(ctx, r.Reader, m.object, exchangeName(m.object))
+	if err != nil || kept == nil {
+		return exchange{}, err
+	}
+	return exchange{source: kept.BinaryData[keySource], target: kept.BinaryData[keyTarget], kubeconfig: kept.BinaryData[keyKubeconfig]}, nil
+}
+
+// keepExchange writes what a report brings for the other hub. It is written before the state
+// that the report leads to, whose commands need it.
+func (r *Reconciler) keepExchange(ctx context.Context, m migration, p hub.Party, b message.StatusBundle) error {
+	brought := map[string][]byte{}
+	add := func(key string, data []byte) {
+		if len(data) > 0 {
+			brought[key] = data
+		}
+	}
+	if p == hub.Source {
+		add(keySource, b.SealingKey)
+	} else {
+		add(keyTarget, b.SealingKey)
+		add(keyKubeconfig, b.BootstrapSecret)
+	}
+	if len(brought) == 0 {
+		return nil
+	}
+	kept, err := readShard(ctx, r.Reader, m.object, exchangeName(m.object))
+	if err != nil {
+		return err
+	}
+	if kept == nil {
+		owner := *metav1.NewControllerRef(m.object, api.GroupVersion.WithKind("ManagedClusterMigration"))
+		owner.BlockOwnerDeletion = nil
+		created := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: m.object.Namespace, Name: exchangeName(m.object), OwnerReferences: []metav1.OwnerReference{owner}},
+			BinaryData: brought,
+		}
+		if err := r.Client.Create(ctx, created); err != nil {
+			return r.explainTaken(ctx, m.object, created.Name, err)
+		}
+		return nil
+	}
+	merged := maps.Clone(kept.BinaryData)
+	if merged == nil {
+		merged = map[string][]byte{}
+	}
+	maps.Copy(merged, brought)
+	if maps.EqualFunc(merged, kept.BinaryData, bytes.Equal) {
+		return nil
+	}
+	kept.BinaryData = merged
+	if err := r.Client.Update(ctx, kept); err != nil {
+		return fmt.Errorf("write ConfigMap %s/%s: %w", kept.Namespace, kept.Name, err)
+	}
+	return nil
+}
+
+// dropExchange deletes the keys of a migration that has ended.
+func (r *Reconciler) dropExchange(ctx context.Context, m migration) error {
+	kept, err := readShard(ctx, r.Reader, m.object, exchangeName(m.object))
+	if err != nil || kept == nil {
+		return err
+	}
+	if err := r.Client.Delete(ctx, kept, client.Preconditions{UID: &kept.UID}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete ConfigMap %s/%s: %w", kept.Namespace, kept.Name, err)
+	}
+	return nil
+}

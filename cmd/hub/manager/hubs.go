@@ -1,0 +1,105 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+)
+
+// checkHubs reads whether both hubs are there, and whether the manager can talk to them.
+// Nothing was sent to either when it fails. It waits for a heartbeat and for the broker as
+// long as a heartbeat may be old.
+func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, p *problem, err error) {
+	for _, name := range []string{m.from(), m.to()} {
+		if why, err := Unavailable(ctx, r.Reader, name); why != "" || err != nil {
+			return "", notReady(why, err), err
+		}
+		if _, problems, err := r.hubKey(ctx, name); problems != "" || err != nil {
+			return "", notReady(problems, err), err
+		}
+	}
+	if waits, p := r.checkBroker(ctx, m); waits != "" || p != nil {
+		return waits, p, nil
+	}
+	for _, name := range []string{m.from(), m.to()} {
+		if waits, p := r.alive(m, name); waits != "" || p != nil {
+			return waits, p, nil
+		}
+	}
+	return "", nil, nil
+}
+
+func notReady(message string, err error) *problem {
+	if err != nil {
+		return nil //nolint:nilerr // the caller returns the error: an error is no problem of the migration
+	}
+	return &problem{api.ReasonHubNotReady, message}
+}
+
+// Unavailable reads the ManagedCluster of a hub, and returns why the hub takes part in no migration.
+// It returns nothing for a hub that is available.
+func Unavailable(ctx context.Context, reader client.Reader, name string) (why string, err error) {
+	mc := &clusterv1.ManagedCluster{}
+	err = reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("the global hub has no ManagedCluster %s: import the hub, or correct its name", name), nil
+	case meta.IsNoMatchError(err):
+		return "the global hub serves no ManagedClusters: install Open Cluster Management", nil
+	case err != nil:
+		return "", fmt.Errorf("read ManagedCluster %s: %w", name, err)
+	}
+	c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ManagedClusterConditionAvailable)
+	switch {
+	case c == nil:
+		return fmt.Sprintf("hub %s is not available: condition %s is not reported", name, clusterv1.ManagedClusterConditionAvailable), nil
+	case c.Status != "True":
+		return fmt.Sprintf("hub %s is not available: condition %s is %s: %s", name, c.Type, c.Status, c.Message), nil
+	}
+	return "", nil
+}
+
+// checkBroker creates the topics, which fails if the broker refuses.
+func (r *Reconciler) checkBroker(ctx context.Context, m migration) (waits string, p *problem) {
+	topics := []string{message.SpecTopic(m.from()), message.StatusTopic(m.from()), message.SpecTopic(m.to()), message.StatusTopic(m.to()), message.MigrationTopic(m.to())}
+	err := r.Transport.EnsureTopics(ctx, topics...)
+	for _, name := range []string{m.from(), m.to()} {
+		if refused := r.receipts.of(name).Refused; err == nil && refused != "" {
+			return "", &problem{api.ReasonBrokerRefused, refused}
+		}
+	}
+	var forbidden *kafka.ForbiddenError
+	switch {
+	case err == nil:
+		return "", nil
+	case errors.As(err, &forbidden), r.Clock.Since(m.state.Since) > maxHeartbeatAge:
+		return "", &problem{api.ReasonBrokerRefused, err.Error()}
+	}
+	return "the broker: " + err.Error(), nil
+}
+
+// alive reads the last heartbeat of a hub.
+func (r *Reconciler) alive(m migration, name string) (waits string, p *problem) {
+	known, now := r.receipts.of(name), r.Clock.Now()
+	began := m.state.Since
+	if known.Listening.After(began) {
+		began = known.Listening
+	}
+	problem := known.Problem(name, now)
+	switch {
+	case problem == "":
+		return "", nil
+	case known.Heartbeat.IsZero() && (known.Listening.IsZero() || now.Sub(began) <= maxHeartbeatAge) && now.Sub(m.state.Since) <= 2*maxHeartbeatAge:
+		return fmt.Sprintf("the agent of hub %s has sent no heartbeat yet", name), nil
+	}
+	return "", notReady(problem, nil)
+}

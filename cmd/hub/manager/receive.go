@@ -1,0 +1,224 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+)
+
+// Refusal is why the manager refuses a message. It is the label reason of the metric.
+type Refusal string
+
+// Refusals. A message that is refused changes nothing.
+const (
+	// Malformed messages can't be read.
+	Malformed Refusal = "Malformed"
+	// UnknownVersion means that the envelope has a version that the manager does not read.
+	UnknownVersion Refusal = "UnknownVersion"
+	// NotEnrolled means that the manager has no key of the hub.
+	NotEnrolled Refusal = "NotEnrolled"
+	// Forged means that the message is not signed with the key of the hub.
+	Forged Refusal = "Forged"
+	// NotForThisHub means that the message is addressed to another hub.
+	NotForThisHub Refusal = "NotForThisHub"
+	// WrongHub means that the message claims to come from another hub than the one whose topic
+	// it is in, or is about a migration of other hubs.
+	WrongHub Refusal = "WrongHub"
+	// UnknownMigration means that there is no such migration, such as one that was deleted.
+	UnknownMigration Refusal = "UnknownMigration"
+	// Outdated means that the report answers a command before the present one: it is late, or
+	// was replayed.
+	Outdated Refusal = "Outdated"
+	// NotSent means that the report answers a command that the manager has not sent.
+	NotSent Refusal = "NotSent"
+	// NotStored means that the state of the migration was lost, that a newer release wrote it, or that a ConfigMap of a user
+	// has the name of the manager's. The report is asked for again with the next command.
+	NotStored Refusal = "NotStored"
+)
+
+var refusals = []Refusal{Malformed, UnknownVersion, NotEnrolled, Forged, NotForThisHub, WrongHub, UnknownMigration, Outdated, NotSent, NotStored}
+
+// beginCounters makes the counters of a hub begin at 0: Prometheus sees no increase in a counter that begins at 1.
+func (r *Reconciler) beginCounters(name string) {
+	for _, reason := range refusals {
+		r.Metrics.refused.WithLabelValues(name, string(reason))
+	}
+}
+
+// handler handles the messages in the status topic of one hub. It returns an error only if
+// a message could not be stored, and so is to be delivered again.
+func (r *Reconciler) handler(name string) func(ctx context.Context, topic string, e message.Envelope) error {
+	return func(ctx context.Context, _ string, e message.Envelope) error {
+		refusal, err := r.receive(ctx, name, e)
+		switch {
+		case refusal != "":
+			r.Metrics.refused.WithLabelValues(name, string(refusal)).Inc()
+			log.FromContext(ctx).Info("A message is refused", "hub", name, "reason", refusal, "detail", fmt.Sprint(err))
+			return nil
+		case err != nil:
+			return fmt.Errorf("store a message of hub %s: %w", name, err)
+		}
+		return nil
+	}
+}
+
+// receive stores what a message says. With a refusal, the error says more.
+func (r *Reconciler) receive(ctx context.Context, name string, e message.Envelope) (Refusal, error) {
+	header, err := message.Peek(e)
+	var version *message.VersionError
+	switch {
+	case errors.As(err, &version):
+		return UnknownVersion, err
+	case err != nil:
+		return Malformed, err
+	case header.From != name:
+		return WrongHub, fmt.Errorf("the message claims to come from %q", header.From)
+	}
+	key, problems, err := r.hubKey(ctx, name)
+	switch {
+	case err != nil:
+		return "", err
+	case problems != "":
+		return NotEnrolled, errors.New(problems)
+	}
+	header, data, err := message.Read(e, message.ManagerName, key, nil)
+	switch {
+	case errors.Is(err, message.ErrForged):
+		return Forged, err
+	case errors.Is(err, message.ErrOtherAddressee):
+		return NotForThisHub, err
+	case err != nil:
+		return Malformed, err
+	}
+	switch header.Type {
+	case message.TypeHeartbeat:
+		return r.receiveHeartbeat(name, data)
+	case message.TypeStatus:
+		return r.receiveStatus(ctx, name, header, data)
+	}
+	return Malformed, fmt.Errorf("a message of type %s is not for the manager", header.Type)
+}
+
+func (r *Reconciler) receiveHeartbeat(name string, data []byte) (Refusal, error) {
+	beat, err := message.Decode[message.Heartbeat](data)
+	if err != nil {
+		return Malformed, err
+	}
+	if beat.Hub != name {
+		return WrongHub, fmt.Errorf("the heartbeat is of hub %q", beat.Hub)
+	}
+	r.receipts.beat(name, beat.Versions, r.Clock.Now())
+	return "", nil
+}
+
+func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.Header, data []byte) (Refusal, error) {
+	bundle, err := message.Decode[message.StatusBundle](data)
+	if err != nil {
+		return Malformed, err
+	}
+	key, party, err := r.addressed(ctx, name, h.Migration)
+	switch {
+	case err != nil:
+		return "", err
+	case key.Name == "":
+		return UnknownMigration, fmt.Errorf("migration %s", h.Migration)
+	case party == "":
+		return WrongHub, fmt.Errorf("migration %s is between other hubs", key)
+	}
+	var refusal Refusal
+	var why error
+	m, err := r.apply(ctx, key, func(m migration) (hub.Event, error) {
+		refusal, why = fitting(m.state, h)
+		if refusal != "" {
+			return nil, nil
+		}
+		if known := m.state.Records[hub.Key{Party: party, Stage: h.Stage}]; known.Attempt == h.Attempt && known.Finished {
+			// The state may lack the commit of the first one.
+			r.Metrics.doubled.WithLabelValues(name).Inc()
+		}
+		return bundle.Report(h, party, r.Clock.Now()), r.keepExchange(ctx, m, party, bundle)
+	})
+	switch {
+	case errors.Is(err, errStateLost), errors.As(err, new(*hub.NewerFormatError)), apierrors.IsAlreadyExists(err):
+		return NotStored, err // a topic is not held up by one migration
+	case apierrors.IsNotFound(err):
+		return UnknownMigration, err
+	case err != nil:
+		return "", err
+	case refusal != "":
+		return refusal, why
+	}
+	if party == hub.Target && len(bundle.Missing) > 0 {
+		if err := r.sendMissing(ctx, m, bundle.Missing); err != nil {
+			return "", err
+		}
+	}
+	r.enqueue(ctx, m.object)
+	return "", nil
+}
+
+// fitting reports whether a report answers the present command.
+func fitting(s hub.State, h message.Header) (Refusal, error) {
+	switch {
+	case h.Stage == s.Stage && h.Attempt == s.Attempt:
+		return "", nil
+	case h.Attempt > s.Attempt:
+		return NotSent, fmt.Errorf("a report on attempt %d, and the last command was attempt %d", h.Attempt, s.Attempt)
+	}
+	return Outdated, fmt.Errorf("a report on %s, attempt %d, and the last command was %s, attempt %d", h.Stage, h.Attempt, s.Stage, s.Attempt)
+}
+
+// addressed finds the migration of a message, and which hub of it has sent the message.
+func (r *Reconciler) addressed(ctx context.Context, name, uid string) (types.NamespacedName, hub.Party, error) {
+	list := &api.ManagedClusterMigrationList{}
+	if err := r.Client.List(ctx, list); err != nil {
+		return types.NamespacedName{}, "", fmt.Errorf("list the migrations: %w", err)
+	}
+	for i := range list.Items {
+		m := &list.Items[i]
+		if string(m.UID) != uid {
+			continue
+		}
+		key := client.ObjectKeyFromObject(m)
+		switch name {
+		case string(m.Spec.From):
+			return key, hub.Source, nil
+		case string(m.Spec.To):
+			return key, hub.Target, nil
+		}
+		return key, "", nil
+	}
+	return types.NamespacedName{}, "", nil
+}
+
+// sendMissing tells the source what the target lacks, once the source has sent
+// everything: before that, it is still under way.
+func (r *Reconciler) sendMissing(ctx context.Context, m migration, missing []message.Gap) error {
+	known := m.state.Records[hub.Key{Party: hub.Source, Stage: api.PhaseDeploying}]
+	e, ok := hub.Present(m.state, hub.Source)
+	if !ok || !orders(e, hub.SendResources) || !known.Finished || known.Attempt != e.Attempt {
+		return nil
+	}
+	return r.send(ctx, m, e, missing)
+}
+
+// enqueue makes the controller reconcile a migration that a message has changed.
+func (r *Reconciler) enqueue(ctx context.Context, m *api.ManagedClusterMigration) {
+	if r.changed == nil {
+		return
+	}
+	select {
+	case r.changed <- event.TypedGenericEvent[*api.ManagedClusterMigration]{Object: m}:
+	case <-ctx.Done():
+	}
+}

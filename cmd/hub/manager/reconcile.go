@@ -1,0 +1,182 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// waitInterval is how often what a migration waits for is read again: a token, a heartbeat,
+// the end of another migration.
+const waitInterval = time.Second
+
+// Reconcile executes what is due of a migration.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	m, err := r.observe(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, r.explain(ctx, req.NamespacedName, err)
+	}
+	for {
+		var waits bool
+		if m, waits, err = r.act(ctx, m); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		deadline, ok := hub.Deadline(m.state)
+		if !ok {
+			return r.rest(ctx, m)
+		}
+		if left := deadline.Sub(r.Clock.Now()); left > 0 {
+			if waits {
+				left = min(left, waitInterval)
+			}
+			return reconcile.Result{RequeueAfter: left}, nil
+		}
+		if read, err := r.hasRead(ctx, m); err != nil || !read {
+			return reconcile.Result{RequeueAfter: waitInterval}, err
+		}
+		if m, err = r.apply(ctx, req.NamespacedName, always(hub.Tick{At: r.Clock.Now()})); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+	}
+}
+
+// rest is for a migration that time does not change: it waits for another one, or nothing is
+// left to do. Then its keys go, and its finalizer, which would block a deletion after the manager is
+// uninstalled.
+func (r *Reconciler) rest(ctx context.Context, m migration) (reconcile.Result, error) {
+	if m.state.Phase == api.PhasePending {
+		return reconcile.Result{RequeueAfter: waitInterval}, nil
+	}
+	return reconcile.Result{}, r.removeFinalizer(ctx, m)
+}
+
+// observe applies what users have changed.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (migration, error) {
+	if err := r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
+		unfinished := o.Status.CompletionTime == nil || o.Annotations[api.RequestAnnotation] == api.RequestRollback
+		return o.DeletionTimestamp.IsZero() && unfinished && known(o) && controllerutil.AddFinalizer(o, api.Finalizer)
+	}); err != nil {
+		return migration{}, err
+	}
+	rollback := false
+	for _, learn := range []func(migration) (hub.Event, error){
+		always(hub.Resume{At: r.Clock.Now()}),
+		func(m migration) (hub.Event, error) {
+			if m.object.DeletionTimestamp.IsZero() || m.state.Deleting {
+				return nil, nil
+			}
+			return hub.Delete{At: r.Clock.Now()}, nil
+		},
+		func(m migration) (hub.Event, error) {
+			rollback = m.object.Annotations[api.RequestAnnotation] == api.RequestRollback
+			if !rollback {
+				return nil, nil
+			}
+			return hub.Rollback{At: r.Clock.Now()}, nil
+		},
+		func(m migration) (hub.Event, error) { return r.start(ctx, m) },
+	} {
+		if _, err := r.apply(ctx, key, learn); err != nil {
+			return migration{}, err
+		}
+	}
+	if rollback {
+		if err := r.removeRequest(ctx, key); err != nil {
+			return migration{}, err
+		}
+	}
+	return r.load(ctx, key)
+}
+
+// known reports whether no newer release wrote what the object itself says.
+func known(o *api.ManagedClusterMigration) bool {
+	p := o.Status.Progress
+	return hub.CheckFormat("", o) == nil && (p == nil || p.Format == 0 || p.Format == hub.Format)
+}
+
+// start begins a migration, unless another one has one of its clusters.
+func (r *Reconciler) start(ctx context.Context, m migration) (hub.Event, error) {
+	if m.state.Phase != api.PhasePending {
+		return nil, nil
+	}
+	now := r.Clock.Now()
+	other, err := r.overlapping(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	switch other {
+	case "":
+		return hub.Start{At: now}, nil
+	case m.state.WaitingFor:
+		return nil, nil
+	}
+	return hub.Wait{At: now, For: other}, nil
+}
+
+// removeRequest removes the annotation, when what it asks for is stored.
+func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName) error {
+	return r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
+		if o.Status.Phase == api.PhaseCleaning || o.Status.Phase == api.PhaseCompleted {
+			r.event(o, corev1.EventTypeWarning, api.ReasonFailed, "a rollback was asked for in phase "+string(o.Status.Phase)+", in which the source hub deletes: move the clusters back by another migration")
+		}
+		delete(o.Annotations, api.RequestAnnotation)
+		return true
+	})
+}
+
+// hasRead reports whether the manager knows what both hubs have said before it started. Time
+// changes nothing before that: a report that waits in the topic may be in time.
+func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
+	hubs, err := r.enrolled(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range []string{m.from(), m.to()} {
+		if _, ok := hubs[name]; ok && !r.receipts.listens(name) && r.receipts.of(name).Refused == "" {
+			log.FromContext(ctx).V(1).Info("The status topic is not read to its end", "hub", name)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// explain writes into the status what keeps the manager from resuming. It ends where only another release resumes.
+func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err error) error {
+	why := summary{api.ConditionStalled, api.ReasonStateLost, fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
+	newer := errors.As(err, new(*hub.NewerFormatError))
+	switch {
+	case newer:
+		why.reason, why.message = api.ReasonNewerFormat, err.Error()
+	case !errors.Is(err, errStateLost):
+		return client.IgnoreNotFound(err)
+	}
+	m := &api.ManagedClusterMigration{}
+	if failed := r.Reader.Get(ctx, key, m); failed != nil {
+		return client.IgnoreNotFound(failed)
+	}
+	before := m.DeepCopy()
+	setConditions(m, nil, why, r.Clock.Now())
+	if newer && equality.Semantic.DeepEqual(before.Status, m.Status) {
+		return nil
+	}
+	if failed := r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); failed != nil {
+		return errors.Join(err, failed)
+	}
+	if newer {
+		r.event(m, corev1.EventTypeWarning, why.reason, why.message)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// migration is a ManagedClusterMigration with its state, as the API server has them.
+type migration struct {
+	object *api.ManagedClusterMigration
+	state  hub.State
+}
+
+func (m migration) from() string { return string(m.object.Spec.From) }
+func (m migration) to() string   { return string(m.object.Spec.To) }
+func (m migration) uid() string  { return string(m.object.UID) }
+
+// hubOf returns the name of the hub of a party.
+func (m migration) hubOf(p hub.Party) string {
+	if p == hub.Source {
+		return m.from()
+	}
+	return m.to()
+}
+
+// errStateLost means that the ConfigMaps of a migration are not those that the manager has
+// written.
+var errStateLost = errors.New("the state of the migration is lost")
+
+// load reads a migration and its state.
+func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (migration, error) {
+	m := migration{object: &api.ManagedClusterMigration{}}
+	if err := r.Reader.Get(ctx, key, m.object); err != nil {
+		return m, err
+	}
+	return m, r.restore(ctx, &m)
+}
+
+func (r *Reconciler) restore(ctx context.Context, m *migration) (err error) {
+	m.state, err = ReadState(ctx, r.Reader, m.object)
+	return err
+}
+
+// ReadState reads what is stored of a migration: its progress in the status, and its clusters in
+// ConfigMaps.
+func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration) (hub.State, error) {
+	if err := hub.CheckFormat(fmt.Sprintf("managedclustermigration %s/%s", m.Namespace, m.Name), m); err != nil {
+		return hub.State{}, err
+	}
+	var shards []map[string]string
+	progress := m.Status.Progress
+	for n := 0; progress != nil && n < int(progress.Shards); n++ {
+		shard, err := readShard(ctx, reader, m, hub.ShardName(m.Name, n))
+		if err != nil {
+			return hub.State{}, err
+		}
+		if shard == nil {
+			break // Restore counts them
+		}
+		shards = append(shards, shard.Data)
+	}
+	state, err := hub.Restore(m.Spec, m.Status.Phase, progress, shards)
+	switch {
+	case errors.As(err, new(*hub.NewerFormatError)):
+		return hub.State{}, fmt.Errorf("managedclustermigration %s/%s: %w", m.Namespace, m.Name, err)
+	case err != nil:
+		return hub.State{}, fmt.Errorf("%w: %w", errStateLost, err)
+	}
+	return state, nil
+}
+
+// readShard reads a ConfigMap of the migration, or returns nil. One that belongs to a migration
+// of the same name that was deleted will be garbage-collected, and counts as none.
+func readShard(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration, name string) (*corev1.ConfigMap, error) {
+	shard := &corev1.ConfigMap{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, shard)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(shard, m) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ConfigMap %s/%s: %w", m.Namespace, name, err)
+	}
+	return shard, nil
+}
+
+// apply makes the state that follows an event, and writes it: the ConfigMaps first, and the
+// status as the commit. A conflict means that another client has changed the migration;
+// the event is made and applied anew. Without an event nothing is written.
+func (r *Reconciler) apply(ctx context.Context, key types.NamespacedName, event func(migration) (hub.Event, error)) (migration, error) {
+	defer r.locks.lock(key)()
+	for {
+		m, err := r.load(ctx, key)
+		if err != nil {
+			return m, err
+		}
+		e, err := event(m)
+		if err != nil || e == nil {
+			return m, err
+		}
+		err = r.save(ctx, &m, hub.Step(m.state, e))
+		if !apierrors.IsConflict(err) || ctx.Err() != nil {
+			return m, err
+		}
+	}
+}
+
+// always is the event of a caller that knows it.
+func always(e hub.Event) func(migration) (hub.Event, error) {
+	return func(migration) (hub.Event, error) { return e, nil }
+}
+
+// save writes what differs. The migration is what it is afterwards.
+func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) error {
+	shards := next.Shards(m.object.Name)
+	for _, s := range shards {
+		if err := r.saveShard(ctx, m.object, s); err != nil {
+			return err
+		}
+	}
+	before := m.object.DeepCopy()
+	now := r.Clock.Now()
+	fill(m.object, next, len(shards), now)
+	if !equality.Semantic.DeepEqual(before.Status, m.object.Status) {
+		if err := r.Client.Status().Update(ctx, m.object); err != nil {
+			m.object = before
+			return err
+		}
+	}
+	r.announce(m.object, m.state, next, now)
+	m.state = next
+	return nil
+}
+
+func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigration, s hub.Shard) error {
+	known, err := readShard(ctx, r.Reader, m, s.Name)
+	if err != nil {
+		return err
+	}
+	owner := *metav1.NewControllerRef(m, api.GroupVersion.WithKind("ManagedClusterMigration"))
+	owner.BlockOwnerDeletion = nil
+	if known == nil {
+		created := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: s.Name, OwnerReferences: []metav1.OwnerReference{owner}},
+			Data:       s.Data,
+		}
+		if err := r.Client.Create(ctx, created); err != nil {
+			return r.explainTaken(ctx, m, s.Name, err)
+		}
+		return nil
+	}
+	if maps.Equal(known.Data, s.Data) {
+		return nil
+	}
+	known.Data = s.Data
+	if err := r.Client.Update(ctx, known); err != nil {
+		return fmt.Errorf("write ConfigMap %s/%s: %w", m.Namespace, s.Name, err)
+	}
+	return nil
+}
+
+// explainTaken says what to do about a ConfigMap that has the name of ours.
+func (r *Reconciler) explainTaken(ctx context.Context, m *api.ManagedClusterMigration, name string, err error) error {
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create ConfigMap %s/%s: %w", m.Namespace, name, err)
+	}
+	taken := &corev1.ConfigMap{}
+	if failed := r.Reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, taken); failed != nil {
+		return failed
+	}
+	if owner := metav1.GetControllerOf(taken); owner != nil && owner.Kind == "ManagedClusterMigration" {
+		// Of a migration of the same name that was deleted. The caller tries again.
+		if failed := client.IgnoreNotFound(r.Client.Delete(ctx, taken, client.Preconditions{UID: &taken.UID})); failed != nil {
+			return failed
+		}
+		return apierrors.NewConflict(corev1.Resource("configmaps"), name, err)
+	}
+	return fmt.Errorf("ConfigMap %s/%s does not belong to the migration: rename or delete it: %w", m.Namespace, name, err)
+}
+
+// secondsLeft of a phase, for a message; at least one, since a command that is late is to be
+// executed all the same.
+func secondsLeft(until, now time.Time) time.Duration {
+	return max(until.Sub(now).Truncate(time.Second), time.Second)
+}

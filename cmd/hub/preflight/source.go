@@ -1,0 +1,148 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/source"
+)
+
+var addOnKind = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
+
+// sourceHub is the hub for the checks of package source.
+func (v *View) sourceHub(q Request) source.Hub {
+	return source.Hub{Hub: cluster.Hub{Client: v.Client}, AgentNamespace: v.AgentNamespace, To: q.To}
+}
+
+// selectClusters resolves the placement, or takes the clusters as they are named.
+func (h Hubs) selectClusters(ctx context.Context, q Request, r *Report) (names []string, err error) {
+	if q.Placement == "" {
+		r.pass(CheckSelection)
+		return q.Clusters, nil
+	}
+	if h.Source == nil {
+		r.add(CheckSelection, NotChecked, ReasonHubNotChecked, fmt.Sprintf("Placement %s is on source hub %s, and the preflight has no access to it", q.Placement, q.From))
+		return nil, nil
+	}
+	names, waits, err := h.Source.sourceHub(q).ResolvePlacement(ctx, q.Placement)
+	switch {
+	case err != nil && cluster.Final(err):
+		f := findingOf(cluster.Explain(err).Error())
+		r.add(CheckSelection, Blocked, Reason(f.Reason), f.Message)
+	case err != nil:
+		return nil, err
+	case waits != "":
+		r.add(CheckSelection, NotChecked, ReasonUndecided, waits+": run the command again")
+	case len(names) == 0:
+		r.add(CheckSelection, Blocked, api.ReasonClustersInvalid, fmt.Sprintf("Placement %s/%s selects no cluster: correct its predicates", h.Source.AgentNamespace, q.Placement))
+	default:
+		r.pass(CheckSelection)
+	}
+	return names, nil
+}
+
+// mergeCheck takes the result of a check of the migration. An error that repetition does not fix is of
+// the hub, and blocks every cluster.
+func (r *Report) mergeCheck(check string, result cluster.Result, err error) error {
+	switch {
+	case err != nil && cluster.Final(err):
+		f := findingOf(cluster.Explain(err).Error())
+		r.add(check, Blocked, Reason(f.Reason), f.Message)
+		return nil
+	case err != nil:
+		return err
+	}
+	r.pass(check)
+	return r.merge(result)
+}
+
+// merge takes the failures of clusters. A cluster that waits could not be read.
+func (r *Report) merge(result cluster.Result) error {
+	for _, name := range slices.Sorted(maps.Keys(result.Waiting)) {
+		return fmt.Errorf("read cluster %s: %s", name, result.Waiting[name])
+	}
+	for name, text := range result.Failed {
+		c := r.cluster(name)
+		c.Reasons = append(c.Reasons, findingOf(text))
+	}
+	return nil
+}
+
+// checkSource runs the migration's checks of the clusters on the source hub, and reads what is at risk.
+func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[string][]string, err error) {
+	if h.Source == nil {
+		r.add(CheckOnSource, NotChecked, ReasonHubNotChecked, fmt.Sprintf("the preflight has no access to source hub %s", q.From))
+		return nil, nil
+	}
+	names := r.names()
+	result, err := h.Source.sourceHub(q).ValidateSource(ctx, names)
+	if err := r.mergeCheck(CheckOnSource, result, err); err != nil {
+		return nil, err
+	}
+	var mutex sync.Mutex
+	sets = map[string][]string{}
+	read, err := cluster.Each(ctx, result.Done, func(ctx context.Context, name string) (string, error) {
+		o, err := h.Source.observe(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		c := r.cluster(name)
+		blocks, risks := o.risks(name, q.AcceptEvictedWorks)
+		c.Reasons, c.AtRisk = append(c.Reasons, blocks...), append(c.AtRisk, risks...)
+		if o.clusterSet != "" {
+			sets[o.clusterSet] = append(sets[o.clusterSet], name)
+		}
+		return "", nil
+	})
+	if err == nil {
+		err = r.merge(read)
+	}
+	return sets, err
+}
+
+// observe reads what the checks of the migration do not.
+func (v *View) observe(ctx context.Context, name string) (o observed, err error) {
+	mc := &clusterv1.ManagedCluster{}
+	if err := v.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
+		return o, err
+	}
+	o.clusterSet, o.lease = mc.Labels[clusterSetLabel], time.Duration(mc.Spec.LeaseDurationSeconds)*time.Second
+	works := &workv1.ManifestWorkList{}
+	if err := v.Client.List(ctx, works, client.InNamespace(name)); err != nil {
+		return o, err
+	}
+	o.works = works.Items
+	addOns := &unstructured.UnstructuredList{}
+	addOns.SetGroupVersionKind(addOnKind)
+	if err := ignoreAbsent(v.Client.List(ctx, addOns, client.InNamespace(name))); err != nil {
+		return o, err
+	}
+	for _, a := range addOns.Items {
+		o.addOns = append(o.addOns, a.GetName())
+	}
+	lease := &coordinationv1.Lease{}
+	err = v.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: cluster.LeaseName}, lease)
+	if err == nil && lease.Spec.RenewTime != nil {
+		o.skew = -v.Clock.Since(lease.Spec.RenewTime.Time)
+	}
+	if apierrors.IsNotFound(err) {
+		err = nil // an agent without a lease is not Available
+	}
+	return o, err
+}

@@ -1,0 +1,137 @@
+package hub
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// maxClusters of a migration; admission takes as many in a list.
+const maxClusters = 5000
+
+// report records the answer of a party, if it is about the present command.
+func (s *State) report(e Report) {
+	t, ok := s.task(e.Party)
+	if !ok || e.Stage != s.Stage || e.Attempt != s.Attempt || s.record(e.Party).Finished {
+		return
+	}
+	r := s.record(e.Party)
+	r.Started, r.Unsent = true, ""
+	r.Finished = e.Finished
+	r.Error = clip(e.Error)
+	r.ClusterErrors = nil
+	s.applyResult(t, e)
+	for name, message := range e.ClusterErrors {
+		if i, ok := s.cluster(name); ok {
+			if r.ClusterErrors == nil {
+				r.ClusterErrors = map[string]string{}
+			}
+			r.ClusterErrors[name] = clip(message)
+			s.Clusters[i].FailedIn, s.Clusters[i].Message = s.Stage, clip(message)
+		}
+	}
+	if r.Finished && !r.failed() {
+		r.Error = s.unreached(t)
+	}
+	s.setRecord(e.Party, r)
+	if e.Reason != "" && r.failed() {
+		s.Reason = e.Reason
+	}
+}
+
+// applyResult changes the states of the clusters that a report names.
+func (s *State) applyResult(t task, e Report) {
+	if slices.Contains(t.actions, ValidateSource) && e.Finished && s.Placement != "" && e.Error == "" {
+		s.selectClusters(e.Clusters)
+		s.Clusters = s.Clusters[:min(len(s.Clusters), maxClusters+1)] // one too many is enough to refuse them
+	}
+	for _, name := range e.Done {
+		i, ok := s.cluster(name)
+		if !ok {
+			continue
+		}
+		for _, a := range t.actions {
+			if next := s.reached(a, s.Clusters[i].State); next != s.Clusters[i].State {
+				s.Clusters[i].State = next
+				if next == Registered || next == Moved {
+					s.Clusters[i].FailedIn, s.Clusters[i].Message = "", ""
+				}
+				break // one report takes a cluster one step
+			}
+		}
+	}
+}
+
+// unreached returns the error of a party that has finished without reporting every cluster as
+// done. A cluster that no report names counts as not done.
+func (s State) unreached(t task) string {
+	if slices.Contains(t.actions, ValidateSource) {
+		if wrong := s.wrongSelection(); wrong != "" {
+			return wrong
+		}
+	}
+	for _, order := range s.orders(t) {
+		for _, name := range order.Clusters {
+			i, _ := s.cluster(name)
+			if s.reached(order.Action, s.Clusters[i].State) != s.Clusters[i].State && s.Stage != api.PhaseRegistering {
+				return fmt.Sprintf("%s did not report that %s is done for cluster %s", t.party, order.Action, name)
+			}
+		}
+	}
+	return ""
+}
+
+// wrongSelection says what is wrong with the clusters that a placement selects. Admission has
+// checked those of a list in the same way.
+func (s State) wrongSelection() string {
+	switch {
+	case len(s.Clusters) == 0:
+		return fmt.Sprintf("placement %s selects no cluster", s.Placement)
+	case len(s.Clusters) > maxClusters:
+		return fmt.Sprintf("placement %s selects more than %d clusters: make several migrations of them", s.Placement, maxClusters)
+	}
+	for _, c := range s.Clusters {
+		switch {
+		case c.Name == s.From || c.Name == s.To:
+			return fmt.Sprintf("placement %s selects hub %s, which can't be moved by a migration between it and another hub", s.Placement, c.Name)
+		case len(validation.IsDNS1123Label(c.Name)) > 0:
+			return fmt.Sprintf("placement %s selects %q, which is no name of a managed cluster", s.Placement, clip(c.Name))
+		}
+	}
+	return ""
+}
+
+// failure returns the error that a party has reported in the present turn.
+func (s State) failure() string {
+	for _, t := range s.turn() {
+		r := s.record(t.party)
+		if r.Error != "" {
+			return r.Error
+		}
+		if names := slices.Sorted(maps.Keys(r.ClusterErrors)); r.Finished && len(names) > 0 {
+			return fmt.Sprintf("phase %s failed on %s for cluster %s: %s", s.Stage, t.party, firstNames(names), r.ClusterErrors[names[0]])
+		}
+	}
+	return ""
+}
+
+func (s State) failureReason() string {
+	if s.Stage == api.PhaseValidating {
+		return api.ReasonClustersInvalid
+	}
+	return api.ReasonFailed
+}
+
+// waitsFor names the party that has not finished the present turn.
+func (s State) waitsFor() Party {
+	for _, t := range s.turn() {
+		if r := s.record(t.party); len(s.orders(t)) > 0 && (!r.Finished || r.failed()) {
+			return t.party
+		}
+	}
+	return Manager
+}

@@ -1,0 +1,281 @@
+package hub
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+const (
+	// shardClusters is the number of clusters in a ConfigMap.
+	shardClusters = 250
+	// maxShardBytes leaves room for metadata within the 1 MiB that the API server takes.
+	maxShardBytes = 900 << 10
+	// clustersKey and shardsKey are the keys of the clusters in a ConfigMap and of the number
+	// of ConfigMaps. No record has one of them.
+	clustersKey = "clusters"
+	shardsKey   = "shards"
+)
+
+// Shard is the data of a ConfigMap, named <migration>-state-<n>. Its keys are
+// <party>-<stage>, such as source-deploying, clusters, shards and format.
+type Shard struct {
+	Name string
+	Data map[string]string
+}
+
+// The stored forms. What is not stored follows from the spec.
+type storedCluster struct {
+	Name     string       `json:"name"`
+	State    ClusterState `json:"state"`
+	FailedIn api.Phase    `json:"failedIn,omitempty"`
+	Message  string       `json:"message,omitempty"`
+	Since    time.Time    `json:"since,omitzero"`
+}
+
+type storedRecord struct {
+	Attempt       int64             `json:"attempt"`
+	Sent          int               `json:"sent,omitempty"`
+	Unsent        string            `json:"unsent,omitempty"`
+	Started       bool              `json:"started,omitempty"`
+	Finished      bool              `json:"finished,omitempty"`
+	Error         string            `json:"error,omitempty"`
+	ClusterErrors map[string]string `json:"clusterErrors,omitempty"`
+}
+
+// Shards returns what is stored about single clusters, and the records, in as many
+// ConfigMaps as needed. They are written before the Progress.
+func (s State) Shards(migration string) []Shard { return s.shards(migration, shardClusters) }
+
+func (s State) shards(migration string, size int) []Shard {
+	var shards []Shard
+	total := strconv.Itoa(max(1, (len(s.Clusters)+size-1)/size))
+	for from := 0; from == 0 || from < len(s.Clusters); from += size {
+		part := s.Clusters[from:min(from+size, len(s.Clusters))]
+		data := s.shard(part)
+		data[shardsKey] = total
+		shards = append(shards, Shard{Name: ShardName(migration, len(shards)), Data: data})
+	}
+	return shards
+}
+
+// ShardName is the name of the n-th ConfigMap of a migration.
+func ShardName(migration string, n int) string { return fmt.Sprintf("%s-state-%d", migration, n) }
+
+func (s State) shard(part []Cluster) map[string]string {
+	clusters := make([]storedCluster, len(part))
+	names := make(map[string]bool, len(part))
+	for i, c := range part {
+		clusters[i] = storedCluster(c)
+		names[c.Name] = true
+	}
+	data := map[string]string{clustersKey: encode(clusters), FormatKey: strconv.Itoa(Format)}
+	total := len(data[clustersKey])
+	// The newest first: if there is more than fits, the errors of the oldest are dropped. What
+	// they meant for a cluster is stored with the cluster.
+	keys := make([]Key, 0, len(s.Records))
+	for k := range s.Records {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		if d := s.Records[b].Attempt - s.Records[a].Attempt; d != 0 {
+			return int(d)
+		}
+		return strings.Compare(a.String(), b.String())
+	})
+	for _, k := range keys {
+		r := storedRecord(s.Records[k])
+		var own map[string]string
+		for name, message := range r.ClusterErrors {
+			if names[name] {
+				if own == nil {
+					own = map[string]string{}
+				}
+				own[name] = message
+			}
+		}
+		r.ClusterErrors = own
+		text := encode(r)
+		if total+len(text) > maxShardBytes {
+			r.ClusterErrors = nil
+			text = encode(r)
+		}
+		total += len(text)
+		data[k.String()] = text
+	}
+	return data
+}
+
+// encode writes a type that has no field which JSON can't write.
+func encode(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Progress returns what is stored in the status. Its write is the commit of the state.
+func (s State) Progress(shards int) *api.MigrationProgress {
+	p := &api.MigrationProgress{
+		Format: Format, Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
+		RollbackStage: s.RollbackStage, Reason: s.Reason, Message: s.Message, WaitingFor: s.WaitingFor,
+		Deleting: s.Deleting, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
+	}
+	if !s.Since.IsZero() {
+		p.Since = &metav1.MicroTime{Time: s.Since}
+	}
+	return p
+}
+
+// Restore reads a state back. Shards that were written without their commit, all or some,
+// are no error: the event that they came from is delivered again, and [Step] makes the
+// same state of it.
+func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.MigrationProgress, shards []map[string]string) (State, error) {
+	s := New(spec)
+	if p == nil {
+		return s, nil
+	}
+	if err := checkFormats(p, shards); err != nil {
+		return State{}, err
+	}
+	s.Phase, s.Stage, s.Turn, s.Attempt, s.Thirds = phase, p.Stage, int(p.Turn), p.Attempt, int(p.Thirds)
+	s.RollbackStage, s.Reason, s.Message, s.WaitingFor, s.Deleting = p.RollbackStage, p.Reason, p.Message, p.WaitingFor, p.Deleting
+	if p.Since != nil {
+		s.Since = p.Since.Time
+	}
+	if len(shards) < int(p.Shards) {
+		return State{}, fmt.Errorf("restore the migration: %d of %d ConfigMaps with its state are missing", int(p.Shards)-len(shards), p.Shards)
+	}
+	shards = shards[:p.Shards]
+	if slices.ContainsFunc(shards, func(data map[string]string) bool { return data[shardsKey] != strconv.Itoa(int(p.Shards)) }) {
+		// The clusters of a placement were being written, which is the first thing that is
+		// known of them.
+		if phase != api.PhaseValidating && phase != api.PhasePending {
+			return State{}, fmt.Errorf("restore the migration: its state has %d ConfigMaps, which say otherwise", p.Shards)
+		}
+		return s, nil
+	}
+	s.Clusters, s.Records = nil, nil
+	for n, data := range shards {
+		if err := s.addShard(data, n == 0); err != nil {
+			return State{}, fmt.Errorf("restore the migration: ConfigMap %d: %w", n, err)
+		}
+	}
+	slices.SortFunc(s.Clusters, func(a, b Cluster) int { return strings.Compare(a.Name, b.Name) })
+	s.Clusters = slices.CompactFunc(s.Clusters, func(a, b Cluster) bool { return a.Name == b.Name })
+	return s, nil
+}
+
+// checkFormats refuses also ConfigMaps that a newer release wrote without the commit.
+func checkFormats(p *api.MigrationProgress, shards []map[string]string) error {
+	if p.Format != 0 && p.Format != Format {
+		return &NewerFormatError{What: "status.progress of the migration", Format: strconv.Itoa(int(p.Format))}
+	}
+	for n, data := range shards {
+		if err := CheckData(fmt.Sprintf("ConfigMap %d with the state of the migration", n), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *State) addShard(data map[string]string, first bool) error {
+	var clusters []storedCluster
+	if err := json.Unmarshal([]byte(data[clustersKey]), &clusters); err != nil {
+		return fmt.Errorf("read key %s: %w", clustersKey, err)
+	}
+	for _, c := range clusters {
+		s.Clusters = append(s.Clusters, Cluster(c))
+	}
+	records := map[Key]Record{}
+	for name, text := range data {
+		if name == clustersKey || name == shardsKey || name == FormatKey {
+			continue
+		}
+		key, ok := parseKey(name)
+		if !ok {
+			return fmt.Errorf("key %q is of no party and stage", name)
+		}
+		var r storedRecord
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			return fmt.Errorf("read key %s: %w", name, err)
+		}
+		records[key] = Record(r)
+	}
+	if first {
+		s.Records = records
+		return nil
+	}
+	s.mergeRecords(records)
+	return nil
+}
+
+// mergeRecords takes the older of two records that differ: the newer one was not written
+// to every shard, so that its event is delivered again.
+func (s *State) mergeRecords(others map[Key]Record) {
+	for key, mine := range s.Records {
+		other, ok := others[key]
+		if !ok {
+			delete(s.Records, key)
+			continue
+		}
+		older, errors := mine, []map[string]string{mine.ClusterErrors, other.ClusterErrors}
+		if !sameRecord(mine, other) {
+			errors = errors[:1]
+			if olderThan(other, mine) {
+				older, errors = other, errors[1:]
+			}
+		}
+		merged := map[string]string{}
+		for _, e := range errors {
+			maps.Copy(merged, e)
+		}
+		older.ClusterErrors = nil
+		if len(merged) > 0 {
+			older.ClusterErrors = merged
+		}
+		s.Records[key] = older
+	}
+}
+
+// sameRecord does not compare Unsent, which the next try to send the command makes anew.
+func sameRecord(a, b Record) bool {
+	return a.Attempt == b.Attempt && a.Sent == b.Sent && a.Started == b.Started && a.Finished == b.Finished && a.Error == b.Error
+}
+
+// olderThan follows the life of a record: a higher attempt, then sent, started, finished.
+func olderThan(a, b Record) bool {
+	switch {
+	case a.Attempt != b.Attempt:
+		return a.Attempt < b.Attempt
+	case a.Finished != b.Finished:
+		return b.Finished
+	case a.Started != b.Started:
+		return b.Started
+	}
+	return a.Sent < b.Sent
+}
+
+// parseKey reads the key of a record.
+func parseKey(text string) (Key, bool) {
+	for _, p := range []Party{Manager, Source, Target} {
+		for _, stage := range stages {
+			if k := (Key{p, stage}); k.String() == text {
+				return k, true
+			}
+		}
+	}
+	return Key{}, false
+}

@@ -1,0 +1,43 @@
+package source
+
+import (
+	"context"
+	"time"
+
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// Hub is the source hub in one migration.
+type Hub struct {
+	cluster.Hub
+	// AgentNamespace has the Placements by which users select clusters.
+	AgentNamespace string
+	// To is the name of the target hub.
+	To string
+	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
+	Reconnect time.Duration
+}
+
+// cluster reads a ManagedCluster, which must exist.
+func (h Hub) cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	mc, err := h.Find(ctx, name)
+	if err == nil && mc == nil {
+		return nil, cluster.Fail(cluster.ReasonNotFound, "the source hub has no ManagedCluster %s: import it, or remove it from the migration", name)
+	}
+	return mc, err
+}
+
+// prepared reads a ManagedCluster that the migration has annotated, with its originals.
+func (h Hub) prepared(ctx context.Context, name string) (*clusterv1.ManagedCluster, cluster.Original, error) {
+	mc, err := h.cluster(ctx, name)
+	if err != nil {
+		return nil, cluster.Original{}, err
+	}
+	original, err := cluster.OriginalOf(mc, h.UID)
+	if err == nil && !cluster.HasOriginal(mc, h.UID) {
+		err = cluster.Fail(cluster.ReasonNotPrepared, "ManagedCluster %s has no annotation of the migration: a user has removed it or imported the cluster again; roll back", name)
+	}
+	return mc, original, err
+}

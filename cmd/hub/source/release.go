@@ -1,0 +1,27 @@
+package source
+
+import (
+	"context"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// ReleaseClusters stops accepting clusters. The agent of a cluster then takes the first hub
+// of its bootstrap kubeconfigs that accepts it, which is the target. The source must not do
+// so before the target accepts.
+func (h Hub) ReleaseClusters(ctx context.Context, clusters []string) (cluster.Result, error) {
+	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+		mc, original, err := h.prepared(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		return "", cluster.Patch(ctx, h.Client, mc, func() error {
+			if original.HubAcceptsClient == nil {
+				was := mc.Spec.HubAcceptsClient
+				original.HubAcceptsClient = &was
+			}
+			mc.Spec.HubAcceptsClient = false
+			return original.Save(mc)
+		})
+	})
+}

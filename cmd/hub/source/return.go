@@ -1,0 +1,23 @@
+package source
+
+import (
+	"context"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// AwaitReturn is done for a cluster when two renewals of its lease were seen since the first
+// pass. Conditions are no proof: they stay True for minutes after a cluster has left.
+func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
+	h.Hub = h.Together(clusters)
+	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+		if _, err := h.cluster(ctx, name); err != nil {
+			return "", err
+		}
+		fresh, err := leases.Fresh(ctx, h.Hub, name)
+		if err != nil || fresh {
+			return "", err
+		}
+		return "the cluster has not renewed its lease on the source hub twice: restart its klusterlet if this lasts", nil
+	})
+}

@@ -1,0 +1,33 @@
+package source
+
+import (
+	"context"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// RevertBootstrap restores the annotations of clusters, upon which the import controller
+// removes the bootstrap kubeconfig of the target hub from their klusterlets. That restarts
+// the agents, which helps one that chose the target and was not approved there.
+func (h Hub) RevertBootstrap(ctx context.Context, clusters []string) (cluster.Result, error) {
+	r, err := cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+		mc, err := h.cluster(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		original, err := cluster.OriginalOf(mc, h.UID)
+		if err != nil {
+			return "", err
+		}
+		return "", cluster.Patch(ctx, h.Client, mc, func() error {
+			for _, annotation := range []string{cluster.AnnotationKlusterletConfig, cluster.AnnotationMigrating, cluster.AnnotationNoAutoImport} {
+				original.Restore(mc, annotation)
+			}
+			return original.Save(mc)
+		})
+	})
+	if err != nil {
+		return r, err
+	}
+	return r, h.removeShared(ctx)
+}

@@ -1,0 +1,257 @@
+package hub
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// Party acts in a migration.
+type Party string
+
+// Parties. Keys of the stored state begin with them, and not with the name of a hub,
+// which may be any.
+const (
+	Manager Party = "manager"
+	Source  Party = "source"
+	Target  Party = "target"
+)
+
+// ClusterState is what has become of a cluster.
+type ClusterState string
+
+const (
+	// Selected means that the cluster is to be moved.
+	Selected ClusterState = "Selected"
+	// Registered means that the target hub has seen two renewals of its lease.
+	Registered ClusterState = "Registered"
+	// Moved means that the source hub has deleted what it had of the cluster.
+	Moved ClusterState = "Moved"
+	// Returning means that the cluster belongs to the source hub, and has not shown
+	// that it is there.
+	Returning ClusterState = "Returning"
+	// Returned means that the source hub has seen two renewals of its lease since the
+	// rollback began.
+	Returned ClusterState = "Returned"
+	// Restored means that the target hub has deleted what it had created.
+	Restored ClusterState = "Restored"
+)
+
+// String names the party in a message.
+func (p Party) String() string {
+	if p == Manager {
+		return "the manager"
+	}
+	return "the " + string(p) + " hub"
+}
+
+// Cluster is a managed cluster in a migration.
+type Cluster struct {
+	Name  string
+	State ClusterState
+	// FailedIn is the stage in which the cluster failed, empty if it did not.
+	FailedIn api.Phase
+	// Message says why.
+	Message string
+	// Since is when the cluster came to its state, by the clock of the manager. It is zero for a
+	// cluster that is Selected.
+	Since time.Time
+}
+
+// Key of a record: what one party did in one stage.
+type Key struct {
+	Party Party
+	Stage api.Phase
+}
+
+// String is the key of the record in a ConfigMap, as source-deploying.
+func (k Key) String() string { return string(k.Party) + "-" + strings.ToLower(string(k.Stage)) }
+
+// Record is what is known of the last command that a party got in a stage.
+type Record struct {
+	// Attempt of the command. A record of another attempt than the state's is history.
+	Attempt int64
+	// Sent is one more than the thirds of the timeout that had passed when the command was
+	// last sent; zero if it was not sent.
+	Sent int
+	// Unsent is why the command can't be sent; empty unless the last try has failed.
+	Unsent string
+	// Started means that the party has the command.
+	Started bool
+	// Finished means that the party will do no more.
+	Finished bool
+	// Error is why the party can't do its task for any cluster.
+	Error string
+	// ClusterErrors are the clusters for which it can't.
+	ClusterErrors map[string]string
+}
+
+func (r Record) failed() bool { return r.Error != "" || len(r.ClusterErrors) > 0 }
+
+// Timeouts of a migration.
+type Timeouts struct {
+	// Stage replaces the timeout of every phase, unless it is zero.
+	Stage time.Duration
+	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
+	Reconnect time.Duration
+}
+
+// DefaultReconnect is the least that the API of KlusterletConfig takes.
+const DefaultReconnect = 180 * time.Second
+
+const (
+	quick = 5 * time.Minute
+	// slow is for agents that change hubs.
+	slow = 12 * time.Minute
+)
+
+// Of returns the timeout of a phase.
+func (t Timeouts) Of(stage api.Phase) time.Duration {
+	switch {
+	case t.Stage > 0:
+		return t.Stage
+	case stage == api.PhaseRegistering, stage == api.PhaseRollbacking:
+		return slow
+	}
+	return quick
+}
+
+// AfterEnd is how long a bootstrap token is valid after [Timeouts.Total], for work that is left
+// when the migration has ended. A hub that is down for a night keeps its clusters.
+const AfterEnd = 24 * time.Hour
+
+// Total bounds the time from start to end, including a rollback of each kind. A bootstrap token
+// that is valid for less is not used: an agent that restarts with an expired token of one hub
+// changes to the other.
+func (t Timeouts) Total() time.Duration {
+	var sum time.Duration
+	for _, stage := range stages {
+		sum += t.Of(stage)
+	}
+	return sum
+}
+
+// stages in the order in which a migration may come to them.
+var stages = []api.Phase{
+	api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering, api.PhaseRollbacking, api.PhaseCleaning,
+}
+
+// StageNumber orders the stages, from 1. It is zero for what is no stage.
+func StageNumber(stage api.Phase) int {
+	for i, s := range stages {
+		if s == stage {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// State is all that the manager knows of a migration. It is a value: [Step] returns
+// another one, and changes none.
+type State struct {
+	Phase api.Phase
+	// Stage is the last phase in which work was done. In phases Failed and Completed, work
+	// of it may be left.
+	Stage api.Phase
+	// Turn is the index of the present turn of the stage.
+	Turn int
+	// Attempt rises with every new command. A command that is sent again keeps it.
+	Attempt int64
+	// Thirds of the timeout that have passed since Since.
+	Thirds int
+	// Since is when the phase began, by the clock of the manager.
+	Since time.Time
+	// RollbackStage is the stage in which the migration failed.
+	RollbackStage api.Phase
+	// Reason is why the migration failed, or why it is partial: a documented constant.
+	Reason  string
+	Message string
+	// WaitingFor names the migration for which this one is Pending.
+	WaitingFor string
+	// Deleting means that a user has deleted the migration.
+	Deleting bool
+
+	Timeouts Timeouts
+	// From and To are the names of the hubs.
+	From, To  string
+	Placement string
+	// Clusters are sorted by name. They are none until a placement is resolved.
+	Clusters []Cluster
+	Records  map[Key]Record
+}
+
+// New returns the state of a migration that has not started.
+func New(spec api.ManagedClusterMigrationSpec) State {
+	s := State{
+		Phase: api.PhasePending, From: string(spec.From), To: string(spec.To),
+		Placement: spec.IncludedManagedClustersPlacementRef, Timeouts: Timeouts{Reconnect: DefaultReconnect},
+	}
+	if c := spec.SupportedConfigs; c != nil {
+		if c.StageTimeout != nil {
+			s.Timeouts.Stage = c.StageTimeout.Duration
+		}
+		if c.ReconnectTimeout != nil {
+			s.Timeouts.Reconnect = c.ReconnectTimeout.Duration
+		}
+	}
+	names := make([]string, len(spec.IncludedManagedClusters))
+	for i, name := range spec.IncludedManagedClusters {
+		names[i] = string(name)
+	}
+	s.selectClusters(names)
+	return s
+}
+
+func (s *State) selectClusters(names []string) {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	s.Clusters = make([]Cluster, len(names))
+	for i, name := range names {
+		s.Clusters[i] = Cluster{Name: name, State: Selected}
+	}
+}
+
+// clone shares nothing with s that Step changes. The errors within a record are never
+// changed once they are there.
+func (s State) clone() State {
+	s.Clusters = slices.Clone(s.Clusters)
+	s.Records = maps.Clone(s.Records)
+	if s.Records == nil {
+		s.Records = map[Key]Record{}
+	}
+	return s
+}
+
+// record is what is known of the present command to a party.
+func (s State) record(p Party) Record {
+	r := s.Records[Key{p, s.Stage}]
+	if r.Attempt != s.Attempt {
+		return Record{Attempt: s.Attempt}
+	}
+	return r
+}
+
+func (s *State) setRecord(p Party, r Record) { s.Records[Key{p, s.Stage}] = r }
+
+func (s State) cluster(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.Clusters, name, func(c Cluster, name string) int { return strings.Compare(c.Name, name) })
+}
+
+// in returns the clusters that are in one of the states.
+func (s State) in(states ...ClusterState) []string {
+	var names []string
+	for _, c := range s.Clusters {
+		if slices.Contains(states, c.State) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func (s State) any(states ...ClusterState) bool {
+	return slices.ContainsFunc(s.Clusters, func(c Cluster) bool { return slices.Contains(states, c.State) })
+}

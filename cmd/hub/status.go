@@ -1,0 +1,146 @@
+package hub
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// maxFailures is the bound of status.failures in the CustomResourceDefinition.
+const maxFailures = 20
+
+// stageConditions are the conditions of the stages in their order.
+var stageConditions = map[api.Phase]string{
+	api.PhaseValidating: api.ConditionValidated, api.PhaseInitializing: api.ConditionInitialized,
+	api.PhaseDeploying: api.ConditionDeployed, api.PhaseRegistering: api.ConditionRegistered,
+}
+
+// Counts returns the number of clusters in each state of the API.
+func (s State) Counts() api.ClusterCounts {
+	counts := api.ClusterCounts{Total: int32(len(s.Clusters))} //nolint:gosec // admission allows 5,000
+	for _, c := range s.Clusters {
+		switch {
+		case c.State == Registered, c.State == Moved:
+			counts.Moved++
+		case c.State != Selected, c.Message != "":
+			counts.Failed++
+		}
+		if c.State == Restored {
+			counts.Restored++
+		}
+	}
+	return counts
+}
+
+// Failures returns the first clusters that have a message.
+func (s State) Failures() []api.ClusterFailure {
+	var failures []api.ClusterFailure
+	for _, c := range s.Clusters {
+		if c.Message != "" && len(failures) < maxFailures {
+			failures = append(failures, api.ClusterFailure{Cluster: c.Name, Phase: c.FailedIn, Message: c.Message})
+		}
+	}
+	return failures
+}
+
+// Conditions returns the conditions of the stages that were reached, without times. What
+// kstatus reads, Ready, Reconciling and Stalled, follows from the phase, [State.Settled]
+// and these.
+func (s State) Conditions() []metav1.Condition {
+	var conditions []metav1.Condition
+	add := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		conditions = append(conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+	}
+	if s.Phase == api.PhasePending {
+		if s.WaitingFor != "" {
+			add(api.ConditionStarted, metav1.ConditionFalse, api.ReasonWaiting, fmt.Sprintf("migration %s moves one of the clusters; this one starts when it has ended", s.WaitingFor))
+		}
+		return conditions
+	}
+	add(api.ConditionStarted, metav1.ConditionTrue, api.ReasonSucceeded, "")
+	reached, failed := s.reachedStage()
+	for _, stage := range stages[:StageNumber(api.PhaseRegistering)] {
+		switch kind := stageConditions[stage]; {
+		case StageNumber(stage) < StageNumber(reached):
+			add(kind, metav1.ConditionTrue, api.ReasonSucceeded, "")
+		case stage == reached && s.Stage == api.PhaseCleaning:
+			conditions = append(conditions, s.registered())
+		case stage == reached && failed:
+			add(kind, metav1.ConditionFalse, s.Reason, s.Message)
+		case stage == reached:
+			reason, message := s.waiting()
+			add(kind, metav1.ConditionFalse, reason, message)
+		}
+	}
+	if s.Stage == api.PhaseRollbacking || s.Stage == api.PhaseCleaning && s.any(Returning, Returned, Restored) {
+		conditions = append(conditions, s.ending(api.ConditionRolledBack, s.in(Returning, Returned)))
+	}
+	if s.Stage == api.PhaseCleaning {
+		conditions = append(conditions, s.ending(api.ConditionCleaned, s.in(Registered)))
+	}
+	return conditions
+}
+
+// Unsent says which present command can't be sent, and why. It is empty if there is none.
+func (s State) Unsent() string {
+	if s.Settled() {
+		return ""
+	}
+	for _, t := range s.turn() {
+		if why := s.record(t.party).Unsent; why != "" {
+			return fmt.Sprintf("the command to %s is not sent: %s", t.party, why)
+		}
+	}
+	return ""
+}
+
+// waiting returns the reason and the message of a condition that waits for the present turn.
+func (s State) waiting() (reason, message string) {
+	if unsent := s.Unsent(); unsent != "" {
+		return api.ReasonCommandNotSent, unsent
+	}
+	return api.ReasonInProgress, "waiting for " + s.waitsFor().String()
+}
+
+// reachedStage returns the last stage on the way forward, and whether the migration failed
+// in it.
+func (s State) reachedStage() (stage api.Phase, failed bool) {
+	switch {
+	case s.Stage == "":
+		return api.PhaseValidating, true
+	case s.Stage == api.PhaseRollbacking:
+		return s.RollbackStage, true
+	case s.Stage == api.PhaseCleaning:
+		return api.PhaseRegistering, false
+	}
+	return s.Stage, false
+}
+
+// registered returns the condition after phase Registering.
+func (s State) registered() metav1.Condition {
+	if s.any(Returning, Returned, Restored) {
+		return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionFalse, Reason: api.ReasonPartiallyRegistered, Message: s.Message}
+	}
+	return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded}
+}
+
+// ending returns the condition of a rollback or a cleanup, with the clusters that it waits for.
+func (s State) ending(kind string, left []string) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse}
+	c.Reason, c.Message = s.waiting()
+	switch {
+	case s.Settled(), s.ended() && len(left) == 0 && kind == api.ConditionRolledBack && s.Stage == api.PhaseCleaning:
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded}
+	case s.ended() && c.Reason == api.ReasonInProgress:
+		c.Reason = api.ReasonIncomplete
+	}
+	if len(left) > 0 {
+		c.Message += ", for " + firstNames(left)
+	}
+	if failed := s.failure(); failed != "" {
+		c.Message += ": " + failed
+	}
+	return c
+}

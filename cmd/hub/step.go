@@ -1,0 +1,175 @@
+package hub
+
+import (
+	"fmt"
+	"time"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// Step returns the state after an event. An event that does not fit leaves the state as it
+// is. After a crash, the manager calls Step again with the same event, possibly with a state of
+// which only the shards were written.
+func Step(s State, e Event) State {
+	before := s.Clusters
+	s = s.clone()
+	switch e := e.(type) {
+	case Tick:
+		s.tick(e.At)
+	case Resume:
+		s.resume()
+	case Start:
+		s.start(e.At)
+	case Wait:
+		s.wait(e)
+	case Rollback:
+		s.rollback(e.At)
+	case Delete:
+		s.delete(e.At)
+	case Sent:
+		s.sent(e.Key, "")
+	case Unsent:
+		s.sent(e.Key, clip(e.Message))
+	case Report:
+		s.report(e)
+	default:
+		return s
+	}
+	// Repeat: a turn may have nothing to do.
+	for s.advance(e.at()) {
+	}
+	s.stampClusters(before, e.at())
+	return s
+}
+
+// stampClusters sets when each cluster came to its state, if it is another state than before.
+func (s *State) stampClusters(before []Cluster, now time.Time) {
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		if c.State != Selected && (i >= len(before) || before[i].Name != c.Name || before[i].State != c.State) {
+			c.Since = now.UTC().Truncate(time.Millisecond)
+		}
+	}
+}
+
+// resume calls for an action of the manager again if its result was stored without the commit,
+// which has the reason of a failure. Reports of hubs are delivered again by themselves.
+func (s *State) resume() {
+	if r := s.record(Manager); r.Finished && (s.Stage == api.PhaseValidating || s.Stage == api.PhaseInitializing) {
+		delete(s.Records, Key{Manager, s.Stage})
+	}
+}
+
+func (s *State) start(now time.Time) {
+	if s.Phase == api.PhasePending && !s.Deleting {
+		s.WaitingFor = ""
+		s.enter(api.PhaseValidating, now)
+	}
+}
+
+// wait returns to Pending, but only while the migration has changed neither hub.
+func (s *State) wait(e Wait) {
+	if s.Phase == api.PhasePending || s.Phase == api.PhaseValidating {
+		s.Phase, s.Stage, s.WaitingFor = api.PhasePending, "", e.For
+	}
+}
+
+func (s *State) rollback(now time.Time) {
+	switch {
+	case s.Phase == api.PhaseFailed && s.RollbackStage != "":
+		s.returnAll()
+		s.enter(api.PhaseRollbacking, now)
+	default:
+		s.abort(now)
+	}
+}
+
+func (s *State) delete(now time.Time) {
+	s.Deleting = true
+	s.abort(now)
+}
+
+// abort ends a migration before phase Cleaning, in which the source hub deletes objects.
+func (s *State) abort(now time.Time) {
+	switch s.Phase {
+	case api.PhasePending, api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering:
+		s.fail(api.ReasonAborted, "a user asked for the rollback, or deleted the migration", now)
+	}
+}
+
+// sent records that a command was sent, or why it can't be.
+func (s *State) sent(key, unsent string) {
+	for _, e := range Due(*s) {
+		if e.Key != key || e.Party == Manager {
+			continue
+		}
+		r := s.record(e.Party)
+		r.Unsent = unsent
+		if unsent == "" {
+			r.Sent = s.Thirds + 1
+		}
+		s.setRecord(e.Party, r)
+	}
+}
+
+// tick counts the thirds of the timeout. After each third, commands without an answer are due
+// again. In Rollbacking and Cleaning, commands that failed are due again as well.
+func (s *State) tick(now time.Time) {
+	if s.Phase == api.PhasePending || s.Settled() {
+		return
+	}
+	thirds := int(now.Sub(s.Since) / (s.timeout() / 3))
+	if thirds <= s.Thirds {
+		return
+	}
+	s.Thirds = thirds
+	if !s.ended() && thirds >= 3 {
+		s.expire(now)
+		return
+	}
+	s.repeat()
+}
+
+// expire ends a phase that took too long.
+func (s *State) expire(now time.Time) {
+	late := fmt.Sprintf("%s did not finish phase %s within %s", s.waitsFor(), s.Stage, s.timeout())
+	switch s.Phase {
+	case api.PhaseRegistering:
+		s.returnUnregistered(func(Cluster) string { return late })
+		s.settleRegistering(now)
+	case api.PhaseRollbacking:
+		s.end(api.PhaseFailed, now)
+	case api.PhaseCleaning:
+		s.end(api.PhaseCompleted, now)
+	default:
+		s.fail(api.ReasonTimeout, late, now)
+	}
+}
+
+// advance takes one step that needs no further event. It reports whether it took one.
+func (s *State) advance(now time.Time) bool {
+	switch s.Phase {
+	case api.PhasePending:
+		return false
+	case api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying:
+		if failed := s.failure(); failed != "" {
+			s.fail(s.failureReason(), failed, now)
+			return true
+		}
+	case api.PhaseRegistering:
+		if s.advanceRegistering(now) {
+			return true
+		}
+	}
+	turns := s.turns()
+	if s.Turn >= len(turns) {
+		return s.finishStage(now)
+	}
+	for _, t := range s.turn() {
+		if r := s.record(t.party); len(s.orders(t)) > 0 && (!r.Finished || r.failed()) {
+			return false
+		}
+	}
+	s.next(s.following())
+	return true
+}

@@ -1,0 +1,21 @@
+package target
+
+import (
+	"context"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// AcceptClusters accepts clusters, before the source hub releases them.
+func (h Hub) AcceptClusters(ctx context.Context, clusters []string) (cluster.Result, error) {
+	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+		mc, err := h.ours(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		return "", cluster.Patch(ctx, h.Client, mc, func() error {
+			mc.Spec.HubAcceptsClient = true
+			return nil
+		})
+	})
+}

@@ -1,0 +1,69 @@
+package target
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// DeleteCreated deletes the objects that the migration has created for clusters that have
+// returned, and no others. Hosts stay paused, so that none is deprovisioned. A namespace
+// that was there before stays.
+func (h Hub) DeleteCreated(ctx context.Context, clusters []string) (cluster.Result, error) {
+	h.Hub = h.Pass()
+	return cluster.Each(ctx, clusters, h.deleteCreated)
+}
+
+func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err error) {
+	mc, err := h.Find(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if mc != nil && cluster.IsOwned(mc, h.UID) && mc.Spec.HubAcceptsClient {
+		return "", cluster.Fail(cluster.ReasonNotPrepared, "the target hub accepts %s again: set spec.hubAcceptsClient of its ManagedCluster there to false", name)
+	}
+	if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
+		return waits, err
+	}
+	if mc != nil && cluster.IsOwned(mc, h.UID) {
+		if err := h.DeleteSigningRequests(ctx, name); err != nil {
+			return "", err
+		}
+		if waits, err := cluster.DeleteCluster(ctx, h.Client, mc); err != nil || waits != "" {
+			return waits, err
+		}
+	}
+	if err := h.removeReturn(ctx, name); err != nil {
+		return "", err
+	}
+	namespace := &corev1.Namespace{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	if !cluster.IsOwned(namespace, h.UID) {
+		return "", nil
+	}
+	// Its contents are gone, and the hub needs no more of it: nothing waits for the end of
+	// its deletion but another migration, which is told so.
+	return "", cluster.Delete(ctx, h.Client, namespace)
+}
+
+// deleteObjects deletes the objects of a cluster that the migration has created, except its
+// ManagedCluster and its namespace.
+func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
+	if h.Emptied.Has(name) {
+		return "", nil
+	}
+	objects, err := h.Owned(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
+		return waits, err
+	}
+	h.Emptied.Add(name)
+	return "", nil
+}

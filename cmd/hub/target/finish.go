@@ -1,0 +1,104 @@
+package target
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// FinishMoved makes the objects of clusters the user's. First, the klusterlet must have the
+// hub's own bootstrap kubeconfig: the one of the migration is revoked afterwards. The
+// ManagedCluster is the last, so that a pass which was interrupted continues.
+func (h Hub) FinishMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
+	h.Hub = h.Pass().Together(clusters)
+	return cluster.Each(ctx, clusters, h.finish)
+}
+
+func (h Hub) finish(ctx context.Context, name string) (waits string, err error) {
+	mc, err := h.Find(ctx, name)
+	switch {
+	case err != nil:
+		return "", err
+	case mc == nil:
+		return "", cluster.Fail(cluster.ReasonNotFound, "the target hub has no ManagedCluster %s any more: a user has deleted it; import the cluster again", name)
+	case !cluster.IsOwned(mc, h.UID):
+		return "", nil // an earlier pass has finished
+	}
+	if waits, err := h.ownBootstrap(ctx, mc); err != nil || waits != "" {
+		return waits, err
+	}
+	if err := h.removeReturn(ctx, name); err != nil {
+		return "", err
+	}
+	objects, err := h.Owned(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range objects {
+		if err := h.release(ctx, o); err != nil {
+			return "", err
+		}
+	}
+	namespace := &corev1.Namespace{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return "", err
+	}
+	if cluster.IsOwned(namespace, h.UID) {
+		if err := h.release(ctx, namespace); err != nil {
+			return "", err
+		}
+	}
+	return "", h.release(ctx, mc)
+}
+
+// release restores what the user had, and removes the marks of the migration, by one update.
+func (h Hub) release(ctx context.Context, o client.Object) error {
+	original, err := cluster.OriginalOf(o, h.UID)
+	if err != nil {
+		return err
+	}
+	// A cluster.Object is an object with a rule; requests are made with what it has.
+	if wrapped, ok := o.(cluster.Object); ok {
+		o = wrapped.Unstructured
+	}
+	if err := cluster.Patch(ctx, h.Client, o, func() error {
+		original.RestoreAll(o)
+		cluster.Disown(o)
+		return original.Save(o)
+	}); err != nil {
+		return fmt.Errorf("release %s: %w", cluster.Name(h.Client, o), err)
+	}
+	return nil
+}
+
+// ownBootstrap restores the KlusterletConfig that the user has chosen, and automatic import,
+// without which later import controllers leave klusterlets as they are. It returns what is
+// missing until the klusterlet has the kubeconfig of this hub, and no longer the source's.
+func (h Hub) ownBootstrap(ctx context.Context, mc *clusterv1.ManagedCluster) (waits string, err error) {
+	original, err := cluster.OriginalOf(mc, h.UID)
+	if err != nil {
+		return "", err
+	}
+	if err := cluster.Patch(ctx, h.Client, mc, func() error {
+		original.Restore(mc, cluster.AnnotationKlusterletConfig)
+		original.Restore(mc, cluster.AnnotationNoAutoImport)
+		return original.Save(mc)
+	}); err != nil {
+		return "", err
+	}
+	k, found, err := cluster.KlusterletOf(ctx, h.Client, mc.Name)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
+		return fmt.Sprintf("the import controller has not written ManifestWork %s", k.Name()), nil
+	case k.Kubeconfig(returnName(mc.Name)) != nil:
+		return fmt.Sprintf("the import controller has not removed the kubeconfig of the source hub from ManifestWork %s", k.Name()), nil
+	}
+	return k.Waits(), nil
+}

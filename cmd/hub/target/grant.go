@@ -1,0 +1,108 @@
+package target
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// clusterManager is the name of the ClusterManager of a hub.
+const clusterManager = "cluster-manager"
+
+// GrantRegistration lets the bootstrap account register clusters, and lets the hub approve
+// them. It returns what it waits for.
+func (h Hub) GrantRegistration(ctx context.Context) (waits string, err error) {
+	role, err := h.bootstrapRole(ctx)
+	if err != nil {
+		return "", err
+	}
+	reviews := h.reviewRole()
+	if err := cluster.Share(ctx, h.Client, reviews, h.UID, func() error {
+		// The registration of a cluster checks its own permissions.
+		reviews.Rules = []rbacv1.PolicyRule{{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}}}
+		return nil
+	}); err != nil {
+		return "", fmt.Errorf("grant the permissions of bootstrap account %s: %w", h.Account, err)
+	}
+	for _, binding := range h.bindings() {
+		if err := cluster.Share(ctx, h.Client, binding, h.UID, func() error {
+			if binding.RoleRef.Name == "" { // it can't be changed
+				binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+				if binding.Name == reviews.Name {
+					binding.RoleRef.Name = reviews.Name
+				}
+			}
+			binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: h.Account.Namespace, Name: h.Account.Name}}
+			return nil
+		}); err != nil {
+			return "", fmt.Errorf("grant the permissions of bootstrap account %s: %w", h.Account, err)
+		}
+	}
+	return h.approve(ctx)
+}
+
+// user is how the API server names the bootstrap account.
+func (h Hub) user() string {
+	return "system:serviceaccount:" + h.Account.Namespace + ":" + h.Account.Name
+}
+
+// sharedName is that of the objects which migrations with the same account share.
+func (h Hub) sharedName() string {
+	sum := sha256.Sum256([]byte(h.Account.String()))
+	return "godwit-migration-" + hex.EncodeToString(sum[:8])
+}
+
+func (h Hub) reviewRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: h.sharedName() + "-reviews"}}
+}
+
+// bindings to the role by which clusters register, and to the one for access reviews.
+func (h Hub) bindings() []*rbacv1.ClusterRoleBinding {
+	return []*rbacv1.ClusterRoleBinding{
+		{ObjectMeta: metav1.ObjectMeta{Name: h.sharedName() + "-register"}},
+		{ObjectMeta: metav1.ObjectMeta{Name: h.sharedName() + "-reviews"}},
+	}
+}
+
+// approve lets the hub's controllers approve the account, if an operator configures them. On
+// other hubs, their flags do.
+func (h Hub) approve(ctx context.Context) (waits string, err error) {
+	m, err := h.clusterManager(ctx)
+	if err != nil || m == nil {
+		return "", err
+	}
+	a, err := approvalOf(m)
+	if err != nil {
+		return "", err
+	}
+	if err := cluster.Patch(ctx, h.Client, m, func() error {
+		a.add(m, h.user(), h.UID)
+		return a.save(m)
+	}); err != nil {
+		return "", fmt.Errorf("configure automatic approval: %w", err)
+	}
+	if applied := meta.FindStatusCondition(m.Status.Conditions, "Applied"); m.Status.ObservedGeneration != m.Generation || applied == nil || applied.Status != metav1.ConditionTrue {
+		return fmt.Sprintf("the operator of the hub has not applied generation %d of ClusterManager %s", m.Generation, m.Name), nil
+	}
+	return "", nil
+}
+
+// clusterManager returns nil on a hub without one.
+func (h Hub) clusterManager(ctx context.Context) (*operatorv1.ClusterManager, error) {
+	m := &operatorv1.ClusterManager{}
+	err := h.Client.Get(ctx, client.ObjectKey{Name: clusterManager}, m)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	return m, err
+}

@@ -1,0 +1,50 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// IssueToken issues a token of the bootstrap account on a hub without
+// ManagedServiceAccounts. It must be valid for the lifetime, which is that of the migration with
+// its rollback: an agent that restarts with an expired one changes hubs. An API server that issues
+// it for less time is a failure. The request is for [hub.AfterEnd] more, since a cluster needs the
+// token until the cleanup has replaced it; the API server may grant less of that.
+func (h Hub) IssueToken(ctx context.Context, lifetime time.Duration) (token string, err error) {
+	account := h.account()
+	if err := cluster.Share(ctx, h.Client, account, h.UID, func() error { return nil }); err != nil {
+		return "", fmt.Errorf("create bootstrap account %s: %w", h.Account, err)
+	}
+	seconds := int64((lifetime + hub.AfterEnd) / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	if err := h.Client.SubResource("token").Create(ctx, account, request); err != nil {
+		return "", fmt.Errorf("request a token of bootstrap account %s: %w", h.Account, err)
+	}
+	// The API server answers with the time that it grants.
+	if granted := request.Spec.ExpirationSeconds; granted == nil || time.Duration(*granted)*time.Second < lifetime {
+		return "", cluster.Fail(cluster.ReasonAPI, "the API server issues tokens until %s at most, and the migration needs %s: raise its --service-account-max-token-expiration",
+			request.Status.ExpirationTimestamp.UTC().Format(time.RFC3339), lifetime)
+	}
+	return request.Status.Token, nil
+}
+
+func (h Hub) account() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: h.Account.Namespace, Name: h.Account.Name}}
+}
+
+// revokeTokens deletes the account, if migrations have created it, with the last of them.
+func (h Hub) revokeTokens(ctx context.Context) error {
+	if err := client.IgnoreNotFound(cluster.Unshare(ctx, h.Client, h.account(), h.UID)); err != nil {
+		return fmt.Errorf("delete bootstrap account %s: %w", h.Account, err)
+	}
+	return nil
+}

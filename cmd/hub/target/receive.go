@@ -1,0 +1,176 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
+)
+
+// ReceiveResources applies the objects of clusters that have arrived completely. An object
+// that is there and was not created by the migration fails its cluster, and is not
+// changed.
+func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) (cluster.Result, error) {
+	byName := map[string]message.Resources{}
+	for _, r := range arrived {
+		byName[r.Cluster] = r
+	}
+	return cluster.Each(ctx, slices.Sorted(maps.Keys(byName)), func(ctx context.Context, name string) (string, error) {
+		objects, user, err := h.check(byName[name])
+		if err != nil {
+			return "", err
+		}
+		// Where the namespace is new, most of what follows is new.
+		isNew, err := h.namespace(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		if err := h.keepReturn(ctx, name, user, byName[name].SourceKubeconfig, isNew); err != nil {
+			return "", err
+		}
+		for _, o := range objects {
+			if err := h.apply(ctx, o, isNew); err != nil {
+				return "", err
+			}
+		}
+		return "", nil
+	})
+}
+
+// check decides on all that has arrived of a cluster before the first object is applied. What others refer
+// to comes first, then the order of the rules, in which Secrets come before hosts. User is the
+// KlusterletConfig that the user has chosen for the cluster, if any.
+func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, err error) {
+	contents := make([]map[string]any, len(r.Objects))
+	var references []resource.Reference
+	for i, text := range r.Objects {
+		if err := json.Unmarshal(text, &contents[i]); err != nil {
+			return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "object %d of cluster %s is no JSON object", i, r.Cluster)
+		}
+		if _, ok := resource.For(r.Cluster, contents[i], h.Moving()); ok {
+			references = append(references, resource.References(contents[i], h.Moving())...)
+		}
+	}
+	hasCluster := false
+	for _, content := range contents {
+		if err := resource.Check(r.Cluster, content, h.Moving(), references); err != nil {
+			return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "%v", err)
+		}
+		rule, _ := resource.For(r.Cluster, content, h.Moving())
+		o := cluster.Object{Unstructured: &unstructured.Unstructured{Object: content}, Rule: rule}
+		if rule.Kind == kindCluster {
+			hasCluster, user = true, o.GetAnnotations()[cluster.AnnotationKlusterletConfig]
+		}
+		if err := h.prepare(o); err != nil {
+			return nil, "", err
+		}
+		objects = append(objects, o)
+	}
+	if !hasCluster {
+		return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "the source hub has sent no ManagedCluster %s", r.Cluster)
+	}
+	if err := cluster.CheckKubeconfig(r.SourceKubeconfig); err != nil {
+		return nil, "", err
+	}
+	slices.SortStableFunc(objects, func(a, b cluster.Object) int { return h.order(a) - h.order(b) })
+	return objects, user, nil
+}
+
+const kindCluster = "ManagedCluster"
+
+// order of an object: -1 if another one refers to it.
+func (h Hub) order(o cluster.Object) int {
+	return slices.IndexFunc(h.Moving(), func(r resource.Rule) bool {
+		return r.Group == o.Rule.Group && r.Kind == o.Rule.Kind && o.Rule.Kind != ""
+	})
+}
+
+// prepare makes an object one of the migration: labelled, paused, and not accepted.
+func (h Hub) prepare(o cluster.Object) error {
+	original, err := cluster.OriginalOf(o, h.UID)
+	if err != nil {
+		return err
+	}
+	if err := original.Check(o, o.Rule.Pause); err != nil {
+		return err
+	}
+	if o.Rule.Pause != "" {
+		original.Replace(o, o.Rule.Pause, "true")
+	}
+	if o.Rule.Kind == kindCluster {
+		original.HubAcceptsClient = nil
+		original.Replace(o, cluster.AnnotationKlusterletConfig, returnName(o.GetName()))
+		original.Replace(o, cluster.AnnotationMigrating, h.UID)
+		original.Replace(o, cluster.AnnotationNoAutoImport, "")
+		original.Replace(o, cluster.AnnotationAccepted, "migration "+h.UID)
+		if err := unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient"); err != nil {
+			return cluster.Fail(cluster.ReasonRefusedObject, "ManagedCluster %s: %v", o.GetName(), err)
+		}
+	}
+	if err := original.Save(o); err != nil {
+		return err
+	}
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	o.SetLabels(merge(labels, o.Rule.SetLabels))
+	o.SetAnnotations(merge(annotations, o.Rule.SetAnnotations))
+	return h.own(o.Unstructured)
+}
+
+func merge(into, from map[string]string) map[string]string {
+	if len(from) == 0 {
+		return into
+	}
+	merged := maps.Clone(into)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, from)
+	return merged
+}
+
+// namespace creates the namespace of a cluster, or uses one that is there. It reports whether it
+// has created it.
+func (h Hub) namespace(ctx context.Context, name string) (isNew bool, err error) {
+	namespace := &corev1.Namespace{}
+	err = h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.LabelMigration: h.UID}}}
+		err := h.Client.Create(ctx, namespace)
+		return err == nil, err
+	case err == nil && !namespace.DeletionTimestamp.IsZero():
+		return false, fmt.Errorf("namespace %s of the target hub is being deleted", name)
+	}
+	return false, err
+}
+
+// apply creates an object, or makes it what the source has sent if the migration has created
+// it, and restores its status. Until its status is restored, its pause keeps the controllers
+// from taking it for new.
+func (h Hub) apply(ctx context.Context, o cluster.Object, isNew bool) error {
+	status, hasStatus := o.Object["status"]
+	applied, err := h.write(ctx, o.Unstructured, isNew)
+	if err != nil {
+		return err
+	}
+	if !o.Rule.Status || !hasStatus || equality.Semantic.DeepEqual(applied.Object["status"], status) {
+		return nil
+	}
+	applied.Object["status"] = status
+	if err := h.Client.Status().Update(ctx, applied); err != nil {
+		return fmt.Errorf("restore the status of %s: %w", cluster.Name(h.Client, o.Unstructured), err)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package target
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// returnName is that of the KlusterletConfig and of the bootstrap secret by which the
+// klusterlet of a cluster keeps the kubeconfig of the source hub.
+func returnName(cluster string) string { return "godwit-return-" + cluster }
+
+// keepReturn creates what the import controller needs to configure the klusterlet of a cluster
+// with the kubeconfigs of both hubs. With the one of this hub alone, the klusterlet would stay
+// at this hub when it stops accepting the cluster. User is the KlusterletConfig that the user
+// has chosen, if any.
+func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byte, isNew bool) error {
+	secret := &unstructured.Unstructured{Object: map[string]any{
+		"data": map[string]any{cluster.KubeconfigKey: base64.StdEncoding.EncodeToString(kubeconfig)},
+	}}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	key := client.ObjectKeyFromObject(h.BootstrapSecret(returnName(name)))
+	secret.SetNamespace(key.Namespace)
+	secret.SetName(key.Name)
+	config := cluster.KlusterletConfig(returnName(name))
+	spec, err := cluster.TwoHubs{User: user, Secret: key.Name, Reconnect: h.Reconnect}.Spec(ctx, h.Client)
+	if err != nil {
+		return fmt.Errorf("make KlusterletConfig %s: %w", config.GetName(), err)
+	}
+	config.Object["spec"] = spec
+	for _, o := range []*unstructured.Unstructured{secret, config} {
+		if err := h.own(o); err != nil {
+			return err
+		}
+		if _, err := h.write(ctx, o, isNew); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeReturn deletes what keepReturn has created. The objects may be gone.
+func (h Hub) removeReturn(ctx context.Context, name string) error {
+	for _, o := range []client.Object{cluster.KlusterletConfig(returnName(name)), h.BootstrapSecret(returnName(name))} {
+		err := h.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
+		switch {
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			continue
+		case err != nil:
+			return err
+		case !cluster.IsOwned(o, h.UID):
+			continue
+		}
+		if err := cluster.Delete(ctx, h.Client, o); err != nil {
+			return fmt.Errorf("delete %s: %w", cluster.Name(h.Client, o), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package target
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// RevokeRegistration removes exactly what GrantRegistration and IssueToken have added, unless
+// another migration needs it.
+func (h Hub) RevokeRegistration(ctx context.Context) error {
+	m, err := h.clusterManager(ctx)
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		a, err := approvalOf(m)
+		if err != nil {
+			return err
+		}
+		if err := cluster.Patch(ctx, h.Client, m, func() error {
+			a.remove(m, h.user(), h.UID)
+			return a.save(m)
+		}); err != nil {
+			return fmt.Errorf("remove automatic approval: %w", err)
+		}
+	}
+	for _, binding := range h.bindings() {
+		if err := cluster.Unshare(ctx, h.Client, binding, h.UID); err != nil {
+			return fmt.Errorf("remove the permissions of bootstrap account %s: %w", h.Account, err)
+		}
+	}
+	if err := cluster.Unshare(ctx, h.Client, h.reviewRole(), h.UID); err != nil {
+		return fmt.Errorf("remove the permissions of bootstrap account %s: %w", h.Account, err)
+	}
+	return h.revokeTokens(ctx)
+}

@@ -1,0 +1,30 @@
+package target
+
+import (
+	"context"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// StopAccepting sets hubAcceptsClient to false, and keeps automatic approval from setting it
+// again. A cluster that the hub does not have is not accepted.
+func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Result, error) {
+	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+		mc, err := h.Find(ctx, name)
+		switch {
+		case err != nil || mc == nil:
+			return "", err
+		case !cluster.IsOwned(mc, h.UID):
+			return "", foreign(name)
+		}
+		original, err := cluster.OriginalOf(mc, h.UID)
+		if err != nil {
+			return "", err
+		}
+		return "", cluster.Patch(ctx, h.Client, mc, func() error {
+			original.Replace(mc, cluster.AnnotationAccepted, "migration "+h.UID)
+			mc.Spec.HubAcceptsClient = false
+			return original.Save(mc)
+		})
+	})
+}

@@ -1,0 +1,76 @@
+package target
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// maxSigningRequests is how many CertificateSigningRequests of a cluster a hub may have:
+// with so many, OCM's agent makes no further one.
+const maxSigningRequests = 10
+
+// bootstrapRoles let an account register clusters: the one that the import controller
+// makes, and OCM's own. The first that exists is used.
+var bootstrapRoles = []string{
+	"open-cluster-management:managedcluster:bootstrap:agent-registration",
+	"open-cluster-management:bootstrap",
+}
+
+// ValidateTarget checks that the hub has none of the clusters and can have them. It writes
+// nothing.
+func (h Hub) ValidateTarget(ctx context.Context, clusters []string) (cluster.Result, error) {
+	kind := cluster.KlusterletConfigKind
+	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return cluster.Result{}, cluster.Explain(err)
+	}
+	if _, err := h.bootstrapRole(ctx); err != nil {
+		return cluster.Result{}, err
+	}
+	h.Hub = h.Together(clusters)
+	return cluster.Each(ctx, clusters, h.validate)
+}
+
+func (h Hub) validate(ctx context.Context, name string) (waits string, err error) {
+	mc, err := h.Find(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if mc != nil {
+		return "", cluster.Fail(cluster.ReasonExists, "the target hub has a ManagedCluster %s: delete it, or remove the cluster from the migration", name)
+	}
+	namespace := &corev1.Namespace{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		return "", err
+	} else if err == nil && !namespace.DeletionTimestamp.IsZero() {
+		return "", cluster.Fail(cluster.ReasonBeingDeleted, "namespace %s of the target hub is being deleted: wait until it is gone, and start another migration", name)
+	}
+	requests, err := h.SigningRequests(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if len(requests) >= maxSigningRequests {
+		return "", cluster.Fail(cluster.ReasonTooManyRequests, "the target hub has %d CertificateSigningRequests of %s, and with %d its agent makes no other: kubectl delete csr -l %s=%s",
+			len(requests), name, maxSigningRequests, clusterv1.ClusterNameLabelKey, name)
+	}
+	return "", nil
+}
+
+func (h Hub) bootstrapRole(ctx context.Context) (string, error) {
+	for _, name := range bootstrapRoles {
+		err := h.Client.Get(ctx, client.ObjectKey{Name: name}, &rbacv1.ClusterRole{})
+		if err == nil {
+			return name, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return "", err
+		}
+	}
+	return "", cluster.Fail(cluster.ReasonNoRole, "the target hub has neither ClusterRole %s nor %s, by which clusters register: install Open Cluster Management's hub", bootstrapRoles[0], bootstrapRoles[1])
+}

@@ -1,0 +1,68 @@
+package target
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+)
+
+// own makes an object one that the migration creates.
+func (h Hub) own(o *unstructured.Unstructured) error {
+	text, err := o.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("hash %s: %w", o.GetName(), err)
+	}
+	sum := sha256.Sum256(text)
+	cluster.Own(o, h.UID, hex.EncodeToString(sum[:]))
+	return nil
+}
+
+// write creates an object, or makes it what is desired if the migration has created it. What is
+// likely to be new is created without a read before.
+func (h Hub) write(ctx context.Context, o *unstructured.Unstructured, isNew bool) (*unstructured.Unstructured, error) {
+	if isNew {
+		if created, err := h.create(ctx, o); !apierrors.IsAlreadyExists(err) {
+			return created, err
+		}
+	}
+	name := cluster.Name(h.Client, o)
+	present := &unstructured.Unstructured{}
+	present.SetGroupVersionKind(o.GroupVersionKind())
+	err := h.Client.Get(ctx, client.ObjectKeyFromObject(o), present)
+	desired := o.DeepCopy()
+	switch {
+	case apierrors.IsNotFound(err):
+		return h.create(ctx, o)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	case !cluster.IsOwned(present, h.UID):
+		return nil, cluster.Fail(cluster.ReasonExists, "the target hub has %s, which the migration has not created: delete it there, or remove the cluster from the migration", name)
+	case !present.GetDeletionTimestamp().IsZero():
+		return nil, fmt.Errorf("%s is being deleted", name)
+	case cluster.SameContent(present, desired):
+		return present, nil
+	}
+	desired.SetResourceVersion(present.GetResourceVersion())
+	desired.SetUID(present.GetUID())
+	desired.SetFinalizers(present.GetFinalizers())
+	desired.SetOwnerReferences(present.GetOwnerReferences())
+	if err := h.Client.Update(ctx, desired); err != nil {
+		return nil, fmt.Errorf("update %s: %w", name, err)
+	}
+	return desired, nil
+}
+
+func (h Hub) create(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	created := o.DeepCopy()
+	if err := h.Client.Create(ctx, created); err != nil {
+		return nil, fmt.Errorf("create %s: %w", cluster.Name(h.Client, o), err)
+	}
+	return created, nil
+}

@@ -7,7 +7,7 @@ ARG TARGETOS TARGETARCH
 # The version of the release, such as v1.2.3.
 ARG VERSION
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -tags=nodemo -ldflags="-s -w -X github.com/godwit-dev/godwit/cmd/internal/cli.version=$VERSION" \
+    go build -tags=nodemo -ldflags="-s -w -X github.com/godwit-dev/godwit/cmd/internal/frame.version=$VERSION" \
     -o /godwit ./cmd/godwit
 
 # No CA certificates: the one for the API server is mounted with the ServiceAccount's token.

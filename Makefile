@@ -41,12 +41,13 @@ export CGO_ENABLED := 0
 #   walk                     workers, the limiter and the report
 #   crdmigrator, revision, internal  sources of walk, and the actions of its workers
 #   externalname             claims of external names, which the workers of a provider share
-#   cmd/internal/cli         progress and signals during a run
+#   the COMMANDS in cmd/internal  progress and signals during a run
 #   cmd/internal/controller  work queues of the manager; cmd/internal/operator starts whole managers
 #   test/crdmigrator, test/revision  the libraries against an API server
 #   test/externalname        providers against an API server
 # Tests of other packages run programs, which are compiled without it, or one goroutine of ours at a time.
-RACED := walk crdmigrator revision internal externalname cmd/internal/cli cmd/internal/controller cmd/internal/operator \
+COMMANDS := frame agent cluster crd evidence explain externalname lint manager plan rbac resource revision root version
+RACED := walk crdmigrator revision internal externalname $(COMMANDS:%=cmd/internal/%) cmd/internal/controller cmd/internal/operator \
 	test/crdmigrator test/revision test/externalname
 
 # With a server, most tests of these packages repeat the same concurrent code for another answer of the server. The tests

@@ -11,8 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
-	"github.com/godwit-dev/godwit/cmd/internal/cli"
-	"github.com/godwit-dev/godwit/cmd/internal/cli/root"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/root"
 )
 
 func main() { os.Exit(run(clock.RealClock{})) }
@@ -20,7 +20,7 @@ func main() { os.Exit(run(clock.RealClock{})) }
 func run(now clock.PassiveClock) int {
 	ctx, cancel := untilSignal(context.Background())
 	defer cancel()
-	cli.LogLibraries(os.Stderr)
+	frame.LogLibraries(os.Stderr)
 	return root.Main(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, now)
 }
 

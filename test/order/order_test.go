@@ -37,10 +37,10 @@ const (
 var ordered = []string{
 	"api/v1alpha1",
 	"bench/hub", "bench/manager", "bench/peers", "bench/revision",
-	"cmd/internal/cli", "cmd/internal/cli/cluster", "cmd/internal/cli/crd", "cmd/internal/cli/externalname", "cmd/internal/cli/plan", "cmd/internal/cli/resource", "cmd/internal/cli/revision",
-	"cmd/internal/cli/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
+	"cmd/internal/cluster", "cmd/internal/crd", "cmd/internal/crd/crdreport", "cmd/internal/evidence/evidencereport", "cmd/internal/externalname", "cmd/internal/frame",
+	"cmd/internal/plan", "cmd/internal/plan/planreport", "cmd/internal/resource", "cmd/internal/revision",
+	"cmd/internal/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
 	"cmd/internal/demo", "cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
-	"cmd/internal/report/crdreport", "cmd/internal/report/evidence", "cmd/internal/report/planreport",
 	"crdmigrator", "crdmigrator/doctor", "crdmigrator/markers", "crdmigrator/rescue",
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",

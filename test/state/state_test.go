@@ -25,7 +25,7 @@ var (
 
 // sources are the folders whose code stores something. Others have names of commands, of test objects and of the demo.
 var sources = []string{
-	"api", "crdmigrator", "externalname", "hub", "internal", "revision", "cmd/internal/controller", "cmd/internal/operator", "cmd/internal/hubagent", "cmd/internal/report",
+	"api", "crdmigrator", "externalname", "cmd/hub", "internal", "revision", "cmd/internal/controller", "cmd/internal/operator", "cmd/internal/hubagent", "cmd/internal/render",
 }
 
 // unstored are literals that no cluster keeps.

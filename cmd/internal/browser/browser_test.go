@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
-	"github.com/godwit-dev/godwit/cmd/internal/report/evidence"
-	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
-	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/evidence/evidencereport"
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/test/chromium"
 )
 
@@ -41,7 +41,7 @@ func plans(n int) []crdreport.Plan {
 			p.State, p.StoredVersions = "Ready", []string{"v1beta1", "v1"}
 		case i%100 == 7:
 			p.State, p.StoredVersions = "Blocked", []string{"v1alpha1", "v1"}
-			p.Blockers = []report.Problem{{
+			p.Blockers = []render.Problem{{
 				Reason: "StoredVersionNotInSpec", Message: "status.storedVersions of " + p.Name + " names v1alpha1, which spec.versions does not have: objects stored at it can't be read",
 				Remedy: `bring version v1alpha1 back with served: false, then run again: kubectl patch crd ` + p.Name + ` --type=json -p '[{"op": "add", "path": "/spec/versions/-", "value": {}}]'`,
 			}}
@@ -80,7 +80,7 @@ func overview() planreport.PlanList {
 }
 
 // migration is the evidence of a cluster, with a file that can't be read.
-func migration(t *testing.T) evidence.Report {
+func migration(t *testing.T) evidencereport.Report {
 	t.Helper()
 	text := func(document any) []byte {
 		encoded, err := json.Marshal(document)
@@ -89,10 +89,10 @@ func migration(t *testing.T) evidence.Report {
 		}
 		return encoded
 	}
-	runs := []crdreport.Run{{Name: "kind003.group3.example.com", StorageVersion: "v1", Result: crdreport.Succeeded, Objects: report.Objects{Total: 120}, Trimmed: true, DurationSeconds: 3.5}}
+	runs := []crdreport.Run{{Name: "kind003.group3.example.com", StorageVersion: "v1", Result: crdreport.Succeeded, Objects: render.Objects{Total: 120}, Trimmed: true, DurationSeconds: 3.5}}
 	runs[0].Objects.Migrated = 120
 	verified := []crdreport.Verification{{Name: runs[0].Name, StorageVersion: "v1", Objects: 120, ByVersion: map[string]int64{"v1": 120}}}
-	reports := evidence.Gather([]evidence.File{
+	reports := evidencereport.Gather([]evidencereport.File{
 		{Name: "east/1-plan.json", Cluster: "east", Folder: true, Text: text(crdreport.PlanList(plans(8))), Time: time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)},
 		{Name: "east/2-run.json", Cluster: "east", Folder: true, Text: text(crdreport.RunList(runs)), Time: time.Date(2026, 11, 22, 20, 1, 0, 0, time.UTC)},
 		{Name: "east/3-verify.json", Cluster: "east", Folder: true, Text: text(crdreport.VerificationList(verified)), Time: time.Date(2026, 11, 22, 20, 2, 0, 0, time.UTC)},
@@ -110,7 +110,7 @@ func pages(t *testing.T) map[string]string {
 	files := map[string]string{}
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"plan":   func(w *bytes.Buffer) error { return planreport.WriteHTML(w, overview()) },
-		"report": func(w *bytes.Buffer) error { return evidence.WriteHTML(w, migration(t)) },
+		"report": func(w *bytes.Buffer) error { return evidencereport.WriteHTML(w, migration(t)) },
 	} {
 		var text bytes.Buffer
 		if err := write(&text); err != nil {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/godwit-dev/godwit/cmd/internal/report/revisionreport"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/controlplane"

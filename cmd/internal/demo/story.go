@@ -13,8 +13,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 
-	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/cmd/internal/report/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -81,7 +81,7 @@ func (d *demo) install(ctx context.Context) (err error) {
 	var parts []string
 	for _, plural := range plurals {
 		d.total += d.created[plural]
-		parts = append(parts, report.Number(int64(d.created[plural]))+" "+plural)
+		parts = append(parts, render.Number(int64(d.created[plural]))+" "+plural)
 	}
 	d.teller.say("%s in %d namespaces.", strings.Join(parts, ", "), len(teams))
 	at, _, err := d.storedAt(ctx, oldVersion)
@@ -112,7 +112,7 @@ func (d *demo) upgrade(ctx context.Context) (err error) {
 		return err
 	}
 	for _, plural := range plurals {
-		counted := oldVersion + "=" + report.Number(int64(d.created[plural]))
+		counted := oldVersion + "=" + render.Number(int64(d.created[plural]))
 		if !strings.Contains(printed, counted) {
 			return wrong("`crd verify` does not say %s of %s", counted, plural)
 		}
@@ -175,7 +175,7 @@ func (d *demo) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var reports report.List[crdreport.Run]
+	var reports render.List[crdreport.Run]
 	if err := json.Unmarshal(printed, &reports); err != nil {
 		return wrong("read what `crd run -o json` printed: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-dev/godwit/cmd/internal/report"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 const (
@@ -28,7 +28,7 @@ type teller struct {
 func (t *teller) chapter(title string) {
 	t.chapters++
 	heading := fmt.Sprintf("%d. %s", t.chapters, title)
-	elapsed := report.Duration(time.Since(t.began).Seconds())
+	elapsed := render.Duration(time.Since(t.began).Seconds())
 	t.write(fmt.Sprintf("\n%-*s %7s\n", headingWidth, heading, elapsed))
 }
 

@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 	"github.com/godwit-dev/godwit/cmd/internal/broker"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/clustermigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdinventory"
@@ -34,8 +36,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
-	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"

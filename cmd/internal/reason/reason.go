@@ -10,10 +10,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/clustermigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
+	"github.com/godwit-dev/godwit/cmd/internal/evidence/evidencereport"
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
-	"github.com/godwit-dev/godwit/cmd/internal/report"
-	"github.com/godwit-dev/godwit/cmd/internal/report/evidence"
-	"github.com/godwit-dev/godwit/cmd/internal/report/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 // Subject is what reasons are about.
@@ -94,9 +94,9 @@ func Groups() []Group {
 		{ClusterMigration, "conditions and events of a ManagedClusterMigration", withOccurrences(remedy.ClusterMigrations, clustermigration.Occurrences), []string{"cmd/hub/api/v1alpha1"}},
 		{ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", remedy.ManagedClusters, []string{"cmd/hub/cluster"}},
 		{ClusterPreflight, "godwit cluster preflight", remedy.ClusterPreflights, []string{"cmd/hub/preflight"}},
-		{ClusterPlan, "godwit plan", planreport.Reasons, []string{"cmd/internal/report/planreport"}},
-		{Evidence, "godwit report", evidence.Reasons, []string{"cmd/internal/report/evidence"}},
-		{Command, "all commands of godwit", report.Reasons, []string{"cmd/internal/report"}},
+		{ClusterPlan, "godwit plan", planreport.Reasons, []string{"cmd/internal/plan/planreport"}},
+		{Evidence, "godwit report", evidencereport.Reasons, []string{"cmd/internal/evidence/evidencereport"}},
+		{Command, "all commands of godwit", render.Reasons, []string{"cmd/internal/render"}},
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/godwit-dev/godwit/cmd/internal/cli/root"
+	"github.com/godwit-dev/godwit/cmd/internal/root"
 )
 
 func commandPage() (string, error) {

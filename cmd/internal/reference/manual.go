@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
-	"github.com/godwit-dev/godwit/cmd/internal/cli/root"
+	"github.com/godwit-dev/godwit/cmd/internal/root"
 )
 
 // writeManual writes a manual page for each command. Its date is that of SOURCE_DATE_EPOCH.

@@ -11,12 +11,12 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers the metrics of controllers
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdinventory"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
-	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/walk"
 )
 

@@ -3,8 +3,8 @@ package clustermigration
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
 // Occurrences are the conditions and events that have a reason. A reason that ends a migration is

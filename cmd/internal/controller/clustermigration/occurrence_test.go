@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/hub"
 	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
 // TestEventsAreDocumented compares the events that docs/reference/events.md lists with those that the manager

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // TestMetrics: two kinds share a metric, a kind without names is counted, and what is not stalled is not there.

@@ -24,7 +24,7 @@ const Tags = "nodemo"
 
 // Flags are those of the linker.
 func Flags(commit string) string {
-	return "-s -w -X " + artifact.Module + "/cmd/internal/cli.commit=" + commit
+	return "-s -w -X " + artifact.Module + "/cmd/internal/frame.commit=" + commit
 }
 
 // Environment returns that of the go command: no network, the proxy folder before the modules that were downloaded, and

@@ -1,0 +1,244 @@
+// Package clusterreport is the output of `godwit cluster`: its JSON contract, and its tables and
+// sums for people. It is pure: values in, text out.
+//
+// Read contract.go, then preflight.go and migration.go.
+package clusterreport
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+// Finding is why something is not Ready.
+type Finding struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Check is what a preflight has found for the migration as a whole.
+type Check struct {
+	Name     string             `json:"name"`
+	Decision preflight.Decision `json:"verdict"` //nolint:misspell // the contract's name
+	Finding
+	// Remedy is a command, where there is one. The message says what to do as well.
+	Remedy string `json:"remedy"`
+}
+
+// Candidate is what a preflight has found for a cluster.
+type Candidate struct {
+	Name     string             `json:"name"`
+	Decision preflight.Decision `json:"verdict"` //nolint:misspell // the contract's name
+	Reasons  []Finding          `json:"reasons"`
+	AtRisk   []Finding          `json:"atRisk"`
+}
+
+// Preflight is the document of a preflight.
+type Preflight struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the command began.
+	Time     time.Time          `json:"time,omitzero"`
+	From     string             `json:"from"`
+	To       string             `json:"to"`
+	Decision preflight.Decision `json:"verdict"` //nolint:misspell // the contract's name
+	Checks   []Check            `json:"checks"`
+	Clusters []Candidate        `json:"clusters"`
+}
+
+// At implements [render.Dated].
+func (p Preflight) At(began time.Time) any {
+	p.Time = began
+	return p
+}
+
+// Names are the resource names of the clusters.
+func (p Preflight) Names() []string {
+	names := make([]string, len(p.Clusters))
+	for i, c := range p.Clusters {
+		names[i] = "managedcluster.cluster.open-cluster-management.io/" + c.Name
+	}
+	return names
+}
+
+// Cluster is a managed cluster of a migration.
+type Cluster struct {
+	Name  string           `json:"name"`
+	State hub.ClusterState `json:"state"`
+	// Hub is where the cluster is registered; empty while that is not proven.
+	Hub     string `json:"hub"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Seconds since the migration has started, until the cluster came to its state. They run while it
+	// is on its way.
+	Seconds float64 `json:"seconds"`
+}
+
+// Counts of the clusters.
+type Counts struct {
+	Total    int32 `json:"total"`
+	Moved    int32 `json:"moved"`
+	Failed   int32 `json:"failed"`
+	Restored int32 `json:"restored"`
+}
+
+// Migration is the document of a migration.
+type Migration struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the command began. A migration in a list has none: the list has it.
+	Time      time.Time `json:"time,omitzero"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	From      string    `json:"from"`
+	To        string    `json:"to"`
+	Phase     api.Phase `json:"phase"`
+	// Settled means that the migration has ended and that nothing of it is left to do.
+	Settled bool   `json:"settled"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Seconds from the start until nothing was left to do, or until now.
+	Seconds  float64   `json:"seconds"`
+	Counts   Counts    `json:"counts"`
+	Clusters []Cluster `json:"clusters"`
+}
+
+// ResourceName is the migration as kubectl writes it.
+func (m Migration) ResourceName() string {
+	return "managedclustermigration.global-hub.open-cluster-management.io/" + m.Name
+}
+
+// At implements [render.Dated].
+func (m Migration) At(began time.Time) any {
+	m.Time = began
+	return m
+}
+
+// Kinds of the documents.
+const (
+	preflightKind     = "ClusterPreflight"
+	migrationKind     = "ClusterMigrationReport"
+	migrationListKind = "ClusterMigrationReportList"
+)
+
+// PreflightOf makes the document. remedy returns a command for a check, or nothing.
+func PreflightOf(r preflight.Report, remedy func(preflight.Check) string) Preflight {
+	p := Preflight{APIVersion: render.APIVersion, Kind: preflightKind, From: r.From, To: r.To, Decision: r.Decision(), Checks: []Check{}, Clusters: []Candidate{}}
+	for _, c := range r.Checks {
+		one := Check{Name: c.Name, Decision: c.Decision, Finding: Finding(c.Finding)}
+		if c.Decision != preflight.Ready {
+			one.Remedy = remedy(c)
+		}
+		p.Checks = append(p.Checks, one)
+	}
+	for _, c := range r.Clusters {
+		p.Clusters = append(p.Clusters, Candidate{c.Name, c.Decision, findings(c.Reasons), findings(c.AtRisk)})
+	}
+	return p
+}
+
+// NoPreflight is the document of a command that failed.
+func NoPreflight(from, to string) Preflight {
+	p := PreflightOf(preflight.Report{From: from, To: to}, nil)
+	p.Decision = preflight.NotChecked
+	return p
+}
+
+func findings(list []preflight.Finding) []Finding {
+	all := make([]Finding, len(list))
+	for i, f := range list {
+		all[i] = Finding(f)
+	}
+	return all
+}
+
+// MigrationList makes the list of several migrations.
+func MigrationList(items []Migration) render.List[Migration] {
+	return render.NewList(migrationListKind, items)
+}
+
+// NoMigration is the document of a command that failed.
+func NoMigration(namespace, name string) Migration {
+	return Migration{APIVersion: render.APIVersion, Kind: migrationKind, Namespace: namespace, Name: name, Clusters: []Cluster{}}
+}
+
+// reasonNotObserved is the reason of a migration that no manager has seen.
+const reasonNotObserved = "NotObserved"
+
+// MigrationOf makes the document of a migration with its state.
+func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Migration {
+	d := NoMigration(m.Namespace, m.Name)
+	d.From, d.To, d.Phase, d.Settled = string(m.Spec.From), string(m.Spec.To), m.Status.Phase, m.Status.CompletionTime != nil
+	d.Reason, d.Message = reasonOf(m)
+	counts := s.Counts()
+	d.Counts = Counts{counts.Total, counts.Moved, counts.Failed, counts.Restored}
+	if c := m.Status.CompletionTime; c != nil {
+		now = c.Time
+	}
+	d.Seconds = since(m, now)
+	for _, c := range s.Clusters {
+		one := Cluster{Name: c.Name, State: c.State, Hub: hubOf(m, s, c), Message: c.Message, Seconds: since(m, now)}
+		if final(c.State) && !c.Since.IsZero() {
+			one.Seconds = since(m, c.Since)
+		}
+		if reason, rest, ok := strings.Cut(c.Message, ": "); ok && !strings.Contains(reason, " ") {
+			one.Reason, one.Message = reason, rest
+		}
+		d.Clusters = append(d.Clusters, one)
+	}
+	return d
+}
+
+// SummaryOf makes the document from the status alone: it has no clusters.
+func SummaryOf(m *api.ManagedClusterMigration, now time.Time) Migration {
+	d := MigrationOf(m, hub.State{}, now)
+	if c := m.Status.Counts; c != nil {
+		d.Counts = Counts{c.Total, c.Moved, c.Failed, c.Restored}
+	}
+	return d
+}
+
+func since(m *api.ManagedClusterMigration, t time.Time) float64 {
+	if m.Status.StartTime == nil {
+		return 0
+	}
+	return max(0, t.Sub(m.Status.StartTime.Time).Seconds())
+}
+
+// final reports whether a cluster has arrived at one of the hubs.
+func final(s hub.ClusterState) bool {
+	return s == hub.Registered || s == hub.Moved || s == hub.Returned || s == hub.Restored
+}
+
+// hubOf is the hub that has the cluster, if that is proven: by two renewals of its lease, or because
+// no hub was told anything that moves it.
+func hubOf(m *api.ManagedClusterMigration, s hub.State, c hub.Cluster) string {
+	switch {
+	case c.State == hub.Registered, c.State == hub.Moved:
+		return string(m.Spec.To)
+	case c.State == hub.Returned, c.State == hub.Restored:
+		return string(m.Spec.From)
+	case c.State == hub.Selected && hub.StageNumber(s.Stage) > 0 && hub.StageNumber(s.Stage) < hub.StageNumber(api.PhaseRegistering):
+		return string(m.Spec.From)
+	}
+	return ""
+}
+
+// reasonOf is that of the condition which is True, of those that kstatus reads.
+func reasonOf(m *api.ManagedClusterMigration) (reason, message string) {
+	for _, kind := range []string{api.ConditionStalled, api.ConditionReconciling, api.ConditionReady} {
+		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status == "True" {
+			return c.Reason, c.Message
+		}
+	}
+	if m.Status.Phase != "" {
+		return "", ""
+	}
+	return reasonNotObserved, "no manager has observed the migration: see whether `godwit manager --controllers=clusterMigration` runs"
+}

@@ -1,0 +1,126 @@
+package clusterreport
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+// maxRows bounds the clusters without a problem in a table that is not wide.
+const maxRows = 10
+
+// phaseCell is Completed and Failed only when nothing is left to do.
+func phaseCell(m Migration) render.Cell {
+	switch {
+	case m.Phase == "":
+		return render.Cell{Text: "? NotObserved", Tone: render.Attention}
+	case m.Phase == api.PhaseCompleted && m.Settled && m.Counts.Moved == m.Counts.Total:
+		return render.Cell{Text: "✓ Completed", Tone: render.Good}
+	case m.Phase == api.PhaseCompleted:
+		return render.Cell{Text: "! Completed", Tone: render.Attention}
+	case m.Phase == api.PhaseFailed:
+		return render.Cell{Text: "✗ Failed", Tone: render.Bad}
+	}
+	return render.Cell{Text: "● " + string(m.Phase), Tone: render.Attention}
+}
+
+var states = map[hub.ClusterState]render.Cell{
+	hub.Selected:   {Text: "● Selected", Tone: render.Attention},
+	hub.Registered: {Text: "● Registered", Tone: render.Attention},
+	hub.Moved:      {Text: "✓ Moved", Tone: render.Good},
+	hub.Returning:  {Text: "! Returning", Tone: render.Bad},
+	hub.Returned:   {Text: "! Returned", Tone: render.Bad},
+	hub.Restored:   {Text: "! Restored", Tone: render.Bad},
+}
+
+// WriteMigrations writes a row for each migration.
+func WriteMigrations(w io.Writer, s render.Style, items []Migration) error {
+	t := render.Table{Header: []string{"NAMESPACE", "NAME", "PHASE", "FROM", "TO", "TOTAL", "MOVED", "FAILED", "RESTORED", "TIME"}}
+	for _, m := range items {
+		t.Add(render.Cell{Text: m.Namespace}, render.Cell{Text: m.Name}, phaseCell(m), render.Cell{Text: m.From}, render.Cell{Text: m.To},
+			render.NumberCell(int64(m.Counts.Total)), render.NumberCell(int64(m.Counts.Moved)), render.NumberCell(int64(m.Counts.Failed)),
+			render.NumberCell(int64(m.Counts.Restored)), render.Cell{Text: render.Duration(m.Seconds)})
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s\n", render.Count(int64(len(items)), "migration", "migrations"))
+	return err
+}
+
+// WriteMigration writes the row of a migration, its clusters with a problem first, and a sum. A table
+// that is not wide has only the first clusters without a problem.
+func WriteMigration(w io.Writer, s render.Style, m Migration) error {
+	head := render.Table{Header: []string{"NAME", "PHASE", "FROM", "TO", "TIME"}}
+	head.Add(render.Cell{Text: m.Name}, phaseCell(m), render.Cell{Text: m.From}, render.Cell{Text: m.To}, render.Cell{Text: render.Duration(m.Seconds)})
+	if err := head.Write(w, s); err != nil {
+		return err
+	}
+	shown := slices.Clone(m.Clusters)
+	slices.SortStableFunc(shown, func(a, b Cluster) int { return problem(b) - problem(a) })
+	plain := 0
+	shown = slices.DeleteFunc(shown, func(c Cluster) bool {
+		plain += 1 - problem(c)
+		return problem(c) == 0 && plain > maxRows && !s.Wide
+	})
+	t := render.Table{Header: []string{"CLUSTER", "STATE", "HUB", "TIME", "REASON"}}
+	for _, c := range shown {
+		t.Add(render.Cell{Text: c.Name}, states[c.State], render.Cell{Text: render.OrDash(c.Hub)}, render.Cell{Text: render.Duration(c.Seconds)}, render.Cell{Text: render.OrDash(c.Reason)})
+	}
+	if len(shown) > 0 {
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, c := range shown {
+		if c.Message != "" {
+			fmt.Fprintf(&text, "\n%s\n  %s %s\n", c.Name, s.Paint(render.Bad, "✗ "+render.OrDash(c.Reason)+":"), c.Message)
+		}
+	}
+	if hidden := len(m.Clusters) - len(shown); hidden > 0 {
+		fmt.Fprintf(&text, "%s not shown; -o wide shows all\n", render.Count(int64(hidden), "cluster", "clusters"))
+	}
+	fmt.Fprintf(&text, "\n%s\n", migrationSum(m))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func problem(c Cluster) int {
+	if c.Message != "" {
+		return 1
+	}
+	return 0
+}
+
+func migrationSum(m Migration) string {
+	text := Progress(m)
+	if m.Message != "" {
+		text += "\n" + m.Reason + ": " + m.Message
+	}
+	return text
+}
+
+// Progress is what has become of the clusters, in one line.
+func Progress(m Migration) string {
+	parts := []string{fmt.Sprintf("%s of %s moved", render.Number(int64(m.Counts.Moved)), render.Count(int64(m.Counts.Total), "cluster", "clusters"))}
+	if m.Counts.Failed > 0 {
+		parts = append(parts, render.Number(int64(m.Counts.Failed))+" failed")
+	}
+	if m.Counts.Restored > 0 {
+		parts = append(parts, render.Number(int64(m.Counts.Restored))+" back at "+m.From)
+	}
+	phase := string(m.Phase)
+	if phase == "" {
+		phase = reasonNotObserved
+	}
+	return phase + ": " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,111 @@
+package clusterreport
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
+)
+
+var began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func started(phase api.Phase) *api.ManagedClusterMigration {
+	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "east"}}
+	m.Spec = api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2"}
+	m.Status.Phase, m.Status.StartTime = phase, &metav1.Time{Time: began}
+	return m
+}
+
+// TestHubIsProven: a cluster has a hub in the report only while that is proven.
+func TestHubIsProven(t *testing.T) {
+	for name, test := range map[string]struct {
+		stage api.Phase
+		state hub.ClusterState
+		want  string
+	}{
+		"NotStarted":  {"", hub.Selected, ""},
+		"Deploying":   {api.PhaseDeploying, hub.Selected, "hub1"},
+		"Registering": {api.PhaseRegistering, hub.Selected, ""},
+		"Registered":  {api.PhaseRegistering, hub.Registered, "hub2"},
+		"Moved":       {api.PhaseCleaning, hub.Moved, "hub2"},
+		"Returning":   {api.PhaseRollbacking, hub.Returning, ""},
+		"Returned":    {api.PhaseRollbacking, hub.Returned, "hub1"},
+		"Restored":    {api.PhaseRollbacking, hub.Restored, "hub1"},
+	} {
+		s := hub.State{Stage: test.stage, Clusters: []hub.Cluster{{Name: "c1", State: test.state}}}
+		if got := MigrationOf(started(test.stage), s, began).Clusters[0].Hub; got != test.want {
+			t.Errorf("%s: the hub is %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestSeconds: the time of a cluster ends when it has come to its state.
+func TestSeconds(t *testing.T) {
+	s := hub.State{Stage: api.PhaseRegistering, Clusters: []hub.Cluster{
+		{Name: "c1", State: hub.Registered, Since: began.Add(40 * time.Second)}, {Name: "c2", State: hub.Selected},
+	}}
+	d := MigrationOf(started(api.PhaseRegistering), s, began.Add(time.Minute))
+	if d.Seconds != 60 || d.Clusters[0].Seconds != 40 || d.Clusters[1].Seconds != 60 {
+		t.Errorf("the migration has %v s, and its clusters %v and %v; want 60, 40 and 60", d.Seconds, d.Clusters[0].Seconds, d.Clusters[1].Seconds)
+	}
+}
+
+func TestWriteMigration(t *testing.T) {
+	m := started(api.PhaseRegistering)
+	s := hub.State{Phase: api.PhaseRegistering, Stage: api.PhaseRegistering, Clusters: []hub.Cluster{
+		{Name: "c1", State: hub.Registered, Since: began.Add(40 * time.Second)},
+		{Name: "c2", State: hub.Returning, Message: "SigningRequestDenied: a policy denies c2"},
+	}}
+	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonInProgress, Message: "the migration is in phase Registering"}}
+	d := MigrationOf(m, s, began.Add(90*time.Second))
+	rendertest.Compare(t, "Clusters with a problem come first, with the reason.", `
+NAME   PHASE           FROM   TO     TIME
+east   ● Registering   hub1   hub2   1m30s
+
+CLUSTER   STATE          HUB    TIME    REASON
+c2        ! Returning    -      1m30s   SigningRequestDenied
+c1        ● Registered   hub2   40.0s   -
+
+c2
+  ✗ SigningRequestDenied: a policy denies c2
+
+Registering: 1 of 2 clusters moved, 1 failed
+InProgress: the migration is in phase Registering
+`, func(w io.Writer) error { return WriteMigration(w, render.Style{}, d) })
+}
+
+func TestWritePreflight(t *testing.T) {
+	r := preflight.Report{
+		From: "hub1", To: "hub2",
+		Checks: []preflight.Check{
+			{Name: preflight.CheckSourceHub, Decision: preflight.Ready},
+			{Name: preflight.CheckOnTarget, Decision: preflight.NotChecked, Finding: preflight.Finding{Reason: "HubNotChecked", Message: "no access to hub2"}},
+		},
+		Clusters: []preflight.Cluster{
+			{Name: "c1", Decision: preflight.NotChecked, Reasons: []preflight.Finding{{Reason: "HubNotChecked", Message: "no access to hub2"}}},
+			{Name: "c2", Decision: preflight.Blocked, Reasons: []preflight.Finding{{Reason: "LocalCluster", Message: "c2 is the hub"}}, AtRisk: []preflight.Finding{{Reason: "AddOnStays", Message: "add-on a stays"}}},
+		},
+	}
+	p := PreflightOf(r, func(preflight.Check) string { return "give --to-context=CONTEXT" })
+	rendertest.Compare(t, "What blocks comes first, and a finding of a check is not repeated for each cluster.", `
+? NotChecked ClustersOnTarget: no access to hub2
+  → give --to-context=CONTEXT
+
+CLUSTER   DECISION       REASON
+c2        ✗ Blocked      LocalCluster,AddOnStays
+c1        ? NotChecked   HubNotChecked
+
+c2
+  ✗ LocalCluster: c2 is the hub
+  ! AddOnStays: add-on a stays
+
+2 clusters from hub1 to hub2: 1 not checked on both hubs, 1 blocked
+`, func(w io.Writer) error { return WritePreflight(w, render.Style{}, p) })
+}

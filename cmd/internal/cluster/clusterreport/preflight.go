@@ -1,0 +1,119 @@
+package clusterreport
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+var decisions = map[preflight.Decision]render.Cell{
+	preflight.Ready:      {Text: "✓ Ready", Tone: render.Good},
+	preflight.NotChecked: {Text: "? NotChecked", Tone: render.Attention},
+	preflight.AtRisk:     {Text: "! AtRisk", Tone: render.Attention},
+	preflight.Blocked:    {Text: "✗ Blocked", Tone: render.Bad},
+}
+
+// decisionOrder is the order of the tables: what needs the user comes first.
+var decisionOrder = []preflight.Decision{preflight.Blocked, preflight.AtRisk, preflight.NotChecked, preflight.Ready}
+
+// WritePreflight writes the checks that are not Ready with their remedies, then the clusters that are
+// not Ready with their reasons, and a sum. A wide table has a row for each check and each cluster.
+func WritePreflight(w io.Writer, s render.Style, p Preflight) error {
+	checks := slices.DeleteFunc(slices.Clone(p.Checks), func(c Check) bool { return c.Decision == preflight.Ready && !s.Wide })
+	slices.SortStableFunc(checks, func(a, b Check) int { return order(a.Decision) - order(b.Decision) })
+	var text strings.Builder
+	for _, c := range checks {
+		writeCheck(&text, s, c)
+	}
+	if len(checks) > 0 {
+		text.WriteByte('\n')
+	}
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return err
+	}
+	clusters := slices.DeleteFunc(slices.Clone(p.Clusters), func(c Candidate) bool { return c.Decision == preflight.Ready && !s.Wide })
+	slices.SortStableFunc(clusters, func(a, b Candidate) int { return order(a.Decision) - order(b.Decision) })
+	t := render.Table{Header: []string{"CLUSTER", "DECISION", "REASON"}}
+	for _, c := range clusters {
+		t.Add(render.Cell{Text: c.Name}, decisions[c.Decision], render.Cell{Text: reasonsOf(c)})
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	text.Reset()
+	for _, c := range clusters {
+		writeCandidate(&text, s, c, p.Checks)
+	}
+	if len(clusters) > 0 {
+		text.WriteByte('\n')
+	}
+	fmt.Fprintf(&text, "%s\n", preflightSum(p))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func order(d preflight.Decision) int { return slices.Index(decisionOrder, d) }
+
+func writeCheck(text *strings.Builder, s render.Style, c Check) {
+	cell := decisions[c.Decision]
+	if c.Decision == preflight.Ready {
+		fmt.Fprintf(text, "%s  %s\n", s.Paint(cell.Tone, "✓"), c.Name)
+		return
+	}
+	fmt.Fprintf(text, "%s %s: %s\n", s.Paint(cell.Tone, cell.Text), c.Name, c.Message)
+	if c.Remedy != "" {
+		fmt.Fprintf(text, "  → %s\n", c.Remedy)
+	}
+}
+
+// reasonsOf are the reasons of a row, each once.
+func reasonsOf(c Candidate) string {
+	var all []string
+	for _, f := range slices.Concat(c.Reasons, c.AtRisk) {
+		if !slices.Contains(all, f.Reason) {
+			all = append(all, f.Reason)
+		}
+	}
+	return render.Words(all)
+}
+
+// writeCandidate writes the findings of a cluster that are not those of a check.
+func writeCandidate(text *strings.Builder, s render.Style, c Candidate, checks []Check) {
+	var lines strings.Builder
+	for _, f := range c.Reasons {
+		if !slices.ContainsFunc(checks, func(check Check) bool { return check.Finding == f }) {
+			fmt.Fprintf(&lines, "  %s %s\n", s.Paint(render.Bad, "✗ "+f.Reason+":"), f.Message)
+		}
+	}
+	for _, f := range c.AtRisk {
+		fmt.Fprintf(&lines, "  %s %s\n", s.Paint(render.Attention, "! "+f.Reason+":"), f.Message)
+	}
+	if lines.Len() > 0 {
+		fmt.Fprintf(text, "\n%s\n%s", c.Name, lines.String())
+	}
+}
+
+func preflightSum(p Preflight) string {
+	move := fmt.Sprintf("from %s to %s", p.From, p.To)
+	if len(p.Clusters) == 0 {
+		return "no cluster is known to move " + move
+	}
+	counts := map[preflight.Decision]int64{}
+	for _, c := range p.Clusters {
+		counts[c.Decision]++
+	}
+	var parts []string
+	for _, part := range []struct {
+		decision preflight.Decision
+		what     string
+	}{{preflight.Ready, "ready"}, {preflight.NotChecked, "not checked on both hubs"}, {preflight.AtRisk, "at risk"}, {preflight.Blocked, "blocked"}} {
+		if n := counts[part.decision]; n > 0 {
+			parts = append(parts, render.Number(n)+" "+part.what)
+		}
+	}
+	return render.Count(int64(len(p.Clusters)), "cluster", "clusters") + " " + move + ": " + strings.Join(parts, ", ")
+}

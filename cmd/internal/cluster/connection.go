@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	workv1 "open-cluster-management.io/api/work/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+var newScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta1.Install, workv1.Install, api.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+})
+
+// connection is a connection to the global hub or to a hub.
+type connection struct {
+	*frame.Connection
+	client client.Client
+	clock  *kube.ServerClock
+	scope  permission.Scope
+}
+
+// dial connects for a command, to whose permissions the scope belongs.
+func dial(ctx context.Context, a *frame.App, command permission.Command, scope permission.Scope) (*connection, error) {
+	p := frame.Purpose{Program: a.Program, Command: command}
+	if command.InNamespaces() {
+		namespace := "--all-namespaces"
+		if scope.Namespace != "" {
+			namespace = "--namespace=" + scope.Namespace
+		}
+		p.Scope = append(p.Scope, namespace)
+	}
+	if scope.Installation != command.Installation() {
+		p.Scope = append(p.Scope, "--godwit-namespace="+scope.Installation)
+	}
+	connected, err := a.Dial(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{Connection: connected, clock: kube.NewServerClock(a.Clock), scope: scope}
+	config := *connected.Config
+	config.QPS = -1
+	config.Wrap(c.clock.RoundTripper)
+	if c.client, err = client.New(&config, client.Options{Scheme: scheme}); err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	return c, nil
+}
+
+// dialGlobal connects to the global hub, which must serve our kind.
+func dialGlobal(ctx context.Context, a *frame.App, command permission.Command, scope permission.Scope) (*connection, error) {
+	c, err := dial(ctx, a, command, scope)
+	if err != nil {
+		return nil, err
+	}
+	if err := manager.CheckCRD(ctx, c.client); err != nil {
+		if known := c.explain(ctx, err); apierrors.IsForbidden(err) || ctx.Err() != nil {
+			return nil, known
+		}
+		if _, gone := frame.Unreachable(err); gone {
+			return nil, c.Explain(ctx, err)
+		}
+		return nil, fmt.Errorf("%s: %w", c.Where(), err)
+	}
+	return c, nil
+}
+
+// explain names the permissions of the command that are missing.
+func (c *connection) explain(ctx context.Context, err error) error {
+	if ctx.Err() == nil && apierrors.IsForbidden(err) {
+		if missing := c.missing(ctx); missing != nil {
+			return missing
+		}
+	}
+	return c.Explain(ctx, err)
+}
+
+// missing returns an error that names the permissions that the user lacks, and the command that grants
+// them.
+func (c *connection) missing(ctx context.Context) error {
+	if denied := c.Denied(ctx, permission.For(c.Purpose.Command, c.scope)); len(denied) > 0 {
+		return c.Lacks(c.WhoAmI(ctx), denied)
+	}
+	return nil
+}
+
+// notFound is the error of a name that does not exist.
+func notFound(message, remedy string) error {
+	return &frame.ActionableError{Reason: render.ReasonNotFound, Message: message, Remedy: remedy}
+}

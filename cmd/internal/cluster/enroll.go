@@ -1,0 +1,209 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/identity"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+type enrollOptions struct {
+	*frame.App
+	key, hubContext                  string
+	managerNamespace, agentNamespace string
+	yes                              bool
+}
+
+func enrollCommand(a *frame.App) *cobra.Command {
+	o := &enrollOptions{App: a}
+	c := &cobra.Command{
+		Use:   "enroll HUB {--key=KEY | --hub-context=CONTEXT}",
+		Short: "Make the agent of a hub known to the manager, by its public key",
+		Long: "Write the public key of a hub's agent into ConfigMap " + manager.EnrolledHubs + " of the manager. The manager\n" +
+			"believes messages of the hub only if they are signed with that key.\n\n" +
+			"The command shows the fingerprint of the key and asks. The agent logs the same fingerprint when it\n" +
+			"starts: compare the two if the key has travelled. A user who can write the ConfigMap can act as any hub.\n\n" +
+			"--hub-context reads the key from Secret " + identity.Secret + " of the hub. Without access to it, have an\n" +
+			"administrator of the hub print the key, and give it with --key:\n" +
+			"  " + printKey(permission.AgentNamespace) + "\n\n" +
+			"Exit codes: 0 the hub is enrolled; 3 refused, and nothing written; 2 error; 130 interrupted.",
+		Example: "  # With access to the hub\n" +
+			"  " + a.Program + " cluster enroll hub1 --hub-context=hub1\n\n" +
+			"  # With a key that the administrator of the hub has sent\n" +
+			"  " + a.Program + " cluster enroll hub1 --key=\"$KEY\"",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return frame.Usagef("which hub? give one name, that of its ManagedCluster on the global hub")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeHubs(a)(c, args, toComplete)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args[0]) },
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.key, "key", "", "public `key` of the agent, in base64")
+	_ = c.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
+	addContext(a, c, &o.hubContext, "hub-context", "`context` of the kubeconfig for the hub, to read the key from its Secret")
+	addManagerNamespace(c, &o.managerNamespace)
+	addAgentNamespace(c, &o.agentNamespace, "namespace of Godwit's agent on the hub")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return c
+}
+
+// printKey is the command with which an administrator of a hub prints the key of its agent.
+func printKey(namespace string) string {
+	return "kubectl -n " + namespace + " get secret " + identity.Secret + " -o go-template='{{.data." + identity.Public + " | base64decode}}'"
+}
+
+func (o *enrollOptions) run(ctx context.Context, hub string) error {
+	if (o.key == "") == (o.hubContext == "") {
+		return frame.Usagef("which key? give --key=KEY or --hub-context=CONTEXT, one of them")
+	}
+	if !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("enroll")
+	}
+	c, err := dial(ctx, o.App, permission.ClusterEnroll, permission.Scope{Installation: o.managerNamespace})
+	if err != nil {
+		return err
+	}
+	if err := c.missing(ctx); err != nil {
+		return frame.Refuse(err)
+	}
+	err = c.client.Get(ctx, client.ObjectKey{Name: hub}, &clusterv1.ManagedCluster{})
+	if apierrors.IsNotFound(err) {
+		return c.unknownHub(ctx, hub)
+	}
+	if err != nil {
+		return c.explain(ctx, err)
+	}
+	key, err := o.readKey(ctx, hub)
+	if err != nil {
+		return err
+	}
+	return o.enroll(ctx, c, hub, key)
+}
+
+// unknownHub is the error of a hub that has no ManagedCluster.
+func (c *connection) unknownHub(ctx context.Context, hub string) error {
+	message := fmt.Sprintf("there is no managedcluster %s on %s", hub, c.Where())
+	if known, err := c.managedClusters(ctx); err == nil {
+		if near := frame.Similar(hub, known); len(near) > 0 {
+			return notFound(message, "did you mean "+strings.Join(near, " or ")+"?")
+		}
+	}
+	return notFound(message, "import the hub, or list the names: kubectl get managedclusters")
+}
+
+// readKey reads the key of the flag, or of the Secret on the hub.
+func (o *enrollOptions) readKey(ctx context.Context, hub string) (message.IdentityKey, error) {
+	if o.key != "" {
+		key, err := identity.Parse(o.key)
+		if err != nil {
+			return key, frame.Usagef("invalid argument for \"--key\": %v; the administrator of the hub prints the key: %s", err, printKey(o.agentNamespace))
+		}
+		return key, nil
+	}
+	none := message.IdentityKey{}
+	c, err := dial(ctx, o.InContext(o.hubContext), permission.ClusterEnroll, permission.Scope{Installation: o.agentNamespace})
+	if err != nil {
+		return none, err
+	}
+	secret := &corev1.Secret{}
+	at := client.ObjectKey{Namespace: o.agentNamespace, Name: identity.Secret}
+	err = c.client.Get(ctx, at, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return none, notFound(fmt.Sprintf("there is no secret %s on %s: the agent makes it at its first start", at, c.Where()),
+			"see whether the agent runs, or give its namespace with --agent-namespace")
+	case apierrors.IsForbidden(err):
+		return none, &frame.ActionableError{Reason: render.ReasonForbidden, Message: frame.OneLine(err), Cause: err,
+			Remedy: "have an administrator of the hub print the key, and give it with --key: " + printKey(o.agentNamespace)}
+	case err != nil:
+		return none, c.Explain(ctx, err)
+	}
+	if owner := identity.OwnerOf(secret); owner.Name != hub {
+		return none, frame.Refuse(fmt.Errorf("secret %s on %s is the identity of %s, and not of the agent of hub %s: nothing was written; give the context of hub %s, and the namespace of its agent with --agent-namespace",
+			at, c.Where(), owner, hub, hub))
+	}
+	key, err := identity.Parse(string(secret.Data[identity.Public]))
+	if err != nil {
+		return none, fmt.Errorf("key %s of secret %s on %s: %w; delete the Secret and restart the agent, which makes another one", identity.Public, at, c.Where(), err)
+	}
+	return key, nil
+}
+
+// enroll asks, and writes the key.
+func (o *enrollOptions) enroll(ctx context.Context, c *connection, hub string, key message.IdentityKey) error {
+	hubs := &corev1.ConfigMap{}
+	at := client.ObjectKey{Namespace: o.managerNamespace, Name: manager.EnrolledHubs}
+	err := c.client.Get(ctx, at, hubs)
+	absent := apierrors.IsNotFound(err)
+	if err != nil && !absent {
+		return c.explain(ctx, err)
+	}
+	known, enrolled := hubs.Data[hub]
+	if known == identity.Format(key) {
+		o.Console.Printf("hub %s is enrolled with this key: %s; nothing was written\n", hub, identity.Fingerprint(key))
+		return nil
+	}
+	o.Console.Printf("hub:         %s\nfingerprint: %s\n", hub, identity.Fingerprint(key))
+	if enrolled {
+		o.Console.Printf("replaces:    %s\n", fingerprintOf(known))
+	}
+	if !o.yes {
+		o.Console.Printf("The manager on %s will accept every message that is signed with this key as one of hub %s. Enroll it? [y/N] ", c.Where(), hub)
+		if err := o.Confirm(ctx); err != nil {
+			return err
+		}
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if hubs.Data == nil {
+		hubs.Data = map[string]string{}
+	}
+	hubs.Data[hub] = identity.Format(key)
+	if absent {
+		hubs.ObjectMeta = metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}
+		err = c.client.Create(bounded, hubs)
+	} else {
+		err = c.client.Update(bounded, hubs)
+	}
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return frame.Refuse(fmt.Errorf("another client has changed ConfigMap %s at the same time: nothing was written; run the command again", at))
+	case apierrors.IsNotFound(err):
+		return notFound(fmt.Sprintf("there is no namespace %s on %s", at.Namespace, c.Where()), "give the namespace of the manager with --manager-namespace")
+	case err != nil:
+		return c.explain(bounded, err)
+	}
+	o.Console.Printf("hub %s is enrolled\n", hub)
+	return nil
+}
+
+// fingerprintOf shows a key that was enrolled.
+func fingerprintOf(text string) string {
+	key, err := identity.Parse(text)
+	if err != nil {
+		return "a text that is no key"
+	}
+	return identity.Fingerprint(key)
+}

@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+)
+
+// migration is a ManagedClusterMigration with its state.
+type migration struct {
+	*api.ManagedClusterMigration
+	state hub.State
+}
+
+// report is the document of a migration, at the time of the global hub.
+func (m migration) report(c *connection) clusterreport.Migration {
+	return clusterreport.MigrationOf(m.ManagedClusterMigration, m.state, c.clock.Now())
+}
+
+// namespaceOf is the namespace of the flag, or of the kubeconfig's context.
+func namespaceOf(a *frame.App) (string, error) {
+	namespace, _, err := a.Cluster.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", frame.BadKubeconfig(err)
+	}
+	return namespace, nil
+}
+
+// find reads a migration. The error for one that does not exist suggests others.
+func (c *connection) find(ctx context.Context, name string) (migration, error) {
+	m := migration{ManagedClusterMigration: &api.ManagedClusterMigration{}}
+	err := c.client.Get(ctx, client.ObjectKey{Namespace: c.scope.Namespace, Name: name}, m.ManagedClusterMigration)
+	if apierrors.IsNotFound(err) {
+		return m, c.unknown(ctx, name)
+	}
+	if err != nil {
+		return m, c.explain(ctx, err)
+	}
+	m.state, err = c.state(ctx, m.ManagedClusterMigration)
+	return m, err
+}
+
+// state reads the state of a migration. One that a newer release has stored is refused.
+func (c *connection) state(ctx context.Context, m *api.ManagedClusterMigration) (hub.State, error) {
+	state, err := manager.ReadState(ctx, c.client, m)
+	switch {
+	case errors.As(err, new(*hub.NewerFormatError)):
+		return state, frame.Refuse(fmt.Errorf("%s: %w", api.ReasonNewerFormat, err))
+	case err != nil:
+		return state, c.explain(ctx, err)
+	}
+	return state, nil
+}
+
+// list reads the migrations of a namespace, or of all if it is empty.
+func (c *connection) list(ctx context.Context, namespace string) ([]api.ManagedClusterMigration, error) {
+	list := &api.ManagedClusterMigrationList{}
+	if err := c.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// unknown is the error of a migration that does not exist.
+func (c *connection) unknown(ctx context.Context, name string) error {
+	message := fmt.Sprintf("there is no managedclustermigration %s in namespace %s on %s", name, c.scope.Namespace, c.Where())
+	all, err := c.list(ctx, "")
+	if err != nil {
+		return notFound(message, "list the migrations: "+c.Purpose.Program+" cluster status --all-namespaces")
+	}
+	var here, elsewhere []string
+	for _, m := range all {
+		switch {
+		case m.Namespace == c.scope.Namespace:
+			here = append(here, m.Name)
+		case m.Name == name:
+			elsewhere = append(elsewhere, "--namespace="+m.Namespace)
+		}
+	}
+	if len(elsewhere) > 0 {
+		return notFound(message, "there is one in another namespace: give "+strings.Join(elsewhere, " or "))
+	}
+	if near := frame.Similar(name, here); len(near) > 0 {
+		return notFound(message, "did you mean "+strings.Join(near, " or ")+"?")
+	}
+	return notFound(message, "list the migrations: "+c.Purpose.Program+" cluster status --all-namespaces")
+}
+
+// maxName is how long the name of a migration may be: labels and ConfigMaps are named after it.
+const maxName = 63
+
+// nextName is NAME-word-N with the first N above those that exist. A name that has that form keeps the
+// part before it.
+func nextName(name, word string, known []api.ManagedClusterMigration) string {
+	pattern := regexp.MustCompile(`^(.+)-` + word + `-([0-9]+)$`)
+	if parts := pattern.FindStringSubmatch(name); parts != nil {
+		name = parts[1]
+	}
+	for n := 1; ; n++ {
+		suffix := fmt.Sprintf("-%s-%d", word, n)
+		next := strings.TrimRight(name[:min(len(name), maxName-len(suffix))], "-") + suffix
+		if !slices.ContainsFunc(known, func(m api.ManagedClusterMigration) bool { return m.Name == next }) {
+			return next
+		}
+	}
+}
+
+// oneName is the Args of a command that takes the name of a migration.
+func oneName(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return frame.Usagef("which migration? give one name; `%s cluster status` lists the migrations", c.Root().Name())
+	}
+	return nil
+}
+
+// completeMigrations completes the first argument.
+func completeMigrations(a *frame.App) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		namespace, err := namespaceOf(a)
+		if len(args) > 0 || err != nil {
+			return nil, none
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
+		defer cancel()
+		connected, err := dial(ctx, a, permission.ClusterPreflight, permission.Scope{Namespace: namespace})
+		if err != nil {
+			return nil, none
+		}
+		all, err := connected.list(ctx, namespace)
+		if err != nil {
+			return nil, none
+		}
+		var names []string
+		for _, m := range all {
+			if strings.HasPrefix(m.Name, toComplete) {
+				names = append(names, m.Name)
+			}
+		}
+		slices.Sort(names)
+		return names, none
+	}
+}

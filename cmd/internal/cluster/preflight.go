@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+)
+
+type preflightOptions struct {
+	*frame.App
+	selection
+	hubFlags
+	output frame.Output
+}
+
+func preflightCommand(a *frame.App) *cobra.Command {
+	o := &preflightOptions{App: a}
+	empty := clusterreport.NoPreflight("", "")
+	c := &cobra.Command{
+		Use:   "preflight --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--from-context=CONTEXT] [--to-context=CONTEXT]",
+		Short: "Show which clusters a migration would move, which would be at risk, and what blocks; changes nothing",
+		Long: "Show which clusters a migration would move, which would be at risk, and what blocks. This command\n" +
+			"only reads.\n\n" +
+			"On the global hub it checks the two hubs, the keys and heartbeats of their agents, and other migrations.\n" +
+			"With --from-context and --to-context it also runs the checks of the migration on both hubs, and\n" +
+			"lists what does not move: ManifestWorks, add-ons, cluster sets, and kinds that the target hub\n" +
+			"does not serve. What it can't read is NotChecked, with the flag that changes that.\n\n" +
+			"The work agent of a cluster deletes what a ManifestWork has applied 60 minutes after the move,\n" +
+			"unless the delete option of the ManifestWork is Orphan. Such a ManifestWork blocks its cluster\n" +
+			"unless you give --accept-evicted-works.\n\n" +
+			"The manager publishes when it has received the last heartbeat of each agent. One that is older than\n" +
+			"60 s blocks. Without a manager that runs, the agents are NotChecked.\n\n" +
+			"Exit codes: 0 ready; 1 nothing blocks, and clusters are at risk or something is not checked; 3\n" +
+			"blocked; 2 error.",
+		Example: "  # What the global hub knows\n" +
+			"  " + a.Program + " cluster preflight --from=hub1 --to=hub2 cluster1 cluster2\n\n" +
+			"  # With the checks on both hubs, by contexts of the kubeconfig\n" +
+			"  " + a.Program + " cluster preflight --from=hub1 --to=hub2 --placement=east --from-context=hub1 --to-context=hub2",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.parse(args)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+		},
+	}
+	frame.ListOnFlagError(a, c, empty)
+	c.Flags().SortFlags = false
+	o.selection.addTo(a, c)
+	o.hubFlags.addTo(a, c)
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *preflightOptions) run(ctx context.Context) error {
+	c, err := o.open(ctx, o.App, permission.ClusterPreflight)
+	if err != nil {
+		return err
+	}
+	p, err := c.preflight(ctx, o.App, o.request(o.hubFlags), o.hubFlags)
+	if err != nil {
+		return err
+	}
+	if err := frame.WriteDocument(o.Streams.Out, o.output, p, p.Names(), writePreflight(o.App, o.output, p)); err != nil {
+		return err
+	}
+	return frame.Exit(preflightCode(p.Decision))
+}

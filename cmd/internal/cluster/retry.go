@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+)
+
+type retryOptions struct {
+	*frame.App
+	creation
+	failed bool
+}
+
+func retryCommand(a *frame.App) *cobra.Command {
+	o := &retryOptions{App: a, creation: creation{command: "retry"}}
+	empty := clusterreport.NoMigration("", "")
+	c := &cobra.Command{
+		Use:   "retry NAME --failed [-n NAMESPACE] [--watch]",
+		Short: "Move the clusters that a migration has not moved",
+		Long: "Create the migration NAME-retry-1, with the hubs and the timeouts of NAME and with the clusters that\n" +
+			"NAME has not moved. A second retry is NAME-retry-2. The command does the preflight first, refuses what\n" +
+			"is blocked, and asks.\n\n" +
+			"NAME must have ended. A migration that has ended before it has resolved its Placement is tried again\n" +
+			"with the Placement.\n\n" +
+			"Exit codes: those of start.",
+		Example:           "  " + a.Program + " cluster retry east --failed --from-context=hub1 --to-context=hub2",
+		Args:              oneName,
+		ValidArgsFunction: completeMigrations(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			return frame.ListOnError(a.Streams.Out, o.output, empty, o.run(c.Context(), args[0]))
+		},
+	}
+	frame.ListOnFlagError(a, c, empty)
+	c.Flags().SortFlags = false
+	c.Flags().BoolVar(&o.failed, "failed", false, "all clusters that were not moved")
+	o.creation.addTo(a, c)
+	return c
+}
+
+func (o *retryOptions) run(ctx context.Context, name string) error {
+	if !o.failed {
+		return frame.Usagef("which clusters? give --failed, for all that were not moved")
+	}
+	ctx, cancel := o.timeout.Limit(ctx)
+	defer cancel()
+	c, m, err := o.openMigration(ctx, o.App, permission.ClusterRun, name)
+	if err != nil {
+		return err
+	}
+	if m.Status.CompletionTime == nil {
+		return frame.Refuse(fmt.Errorf("managedclustermigration %s has not ended: nothing was written; wait for its end: %s",
+			name, watchCommand(o.App, m)))
+	}
+	known, err := c.list(ctx, m.Namespace)
+	if err != nil {
+		return c.explain(ctx, err)
+	}
+	next := retryOf(m, known)
+	if next == nil {
+		return frame.Refuse(fmt.Errorf("managedclustermigration %s has moved all of its clusters: nothing is left to retry", name))
+	}
+	return o.create(ctx, o.App, c, next)
+}
+
+// retryOf is the migration of the clusters that m has not moved, or nil if there are none.
+func retryOf(m migration, known []api.ManagedClusterMigration) *api.ManagedClusterMigration {
+	next := &api.ManagedClusterMigration{Spec: *m.Spec.DeepCopy(), ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: nextName(m.Name, "retry", known)}}
+	if len(m.state.Clusters) == 0 && m.Spec.IncludedManagedClustersPlacementRef != "" {
+		return next
+	}
+	next.Spec.IncludedManagedClusters, next.Spec.IncludedManagedClustersPlacementRef = nil, ""
+	for _, one := range m.state.Clusters {
+		if one.State != hub.Moved && one.State != hub.Registered {
+			next.Spec.IncludedManagedClusters = append(next.Spec.IncludedManagedClusters, api.ClusterName(one.Name))
+		}
+	}
+	if len(next.Spec.IncludedManagedClusters) == 0 {
+		return nil
+	}
+	return next
+}

@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+)
+
+// hubFlags say how to read the hubs.
+type hubFlags struct {
+	fromContext, toContext           string
+	managerNamespace, agentNamespace string
+	acceptEvictedWorks               bool
+}
+
+func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
+	addContext(a, c, &h.fromContext, "from-context", "`context` of the kubeconfig for the source hub, to check the clusters there (default: only a source hub that is the global hub)")
+	addContext(a, c, &h.toContext, "to-context", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
+	addManagerNamespace(c, &h.managerNamespace)
+	addAgentNamespace(c, &h.agentNamespace, "namespace of Godwit's agent on the hubs, which has the Placements")
+	c.Flags().BoolVar(&h.acceptEvictedWorks, "accept-evicted-works", false, "accept that the clusters lose what ManifestWorks have applied whose delete option is not Orphan")
+}
+
+// addContext adds a flag that names a context of the kubeconfig.
+func addContext(a *frame.App, c *cobra.Command, to *string, name, usage string) {
+	c.Flags().StringVar(to, name, "", usage)
+	_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return a.Contexts(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func addManagerNamespace(c *cobra.Command, to *string) {
+	const name = "manager-namespace"
+	c.Flags().StringVar(to, name, permission.ManagerNamespace, "namespace of Godwit's manager on the global hub")
+	_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+}
+
+func addAgentNamespace(c *cobra.Command, to *string, usage string) {
+	const name = "agent-namespace"
+	c.Flags().StringVar(to, name, permission.AgentNamespace, usage)
+	_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+}
+
+// open connects to the global hub, for a command on the migrations of one namespace: that of the flag, or of
+// the kubeconfig's context.
+func (h *hubFlags) open(ctx context.Context, a *frame.App, command permission.Command) (*connection, error) {
+	namespace, err := namespaceOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return dialGlobal(ctx, a, command, permission.Scope{Namespace: namespace, Installation: h.managerNamespace})
+}
+
+// openMigration connects to the global hub, and reads a migration.
+func (h *hubFlags) openMigration(ctx context.Context, a *frame.App, command permission.Command, name string) (*connection, migration, error) {
+	c, err := h.open(ctx, a, command)
+	if err != nil {
+		return nil, migration{}, err
+	}
+	m, err := c.find(ctx, name)
+	return c, m, err
+}
+
+// selection says which clusters would move between which hubs.
+type selection struct {
+	from, to  string
+	placement string
+	clusters  []string
+}
+
+func (o *selection) addTo(a *frame.App, c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&o.from, "from", "", "`hub` that the clusters leave: the name of its ManagedCluster on the global hub")
+	flags.StringVar(&o.to, "to", "", "`hub` that the clusters move to")
+	flags.StringVar(&o.placement, "placement", "", "`Placement` on the source hub that selects the clusters, instead of their names")
+	_ = c.RegisterFlagCompletionFunc("from", completeHubs(a))
+	_ = c.RegisterFlagCompletionFunc("to", completeHubs(a))
+	_ = c.RegisterFlagCompletionFunc("placement", cobra.NoFileCompletions)
+}
+
+// parse checks what can be checked without a cluster.
+func (o *selection) parse(clusters []string) error {
+	o.clusters = clusters
+	switch {
+	case o.from == "" || o.to == "":
+		return frame.Usagef("which hubs? give --from=HUB and --to=HUB")
+	case o.from == o.to:
+		return frame.Usagef("--from and --to are the same hub: give two hubs")
+	case len(clusters) == 0 && o.placement == "":
+		return frame.Usagef("which clusters? give their names or --placement=NAME")
+	case len(clusters) > 0 && o.placement != "":
+		return frame.Usagef("give the names of clusters or --placement, one of them")
+	}
+	seen := map[string]bool{}
+	for _, name := range clusters {
+		if seen[name] {
+			return frame.Usagef("cluster %s is given twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func (o *selection) request(h hubFlags) preflight.Request {
+	return preflight.Request{From: o.from, To: o.to, Clusters: o.clusters, Placement: o.placement, AcceptEvictedWorks: h.acceptEvictedWorks}
+}
+
+// managedClusters are the names on the global hub, among which the hubs are.
+func (c *connection) managedClusters(ctx context.Context) ([]string, error) {
+	list := &clusterv1.ManagedClusterList{}
+	if err := c.client.List(ctx, list); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return names, nil
+}
+
+func completeHubs(a *frame.App) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
+		defer cancel()
+		connected, err := dial(ctx, a, permission.ClusterPreflight, permission.Scope{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, err := connected.managedClusters(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, toComplete) }), cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+)
+
+type startOptions struct {
+	*frame.App
+	selection
+	creation
+	stageTimeout, reconnectTimeout frame.DurationFlag
+}
+
+func startCommand(a *frame.App) *cobra.Command {
+	o := &startOptions{App: a, creation: creation{command: "start"}}
+	empty := clusterreport.NoMigration("", "")
+	c := &cobra.Command{
+		Use:   "start NAME --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--watch]",
+		Short: "Move managed clusters from a hub to another one",
+		Long: "Create the ManagedClusterMigration NAME, which moves managed clusters from a hub to another one. The\n" +
+			"command does the preflight first, refuses what is blocked, and asks.\n\n" +
+			"`" + a.Program + " manager` carries the migration out: it continues when this command has ended. The\n" +
+			"clusters that the target hub does not register return to the source hub.\n\n" +
+			"Exit codes: 0 the migration is created, or valid in a dry run, or with --watch every cluster has moved;\n" +
+			"3 refused, or with --watch every cluster is back; 4 with --watch some clusters are back; 2 error; 124\n" +
+			"--timeout; 130 interrupted.",
+		Example: "  # Asks before it writes\n" +
+			"  " + a.Program + " cluster start east --from=hub1 --to=hub2 cluster1 cluster2 --from-context=hub1 --to-context=hub2 --watch\n\n" +
+			"  # In a script\n" +
+			"  " + a.Program + " cluster start east --from=hub1 --to=hub2 --placement=east --from-context=hub1 --yes --watch -o json",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.parse(args)
+			if err == nil {
+				err = o.run(c.Context(), args[0])
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+		},
+	}
+	frame.ListOnFlagError(a, c, empty)
+	flags := c.Flags()
+	flags.SortFlags = false
+	o.selection.addTo(a, c)
+	flags.Var(&o.stageTimeout, "stage-timeout", "timeout of every phase (default: 12m for Registering and Rollbacking, 5m for the others)")
+	flags.Var(&o.reconnectTimeout, "reconnect-timeout", "how long a cluster tries to reach a hub before it tries the other one (default: 3m)")
+	o.creation.addTo(a, c)
+	return c
+}
+
+func (o *startOptions) parse(args []string) error {
+	if len(args) == 0 {
+		return frame.Usagef("no name is given: give the name of the migration, and then the clusters")
+	}
+	if err := checkName(args[0]); err != nil {
+		return err
+	}
+	return o.selection.parse(args[1:])
+}
+
+func (o *startOptions) run(ctx context.Context, name string) error {
+	ctx, cancel := o.timeout.Limit(ctx)
+	defer cancel()
+	c, err := o.open(ctx, o.App, permission.ClusterRun)
+	if err != nil {
+		return err
+	}
+	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: c.scope.Namespace, Name: name}}
+	m.Spec = api.ManagedClusterMigrationSpec{From: api.HubName(o.from), To: api.HubName(o.to), IncludedManagedClustersPlacementRef: o.placement}
+	for _, one := range o.clusters {
+		m.Spec.IncludedManagedClusters = append(m.Spec.IncludedManagedClusters, api.ClusterName(one))
+	}
+	if o.stageTimeout != 0 || o.reconnectTimeout != 0 {
+		m.Spec.SupportedConfigs = &api.MigrationConfig{StageTimeout: durationOf(o.stageTimeout), ReconnectTimeout: durationOf(o.reconnectTimeout)}
+	}
+	return o.create(ctx, o.App, c, m)
+}
+
+func durationOf(d frame.DurationFlag) *metav1.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &metav1.Duration{Duration: time.Duration(d)}
+}

@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+)
+
+type statusOptions struct {
+	*frame.App
+	hubFlags
+	everywhere bool
+	watch      bool
+	timeout    frame.DurationFlag
+	output     frame.Output
+}
+
+func statusCommand(a *frame.App) *cobra.Command {
+	o := &statusOptions{App: a}
+	c := &cobra.Command{
+		Use:   "status [NAME] [-n NAMESPACE | -A] [--watch]",
+		Short: "Show how far a migration is, and where each of its clusters is; changes nothing",
+		Long: "Show the phase of a migration, and of each cluster its state, the hub where it is registered, and why\n" +
+			"it was not moved. The hub is empty while it is not proven by two renewals of the cluster's lease.\n" +
+			"Without a name, list the migrations. This command only reads.\n\n" +
+			"States: Selected, Registered (at the target hub), Moved (and nothing is left at the source hub),\n" +
+			"Returning, Returned (at the source hub), Restored (and nothing is left at the target hub).\n\n" +
+			"Exit codes: 0 every cluster has moved; 1 the migration is not finished; 3 it failed and every cluster\n" +
+			"is back; 4 some clusters have moved and the others are back; 2 error; 124 --timeout; 130\n" +
+			"interrupted. A list has exit code 0.",
+		Example: "  # All migrations\n" +
+			"  " + a.Program + " cluster status -A\n\n" +
+			"  # Until it has ended\n" +
+			"  " + a.Program + " cluster status east --watch",
+		ValidArgsFunction: completeMigrations(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			var empty any = clusterreport.MigrationList(nil)
+			if len(args) == 1 {
+				empty = clusterreport.NoMigration("", args[0])
+			}
+			err := o.parse(args)
+			if err == nil {
+				err = o.run(c.Context(), args)
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+		},
+	}
+	frame.ListOnFlagError(a, c, clusterreport.MigrationList(nil))
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "list the migrations of all namespaces")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the migration has ended")
+	flags.Var(&o.timeout, "timeout", "stop watching after this time; the migration continues (default: no limit)")
+	addManagerNamespace(c, &o.managerNamespace)
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *statusOptions) parse(args []string) error {
+	switch {
+	case len(args) > 1:
+		return frame.Usagef("give one migration or none, but got %q", args)
+	case len(args) == 1 && o.everywhere:
+		return frame.Usagef("--all-namespaces lists migrations: give it or a name, one of them")
+	case len(args) == 0 && o.watch:
+		return frame.Usagef("--watch needs the name of a migration")
+	}
+	return nil
+}
+
+func (o *statusOptions) run(ctx context.Context, args []string) error {
+	ctx, cancel := o.timeout.Limit(ctx)
+	defer cancel()
+	if len(args) == 0 {
+		return o.list(ctx)
+	}
+	c, m, err := o.openMigration(ctx, o.App, permission.ClusterPreflight, args[0])
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return c.followToEnd(ctx, o.App, o.output, m, statusCode)
+	}
+	if err := c.print(o.App, o.output, m); err != nil {
+		return err
+	}
+	return frame.Exit(statusCode(m.report(c)))
+}
+
+// connect connects for a list.
+func (o *statusOptions) connect(ctx context.Context) (*connection, error) {
+	if o.everywhere {
+		return dialGlobal(ctx, o.App, permission.ClusterPreflight, permission.Scope{Installation: o.managerNamespace})
+	}
+	return o.open(ctx, o.App, permission.ClusterPreflight)
+}
+
+func (o *statusOptions) list(ctx context.Context) error {
+	c, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := c.list(ctx, c.scope.Namespace)
+	if err != nil {
+		return c.explain(ctx, err)
+	}
+	items := make([]clusterreport.Migration, len(all))
+	for i := range all {
+		m := migration{ManagedClusterMigration: &all[i]}
+		if m.state, err = c.state(ctx, &all[i]); err != nil {
+			return err
+		}
+		items[i] = m.report(c)
+	}
+	list := clusterreport.MigrationList(items)
+	return frame.Write(o.Streams.Out, o.output, list, func(w io.Writer) error {
+		return clusterreport.WriteMigrations(w, o.Style(o.Streams.Out, o.output), list.Items)
+	})
+}

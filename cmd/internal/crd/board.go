@@ -1,0 +1,232 @@
+package crd
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
+)
+
+// board tells a person on stderr how a run goes: one line for each CRD that begins, ends
+// or starts to wait, and for all CRDs together a bar on a terminal, or else a line every
+// ten seconds. Several CRDs may report at the same time.
+type board struct {
+	console *frame.Console
+	dryRun  bool
+	pace    pace
+
+	mu     sync.Mutex
+	views  []*view // in the order in which the CRDs began
+	active int
+	drawn  *mpb.Progress
+	bar    *mpb.Bar
+	set    time.Time // when the bar was last set
+	stop   func()    // ends the repeated line
+}
+
+// begin shows a CRD.
+func (b *board) begin(p storageversion.Plan) *view {
+	v := &view{plan: p, pace: b.pace}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.active == 0 {
+		b.views = nil // of CRDs that have ended, whose bar was drawn until it was erased
+	}
+	b.views = append(b.views, v)
+	b.active++
+	if !b.console.Terminal {
+		b.note(p.Name + ": " + beginText(p, b.dryRun))
+	}
+	switch {
+	case b.active > 1:
+	case b.console.Terminal:
+		_, total := v.counts()
+		b.set = time.Time{}
+		b.drawn, b.bar = b.console.Draw(b.name, total, b.text)
+	default:
+		b.stop = b.console.Repeat(func(time.Time) string { return b.name() + ": " + b.text() })
+	}
+	return v
+}
+
+func beginText(p storageversion.Plan, dryRun bool) string {
+	if p.State == storageversion.Clean {
+		return "cleaning managedFields that name versions which are not served"
+	}
+	text := "migrating"
+	if dryRun {
+		text = "dry run, trying"
+	}
+	if p.Objects != nil {
+		text += " " + render.Count(*p.Objects, "object", "objects")
+	}
+	text += " to " + p.StorageVersion
+	if p.Resumes {
+		text += ", resuming an earlier run"
+	}
+	return text
+}
+
+// settling says each reason to wait once.
+func (b *board) settling(v *view, e *storageversion.NotSettledError) {
+	if v.settling(e, time.Now()) {
+		b.note(v.plan.Name + ": " + waitingSentence(e))
+	}
+}
+
+// moved is called for each object, much more often than a person can see.
+func (b *board) moved(v *view, r storageversion.Report) {
+	now := time.Now()
+	v.moved(r, now)
+	if bar, s := b.due(now); bar != nil {
+		bar.SetTotal(s.total+1, false) // a full bar would be taken for a finished one
+		bar.SetCurrent(s.done)
+	}
+}
+
+// due returns the bar if it is to be set again. The bar asks for its text while it draws, so
+// that it must not be set under the lock.
+func (b *board) due(now time.Time) (*mpb.Bar, sum) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bar == nil || now.Sub(b.set) < frame.BarEvery {
+		return nil, sum{}
+	}
+	b.set = now
+	return b.bar, sumOf(b.views)
+}
+
+func (b *board) note(text string) { b.console.Printf("%s\n", text) }
+
+// end is told how the run of a CRD ended. The bar goes with the last of them.
+func (b *board) end(v *view, r crdreport.Run) {
+	v.end()
+	if drawn, bar, stop := b.leave(); drawn != nil {
+		b.console.Erase(drawn, bar)
+	} else if stop != nil {
+		stop()
+	}
+	b.note(endText(r, b.dryRun))
+}
+
+// leave returns what the last CRD ends, to be ended outside of the lock.
+func (b *board) leave() (drawn *mpb.Progress, bar *mpb.Bar, stop func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.active--; b.active > 0 {
+		return nil, nil, nil
+	}
+	drawn, bar, stop = b.drawn, b.bar, b.stop
+	b.drawn, b.bar, b.stop = nil, nil, nil
+	return drawn, bar, stop
+}
+
+func (b *board) current() []*view {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.views
+}
+
+// name is the CRD's, or says how many CRDs are at their end.
+func (b *board) name() string {
+	views := b.current()
+	if len(views) == 1 {
+		return views[0].plan.Name
+	}
+	return fmt.Sprintf("%d of %d CRDs", sumOf(views).ended, len(views))
+}
+
+func (b *board) text() string {
+	views, now := b.current(), time.Now()
+	if len(views) == 1 {
+		return views[0].text(now)
+	}
+	return sumOf(views).text(now, b.pace)
+}
+
+// sum is the progress of several CRDs together.
+type sum struct {
+	ended, waiting, failed int64
+	done, total            int64
+	before                 int64     // done when objects began to be written
+	first                  time.Time // when that was; zero: not yet
+}
+
+func sumOf(views []*view) sum {
+	var s sum
+	for _, v := range views {
+		v.addTo(&s)
+	}
+	return s
+}
+
+func (s sum) text(now time.Time, p pace) string {
+	parts := []string{fmt.Sprintf("%s of %s objects", render.Number(s.done), render.Number(s.total))}
+	parts = append(parts, speedText(s.done-s.before, s.total-s.done, s.first, now, p)...)
+	if s.waiting > 0 {
+		parts = append(parts, render.Count(s.waiting, "CRD waits", "CRDs wait")+" for API servers")
+	}
+	if s.failed > 0 {
+		parts = append(parts, render.Number(s.failed)+" failed")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// addTo adds the progress of this CRD to that of others.
+func (v *view) addTo(s *sum) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	done, total := v.total()
+	s.done, s.total = s.done+done, s.total+max(done, total)
+	s.failed += v.report.Storage.Counts.Failed
+	switch {
+	case v.ended:
+		s.ended++
+	case v.unsettle != nil:
+		s.waiting++
+	}
+	switch {
+	case v.first.IsZero():
+		s.before += done // only skipped so far
+	default:
+		s.before += v.before
+		if s.first.IsZero() || v.first.Before(s.first) {
+			s.first = v.first
+		}
+	}
+}
+
+// ShowScan shows how far a scan of the cluster is: a bar on a terminal, or else a line every ten seconds. The scan calls show, and
+// done ends it.
+func ShowScan(console *frame.Console) (show func(ownerreference.Scan), done func()) {
+	var mu sync.Mutex
+	var now ownerreference.Scan
+	text := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return fmt.Sprintf("%d of %s, %s", now.Listed, render.Count(int64(now.Resources), "resource", "resources"), render.Count(now.Objects, "object", "objects"))
+	}
+	store := func(s ownerreference.Scan) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = s
+	}
+	const name = "reading metadata"
+	if !console.Terminal {
+		return store, console.Repeat(func(time.Time) string { return name + ": " + text() })
+	}
+	drawn, bar := console.Draw(func() string { return name }, 1, text)
+	return func(s ownerreference.Scan) {
+		store(s)
+		bar.SetTotal(int64(s.Resources)+1, false) // a full bar would be taken for a finished one
+		bar.SetCurrent(int64(s.Listed))
+	}, func() { console.Erase(drawn, bar) }
+}

@@ -1,0 +1,161 @@
+package crd
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+func TestCheckCode(t *testing.T) {
+	cases := map[string]struct {
+		results []string
+		want    frame.Code
+	}{
+		"all safe":                  {[]string{"Safe", "Safe"}, frame.OK},
+		"one unknown":               {[]string{"Safe", "Unknown"}, frame.Pending},
+		"refused outweighs unknown": {[]string{"Refused", "Unknown"}, frame.Refused},
+		"unsafe, as bad as that":    {[]string{"Unknown", "Unsafe"}, frame.Refused},
+	}
+	for name, tc := range cases {
+		var items []crdreport.Check
+		for _, v := range tc.results {
+			items = append(items, crdreport.Check{Result: v})
+		}
+		if got := checkCode(items); got != tc.want {
+			t.Errorf("%s: checkCode = %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestCodesOfWhatIsUnknown(t *testing.T) {
+	unknown := finding{name: "a.example.com", plan: storageversion.Plan{State: storageversion.StateUnknown}}
+	clean := finding{name: "b.example.com", plan: storageversion.Plan{State: storageversion.Clean}}
+	blocked := finding{name: "c.example.com", plan: storageversion.Plan{State: storageversion.Blocked}}
+	if got := planCode([]finding{clean, unknown, blocked}); got != frame.Error {
+		t.Errorf("plan ends with %d, want %d: what is unknown outweighs what is known", got, frame.Error)
+	}
+	items := []crdreport.Run{{Name: "b.example.com", Result: crdreport.NoChange}, {Name: "a.example.com", Result: crdreport.Unknown}}
+	if got := runCode(items, []finding{clean, unknown}); got != frame.Error {
+		t.Errorf("run ends with %d, want %d", got, frame.Error)
+	}
+}
+
+func TestPassageResult(t *testing.T) {
+	complete := func(c godwit.Counts) storageversion.Report {
+		return storageversion.Report{Storage: walk.Report{Counts: c, Complete: true}}
+	}
+	broken := errors.New("the server is gone")
+	throttled := fmt.Errorf("migrate widgets: %w", &storageversion.UnlistedError{Reason: storageversion.ReasonThrottled})
+	cases := map[string]struct {
+		reason string
+		passage
+		want crdreport.Result
+	}{
+		"all migrated":      {"the usual end", passage{report: complete(godwit.Counts{Migrated: 2}), wrote: true}, crdreport.Succeeded},
+		"no objects":        {"there was only the list to trim", passage{report: complete(godwit.Counts{})}, crdreport.Succeeded},
+		"clean":             {"the library made no pass", passage{}, crdreport.NoChange},
+		"one failed":        {"others did not", passage{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, crdreport.Partial},
+		"one deferred":      {"it is not done", passage{report: complete(godwit.Counts{Deferred: 1})}, crdreport.Partial},
+		"trimmed meanwhile": {"another client finished the migration", passage{wrote: true}, crdreport.Succeeded},
+		"error at once":     {"nothing was written", passage{err: broken}, crdreport.Failed},
+		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, crdreport.Partial},
+		"blocked":           {"refused before the first write", passage{err: &storageversion.BlockedError{}}, crdreport.Blocked},
+		"blocked later":     {"something was written, so it was not refused", passage{err: &storageversion.BlockedError{}, wrote: true}, crdreport.Partial},
+		"gone":              {"it was deleted since it was listed", passage{err: storageversion.ErrNotFound}, crdreport.Terminating},
+		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, crdreport.Unknown},
+		"not readable":      {"a user has to act before a run", passage{err: &storageversion.UnlistedError{Reason: storageversion.ReasonUnreadableObjects}}, crdreport.Blocked},
+		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, crdreport.Partial},
+		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.NoChange},
+		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, crdreport.Partial},
+	}
+	for name, tc := range cases {
+		tc.end(tc.report, tc.err)
+		if got := tc.result(); got != tc.want {
+			t.Errorf("%s: result() = %s, want %s: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
+func TestBareName(t *testing.T) {
+	for given, want := range map[string]string{
+		"a.example.com": "a.example.com", "crd/a.example.com": "a.example.com", "crds/a.example.com": "a.example.com",
+		"customresourcedefinition.apiextensions.k8s.io/a.example.com": "a.example.com", "pod/a": "pod/a",
+	} {
+		if got := bareName(given); got != want {
+			t.Errorf("bareName(%q) = %q, want %q", given, got, want)
+		}
+	}
+}
+
+// stubPace waits so long for the byte budget.
+type stubPace time.Duration
+
+func (s stubPace) WaitsForBytes() time.Duration { return time.Duration(s) }
+
+func TestViewText(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	objects := int64(2000)
+	moved := func(c godwit.Counts, remaining int64) func(*view) {
+		return func(v *view) {
+			v.moved(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
+			v.moved(storageversion.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
+		}
+	}
+	servers := []storageversion.Server{{Name: "apiserver-a"}}
+	cases := map[string]struct {
+		reason  string
+		plan    storageversion.Plan
+		happens func(*view)
+		after   time.Duration
+		want    string
+	}{
+		"begun":     {"the plan knows how many", storageversion.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
+		"uncounted": {"no number is made up", storageversion.Plan{}, func(*view) {}, 0, "listing objects"},
+		"a list that fails": {"the webhook is named while the run waits", storageversion.Plan{}, func(v *view) {
+			v.moved(storageversion.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
+		}, 0, `listing objects, trying again after: conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`},
+		"on its way":    {"rate and rest", storageversion.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
+		"grown":         {"more objects than planned for", storageversion.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
+		"resumed":       {"what was skipped says nothing of the rate", storageversion.Plan{Objects: &objects, Resumes: true}, moved(godwit.Counts{Skipped: 1000, Migrated: 500}, 400), 5 * time.Second, "1,500 of 2,000 objects, 100/s, 5s left"},
+		"with failures": {"they are not to be missed", storageversion.Plan{}, moved(godwit.Counts{Migrated: 1, Failed: 2}, -1), 0, "3 objects, 2 failed"},
+		"settling": {"the time counts down", storageversion.Plan{}, func(v *view) {
+			v.settling(&storageversion.NotSettledError{Wait: 40 * time.Second}, start)
+		}, 10 * time.Second, "settling, 30s left"},
+		"for a server": {"when the API server renews its lease is not known", storageversion.Plan{}, func(v *view) {
+			v.settling(&storageversion.NotSettledError{Servers: servers}, start)
+		}, time.Second, "waiting for 1 API server to adopt the storage version"},
+		"for a stale lease": {"that may be for ever", storageversion.Plan{}, func(v *view) {
+			v.settling(&storageversion.NotSettledError{Servers: servers, Stale: servers}, start)
+		}, time.Second, "waiting for an API server with a stale lease"},
+	}
+	for name, tc := range cases {
+		v := &view{plan: tc.plan, pace: stubPace(0)}
+		tc.happens(v)
+		if got := v.text(start.Add(tc.after)); got != tc.want {
+			t.Errorf("%s: text() = %q, want %q: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
+// TestViewTextNamesTheByteBudget instead of guessing how long the rest takes.
+func TestViewTextNamesTheByteBudget(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		0:                                 "1 of 2 objects, 1/s, 1s left",
+		time.Millisecond:                  "1 of 2 objects, 1/s, waiting 1s for --max-bytes-per-5m",
+		200*time.Second + time.Second/100: "1 of 2 objects, 1/s, waiting 3m20s for --max-bytes-per-5m",
+	} {
+		now := time.Now()
+		v := &view{pace: stubPace(wait)}
+		v.moved(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
+		if got := v.text(now.Add(time.Second)); got != want {
+			t.Errorf("while the budget makes it wait %v, text() = %q, want %q", wait, got, want)
+		}
+	}
+}

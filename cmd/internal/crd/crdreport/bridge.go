@@ -1,0 +1,93 @@
+package crdreport
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/bridge"
+)
+
+// Bridge says how a cluster gets from one live CRD to that of the next release.
+type Bridge struct {
+	Name   string        `json:"name"`
+	Result bridge.Result `json:"result"`
+	// Target is the version at which the steps store the objects; empty without steps.
+	Target          string          `json:"target"`
+	RemovedVersions []string        `json:"removedVersions"`
+	Steps           []bridge.Kind   `json:"steps"`
+	Findings        []BridgeFinding `json:"findings"`
+}
+
+// BridgeFinding is a [bridge.Finding] with its fix in words.
+type BridgeFinding struct {
+	Blocks bool `json:"blocks"`
+	render.Problem
+}
+
+// NewBridge words a bridge.
+func NewBridge(b bridge.Bridge, w remedy.Writer) Bridge {
+	item := Bridge{Name: b.CRD, Result: b.Result, Target: b.Target, RemovedVersions: b.RemovedVersions}
+	for _, s := range b.Steps {
+		item.Steps = append(item.Steps, s.Kind)
+	}
+	for _, f := range b.Findings {
+		item.Findings = append(item.Findings, BridgeFinding{f.Blocks, render.Problem{Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}})
+	}
+	return item
+}
+
+// ResourceName implements [render.Item].
+func (b Bridge) ResourceName() string { return resourceName(b.Name) }
+
+// BridgeList makes the list that `crd bridge` prints.
+func BridgeList(items []Bridge) render.List[Bridge] {
+	for i := range items {
+		b := &items[i]
+		b.RemovedVersions, b.Steps, b.Findings = render.Present(b.RemovedVersions), render.Present(b.Steps), render.Present(b.Findings)
+	}
+	return render.NewList("CRDBridgeList", items)
+}
+
+var bridgeResults = map[bridge.Result]render.Cell{
+	bridge.NotNeeded: {Text: "✓ NotNeeded", Tone: render.Good}, bridge.Ready: {Text: "● Ready", Tone: render.Attention},
+	bridge.Blocked: {Text: "✗ Blocked", Tone: render.Bad},
+}
+
+// WriteBridges writes a table of the steps, and the findings below it.
+func WriteBridges(w io.Writer, s render.Style, items []Bridge) error {
+	t := &render.Table{Header: []string{"NAME", "RESULT", "TARGET", "REMOVED", "STEPS"}}
+	for _, b := range items {
+		steps := make([]string, len(b.Steps))
+		for i, k := range b.Steps {
+			steps[i] = string(k)
+		}
+		t.Add(render.Cell{Text: b.Name}, bridgeResults[b.Result], render.Cell{Text: render.OrDash(b.Target)},
+			render.Cell{Text: render.Words(b.RemovedVersions)}, render.Cell{Text: render.Words(steps)})
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, b := range items {
+		if len(b.Findings) > 0 {
+			fmt.Fprintf(&text, "\n%s\n", b.Name)
+		}
+		for _, f := range slices.Concat(findingsThat(b, true), findingsThat(b, false)) {
+			line := fmt.Sprintf("· %s: %s", f.Reason, f.Message)
+			if f.Blocks {
+				line = s.Paint(render.Bad, fmt.Sprintf("✗ %s: %s", f.Reason, f.Message))
+			}
+			fmt.Fprintf(&text, "  %s\n    → %s\n", line, f.Remedy)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func findingsThat(b Bridge, block bool) []BridgeFinding {
+	return slices.DeleteFunc(slices.Clone(b.Findings), func(f BridgeFinding) bool { return f.Blocks != block })
+}

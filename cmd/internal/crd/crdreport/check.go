@@ -1,0 +1,60 @@
+package crdreport
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+var checkResults = map[string]render.Cell{
+	"Safe":    {Text: "✓ Safe", Tone: render.Good},
+	"Refused": {Text: "✗ Refused", Tone: render.Bad},
+	"Unsafe":  {Text: "✗ Unsafe", Tone: render.Bad},
+	"Unknown": {Text: "? Unknown", Tone: render.Attention},
+}
+
+// reasonGlyphs mark a reason by the result that it leads to. A note leads to none.
+var reasonGlyphs = map[string]render.Cell{
+	"Safe":    {Text: "·", Tone: render.Faint},
+	"Refused": {Text: "✗", Tone: render.Bad},
+	"Unsafe":  {Text: "✗", Tone: render.Bad},
+	"Unknown": {Text: "?", Tone: render.Attention},
+}
+
+// WriteChecks writes a table of results, their reasons and remedies, and a sum. CRDs that
+// must not be released come first.
+func WriteChecks(w io.Writer, s render.Style, checks []Check) error {
+	checks = slices.Clone(checks)
+	slices.SortStableFunc(checks, func(a, b Check) int { return resultOrder(a) - resultOrder(b) })
+	t := render.Table{Header: []string{"NAME", "RESULT", "REMOVED"}}
+	for _, c := range checks {
+		t.Add(render.Cell{Text: c.Name}, checkResults[c.Result], render.Cell{Text: render.Words(c.RemovedVersions)})
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	counts := map[string]int{}
+	for _, c := range checks {
+		counts[c.Result]++
+		for i, r := range c.Reasons {
+			if i == 0 {
+				fmt.Fprintf(&text, "\n%s\n", c.Name)
+			}
+			glyph := reasonGlyphs[string(r.Result)]
+			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.Paint(glyph.Tone, glyph.Text+" "+r.Reason+":"), r.Message, r.Remedy)
+		}
+	}
+	fmt.Fprintf(&text, "\n%s: %d safe, %d refused, %d unsafe, %d unknown\n",
+		render.Count(int64(len(checks)), "customresourcedefinition", "customresourcedefinitions"),
+		counts["Safe"], counts["Refused"], counts["Unsafe"], counts["Unknown"])
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func resultOrder(c Check) int {
+	return slices.Index([]string{"Refused", "Unsafe", "Unknown", "Safe"}, c.Result)
+}

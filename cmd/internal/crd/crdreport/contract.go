@@ -1,0 +1,244 @@
+package crdreport
+
+import (
+	"cmp"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+// Plan says what a run would migrate for one CRD. A CRD that could not be read is Blocked,
+// with the cause as its blocker.
+type Plan struct {
+	Name           string   `json:"name"`
+	State          string   `json:"state"` // Clean, Ready, Blocked or Unknown
+	StorageVersion string   `json:"storageVersion"`
+	ServedVersions []string `json:"servedVersions"`
+	StoredVersions []string `json:"storedVersions"`
+	// Objects is null if they were not counted.
+	Objects *int64 `json:"objects"`
+	// Unlisted says why the API server did not list the objects. It is null if they were listed.
+	Unlisted      *Unlisted        `json:"unlisted"`
+	ManagedFields string           `json:"managedFields"` // Unknown, Clean or Stale
+	Blockers      []render.Problem `json:"blockers"`
+	// Warnings do not block a run.
+	Warnings []render.Problem `json:"warnings"`
+	// Preflight is null if no write was sent as a dry run.
+	Preflight *storageversion.PreflightSummary `json:"preflight"`
+}
+
+// PlanOf words a plan.
+func PlanOf(p storageversion.Plan, w remedy.Writer) Plan {
+	return Plan{
+		Name:           p.Name,
+		State:          string(p.State),
+		StorageVersion: p.StorageVersion,
+		ServedVersions: p.ServedVersions,
+		StoredVersions: p.StoredVersions,
+		Objects:        p.Objects,
+		Unlisted:       UnlistedOf(p.Unlisted, w),
+		ManagedFields:  string(p.ManagedFields),
+		Blockers:       render.NewProblems(p.Blockers, w),
+		Warnings:       render.NewProblems(p.Warnings, w),
+		Preflight:      p.Preflight,
+	}
+}
+
+// Unlisted says why the API server did not list the objects, as a
+// [storageversion.UnlistedError] does.
+type Unlisted struct {
+	// Reason is one of the documented constants.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy"`
+	// Transient means that the cause may end without an action of the user: retry.
+	Transient bool `json:"transient"`
+}
+
+// UnlistedOf returns nil if the objects were listed.
+func UnlistedOf(e *storageversion.UnlistedError, w remedy.Writer) *Unlisted {
+	if e == nil {
+		return nil
+	}
+	return &Unlisted{Reason: e.Reason, Message: e.Message, Remedy: w.Text(e.Fix), Transient: e.Transient()}
+}
+
+// Result is the result of a run for one CRD.
+type Result string
+
+const (
+	// Succeeded means that every object is at the storage version, and that
+	// status.storedVersions is trimmed unless the user gave --no-trim.
+	Succeeded Result = "Succeeded"
+	// Partial means that the run wrote or tried objects, and that some objects or their
+	// managedFields are left. Failures say why.
+	Partial Result = "Partial"
+	// Failed means that an error ended the run before its first write. Failures say why.
+	Failed Result = "Failed"
+	// Blocked means that the run was refused and wrote nothing. Failures say why.
+	Blocked Result = "Blocked"
+	// Unknown means that the API server did not list the objects, and that the run wrote
+	// nothing. Unlisted and failures say why.
+	Unknown Result = "Unknown"
+	// Terminating means that the CRD is being deleted, with all its objects; nothing
+	// is left to migrate.
+	Terminating Result = "Terminating"
+	// NoChange means that no object had to be written, or that the API server would
+	// accept every write of a dry run.
+	NoChange Result = "NoChange"
+)
+
+// Run says what a run did for one CRD.
+type Run struct {
+	Name           string `json:"name"`
+	StorageVersion string `json:"storageVersion"`
+	Result         Result `json:"result"`
+	// Objects is the tally of the last pass over them.
+	Objects       render.Objects `json:"objects"`
+	ManagedFields ManagedFields  `json:"managedFields"`
+	// Requests counts all requests for this CRD: to plan, to wait and to migrate.
+	Requests        int64   `json:"requests"`
+	DurationSeconds float64 `json:"durationSeconds"`
+	Trimmed         bool    `json:"trimmed"`
+	// OwnerReferences are those of other objects to the objects of the CRD.
+	OwnerReferences OwnerReferences `json:"ownerReferences"`
+	// Unlisted says why the API server did not list the objects, where that ended
+	// the run.
+	Unlisted *Unlisted `json:"unlisted"`
+	// Failures names objects, at most 20 of each tally, or the CRD for a failure of the
+	// whole run.
+	Failures []godwit.Failure `json:"failures"`
+}
+
+// States of [OwnerReferences].
+const (
+	// ReferencesNotRead means that the run did not look for ownerReferences.
+	ReferencesNotRead = "NotRead"
+	// ReferencesUnknown means that some resources could not be read, and that none is left in the others.
+	ReferencesUnknown = "Unknown"
+	// ReferencesClean means that no ownerReference is left that names a version which is not served.
+	ReferencesClean = "Clean"
+	// ReferencesStale means that some are left.
+	ReferencesStale = "Stale"
+)
+
+// OwnerReferences counts objects whose ownerReferences name versions that are not served.
+type OwnerReferences struct {
+	State string `json:"state"` // NotRead, Unknown, Clean or Stale
+	// Repaired objects name the storage version now.
+	Repaired int64 `json:"repaired"`
+	// Found objects are those that a run without --dry-run would repair.
+	Found int64 `json:"found"`
+	// Left objects name owners that do not exist, or whose storage version is not served.
+	Left int64 `json:"left"`
+	// Failed objects could not be written. Failures say why.
+	Failed int64 `json:"failed"`
+}
+
+// ManagedFields counts the outcomes of objects with stale metadata.managedFields entries.
+type ManagedFields struct {
+	Cleaned  int64 `json:"cleaned"`
+	Deferred int64 `json:"deferred"`
+	Failed   int64 `json:"failed"`
+}
+
+// Verification says at which versions the objects of one CRD are stored in etcd. A CRD that
+// could not be scanned has no item, since any number would be a claim.
+type Verification struct {
+	Name           string           `json:"name"`
+	StorageVersion string           `json:"storageVersion"`
+	Objects        int64            `json:"objects"`
+	ByVersion      map[string]int64 `json:"byVersion"`
+	Unreadable     int64            `json:"unreadable"`
+	// UnreadableWhy and Remedy are for people: why an object is unreadable, and the command
+	// that migrates objects at other versions.
+	UnreadableWhy string `json:"-"`
+	Remedy        string `json:"-"`
+}
+
+// Proven reports whether every object was read and is at the storage version.
+func (r Verification) Proven() bool {
+	return r.Unreadable == 0 && r.ByVersion[r.StorageVersion] == r.Objects
+}
+
+// Check says whether one CRD of the next release is safe for the cluster.
+type Check struct {
+	Name   string `json:"name"`
+	Result string `json:"result"` // Safe, Refused, Unsafe or Unknown
+	// RemovedVersions are in spec.versions now and not in the next release.
+	RemovedVersions []string `json:"removedVersions"`
+	// Reasons are sorted by severity. The result of the CRD is the most severe one. Reasons
+	// that are Safe are notes.
+	Reasons []Finding `json:"reasons"`
+	// Source is the file or URL that has the CRD; empty for stdin. It is for formats of pipelines.
+	Source string `json:"-"`
+}
+
+// ResourceName implements [render.Item].
+func (p Plan) ResourceName() string { return resourceName(p.Name) }
+
+// ResourceName implements [render.Item].
+func (r Run) ResourceName() string { return resourceName(r.Name) }
+
+// ResourceName implements [render.Item].
+func (r Verification) ResourceName() string { return resourceName(r.Name) }
+
+// ResourceName implements [render.Item].
+func (c Check) ResourceName() string { return resourceName(c.Name) }
+
+func resourceName(crd string) string { return "customresourcedefinition.apiextensions.k8s.io/" + crd }
+
+// PlanList makes the list that `crd plan` prints.
+func PlanList(items []Plan) render.List[Plan] {
+	for i := range items {
+		p := &items[i]
+		p.ServedVersions, p.StoredVersions = render.Present(p.ServedVersions), render.Present(p.StoredVersions)
+		p.Blockers, p.Warnings = render.Present(p.Blockers), render.Present(p.Warnings)
+	}
+	return render.NewList("CRDPlanList", items)
+}
+
+// RunList makes the list that `crd run` prints.
+func RunList(items []Run) render.List[Run] {
+	for i := range items {
+		items[i].Failures = render.Present(items[i].Failures)
+		items[i].OwnerReferences.State = cmp.Or(items[i].OwnerReferences.State, ReferencesNotRead)
+	}
+	return render.NewList("CRDRunReportList", items)
+}
+
+// VerificationList makes the list that `crd verify` prints.
+func VerificationList(items []Verification) render.List[Verification] {
+	for i := range items {
+		if items[i].ByVersion == nil {
+			items[i].ByVersion = map[string]int64{}
+		}
+	}
+	return render.NewList("CRDVerifyReportList", items)
+}
+
+// CheckList makes the list that `crd check` prints.
+func CheckList(items []Check) render.List[Check] {
+	for i := range items {
+		c := &items[i]
+		c.RemovedVersions, c.Reasons = render.Present(c.RemovedVersions), render.Present(c.Reasons)
+	}
+	return render.NewList("CRDCheckList", items)
+}
+
+// Finding is a [releasecheck.Finding] with its fix in words.
+type Finding struct {
+	// Result is what this alone amounts to; Safe makes it a note.
+	Result  releasecheck.Result `json:"result"`
+	Reason  string              `json:"reason"`
+	Message string              `json:"message"`
+	Remedy  string              `json:"remedy"`
+}
+
+// NewFinding words what a check has found.
+func NewFinding(f releasecheck.Finding, w remedy.Writer) Finding {
+	return Finding{Result: f.Result, Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}
+}

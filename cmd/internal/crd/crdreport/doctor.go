@@ -1,0 +1,154 @@
+package crdreport
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/doctor"
+	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
+)
+
+// Diagnosis says what names versions of one CRD that the API server does not serve.
+type Diagnosis struct {
+	Name           string   `json:"name"`
+	State          string   `json:"state"` // Clean, Stale or Unknown
+	ServedVersions []string `json:"servedVersions"`
+	// Findings come with what is broken first.
+	Findings []Leftover `json:"findings"`
+}
+
+// Leftover is a [doctor.Finding] with its fix in words.
+type Leftover struct {
+	// Reason is one of the documented constants.
+	Reason string `json:"reason"`
+	// Broken means that something does not work.
+	Broken bool `json:"broken"`
+	// Objects counts the objects that the finding is about.
+	Objects int64  `json:"objects"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy"`
+}
+
+// Unread says why a resource could not be read. What its objects name is unknown.
+type Unread struct {
+	Resource string `json:"resource"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message"`
+	Remedy   string `json:"remedy"`
+}
+
+// DoctorReport is what `crd doctor` prints.
+type DoctorReport struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the command began.
+	Time  time.Time   `json:"time,omitzero"`
+	Items []Diagnosis `json:"items"`
+	// Objects counts the objects whose metadata was read.
+	Objects int64    `json:"objects"`
+	Unread  []Unread `json:"unread"`
+}
+
+// At implements [render.Dated].
+func (r DoctorReport) At(began time.Time) any {
+	r.Time = began
+	return r
+}
+
+// ResourceName implements [render.Item].
+func (d Diagnosis) ResourceName() string { return resourceName(d.Name) }
+
+// NewDoctorReport words what a doctor has found.
+func NewDoctorReport(f doctor.Facts, w remedy.Writer) DoctorReport {
+	diagnoses := doctor.For(f)
+	items := make([]Diagnosis, len(diagnoses))
+	for i, d := range diagnoses {
+		items[i] = Diagnosis{Name: d.CRD, State: string(d.State), ServedVersions: render.Present(d.Versions), Findings: []Leftover{}}
+		for _, one := range d.Findings {
+			items[i].Findings = append(items[i].Findings, Leftover{
+				Reason: one.Reason, Broken: one.Broken, Objects: one.Objects, Message: one.Message, Remedy: w.Text(one.Fix),
+			})
+		}
+	}
+	return DoctorReport{APIVersion: render.APIVersion, Kind: "CRDDoctorReportList", Items: items, Objects: f.Objects, Unread: unreadOf(f.Unread, w)}
+}
+
+// NoDoctorReport is what a command that failed prints for programs.
+func NoDoctorReport() DoctorReport { return NewDoctorReport(doctor.Facts{}, remedy.Writer{}) }
+
+func unreadOf(list []ownerreference.Unread, w remedy.Writer) []Unread {
+	all := make([]Unread, len(list))
+	for i, u := range list {
+		all[i] = Unread{Resource: u.Resource, Reason: u.Reason, Message: u.Message, Remedy: w.Text(u.Fix)}
+	}
+	return all
+}
+
+var diagnosisStates = map[string]render.Cell{
+	string(doctor.Clean):   {Text: "✓ Clean", Tone: render.Good},
+	string(doctor.Stale):   {Text: "✗ Stale", Tone: render.Bad},
+	string(doctor.Unknown): {Text: "? Unknown", Tone: render.Attention},
+}
+
+// manyUnread is the number of resources that could not be read from which on they are only counted, unless the table is wide.
+const manyUnread = 5
+
+// WriteDoctorReport writes a table of the CRDs with findings, or of all, the findings with their remedies, what could not be
+// read, and a sum. grant is the command that lets the user read everything; it is empty where the user may.
+func WriteDoctorReport(w io.Writer, s render.Style, r DoctorReport, all bool, grant string) error {
+	shown := slices.DeleteFunc(slices.Clone(r.Items), func(d Diagnosis) bool { return len(d.Findings) == 0 && !all && !s.Wide })
+	t := render.Table{Header: []string{"NAME", "STATE", "SERVED", "FINDINGS"}}
+	for _, d := range shown {
+		t.Add(render.Cell{Text: d.Name}, diagnosisStates[d.State], render.Cell{Text: render.Words(d.ServedVersions)}, render.NumberCell(int64(len(d.Findings))))
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, d := range shown {
+		for i, f := range d.Findings {
+			if i == 0 {
+				fmt.Fprintf(&text, "\n%s\n", d.Name)
+			}
+			glyph := render.Cell{Text: "!", Tone: render.Attention}
+			if f.Broken {
+				glyph = render.Cell{Text: "✗", Tone: render.Bad}
+			}
+			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.Paint(glyph.Tone, glyph.Text+" "+f.Reason+":"), f.Message, f.Remedy)
+		}
+	}
+	if len(shown) > 0 {
+		text.WriteString("\n")
+	}
+	writeUnread(&text, s, r.Unread, grant)
+	counts := map[string]int{}
+	for _, d := range r.Items {
+		counts[d.State]++
+	}
+	fmt.Fprintf(&text, "%s: %d clean, %d stale, %d unknown; the metadata of %s was read\n",
+		render.Count(int64(len(r.Items)), "customresourcedefinition", "customresourcedefinitions"),
+		counts[string(doctor.Clean)], counts[string(doctor.Stale)], counts[string(doctor.Unknown)], render.Count(r.Objects, "object", "objects"))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func writeUnread(text *strings.Builder, s render.Style, unread []Unread, grant string) {
+	for i, u := range unread {
+		if i == manyUnread && !s.Wide {
+			fmt.Fprintf(text, "  … and %s\n", render.Count(int64(len(unread)-i), "more resource", "more resources"))
+			break
+		}
+		fmt.Fprintf(text, "%s %s\n", s.Paint(render.Attention, "? "+u.Resource+" not read, "+u.Reason+":"), u.Message)
+		if u.Reason != render.ReasonForbidden {
+			fmt.Fprintf(text, "    → %s\n", u.Remedy)
+		}
+	}
+	if grant != "" {
+		fmt.Fprintf(text, "    → %s\n", grant)
+	}
+}

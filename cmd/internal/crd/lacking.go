@@ -1,0 +1,150 @@
+package crd
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+// lacking lists the known permissions of a run that the user lacks for the CRD.
+func (f finding) lacking() []permission.Permission {
+	if f.problem != nil {
+		return nil
+	}
+	all := permission.OfGrants(f.facts.Denied, permission.Required)
+	if f.unlistable() && !slices.ContainsFunc(all, isList) {
+		all = append(all, permission.Permission{Verbs: []string{"list"}, Resource: schema.ParseGroupResource(f.name)})
+	}
+	return all
+}
+
+func isList(p permission.Permission) bool { return slices.Contains(p.Verbs, "list") }
+
+// unlistable reports whether only a missing permission prevents the list of the objects.
+func (f finding) unlistable() bool {
+	return f.problem == nil && f.facts.Unlisted != nil && f.facts.Unlisted.Reason == storageversion.ReasonForbidden
+}
+
+// nameLacking adds to each finding one error for all missing permissions, with one command.
+// Missing permissions block a run. A plan shows what is known without them.
+func (s *session) nameLacking(ctx context.Context, findings []finding) {
+	user := ""
+	for i := range findings {
+		f := &findings[i]
+		missing := f.lacking()
+		if len(missing) == 0 {
+			continue
+		}
+		if user == "" {
+			user = s.WhoAmI(ctx)
+		}
+		f.lacks = s.Lacks(user, missing)
+		switch s.Purpose.Command {
+		case permission.CRDPlan:
+			s.planWithout(f, user, missing)
+		case permission.CRDRun:
+			f.plan.Blockers = oneForbidden(f.plan.Blockers, f.lacks.Blocker())
+			f.plan.Unlisted = renamed(f.plan.Unlisted, f.lacks)
+		}
+	}
+}
+
+// onlyLacks reports whether only missing permissions block a run.
+func (f finding) onlyLacks() bool {
+	return f.lacks != nil && (f.plan.State == storageversion.StateUnknown ||
+		f.plan.State == storageversion.Blocked && len(f.plan.Blockers) == 1 && f.plan.Blockers[0].Reason == storageversion.ReasonForbidden)
+}
+
+// planWithout plans as if all permissions were granted. The objects stay uncounted, and a CRD
+// whose objects were not listed is not Clean.
+func (s *session) planWithout(f *finding, user string, missing []permission.Permission) {
+	facts := f.facts
+	facts.Denied = nil
+	if f.unlistable() && !f.plan.Trimmed {
+		facts.Unlisted = nil // status.storedVersions says by itself that there is work
+	}
+	f.plan = storageversion.PlanFor(facts, s.policy)
+	f.plan.Unlisted = renamed(f.facts.Unlisted, f.lacks)
+	if !f.plan.Trimmed {
+		run := s.Purpose
+		run.Command = permission.CRDRun
+		f.plan.Warnings = append(f.plan.Warnings, godwit.Warning{
+			Reason: render.ReasonForbidden, Message: "a run needs permissions that " + user + " lacks: " + permission.List(missing), Fix: godwit.Do(run.Remedy(user)),
+		})
+	}
+}
+
+// lackingForCleanup names the missing permission to clean managedFields, which a run finds
+// after its start. [session.nameLacking] names those that a plan finds.
+func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []godwit.Blocker) []godwit.Blocker {
+	if p.plan.State != storageversion.Clean {
+		return blockers
+	}
+	missing := []permission.Permission{{Verbs: []string{"patch"}, Resource: p.plan.Resource.GroupResource()}}
+	return oneForbidden(blockers, s.Lacks(s.WhoAmI(ctx), missing).Blocker())
+}
+
+// oneForbidden replaces the blockers for single permissions by one blocker.
+func oneForbidden(blockers []godwit.Blocker, one godwit.Blocker) []godwit.Blocker {
+	forbidden := func(b godwit.Blocker) bool { return b.Reason == storageversion.ReasonForbidden }
+	at := slices.IndexFunc(blockers, forbidden)
+	if at < 0 {
+		return blockers
+	}
+	others := slices.DeleteFunc(slices.Clone(blockers), forbidden)
+	return slices.Insert(others, min(at, len(others)), one)
+}
+
+// renamed replaces the message and the remedy of a forbidden list.
+func renamed(u *storageversion.UnlistedError, lacks *frame.ActionableError) *storageversion.UnlistedError {
+	if u == nil || u.Reason != storageversion.ReasonForbidden {
+		return u
+	}
+	named := *u
+	named.Message, named.Fix = lacks.Message, lacks.Fix()
+	return &named
+}
+
+// sayLacking prints one line with the missing permissions for all CRDs and with the command
+// that grants them.
+func sayLacking(ctx context.Context, a *frame.App, s *session, findings []finding) {
+	var unlistable, unwritable int64
+	unseen := false
+	for _, f := range findings {
+		switch missing := f.lacking(); {
+		case f.problem != nil:
+			continue
+		case slices.ContainsFunc(missing, func(p permission.Permission) bool { return !isList(p) }):
+			unwritable++
+		case len(missing) > 0:
+			unlistable++
+		}
+		unseen = unseen || f.plan.ServersUnread != ""
+	}
+	var parts []string
+	if unwritable > 0 {
+		parts = append(parts, "list and migrate the objects of "+render.CRDs(unwritable))
+	}
+	if unlistable > 0 {
+		parts = append(parts, "list the objects of "+render.CRDs(unlistable))
+	}
+	if unseen {
+		parts = append(parts, "list leases.coordination.k8s.io in namespace kube-system, without which the settle time alone decides when a run begins to write")
+	}
+	if len(parts) == 0 {
+		return
+	}
+	p, user := s.Purpose, s.WhoAmI(ctx)
+	if unwritable > 0 {
+		p.Command = permission.CRDRun
+	}
+	a.Console.Printf("? %s lacks permissions: %s; %s\n", user, strings.Join(parts, "; "), p.Remedy(user))
+}

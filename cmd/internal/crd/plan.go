@@ -1,0 +1,149 @@
+package crd
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
+)
+
+type planOptions struct {
+	*frame.App
+	Selection
+	scan      bool
+	preflight bool
+	write     policy.WriteFlag
+	output    frame.Output
+}
+
+func planCommand(a *frame.App) *cobra.Command {
+	o := &planOptions{App: a}
+	c := &cobra.Command{
+		Use:   "plan [NAME...] [-l SELECTOR]",
+		Short: "Show which objects a run would migrate and what blocks it; changes nothing",
+		Long: "Show for each CRD, by default for all CRDs, whether objects may still be stored at an old\n" +
+			"version, how many objects there are, and what blocks a run, with its remedy.\n\n" +
+			"The command changes nothing. It reads, and it sends the write of a run as a dry run: for one\n" +
+			"object of each namespace, for at most 20 objects and at most 20 s. A denied write blocks a\n" +
+			"run. An object that admission changes is a warning, marked with !.\n\n" +
+			"Clean CRDs are only counted, unless you name them or use -o wide. Missing permissions are\n" +
+			"shown once for all CRDs, with the command that grants them.\n\n" +
+			"States: Clean (nothing to do), Ready (a run migrates objects), Blocked (a run is refused),\n" +
+			"Unknown (the API server did not list the objects; the reason says why).\n" +
+			"Exit codes: 0 all CRDs are Clean, 1 some are Ready, 3 some are Blocked, 2 some are Unknown or\n" +
+			"cannot be read.",
+		Example: "  # Show what to migrate on this cluster\n" +
+			"  " + a.Program + " crd plan\n\n" +
+			"  # Plan one CRD, for a script\n" +
+			"  " + a.Program + " crd plan httproutes.gateway.networking.k8s.io -o json\n\n" +
+			"  # Plan all CRDs of one project\n" +
+			"  " + a.Program + " crd plan -l app.kubernetes.io/part-of=example",
+		ValidArgsFunction: CompleteNames(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.Parse(c, args, true)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, crdreport.PlanList(nil), err)
+		},
+	}
+	frame.ListOnFlagError(a, c, crdreport.PlanList(nil))
+	o.AddTo(c)
+	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, and report managedFields that name versions which are not served")
+	c.Flags().BoolVar(&o.preflight, "preflight", true, "send the write of one object of each namespace as a dry run")
+	o.write.AddTo(c)
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *planOptions) migratorOptions() storageversion.Options {
+	options := storageversion.Options{Policy: storageversion.Policy{Write: o.write.Write()}, Scan: o.scan}
+	if o.preflight {
+		options.Preflight = preflight.Run
+	}
+	return options
+}
+
+func (o *planOptions) run(ctx context.Context) error {
+	s, findings, err := look(ctx, o.App, permission.CRDPlan, o.Selection, o.migratorOptions())
+	if err != nil {
+		return err
+	}
+	items := make([]crdreport.Plan, len(findings))
+	for i, f := range findings {
+		items[i] = f.item(o.Remedies())
+	}
+	err = frame.Write(o.Streams.Out, o.output, crdreport.PlanList(items), func(w io.Writer) error {
+		plans := readable(findings, o.Remedies())
+		if len(plans) == 0 && len(findings) > 0 {
+			return nil // the errors name all CRDs
+		}
+		return crdreport.WritePlans(w, o.Style(o.Streams.Out, o.output), plans, len(o.Names) > 0)
+	})
+	if err != nil {
+		return err
+	}
+	sayProblems(o.App, findings)
+	sayLacking(ctx, o.App, s, findings)
+	return frame.Exit(planCode(findings))
+}
+
+// look connects and observes the selected CRDs.
+func look(ctx context.Context, a *frame.App, c permission.Command, sel Selection, o storageversion.Options) (*session, []finding, error) {
+	s, err := connect(ctx, a, frame.Purpose{Program: a.Program, Command: c, Scope: sel.arguments(o.Write)}, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := s.resolve(ctx, sel)
+	if err != nil {
+		return nil, nil, err
+	}
+	findings, err := s.observe(ctx, names)
+	s.nameLacking(ctx, findings)
+	return s, findings, err
+}
+
+// readable returns the plans of CRDs that could be read. The text output has the others as
+// errors.
+func readable(findings []finding, w remedy.Writer) []crdreport.Plan {
+	var plans []crdreport.Plan
+	for _, f := range findings {
+		if f.problem == nil {
+			plans = append(plans, f.item(w))
+		}
+	}
+	return plans
+}
+
+func sayProblems(a *frame.App, findings []finding) {
+	for _, f := range findings {
+		if f.problem != nil {
+			a.Console.Problem(f.problem)
+		}
+	}
+}
+
+func planCode(findings []finding) frame.Code {
+	code := frame.OK
+	for _, f := range findings {
+		switch {
+		case f.problem != nil:
+			code = frame.Worst(code, frame.Error)
+		case f.plan.State == storageversion.StateUnknown:
+			code = frame.Worst(code, frame.Error)
+		case f.plan.State == storageversion.Blocked:
+			code = frame.Worst(code, frame.Refused)
+		case f.plan.State == storageversion.Ready:
+			code = frame.Worst(code, frame.Pending)
+		}
+	}
+	return code
+}

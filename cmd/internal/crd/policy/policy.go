@@ -1,0 +1,86 @@
+// Package policy has the flags that decide how a migration writes objects.
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+// SettleFlag is a duration. Its zero means no wait, and the zero of storageversion.Policy
+// means the default.
+type SettleFlag time.Duration
+
+var _ pflag.Value = new(SettleFlag)
+
+// Policy is the duration as [storageversion.Policy] has it.
+func (s *SettleFlag) Policy() time.Duration {
+	if *s == 0 {
+		return -1
+	}
+	return time.Duration(*s)
+}
+
+// Set implements pflag.Value.
+func (s *SettleFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return frame.ErrDuration
+	case d < 0:
+		return errors.New("it must be zero or more; 0s means no wait")
+	}
+	*s = SettleFlag(d)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (s *SettleFlag) Type() string { return "duration" }
+
+// String implements pflag.Value.
+func (s *SettleFlag) String() string { return fmt.Sprintf("%gs", time.Duration(*s).Seconds()) }
+
+// Flags are the flags of storageversion.Policy.
+type Flags struct {
+	settle            SettleFlag
+	acceptStaleLeases bool
+	acceptDenials     bool
+}
+
+// AddTo registers the flags.
+func (p *Flags) AddTo(flags *pflag.FlagSet) {
+	p.settle = SettleFlag(storageversion.DefaultSettle)
+	flags.Var(&p.settle, "settle", "time to wait after a change of the storage version before the first write; "+
+		"0s: do not wait; an API server may then write objects back at the old version")
+	flags.BoolVar(&p.acceptStaleLeases, "accept-stale-leases", false,
+		"do not wait for API servers whose lease is stale; use it only if these API servers are gone for good")
+	flags.BoolVar(&p.acceptDenials, "accept-denials", false,
+		"continue when admission denies the write of an object; the object stays at the old version, and the run does not trim; a resumed run always continues")
+}
+
+// Policy is the policy that the flags describe.
+func (p *Flags) Policy() storageversion.Policy {
+	return storageversion.Policy{Settle: p.settle.Policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
+}
+
+// WriteFlag is the flag --write.
+type WriteFlag struct{ frame.Choice }
+
+// AddTo registers the flag.
+func (w *WriteFlag) AddTo(c *cobra.Command) {
+	w.Choice = frame.Choice{Value: string(storageversion.WritePatch), Kind: "string"}
+	for _, one := range storageversion.Writes {
+		w.Allowed = append(w.Allowed, string(one))
+	}
+	w.Choice.AddTo(c, "write", "", "how to write an object; Patch: an empty merge patch, or an apply where a conversion webhook must convert managedFields; StatusPatch: the same of /status, "+
+		"which webhooks of the object itself do not see; Update: read the object and write it back; Apply, StatusApply: server-side apply without fields")
+}
+
+// Write is the value of the flag.
+func (w *WriteFlag) Write() storageversion.Write { return storageversion.Write(w.Value) }

@@ -1,0 +1,160 @@
+package crd
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+// pace says what a run waits for.
+type pace interface{ WaitsForBytes() time.Duration }
+
+// endText is the last line for a CRD.
+func endText(r crdreport.Run, dryRun bool) string {
+	if dryRun {
+		return fmt.Sprintf("%s: dry run, nothing was written: %s accepted, %s refused", r.Name,
+			render.Count(r.Objects.Skipped, "object", "objects"), render.Number(r.Objects.Failed))
+	}
+	return r.Name + ": " + crdreport.Summary(r)
+}
+
+// view is the progress of one CRD. The migration writes it, the drawing reads it.
+type view struct {
+	pace pace
+
+	mu       sync.Mutex
+	plan     storageversion.Plan
+	unsettle *storageversion.NotSettledError // nil once writing has begun
+	waiting  string                          // the kind of wait that was last said
+	seen     time.Time                       // when that was said
+	report   storageversion.Report
+	first    time.Time // when objects began to be written
+	before   int64     // done by then: a resumed run skips fast
+	ended    bool
+}
+
+// settling reports whether this is another reason to wait than before.
+func (v *view) settling(e *storageversion.NotSettledError, now time.Time) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.unsettle, v.seen = e, now
+	said := v.waiting
+	v.waiting = waitingKind(e)
+	return v.waiting != said
+}
+
+func (v *view) moved(r storageversion.Report, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.unsettle, v.report = nil, r
+	counts := r.Storage.Counts
+	if v.first.IsZero() && (!v.plan.Resumes || counts.Total() > counts.Skipped) {
+		v.first, v.before = now, counts.Total()-1
+	}
+}
+
+func (v *view) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended, v.unsettle = true, nil
+}
+
+// counts are the objects done and all there are, 0 when that is unknown.
+func (v *view) counts() (done, total int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.total()
+}
+
+func (v *view) total() (done, total int64) {
+	done = v.report.Storage.Counts.Total()
+	if v.plan.Objects != nil {
+		total = *v.plan.Objects
+	}
+	if done > 0 && v.report.Storage.Remaining >= 0 { // what is under way is in neither number
+		total = max(total, done+v.report.Storage.Remaining)
+	}
+	return done, total
+}
+
+// text says in a few words how it stands.
+func (v *view) text(now time.Time) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.unsettle != nil {
+		return waitingText(v.unsettle, now.Sub(v.seen))
+	}
+	done, total := v.total()
+	text := render.Number(done) + " objects"
+	switch {
+	case total > 0:
+		text = render.Number(done) + " of " + render.Number(total) + " objects"
+	case done == 0:
+		text = "listing objects"
+	}
+	parts := append([]string{text}, speedText(done-v.before, total-done, v.first, now, v.pace)...)
+	if failed := v.report.Storage.Counts.Failed; failed > 0 {
+		parts = append(parts, render.Number(failed)+" failed")
+	}
+	if v.report.Waiting != "" {
+		parts = append(parts, "trying again after: "+v.report.Waiting)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// speedText is the rate since the first write, and either the time that the rest takes or
+// what the writes wait for.
+func speedText(done, left int64, first, now time.Time, p pace) []string {
+	var parts []string
+	wait := p.WaitsForBytes()
+	if seconds := now.Sub(first).Seconds(); !first.IsZero() && seconds >= 1 {
+		rate := float64(done) / seconds
+		parts = append(parts, fmt.Sprintf("%.0f/s", rate))
+		if left > 0 && rate > 0 && wait == 0 {
+			parts = append(parts, fmt.Sprintf("%v left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second)))
+		}
+	}
+	if wait > 0 {
+		parts = append(parts, fmt.Sprintf("waiting %v for --%s", max(wait, time.Second).Round(time.Second), frame.MaxBytesFlag))
+	}
+	return parts
+}
+
+// waitingText is short, for the bar; waitingSentence names what it is about.
+func waitingText(e *storageversion.NotSettledError, since time.Duration) string {
+	switch {
+	case len(e.Stale) > 0:
+		return "waiting for an API server with a stale lease"
+	case len(e.Servers) > 0:
+		return fmt.Sprintf("waiting for %s to adopt the storage version", render.Count(int64(len(e.Servers)), "API server", "API servers"))
+	}
+	return fmt.Sprintf("settling, %v left", max(0, e.Wait-since).Round(time.Second))
+}
+
+func waitingSentence(e *storageversion.NotSettledError) string {
+	text := "nothing is written yet: " + frame.OneLine(e)
+	if len(e.Stale) > 0 {
+		name := e.Stale[0].Name
+		text += fmt.Sprintf("; bring it back, or, if it is gone for good: kubectl delete lease -n kube-system %s, or --accept-stale-leases", name)
+	}
+	return text
+}
+
+// waitingKind tells one reason to wait from another, so that each is said once.
+func waitingKind(e *storageversion.NotSettledError) string {
+	return fmt.Sprint(e.Servers == nil, names(e.Servers), names(e.Stale))
+}
+
+func names(servers []storageversion.Server) []string {
+	list := make([]string, len(servers))
+	for i, s := range servers {
+		list[i] = s.Name
+	}
+	return list
+}

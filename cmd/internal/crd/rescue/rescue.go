@@ -1,0 +1,278 @@
+// Package rescue has the command `godwit crd rescue`.
+package rescue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/rescue"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+)
+
+// Values of --conversion.
+const (
+	conversionWebhook = "webhook"
+	conversionNone    = "none"
+)
+
+type options struct {
+	*frame.App
+	files      manifest.Input
+	policy     policy.Flags
+	conversion frame.Choice
+	dryRun     frame.Choice
+	undo       bool
+	yes        bool
+	timeout    frame.DurationFlag
+	output     frame.Output
+}
+
+// Command is `godwit crd rescue`. complete completes the name of a CRD.
+func Command(a *frame.App, complete cobra.CompletionFunc) *cobra.Command {
+	o := &options{App: a}
+	c := &cobra.Command{
+		Use:   "rescue NAME [-f FILE]",
+		Short: "Make objects readable that are stored at a version which their CRD no longer has, and migrate them",
+		Long: "Rescue the objects of one CRD, of which the API server says \"request to convert CR from an invalid\n" +
+			"group/version\". They are stored at a version that spec.versions does not have: status.storedVersions\n" +
+			"was set by hand, the CRD was deleted without its finalizer, or a backup was restored.\n\n" +
+			"The command adds the missing versions, which are not served. It waits until every API server uses\n" +
+			"the new spec, rewrites every object at the storage version, and trims status.storedVersions. Then it\n" +
+			"restores the spec, lists every object without the added versions, and gives the fields of the CRD\n" +
+			"back to their field managers. `" + a.Program + " crd verify` proves the result from etcd.\n\n" +
+			"The schema of a missing version comes from -f, a manifest of an old release. Without it the version\n" +
+			"keeps every field. If a rewrite would lose a field that the storage version does not have, the\n" +
+			"command names the field, restores the CRD and refuses.\n\n" +
+			"--conversion=none is for a conversion webhook that is gone for good. The API server then converts\n" +
+			"without it until the objects are rewritten, and only the storage version is served meanwhile.\n\n" +
+			"The annotation " + rescue.Annotation + " of the CRD has what the command has changed. Run the same command to\n" +
+			"resume after an interruption, or --undo to restore the CRD.\n\n" +
+			"Results: Rescued, Healthy (nothing to do), Undone, Ready (a dry run found something to do), Blocked\n" +
+			"(refused, and the CRD is as before), Partial (some objects are not rewritten), Failed.\n" +
+			"Exit codes: 0 rescued, healthy or undone, 1 a dry run found something to do, 3 blocked, 4 partial,\n" +
+			"2 error, 124 stopped by --timeout, 130 interrupted.",
+		Example: "  # Show what a rescue would do\n" +
+			"  " + a.Program + " crd rescue issuers.cert-manager.io --dry-run=client\n\n" +
+			"  # Rescue the objects, with the schemas of the old release\n" +
+			"  " + a.Program + " crd rescue issuers.cert-manager.io -f cert-manager-v1.5.yaml\n\n" +
+			"  # The conversion webhook is gone for good\n" +
+			"  " + a.Program + " crd rescue issuers.cert-manager.io --conversion=none",
+		ValidArgsFunction: complete,
+		RunE: func(c *cobra.Command, args []string) error {
+			name, old, err := o.parse(c, args)
+			if err == nil {
+				err = o.run(c.Context(), name, old)
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, crdreport.RescueList(nil), err)
+		},
+	}
+	frame.ListOnFlagError(a, c, crdreport.RescueList(nil))
+	flags := c.Flags()
+	flags.SortFlags = false
+	o.files.AddTo(c)
+	flags.Lookup("filename").Usage = "file, directory or URL with the CRD of an old release, for the schemas of missing versions; - reads stdin"
+	o.conversion = frame.Choice{Value: conversionWebhook, Allowed: []string{conversionWebhook, conversionNone}, Kind: "string"}
+	o.conversion.AddTo(c, "conversion", "", "webhook: as the CRD has it; none: without the conversion webhook, which is gone for good")
+	flags.BoolVar(&o.undo, "undo", false, "restore the CRD as it was before an interrupted rescue; objects that were not rewritten are unreadable again")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	o.dryRun = frame.Choice{Value: frame.DryRunNone, Allowed: []string{frame.DryRunNone, frame.DryRunClient}, Kind: "string"}
+	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a rescue would do")
+	o.policy.AddTo(flags)
+	flags.Var(&o.timeout, "timeout", "stop the rescue after this time; run the same command to resume (default: no limit)")
+	o.output.AddTo(c)
+	return c
+}
+
+// parse checks the command line, and reads the manifest.
+func (o *options) parse(c *cobra.Command, args []string) (name string, old *apiextensionsv1.CustomResourceDefinition, err error) {
+	switch {
+	case len(args) != 1 || args[0] == "":
+		return "", nil, frame.Usagef("which CRD? give one NAME")
+	case c.Flags().Changed("namespace"):
+		return "", nil, frame.Usagef("remove --namespace: CRDs are not namespaced")
+	case o.undo && (len(o.files.Files) > 0 || c.Flags().Changed("conversion") || o.dryRun.Value != frame.DryRunNone):
+		return "", nil, frame.Usagef("--undo restores what an earlier rescue has changed: give no --filename, --conversion or --dry-run")
+	case len(o.files.Files) == 0:
+		return args[0], nil, nil
+	}
+	if err := o.files.Parse(c, o.Streams.In); err != nil {
+		return "", nil, err
+	}
+	releases, err := o.files.Read(o.Streams.In)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, r := range releases {
+		if r.Name == args[0] && r.CRD != nil {
+			return args[0], r.CRD, nil
+		}
+	}
+	return "", nil, frame.Refuse(fmt.Errorf("%s is not in %s as apiextensions.k8s.io/v1: nothing was written", args[0], strings.Join(o.files.Files, ", ")))
+}
+
+func (o *options) run(ctx context.Context, name string, old *apiextensionsv1.CustomResourceDefinition) error {
+	changes := o.dryRun.Value == frame.DryRunNone
+	if changes && !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("rescue")
+	}
+	ctx, cancel := o.timeout.Limit(ctx)
+	defer cancel()
+	c, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: permission.CRDRescue, Scope: []string{name}})
+	if err != nil {
+		return err
+	}
+	ctx = frame.About(ctx, name)
+	progress := &progress{name: name, console: o.Console}
+	r, err := rescue.New(c.Config, rescue.Options{
+		Policy: o.policy.Policy(), Manifest: old, WithoutWebhook: o.conversion.Value == conversionNone, Progress: progress.show,
+	})
+	if err != nil {
+		return frame.BadKubeconfig(err)
+	}
+	if o.undo {
+		return o.undoIt(ctx, c, r, name)
+	}
+	plan, err := r.Plan(ctx, name)
+	if err != nil {
+		return explain(ctx, c, name, err)
+	}
+	switch {
+	case plan.State != rescue.Ready:
+		return o.end(ctx, c, plan, rescue.Report{}, nil)
+	case !changes:
+		o.Console.Printf("%s", steps(plan))
+		item := crdreport.Rescue{Name: name, StorageVersion: plan.StorageVersion, Result: crdreport.Ready, AddedVersions: plan.Missing}
+		if err := o.write(item); err != nil {
+			return err
+		}
+		return frame.Exit(frame.Pending)
+	case !o.yes:
+		o.Console.Printf("%s\nRescue it on %s? [y/N] ", steps(plan), c.Where())
+		if err := o.Confirm(ctx); err != nil {
+			return err
+		}
+	default:
+		o.Console.Printf("%s", steps(plan))
+	}
+	said := o.SayEnding(ctx)
+	rep, err := r.Run(ctx, plan)
+	said()
+	return o.end(ctx, c, plan, rep, errors.Join(err, context.Cause(ctx)))
+}
+
+// explain adds the remedy for a CRD that does not exist: the names that are like its name.
+func explain(ctx context.Context, c *frame.Connection, name string, err error) *frame.ActionableError {
+	if ctx.Err() != nil || !errors.Is(err, storageversion.ErrNotFound) {
+		return c.Explain(ctx, err)
+	}
+	unknown := &frame.ActionableError{Reason: render.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}
+	m, failed := storageversion.New(c.Config, storageversion.Options{})
+	if failed != nil {
+		return unknown
+	}
+	names, failed := m.Names(ctx, "")
+	if near := frame.Suggest(name, names); failed == nil && len(near) > 0 {
+		unknown.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return unknown
+}
+
+func (o *options) undoIt(ctx context.Context, c *frame.Connection, r *rescue.Rescuer, name string) error {
+	if !o.yes {
+		o.Console.Printf("Restore %s as it was before its rescue, on %s? Objects that were not rewritten are unreadable again. [y/N] ", name, c.Where())
+		if err := o.Confirm(ctx); err != nil {
+			return err
+		}
+	}
+	rep, err := r.Undo(ctx, name)
+	item := crdreport.Rescue{Name: name, Result: crdreport.Undone, AddedVersions: rep.Added, Restored: rep.Restored, ChangedBy: rep.Others}
+	var refused *rescue.BlockedError
+	switch {
+	case errors.As(err, &refused) && refused.Blocker.Reason == rescue.ReasonNewerFormat:
+		return frame.Refuse(err)
+	case errors.Is(err, rescue.ErrNoRescue):
+		return frame.Refuse(fmt.Errorf("no rescue of %s is under way, so that there is nothing to undo: nothing was written", name))
+	case err != nil:
+		return explain(ctx, c, name, err)
+	}
+	return o.write(item)
+}
+
+func (o *options) write(item crdreport.Rescue) error {
+	return frame.Write(o.Streams.Out, o.output, crdreport.RescueList([]crdreport.Rescue{item}), func(w io.Writer) error {
+		return crdreport.WriteRescue(w, o.Style(o.Streams.Out, o.output), item)
+	})
+}
+
+// end prints the result and chooses the exit code.
+func (o *options) end(ctx context.Context, c *frame.Connection, p rescue.Plan, r rescue.Report, err error) error {
+	item := crdreport.Rescue{
+		Name: p.Name, StorageVersion: p.StorageVersion, AddedVersions: r.Added, Objects: render.ObjectsOf(r.Objects.Storage.Counts),
+		Changes: r.Changes, Verified: r.Verified, Restored: r.Restored, ChangedBy: r.Others,
+		Failures: append([]godwit.Failure{}, r.Objects.Storage.Failures...),
+	}
+	var code frame.Code
+	item.Result, code = resultOf(p, err)
+	if item.Result == crdreport.Healthy {
+		o.Console.Printf("%s is healthy: no version is missing, and the API server lists its objects; nothing was written\n", p.Name)
+	}
+	for _, b := range blockersOf(p, err) {
+		item.Failures = append(item.Failures, render.NewProblem(b, o.Remedies()).Failure(p.Name))
+	}
+	end := frame.Ended(ctx)
+	if code == frame.Error && end == frame.OK {
+		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Reason: storageversion.ReasonFailed, Message: explain(ctx, c, p.Name, err).Error()})
+	}
+	if err := o.write(item); err != nil {
+		return err
+	}
+	if code == frame.Partial || code == frame.Error && p.State == rescue.Ready {
+		o.Console.Printf("resume with: %s; or restore the CRD: %s crd rescue %s --undo\n", o.CommandLine(), o.Program, p.Name)
+	}
+	return frame.Exit(frame.Worst(code, end))
+}
+
+// resultOf classifies the end of a rescue.
+func resultOf(p rescue.Plan, err error) (crdreport.Result, frame.Code) {
+	var refused *rescue.BlockedError
+	switch {
+	case p.State == rescue.Healthy:
+		return crdreport.Healthy, frame.OK
+	case len(p.Blockers) > 0:
+		return crdreport.Blocked, frame.Refused
+	case errors.As(err, &refused) && refused.Begun, errors.Is(err, rescue.ErrIncomplete), errors.As(err, new(*storageversion.BlockedError)):
+		return crdreport.Partial, frame.Partial // the migration is refused after the versions were added
+	case errors.As(err, &refused):
+		return crdreport.Blocked, frame.Refused
+	case err != nil:
+		return crdreport.Failed, frame.Error
+	}
+	return crdreport.Rescued, frame.OK
+}
+
+func blockersOf(p rescue.Plan, err error) []godwit.Blocker {
+	var refused *rescue.BlockedError
+	var blocked *storageversion.BlockedError
+	switch {
+	case len(p.Blockers) > 0:
+		return p.Blockers
+	case errors.As(err, &refused):
+		return []godwit.Blocker{refused.Blocker}
+	case errors.As(err, &blocked):
+		return blocked.Blockers
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package evidencereport
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+// objectKey names an object of a cluster.
+type objectKey struct {
+	domain planreport.Domain
+	name   string
+}
+
+// builder adds up the documents of one cluster.
+type builder struct {
+	report  Report
+	objects map[objectKey]*Object
+	// plans are the counts of the first and of the last plan of a whole domain.
+	plans map[planreport.Domain]*Domain
+}
+
+// builders make a report for each cluster.
+type builders map[string]*builder
+
+func (all builders) of(cluster string) *builder {
+	b := all[cluster]
+	if b == nil {
+		b = &builder{report: Report{APIVersion: render.APIVersion, Kind: Kind, Cluster: cluster}, objects: map[objectKey]*Object{}, plans: map[planreport.Domain]*Domain{}}
+		all[cluster] = b
+	}
+	return b
+}
+
+// object finds an object, or adds it.
+func (b *builder) object(d planreport.Domain, name string) *Object {
+	k := objectKey{d, name}
+	if b.objects[k] == nil {
+		b.objects[k] = &Object{Domain: d, Name: name, Blockers: []planreport.Blocker{}}
+	}
+	return b.objects[k]
+}
+
+// planned is what a plan says about an object.
+func (o *Object) planned(s planreport.State, blockers []planreport.Blocker) {
+	if o.Before == "" && o.Result == "" {
+		o.Before = s
+	}
+	o.After, o.Blockers = s, render.Present(blockers)
+}
+
+// ran is what a run says about an object.
+func (o *Object) ran(result, detail string, after planreport.State, blockers []planreport.Blocker) {
+	o.Result, o.Detail, o.After, o.Blockers = result, detail, after, render.Present(blockers)
+}
+
+// notProven is the proof of an object that is not proven.
+const notProven = "NotProven"
+
+// wrote adds a version of godwit that wrote a document.
+func (b *builder) wrote(version string) {
+	if version != "" && !slices.Contains(b.report.Versions, version) {
+		b.report.Versions = append(b.report.Versions, version)
+	}
+}
+
+func (b *builder) build() Report {
+	r := b.report
+	for _, o := range b.objects {
+		r.Objects = append(r.Objects, *o)
+	}
+	slices.SortFunc(r.Objects, func(a, b Object) int {
+		return cmp.Or(planreport.Severity(a.After)-planreport.Severity(b.After), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name))
+	})
+	r.Result = Complete
+	if len(r.Unread) > 0 || len(r.Objects)+len(b.plans) == 0 {
+		r.Result = Incomplete
+	}
+	for _, d := range planreport.Domains {
+		if one, found := b.domain(d); found {
+			r.Domains = append(r.Domains, one)
+			if one.After.Clean != one.After.Total() {
+				r.Result = Incomplete
+			}
+		}
+	}
+	for _, o := range r.Objects {
+		if o.After != planreport.Clean || o.Proof == notProven {
+			r.Result = Incomplete
+		}
+	}
+	r.Versions, r.Objects, r.Domains = render.Present(r.Versions), render.Present(r.Objects), render.Present(r.Domains)
+	r.Documents, r.Unread = render.Present(r.Documents), render.Present(r.Unread)
+	return r
+}
+
+// domain adds up a domain: the objects that documents name, and those that a plan of the whole domain
+// only counts.
+func (b *builder) domain(d planreport.Domain) (Domain, bool) {
+	all := Domain{Name: d}
+	named := false
+	for k, o := range b.objects {
+		if k.domain == d {
+			named = true
+			all.After.Add(o.After)
+			if o.Before != "" {
+				all.Before.Add(o.Before)
+			}
+		}
+	}
+	plan := b.plans[d]
+	if plan == nil {
+		return all, named
+	}
+	all.Before = plan.Before
+	if more := plan.After.Total() - all.After.Total(); more > 0 {
+		all.After.Clean += min(more, plan.After.Clean)
+		all.After.Unknown += max(0, more-plan.After.Clean)
+	}
+	return all, true
+}

@@ -1,0 +1,69 @@
+package evidencereport
+
+import (
+	"fmt"
+
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+)
+
+// nameOf names a managed resource by its kind, since the documents have no CRD.
+func nameOf(kind, namespace, name string) string {
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return kind + "/" + name
+}
+
+// nameStates are the states of managed resources that a plan is about. A plan for a rename knows the
+// new names, which a plan of the cluster does not.
+var nameStates = map[fleet.Action]planreport.State{
+	fleet.None: planreport.Clean, fleet.Rename: planreport.Ready, fleet.Resume: planreport.Ready, fleet.Skip: planreport.Blocked,
+}
+
+func addNamePlan(all builders, f File) (int, error) {
+	l, err := decode[render.List[externalnamereport.Plan]](f)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range l.Items {
+		state, known := nameStates[p.Action]
+		if !known {
+			state = planreport.Unknown
+		}
+		var blockers []planreport.Blocker
+		if state == planreport.Blocked {
+			blockers = []planreport.Blocker{{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}}
+		}
+		all.of(f.Cluster).object(planreport.ExternalNames, nameOf(p.Kind, p.Namespace, p.Name)).planned(state, blockers)
+	}
+	return len(l.Items), nil
+}
+
+// phaseStates are the states that a run leaves.
+var phaseStates = map[fleet.Phase]planreport.State{
+	fleet.PhaseRenamed: planreport.Clean, fleet.PhaseRolledBack: planreport.Clean, fleet.PhaseRestored: planreport.Clean,
+	fleet.PhaseInterrupted: planreport.Ready, fleet.PhaseDeferred: planreport.Ready,
+}
+
+func addNameRun(all builders, f File) (int, error) {
+	l, err := decode[render.List[externalnamereport.Run]](f)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range l.Items {
+		after, known := phaseStates[r.Phase]
+		if !known {
+			after = planreport.Blocked
+		}
+		var blockers []planreport.Blocker
+		if r.Reason != "" && after != planreport.Clean {
+			blockers = []planreport.Blocker{{Reason: r.Reason, Message: r.Message, Remedy: r.Remedy}}
+		}
+		all.of(f.Cluster).object(planreport.ExternalNames, nameOf(r.Kind, r.Namespace, r.Name)).
+			ran(string(r.Phase), fmt.Sprintf("%q, before %q", r.After, r.Before), after, blockers)
+	}
+	return len(l.Items), nil
+}

@@ -1,0 +1,111 @@
+package evidencereport
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+// adder adds a document to the report of its cluster, or to those of several, and returns the number of
+// its items.
+type adder func(all builders, f File) (items int, err error)
+
+// kinds are the documents that a report contains.
+var kinds = map[string]adder{
+	planreport.Kind:              addPlan,
+	"CRDPlanList":                addCRDPlans,
+	"CRDRunReportList":           addCRDRuns,
+	"CRDVerifyReportList":        addVerifications,
+	"CRDCheckList":               addChecks,
+	"CRDRescueList":              addRescues,
+	"CRDDoctorReportList":        addDiagnoses,
+	"ResourcePlanList":           addResourcePlans,
+	"ResourceRunReportList":      addResourceRuns,
+	"ResourceVerifyReportList":   addResourceVerifications,
+	"RevisionPlanList":           addRevisionPlan,
+	"RevisionRunReport":          addRevisionRun,
+	"ExternalNamePlanList":       addNamePlan,
+	"ExternalNameRunList":        addNameRun,
+	"ClusterPreflight":           addPreflight,
+	"ClusterMigrationReport":     addMigration,
+	"ClusterMigrationReportList": addMigrations,
+	"VersionList":                addVersions,
+}
+
+// Gather makes a report for each cluster. Files count in the order of their names: the first plan is
+// the state before, and the last document about an object is the state after.
+func Gather(files []File) []Report {
+	all := builders{}
+	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b File) int { return cmp.Compare(a.Name, b.Name) }) {
+		all.add(f)
+	}
+	var reports []Report
+	for _, cluster := range slices.Sorted(maps.Keys(all)) {
+		reports = append(reports, all[cluster].build())
+	}
+	return reports
+}
+
+func (all builders) add(f File) {
+	h, unread := f.header()
+	if unread == nil && kinds[h.Kind] == nil {
+		unread = &Unread{f.Name, ReasonKindUnknown, fmt.Sprintf("a report contains no document of kind %s", h.Kind)}
+	}
+	if unread != nil {
+		b := all.of(f.Cluster)
+		b.report.Unread = append(b.report.Unread, *unread)
+		return
+	}
+	clusters := maps.Clone(all)
+	items, err := kinds[h.Kind](all, f)
+	if err != nil {
+		maps.DeleteFunc(all, func(name string, _ *builder) bool { return clusters[name] == nil })
+		b := all.of(f.Cluster)
+		b.report.Unread = append(b.report.Unread, Unread{f.Name, ReasonFileUnreadable, fmt.Sprintf("the document of kind %s can't be read: %v", h.Kind, err)})
+		return
+	}
+	d := Document{File: f.Name, Kind: h.Kind, Time: f.Time.UTC(), TimeOf: "File", Items: items, DurationSeconds: h.DurationSeconds}
+	if h.Time != nil {
+		d.Time, d.TimeOf = h.Time.UTC(), "Document"
+	}
+	for _, b := range all.about(f, h.Kind) {
+		b.report.Documents = append(b.report.Documents, d)
+		b.wrote(h.Version)
+	}
+}
+
+// about are the reports to which a document belongs. A plan of several clusters belongs to each.
+func (all builders) about(f File, kind string) []*builder {
+	if kind != planreport.Kind || f.Folder {
+		return []*builder{all.of(f.Cluster)}
+	}
+	l, _ := decode[planreport.PlanList](f) // it was decoded before
+	var of []*builder
+	for _, r := range l.Items {
+		if b := all.of(r.Cluster); !slices.Contains(of, b) {
+			of = append(of, b)
+		}
+	}
+	if len(of) == 0 {
+		of = append(of, all.of(f.Cluster))
+	}
+	return of
+}
+
+// addVersions names the version of the command line. That of a manager or of an API server wrote no document.
+func addVersions(all builders, f File) (int, error) {
+	l, err := decode[render.List[struct{ Role, Version string }]](f)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range l.Items {
+		if p.Role == "Client" {
+			all.of(f.Cluster).wrote(p.Version)
+		}
+	}
+	return len(l.Items), nil
+}

@@ -1,0 +1,76 @@
+package evidencereport
+
+import (
+	"fmt"
+
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+// decisionStates are the states that a preflight of managed clusters is about. What is at risk moves.
+var decisionStates = map[preflight.Decision]planreport.State{
+	preflight.Ready: planreport.Ready, preflight.AtRisk: planreport.Ready, preflight.Blocked: planreport.Blocked, preflight.NotChecked: planreport.NotChecked,
+}
+
+// addPreflight adds the state before a migration, which has no name yet: the two hubs name it.
+func addPreflight(all builders, f File) (int, error) {
+	p, err := decode[clusterreport.Preflight](f)
+	if err != nil {
+		return 0, err
+	}
+	state, known := decisionStates[p.Decision]
+	if !known {
+		state = planreport.Unknown
+	}
+	var blockers []planreport.Blocker
+	for _, c := range p.Checks {
+		if c.Decision != preflight.Ready {
+			blockers = append(blockers, planreport.Blocker{Object: c.Name, Reason: c.Reason, Message: c.Message, Remedy: c.Remedy})
+		}
+	}
+	for _, c := range p.Clusters {
+		for _, found := range append(c.Reasons, c.AtRisk...) {
+			blockers = append(blockers, planreport.Blocker{Object: c.Name, Reason: found.Reason, Message: found.Message})
+		}
+	}
+	all.of(f.Cluster).object(planreport.Hubs, betweenHubs(p.From, p.To)).planned(state, blockers)
+	return len(p.Clusters), nil
+}
+
+// betweenHubs names a migration before it has a name.
+func betweenHubs(from, to string) string { return fmt.Sprintf("from %s to %s", from, to) }
+
+func addMigration(all builders, f File) (int, error) {
+	m, err := decode[clusterreport.Migration](f)
+	if err != nil {
+		return 0, err
+	}
+	all.of(f.Cluster).migration(m)
+	return len(m.Clusters), nil
+}
+
+func addMigrations(all builders, f File) (int, error) {
+	l, err := decode[render.List[clusterreport.Migration]](f)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range l.Items {
+		all.of(f.Cluster).migration(m)
+	}
+	return len(l.Items), nil
+}
+
+// migration is what a report says about a migration of managed clusters. The document of one migration
+// has its clusters.
+func (b *builder) migration(m clusterreport.Migration) {
+	row := planreport.HubRow([]planreport.Migration{{Migration: m}}, noCommands)
+	o := b.object(planreport.Hubs, m.Namespace+"/"+m.Name)
+	before := objectKey{planreport.Hubs, betweenHubs(m.From, m.To)}
+	if p := b.objects[before]; p != nil && o.Before == "" {
+		o.Before = p.Before
+		delete(b.objects, before)
+	}
+	o.ran(string(m.Phase), clusterreport.Progress(m), row.State, row.Blockers)
+}

@@ -1,0 +1,86 @@
+// Package explain has the command that explains reasons: `godwit explain`.
+package explain
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/reason"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+type options struct {
+	*frame.App
+	output frame.Output
+}
+
+// Command is `godwit explain`.
+func Command(a *frame.App) *cobra.Command {
+	o := &options{App: a}
+	c := &cobra.Command{
+		Use:   "explain [REASON...]",
+		Short: "Explain what a reason means and what to do; connects to no cluster",
+		Long: "Explain what a reason means and what to do. Reasons are in the output of commands, in\n" +
+			"conditions and in events. Without REASON, list all reasons. Upper and lower case are the same.\n\n" +
+			"Exit codes: 0 explained, 2 unknown reason.",
+		Example: "  # Explain a reason that " + a.Program + " crd plan or a condition shows\n" +
+			"  " + a.Program + " explain StoredVersionNotInSpec\n\n" +
+			"  # List all reasons, for a script\n" +
+			"  " + a.Program + " explain -o json",
+		ValidArgsFunction: func(_ *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			return complete(given, toComplete), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args) },
+	}
+	o.output.AddDataTo(c)
+	return c
+}
+
+// complete lists the reasons that begin with what was typed, in upper or lower case.
+func complete(given []string, toComplete string) []string {
+	return slices.DeleteFunc(reason.Names(), func(name string) bool {
+		return slices.Contains(given, name) || !strings.HasPrefix(strings.ToLower(name), strings.ToLower(toComplete))
+	})
+}
+
+func (o *options) run(args []string) error {
+	items, err := find(args)
+	if err != nil {
+		return frame.ListOnError(o.Streams.Out, o.output, list(nil), err)
+	}
+	return frame.WriteDocument(o.Streams.Out, o.output, list(items), nil, func(w io.Writer) error {
+		if len(args) == 0 {
+			return writeTable(w, items)
+		}
+		return writeParagraphs(w, items)
+	})
+}
+
+// find explains the reasons, all of them by default.
+func find(names []string) ([]reason.Explanation, error) {
+	if len(names) == 0 {
+		names = reason.Names()
+	}
+	var all []reason.Explanation
+	for _, name := range names {
+		found := reason.Find(name)
+		if len(found) == 0 {
+			return nil, unknown(name)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func unknown(name string) error {
+	known := reason.Names()
+	p := &frame.ActionableError{Reason: render.ReasonNotFound, Message: "there is no reason " + name, Remedy: "list all reasons: godwit explain"}
+	if near := frame.Similar(name, known); len(near) > 0 {
+		p.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return p
+}

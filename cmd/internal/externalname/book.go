@@ -1,0 +1,305 @@
+package externalname
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/internal/format"
+)
+
+// bookFlag names the ConfigMaps of a name book.
+type bookFlag struct{ configMap string }
+
+func (o *bookFlag) addTo(c *cobra.Command, usage string) {
+	c.Flags().StringVar(&o.configMap, "configmap", "", usage)
+	_ = c.RegisterFlagCompletionFunc("configmap", cobra.NoFileCompletions)
+}
+
+// store is nil without the flag.
+func (o *bookFlag) store(s *cluster) (*fleet.Store, error) {
+	if o.configMap == "" {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	namespace, name, _ := strings.Cut(o.configMap, "/")
+	return fleet.NewStore(s.Config, s.limiter, namespace, name)
+}
+
+func (o *bookFlag) parse() error {
+	namespace, name, ok := strings.Cut(o.configMap, "/")
+	if o.configMap != "" && (!ok || namespace == "" || name == "" || strings.Contains(name, "/")) {
+		return frame.Usagef("invalid argument %q for \"--configmap\": write it as NAMESPACE/NAME", o.configMap)
+	}
+	return nil
+}
+
+type saveOptions struct {
+	*frame.App
+	bookFlag
+	resources []string
+	all       bool
+}
+
+func saveCommand(a *frame.App) *cobra.Command {
+	o := &saveOptions{App: a}
+	c := &cobra.Command{
+		Use:   "save {--resource=CRD... | --all} [--configmap=NAMESPACE/NAME]",
+		Short: "Save the external names of managed resources in a name book",
+		Long: "Write the external names of managed resources to stdout as JSON, or to ConfigMaps of which each is\n" +
+			"below 1 MiB. After the loss of the cluster, `" + a.Program + " externalname restore` writes the names onto the\n" +
+			"managed resources that you have created again from their manifests, so that the provider finds the\n" +
+			"external resources and creates no second ones.\n\n" +
+			"ConfigMaps are in the cluster whose loss you prepare for: back them up, or save to a file.\n\n" +
+			"Exit codes: 0 saved; 2 error.",
+		Example: "  # All managed resources, to a file\n" +
+			"  " + a.Program + " externalname save --all > names.json\n\n" +
+			"  # One kind, in the cluster\n" +
+			"  " + a.Program + " externalname save --resource=members.example.org --configmap=crossplane-system/names",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch err := frame.NoArguments(c, args); {
+			case err != nil:
+				return frame.Usage(err)
+			case o.all == (len(o.resources) > 0):
+				return frame.Usagef("which managed resources? give --resource=CRD or --all, one of them")
+			}
+			if err := o.parse(); err != nil {
+				return err
+			}
+			return o.run(c.Context())
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&o.resources, "resource", nil, "the managed resources of a `CRD`; repeat the flag for several")
+	_ = c.RegisterFlagCompletionFunc("resource", completeResources(a))
+	flags.BoolVar(&o.all, "all", false, "the managed resources of all CRDs")
+	o.addTo(c, "save to ConfigMaps in the cluster, as `NAMESPACE/NAME`, instead of stdout")
+	return c
+}
+
+func (o *saveOptions) run(ctx context.Context) error {
+	purpose := frame.Purpose{Command: permission.ExternalNamePlan, Scope: o.resources}
+	if o.all {
+		purpose = frame.Purpose{Command: permission.CRDVerify, Scope: []string{"--all"}} // lists CRDs
+	}
+	c, err := dial(ctx, o.App, purpose)
+	if err != nil {
+		return err
+	}
+	resources := slices.Clone(o.resources)
+	if o.all {
+		if resources, err = c.managedCRDs(ctx); err != nil {
+			return c.Explain(ctx, err)
+		}
+		c.Purpose.Command, c.Purpose.Scope = permission.ExternalNamePlan, resources
+	}
+	var names []fleet.Name
+	for _, resource := range resources {
+		s, err := c.of(ctx, resource, "", fleet.Options{})
+		if err != nil {
+			return err
+		}
+		more, err := s.Save(ctx)
+		if err != nil {
+			return s.explain(ctx, err)
+		}
+		names = append(names, more...)
+	}
+	book := fleet.NewBook(o.Clock.Now(), names)
+	said := fmt.Sprintf("saved %s of %s\n", render.Count(int64(len(names)), "external name", "external names"), render.CRDs(int64(len(resources))))
+	if o.configMap == "" {
+		if err := render.Encode(o.Streams.Out, book); err != nil {
+			return fmt.Errorf("write the output: %w", err)
+		}
+		o.Console.Printf("%s", said)
+		return nil
+	}
+	store, err := o.store(c)
+	if err == nil {
+		err = store.Save(ctx, book)
+	}
+	if errors.As(err, new(*format.NewerError)) {
+		return frame.Refuse(err)
+	}
+	if err != nil {
+		return c.Explain(ctx, err)
+	}
+	o.Console.Printf("%s", said)
+	return nil
+}
+
+type restoreOptions struct {
+	*frame.App
+	bookFlag
+	file      string
+	yes       bool
+	dryRun    frame.Choice
+	overwrite bool
+	unpause   bool
+	output    frame.Output
+}
+
+func restoreCommand(a *frame.App) *cobra.Command {
+	o := &restoreOptions{App: a}
+	empty := externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{})
+	c := &cobra.Command{
+		Use:   "restore {-f FILE | --configmap=NAMESPACE/NAME} [--unpause]",
+		Short: "Write the external names of a name book onto managed resources that are paused",
+		Long: "Write the external names that `" + a.Program + " externalname save` has saved onto managed resources with\n" +
+			"the annotation crossplane.io/paused=true. Others are left alone: their provider may create a second\n" +
+			"external resource before they have a name. --unpause ends the pause in the same patch.\n\n" +
+			"Exit codes: 0 all names are restored; 1 some are left alone, or a dry run found work; 3 refused, and\n" +
+			"nothing written; 4 some failed; 2 error; 130 interrupted.",
+		Example: "  # Show what would be written\n" +
+			"  " + a.Program + " externalname restore -f names.json --dry-run=client -o wide\n\n" +
+			"  # Restore, and let the providers continue\n" +
+			"  " + a.Program + " externalname restore -f names.json --unpause",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.check(c, args)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+		},
+	}
+	frame.ListOnFlagError(a, c, empty)
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with the name book; - is stdin")
+	o.addTo(c, "read the name book from ConfigMaps, as `NAMESPACE/NAME`")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	frame.AddClientDryRun(c, &o.dryRun)
+	flags.BoolVar(&o.unpause, "unpause", false, "end the pause of each managed resource that has its name")
+	flags.BoolVar(&o.overwrite, "overwrite", false, "replace external names that differ from the name book")
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *restoreOptions) check(c *cobra.Command, args []string) error {
+	switch err := frame.NoArguments(c, args); {
+	case err != nil:
+		return frame.Usage(err)
+	case (o.file == "") == (o.configMap == ""):
+		return frame.Usagef("which name book? give --filename or --configmap, one of them")
+	}
+	return o.parse()
+}
+
+// readFile returns the name book in a file. It needs no cluster.
+func (o *restoreOptions) readFile() (fleet.Book, error) {
+	var text []byte
+	var err error
+	if o.file == "-" {
+		text, err = io.ReadAll(o.Streams.In)
+	} else {
+		text, err = os.ReadFile(o.file)
+	}
+	if err != nil {
+		return fleet.Book{}, fmt.Errorf("read the name book: %w", err)
+	}
+	return fleet.ReadBook(text)
+}
+
+// readStore returns the name book in ConfigMaps.
+func (o *restoreOptions) readStore(ctx context.Context, c *cluster) (fleet.Book, error) {
+	store, err := o.store(c)
+	if err != nil {
+		return fleet.Book{}, err
+	}
+	book, err := store.Load(ctx)
+	if errors.As(err, new(*format.NewerError)) {
+		return book, frame.Refuse(err)
+	}
+	if err != nil && !errors.Is(err, fleet.ErrNoBook) {
+		return book, c.Explain(ctx, err)
+	}
+	return book, err
+}
+
+func (o *restoreOptions) run(ctx context.Context) error {
+	how := fleet.Restoring{Overwrite: o.overwrite, Unpause: o.unpause, DryRun: o.dryRun.Value == frame.DryRunClient}
+	if !how.DryRun && !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("restore")
+	}
+	var book fleet.Book
+	var err error
+	if o.file != "" {
+		if book, err = o.readFile(); err != nil {
+			return err
+		}
+	}
+	c, err := dial(ctx, o.App, frame.Purpose{Command: permission.ExternalNameApply})
+	if err != nil {
+		return err
+	}
+	if o.file == "" {
+		if book, err = o.readStore(ctx, c); err != nil {
+			return err
+		}
+	}
+	if len(book.Names) == 0 {
+		return errNoNames
+	}
+	if !how.DryRun && !o.yes {
+		o.Console.Printf("Write %s of %s on %s? [y/N] ", render.Count(int64(len(book.Names)), "external name", "external names"), book.SavedAt.Format("2006-01-02 15:04:05 MST"), c.Where())
+		if err := o.Confirm(ctx); err != nil {
+			return err
+		}
+	}
+	return o.restore(ctx, c, book, how)
+}
+
+func (o *restoreOptions) restore(ctx context.Context, c *cluster, book fleet.Book, how fleet.Restoring) error {
+	var resources []string
+	for _, n := range book.Names {
+		if !slices.Contains(resources, n.Resource) {
+			resources = append(resources, n.Resource)
+		}
+	}
+	c.Purpose.Scope = resources
+	sessions := make([]*session, len(resources))
+	for i, resource := range resources {
+		var err error
+		if sessions[i], err = c.of(ctx, resource, "", fleet.Options{}); err != nil {
+			return err
+		}
+		if how.DryRun {
+			continue
+		}
+		if err := sessions[i].missing(ctx); err != nil {
+			return frame.Refuse(err)
+		}
+	}
+	e := ending{output: o.output}
+	list := externalnamereport.RunList(fleet.Kind{}, nil, c.remedies)
+	for _, s := range sessions {
+		var r fleet.Report
+		r, e.err = s.Restore(ctx, book.Names, how)
+		e.session, e.report.Results = s, append(e.report.Results, r.Results...)
+		list.Items = append(list.Items, externalnamereport.RunList(s.kind, r.Results, s.remedies).Items...)
+		if e.err != nil {
+			break
+		}
+	}
+	if err := printRun(o.App, o.output, list); err != nil {
+		return err
+	}
+	if how.DryRun && e.report.Count(fleet.PhaseRestored) > 0 && e.err == nil {
+		return frame.Exit(frame.Worst(frame.Pending, runCode(e.report)))
+	}
+	return ended(ctx, o.App, e)
+}

@@ -1,0 +1,71 @@
+package externalname
+
+import (
+	"context"
+	"io"
+
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+)
+
+// ending is what a run that wrote has to report.
+type ending struct {
+	session *session
+	output  frame.Output
+	report  fleet.Report
+	err     error
+	// rollback names the command that restores the old names.
+	rollback bool
+}
+
+// endRun prints the report, chooses the exit code, and says how to resume.
+func endRun(ctx context.Context, a *frame.App, e ending) error {
+	s := e.session
+	list := externalnamereport.RunList(s.kind, e.report.Results, s.remedies)
+	if err := printRun(a, e.output, list); err != nil {
+		return err
+	}
+	if e.report.Stopped {
+		a.Console.Printf("the run stopped after a bad managed resource, before it began others\n")
+	}
+	if e.rollback && e.report.Count(fleet.PhaseRenamed) > 0 {
+		a.Console.Printf("to roll back: %s\n", a.Hint("externalname rollback --resource="+s.resource+scopeFlag(s.namespace)))
+	}
+	return ended(ctx, a, e)
+}
+
+func printRun(a *frame.App, f frame.Output, list render.List[externalnamereport.Run]) error {
+	return frame.Write(a.Streams.Out, f, list, func(w io.Writer) error {
+		return externalnamereport.WriteRun(w, a.Style(a.Streams.Out, f), list.Items)
+	})
+}
+
+func scopeFlag(namespace string) string {
+	if namespace == "" {
+		return " --all-namespaces"
+	}
+	return " --namespace=" + namespace
+}
+
+// ended chooses the exit code.
+func ended(ctx context.Context, a *frame.App, e ending) error {
+	return a.ExitAfter(ctx, runCode(e.report), e.err, e.session.explain)
+}
+
+// runCode is Refused if nothing is as it was to be, and Partial if some are.
+func runCode(r fleet.Report) frame.Code {
+	done := r.Count(fleet.PhaseRenamed) + r.Count(fleet.PhaseRolledBack) + r.Count(fleet.PhaseRestored)
+	bad := r.Count(fleet.PhaseUndone) + r.Count(fleet.PhaseFailed)
+	left := r.Count(fleet.PhaseDeferred) + r.Count(fleet.PhaseInterrupted) + r.Count(fleet.PhaseSkipped)
+	switch {
+	case bad > 0 && done > 0:
+		return frame.Partial
+	case bad > 0:
+		return frame.Refused
+	case left > 0:
+		return frame.Pending
+	}
+	return frame.OK
+}

@@ -1,0 +1,119 @@
+// Package externalnamereport is the output of `godwit externalname`: its JSON contract, and its tables
+// and sums for people. It is pure: values in, text out.
+//
+// Read contract.go, then plan.go and run.go.
+package externalnamereport
+
+import (
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+)
+
+// Plan says what `externalname apply` would do with one managed resource.
+type Plan struct {
+	Kind      string      `json:"kind"`
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Class     fleet.Class `json:"class"`
+	// Form is how a Legacy name is written.
+	Form     string `json:"form"`
+	Current  string `json:"current"`
+	Proposed string `json:"proposed"`
+	// Owner is the field manager of the current name.
+	Owner   string       `json:"owner"`
+	Action  fleet.Action `json:"action"`
+	Reason  string       `json:"reason"`
+	Message string       `json:"message"`
+	// Remedy says what to do, with a command where there is one. It is empty if there is nothing to do.
+	Remedy string `json:"remedy"`
+	// SourcePatch is a manifest with the new name, for the source of a name that a GitOps tool or a
+	// Composition owns.
+	SourcePatch string `json:"sourcePatch"`
+
+	resource string
+}
+
+// ResourceName names the managed resource.
+func (p Plan) ResourceName() string { return p.resource + "/" + p.Name }
+
+// Run is the result of one managed resource.
+type Run struct {
+	Kind      string      `json:"kind"`
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Phase     fleet.Phase `json:"phase"`
+	Before    string      `json:"before"`
+	After     string      `json:"after"`
+	Reason    string      `json:"reason"`
+	Message   string      `json:"message"`
+	Remedy    string      `json:"remedy"`
+
+	resource string
+}
+
+// ResourceName names the managed resource.
+func (r Run) ResourceName() string { return r.resource + "/" + r.Name }
+
+// Kinds of the lists.
+const (
+	planKind = "ExternalNamePlanList"
+	runKind  = "ExternalNameRunList"
+)
+
+// PlanList makes the list of a plan.
+func PlanList(kind fleet.Kind, items []fleet.Item, w remedy.Writer) render.List[Plan] {
+	all, resource := make([]Plan, len(items)), kind.Resource.GroupResource().String()
+	for i, one := range items {
+		all[i] = Plan{
+			Kind: kind.Kind, Namespace: one.Namespace, Name: one.Name, Class: one.Class, Form: one.Form, Current: one.Current, Proposed: one.Proposed,
+			Owner: one.Owner.Manager, Action: one.Action, Reason: one.Reason, Message: one.Message, Remedy: remedyOf(one, w), SourcePatch: one.SourcePatch,
+			resource: resource,
+		}
+	}
+	return render.NewList(planKind, all)
+}
+
+// RunList makes the list of a run.
+func RunList(kind fleet.Kind, results []fleet.Result, w remedy.Writer) render.List[Run] {
+	all, resource := make([]Run, len(results)), kind.Resource.GroupResource().String()
+	for i, one := range results {
+		all[i] = Run{
+			Kind: kind.Kind, Namespace: one.Namespace, Name: one.Name, Phase: one.Phase, Before: one.Current, After: after(one),
+			Reason: one.Reason, Message: one.Message, Remedy: remedyOf(one.Item, w), resource: resource,
+		}
+	}
+	return render.NewList(runKind, all)
+}
+
+// after is the name that the run has left.
+func after(one fleet.Result) string {
+	switch one.Phase {
+	case fleet.PhaseRenamed, fleet.PhaseRolledBack, fleet.PhaseRestored:
+		return one.Proposed
+	}
+	return one.Current
+}
+
+// remedyOf is the fix of the library, or what the reason's documentation says.
+func remedyOf(i fleet.Item, w remedy.Writer) string {
+	if len(i.Fix) > 0 {
+		return w.Text(i.Fix)
+	}
+	for _, table := range [][]remedy.ReasonDoc{remedy.ManagedResources, remedy.ExternalNames} {
+		if doc, found := remedy.Lookup(table, i.Reason); found && doc.UserAction {
+			return lower(doc.Remedy)
+		}
+	}
+	return ""
+}
+
+// lower makes a sentence a part of one.
+func lower(sentence string) string {
+	if sentence == "" {
+		return ""
+	}
+	return strings.ToLower(sentence[:1]) + strings.TrimSuffix(sentence[1:], ".")
+}

@@ -1,0 +1,95 @@
+package externalname
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+)
+
+// selection chooses the managed resources of a command.
+type selection struct {
+	resource   string
+	everywhere bool
+	namespace  string // empty: all
+	selector   string
+	selected   labels.Selector
+}
+
+func (o *selection) addTo(a *frame.App, c *cobra.Command) {
+	c.Flags().StringVar(&o.resource, "resource", "", "the managed resources, by the name of their `CRD`, as in buckets.s3.example.org")
+	_ = c.RegisterFlagCompletionFunc("resource", completeResources(a))
+	c.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "managed resources of all namespaces")
+	c.Flags().StringVarP(&o.selector, "selector", "l", "", "only managed resources with these labels; the syntax is kubectl's")
+	_ = c.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
+}
+
+// parse checks what can be checked without a cluster.
+func (o *selection) parse(a *frame.App, c *cobra.Command) error {
+	if err := frame.NoArguments(c, c.Flags().Args()); err != nil {
+		return frame.Usage(err)
+	}
+	if o.resource == "" {
+		return frame.Usagef("which managed resources? give --resource=CRD; `kubectl get crd` lists the CRDs")
+	}
+	var err error
+	if o.namespace, err = a.GivenNamespace(c); err != nil {
+		return err
+	}
+	o.selected, err = frame.ParseSelector(o.selector)
+	return err
+}
+
+// checkNamespaces makes the user of a command that writes say which namespaces.
+func (o *selection) checkNamespaces() error {
+	if o.namespace == "" && !o.everywhere {
+		return frame.Usagef("which managed resources? give --namespace or --all-namespaces")
+	}
+	return nil
+}
+
+func (o *selection) scope() fleet.Scope {
+	return fleet.Scope{Namespace: o.namespace, Selector: o.selected}
+}
+
+// identityFlags say which fields of status.atProvider identify the external resource.
+type identityFlags struct {
+	fields   []string
+	volatile []string
+	sources  []string
+}
+
+func (o *identityFlags) addTo(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringArrayVar(&o.fields, "identity", nil, "`FIELD` of status.atProvider that must not change; repeat the flag for several (default: all but volatile ones)")
+	flags.StringArrayVar(&o.volatile, "volatile", nil, "`FIELD` of status.atProvider that may change; repeat the flag for several")
+	flags.StringArrayVar(&o.sources, "source-manager", nil, "field `MANAGER` that applies names from a source, beside those of GitOps tools and Compositions; repeat the flag for several")
+	for _, flag := range []string{"identity", "volatile", "source-manager"} {
+		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
+}
+
+// options are those of the library.
+func (o *identityFlags) options(s *selection) fleet.Options {
+	return fleet.Options{Scope: s.scope(), Identity: fleet.Identity{Fields: o.fields, Volatile: o.volatile}, SourceManagers: o.sources}
+}
+
+// connect returns an error if the CRD is not of managed resources.
+func connect(ctx context.Context, a *frame.App, command permission.Command, s *selection, o fleet.Options) (*session, error) {
+	scope := []string{s.resource}
+	if s.namespace != "" {
+		scope = append(scope, "--namespace="+s.namespace)
+	}
+	c, err := dial(ctx, a, frame.Purpose{Command: command, Scope: scope})
+	if err != nil {
+		return nil, err
+	}
+	if o.Limiter != nil {
+		c.limiter = o.Limiter
+	}
+	return c.of(ctx, s.resource, s.namespace, o)
+}

@@ -1,0 +1,153 @@
+package externalname
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// cluster is a connection over which CRDs are read.
+type cluster struct {
+	*frame.Connection
+	client   *kube.Client
+	limiter  *walk.Limiter
+	remedies remedy.Writer
+}
+
+// session is a connection for the managed resources of one kind.
+type session struct {
+	*cluster
+	*fleet.Fleet
+	kind      fleet.Kind
+	resource  string
+	namespace string
+}
+
+// dial connects for the managed resources of some CRDs.
+func dial(ctx context.Context, a *frame.App, p frame.Purpose) (*cluster, error) {
+	p.Program = a.Program
+	c, err := a.Dial(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	s := &cluster{Connection: c, limiter: walk.NewLimiter(walk.Limits{}), remedies: a.Remedies()}
+	if s.client, err = kube.NewClient(c.Config, s.limiter, clock.RealClock{}); err != nil {
+		return nil, frame.BadKubeconfig(err)
+	}
+	return s, nil
+}
+
+// of is the session for one kind over a connection.
+func (c *cluster) of(ctx context.Context, resource, namespace string, o fleet.Options) (*session, error) {
+	s := &session{cluster: c, resource: resource, namespace: namespace}
+	crd, err := c.client.CRD(ctx, resource)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, c.unknown(ctx, resource)
+	case err != nil:
+		return nil, s.explain(ctx, err)
+	case !fleet.ManagedCRD(crd):
+		return nil, frame.Refuse(&frame.ActionableError{
+			Reason:  render.ReasonNotFound,
+			Message: fmt.Sprintf("customresourcedefinition %s is of no managed resources: its schema has no spec.forProvider", resource),
+			Remedy:  "choose the CRD of a managed resource, and not that of a claim or a composite",
+		})
+	}
+	s.kind = fleet.Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind}
+	if kube.ClusterScoped(crd) && namespace != "" {
+		return nil, frame.Usagef("remove --namespace: %s are not namespaced", resource)
+	}
+	o.Limiter = c.limiter
+	if s.Fleet, err = fleet.New(c.Config, s.kind, o); err != nil {
+		return nil, frame.BadKubeconfig(err)
+	}
+	return s, nil
+}
+
+// managedCRDs lists the CRDs of managed resources.
+func (c *cluster) managedCRDs(ctx context.Context) ([]string, error) {
+	list := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := kube.Do(ctx, c.client.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", kube.CRDs.Resource)).Into(list); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range list.Items {
+		if fleet.ManagedCRD(&list.Items[i]) {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names, nil
+}
+
+// unknown is the error of a CRD that does not exist.
+func (c *cluster) unknown(ctx context.Context, resource string) error {
+	remedy := "list the CRDs: kubectl get crd" + c.remedies.Cluster
+	if known, err := c.managedCRDs(ctx); err == nil {
+		if near := frame.Suggest(resource, known); len(near) > 0 {
+			remedy = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+	}
+	return &frame.ActionableError{
+		Reason: render.ReasonNotFound, Message: fmt.Sprintf("there is no customresourcedefinition %s on %s", resource, c.Where()), Remedy: remedy,
+	}
+}
+
+// completeResources completes the CRDs of managed resources.
+func completeResources(a *frame.App) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
+		defer cancel()
+		s, err := dial(ctx, a, frame.Purpose{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, err := s.managedCRDs(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, toComplete) }), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// explain names the permissions of the command that are missing.
+func (s *session) explain(ctx context.Context, err error) error {
+	if ctx.Err() == nil && apierrors.IsForbidden(err) {
+		if missing := s.missing(ctx); missing != nil {
+			return missing
+		}
+	}
+	return s.Connection.Explain(ctx, err)
+}
+
+// missing returns an error that names the permissions that the user lacks, and the command that grants
+// them.
+func (s *session) missing(ctx context.Context) error {
+	needed := permission.For(s.Purpose.Command, permission.Scope{CRDs: []string{s.resource}, Namespace: s.namespace})
+	if denied := s.Denied(ctx, needed); len(denied) > 0 {
+		return s.Lacks(s.WhoAmI(ctx), denied)
+	}
+	return nil
+}
+
+// plan plans the new names.
+func (s *session) plan(ctx context.Context, naming fleet.Naming) ([]fleet.Item, error) {
+	items, err := s.Plan(ctx, naming)
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	return items, nil
+}

@@ -1,0 +1,238 @@
+package frame
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+// Output is the flag -o. Commands write tables, package render writes JSON and YAML, and
+// kubectl's printers write templates.
+type Output struct {
+	Choice
+	template printers.ResourcePrinter // nil for other formats
+	command  *cobra.Command           // whose context has the time of a document; nil for one without
+}
+
+// beganKey is the key of the time in a context.
+type beganKey struct{}
+
+// WithBegan is a context that has the time at which the command began.
+func WithBegan(ctx context.Context, t time.Time) context.Context {
+	return context.WithValue(ctx, beganKey{}, t.UTC().Truncate(time.Second))
+}
+
+// dated is a document with the time at which the command began.
+func (f *Output) dated(document any) any {
+	d, is := document.(render.Dated)
+	if !is || f.command == nil || f.command.Context() == nil {
+		return document
+	}
+	began, known := f.command.Context().Value(beganKey{}).(time.Time)
+	if !known {
+		return document
+	}
+	return d.At(began)
+}
+
+// templateFormats are kubectl's formats with a template.
+var templateFormats = []string{"jsonpath=TEMPLATE", "jsonpath-file=FILE", "go-template=TEMPLATE", "go-template-file=FILE"}
+
+// AddTo registers the flag for a command that prints a table.
+func (f *Output) AddTo(command *cobra.Command) {
+	f.add(command, "a table", "json", "yaml", "wide", "name")
+}
+
+// Markdown is a format of commands that write pages.
+const Markdown = "markdown"
+
+// AddPagesTo registers the flag for a command that prints a table, or pages in Markdown.
+func (f *Output) AddPagesTo(command *cobra.Command) {
+	f.add(command, "a table", "json", "yaml", "wide", "name", Markdown)
+}
+
+// HTML is a format of commands that write a page for a browser.
+const HTML = "html"
+
+// AddReportTo registers the flag for a command that prints a table, or a page in Markdown or HTML.
+func (f *Output) AddReportTo(command *cobra.Command) {
+	f.add(command, "a table", "json", "yaml", "wide", "name", Markdown, HTML)
+}
+
+// WriteFile replaces a file as a whole: a reader never sees a part of it.
+func WriteFile(path string, text []byte) error {
+	const readable = 0o644
+	file, err := os.CreateTemp(filepath.Dir(path), ".godwit-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Chmod(readable), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}
+
+// Formats that pipelines read.
+const (
+	SARIF = "sarif"
+	JUnit = "junit"
+)
+
+// AddFindingsTo registers the flag for a command that finds faults in files.
+func (f *Output) AddFindingsTo(command *cobra.Command) {
+	f.add(command, "a table", "json", "yaml", "wide", "name", SARIF, JUnit, Markdown)
+}
+
+// AddDataTo registers the flag for a command that prints text and no table. What it prints is of files, and has no time.
+func (f *Output) AddDataTo(command *cobra.Command) {
+	f.add(command, "text", "json", "yaml")
+	f.command = nil
+}
+
+func (f *Output) add(command *cobra.Command, byDefault string, formats ...string) {
+	f.Choice, f.command = Choice{Allowed: formats, Kind: "format"}, command
+	command.Flags().VarP(f, "output", "o", "output format: "+strings.Join(f.formats(), ", ")+" (default: "+byDefault+")")
+	_ = command.RegisterFlagCompletionFunc("output", f.complete)
+}
+
+// formats returns all values of the flag.
+func (f *Output) formats() []string { return slices.Concat(f.Allowed, templateFormats) }
+
+// complete lists the formats, and those with a template up to the equals sign.
+func (f *Output) complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	all := slices.Clone(f.Allowed)
+	for _, t := range templateFormats {
+		name, _, _ := strings.Cut(t, "=")
+		all = append(all, name+"=")
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// Set implements pflag.Value. A wrong template is an error of the command line, before the
+// command does anything.
+func (f *Output) Set(value string) error {
+	if slices.Contains(f.Allowed, value) {
+		f.Value, f.template = value, nil
+		return nil
+	}
+	template, err := genericclioptions.NewKubeTemplatePrintFlags().ToPrinter(value)
+	switch {
+	case genericclioptions.IsNoCompatiblePrinterError(err):
+		return fmt.Errorf("choose one of %s", strings.Join(f.formats(), ", "))
+	case err != nil:
+		return errors.New(OneLine(err))
+	}
+	f.Value, f.template = value, template
+	return nil
+}
+
+// machine reports whether a program reads the output. Programs get a list in every case.
+func (f *Output) machine() bool { return f.Value == "json" || f.Value == "yaml" }
+
+// Style returns the style of tables for a stream.
+func (a *App) Style(stream any, f Output) render.Style {
+	return render.Style{Color: hasColor(stream), Wide: f.Value == "wide"}
+}
+
+// Write prints a list in the format of the flag. people writes the table.
+func Write[T render.Item](w io.Writer, f Output, list render.List[T], people func(io.Writer) error) error {
+	var names []string
+	if f.Value == "name" {
+		names = render.NamesOf(list.Items)
+	}
+	return WriteDocument(w, f, list, names, people)
+}
+
+// WriteDocument prints a document in the format of the flag. names are the names of its
+// items, and people writes the text for the user.
+func WriteDocument(w io.Writer, f Output, document any, names []string, people func(io.Writer) error) error {
+	var err error
+	switch {
+	case f.template != nil:
+		err = writeTemplate(w, f.template, f.dated(document))
+	case f.Value == "json":
+		err = render.Encode(w, f.dated(document))
+	case f.Value == "yaml":
+		err = render.EncodeYAML(w, f.dated(document))
+	case f.Value == "name":
+		err = render.Names(w, names)
+	default:
+		err = people(w)
+	}
+	if err != nil {
+		return fmt.Errorf("write the output: %w", err)
+	}
+	return nil
+}
+
+// writeTemplate applies a template to the JSON of a document.
+func writeTemplate(w io.Writer, template printers.ResourcePrinter, document any) error {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	object := map[string]any{}
+	if err := json.Unmarshal(text, &object); err != nil { // apimachinery's decoder keeps whole numbers as integers
+		return err
+	}
+	return template.PrintObj(&unstructured.Unstructured{Object: object}, w)
+}
+
+// ListOnError prints an empty list for programs if a command failed before it printed its
+// own list.
+func ListOnError(w io.Writer, f Output, list any, cause error) error {
+	if f.machine() && cause != nil && !printed(cause) {
+		if err := WriteDocument(w, f, list, nil, nil); err != nil {
+			return err
+		}
+	}
+	return cause
+}
+
+// ListOnFlagError does the same for a wrong command line, whose flags are not set.
+func ListOnFlagError(a *App, c *cobra.Command, list any) {
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		f := outputAmong(a.Args)
+		f.command = c
+		return ListOnError(a.Streams.Out, f, list, Usage(err))
+	})
+}
+
+// outputAmong finds json or yaml in a command line that could not be parsed.
+func outputAmong(args []string) Output {
+	var f Output
+	for i, arg := range args {
+		value := ""
+		switch {
+		case strings.HasPrefix(arg, "--output="), strings.HasPrefix(arg, "-o="):
+			_, value, _ = strings.Cut(arg, "=")
+		case strings.HasPrefix(arg, "-o") && arg != "-o":
+			value = arg[len("-o"):]
+		case (arg == "-o" || arg == "--output") && i+1 < len(args):
+			value = args[i+1]
+		}
+		if value == "json" || value == "yaml" {
+			f.Value = value
+		}
+	}
+	return f
+}

@@ -1,0 +1,41 @@
+package frame
+
+import (
+	"strings"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// ActionableError is an error for the user: one line with the object, the cause and the
+// next step. If there are several commands, each has its own line.
+type ActionableError struct {
+	Reason  string // as of a blocker
+	Message string
+	Remedy  string
+	Cause   error
+}
+
+func (p *ActionableError) Error() string {
+	if p.Remedy == "" {
+		return p.Message
+	}
+	return p.Message + "; " + p.Remedy
+}
+
+func (p *ActionableError) Unwrap() error { return p.Cause }
+
+// Blocker returns the error as a blocker of a report.
+func (p *ActionableError) Blocker() godwit.Blocker {
+	return godwit.Blocker{Reason: p.Reason, Message: p.Message, Fix: p.Fix()}
+}
+
+// Fix is the remedy as a fix that is worded already.
+func (p *ActionableError) Fix() godwit.Fix {
+	if p.Remedy == "" {
+		return nil
+	}
+	return godwit.Do(p.Remedy)
+}
+
+// OneLine returns the text of an error without line breaks.
+func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,39 @@
+package lint
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/markers"
+)
+
+// markerFinding is one thing to correct in Go source.
+type markerFinding struct {
+	File    string         `json:"file"`
+	Line    int            `json:"line"`
+	Type    string         `json:"type"`
+	Reason  markers.Reason `json:"reason"`
+	Message string         `json:"message"`
+}
+
+// findingList makes the list that `lint markers` prints.
+func findingList(findings []markers.Finding) render.List[markerFinding] {
+	items := make([]markerFinding, len(findings))
+	for i, f := range findings {
+		items[i] = markerFinding(f)
+	}
+	return render.NewList("MarkerFindingList", items)
+}
+
+// writeFindings writes a line for each finding, as compilers do, which is what
+// editors and CI systems find files and lines by.
+func writeFindings[F fmt.Stringer](w io.Writer, findings []F) error {
+	var text strings.Builder
+	for _, f := range findings {
+		fmt.Fprintln(&text, f)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}

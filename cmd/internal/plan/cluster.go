@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+)
+
+// rowsOf are the rows of one cluster, in the order of the domains. It always returns at least one.
+func rowsOf(ctx context.Context, a *frame.App, references bool) []planreport.Row {
+	s, err := dial(ctx, a)
+	if err != nil {
+		return []planreport.Row{unreachable(ctx, err)}
+	}
+	s.references = references
+	if s.crds, err = s.migrator.CRDs(ctx); err != nil {
+		return s.withoutCRDs(ctx, err)
+	}
+	return s.domains(ctx)
+}
+
+// domains reads all domains that the cluster has, at the same time.
+func (s *scanner) domains(ctx context.Context) []planreport.Row {
+	var crds, references, names, revisions, hub, resources []planreport.Row
+	var scans sync.WaitGroup
+	scans.Go(func() {
+		row, counts := s.planCRDs(ctx)
+		crds = append(crds, row)
+		if managed, has := s.managedCRDs(counts); has {
+			names = append(names, s.planNames(ctx, managed))
+		}
+	})
+	if s.references {
+		scans.Go(func() { references = append(references, s.planReferences(ctx)) })
+	}
+	scans.Go(func() {
+		if row, has := s.planResources(ctx); has {
+			resources = append(resources, row)
+		}
+	})
+	if s.hasRevisions() {
+		scans.Go(func() { revisions = append(revisions, s.planRevisions(ctx)) })
+	}
+	if s.isHub() {
+		scans.Go(func() { hub = append(hub, s.planHub(ctx)) })
+	}
+	scans.Wait()
+	return slices.Concat(crds, references, revisions, names, hub, resources)
+}
+
+// withoutCRDs are the rows of a cluster whose CRDs can't be listed: a row for each domain whose API
+// group the cluster serves, and none that says that there is nothing to do.
+func (s *scanner) withoutCRDs(ctx context.Context, err error) []planreport.Row {
+	if _, gone := frame.Unreachable(err); gone && ctx.Err() == nil {
+		return []planreport.Row{unreachable(ctx, s.Explain(ctx, err))}
+	}
+	needed := []permission.Permission{permission.ReadCRD("")}
+	rows := []planreport.Row{s.failed(ctx, planreport.CRDs, err, needed)}
+	if s.references {
+		rows = append(rows, s.failed(ctx, planreport.References, err, needed))
+	}
+	if s.servesGroup(ctx, family.Describe().Resources[0].Group) {
+		rows = append(rows, s.planRevisions(ctx))
+	}
+	if s.servesGroup(ctx, api.GroupVersion.Group) {
+		rows = append(rows, s.failed(ctx, planreport.Hubs, err, needed))
+	}
+	return rows
+}

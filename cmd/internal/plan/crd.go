@@ -1,0 +1,119 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// planCRDs plans all CRDs. The scan of one that was interrupted is Unknown.
+func (s *scanner) planCRDs(ctx context.Context) (planreport.Row, map[string]int64) {
+	surroundings, err := s.migrator.Surroundings(ctx)
+	if err != nil {
+		return s.failed(ctx, planreport.CRDs, err, crdPermissions()), nil
+	}
+	plans := make([]storageversion.Plan, len(s.crds))
+	s.each(func(i int) { plans[i] = s.planCRD(ctx, surroundings, &s.crds[i]) })
+	row := planreport.CRDRow(s.items(plans), s.app.Hint)
+	if n := unlistable(plans); n > 0 {
+		row = row.Lacking(s.lackingLists(ctx, n))
+	}
+	counts := map[string]int64{}
+	for _, p := range plans {
+		if p.Objects != nil {
+			counts[p.Name] = *p.Objects
+		}
+	}
+	return row, counts
+}
+
+// each calls plan for each CRD, several at a time.
+func (s *scanner) each(plan func(i int)) {
+	next := make(chan int)
+	var readers sync.WaitGroup
+	for range min(len(s.crds), walk.DefaultMaxInFlight) {
+		readers.Go(func() {
+			for i := range next {
+				plan(i)
+			}
+		})
+	}
+	for i := range s.crds {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+}
+
+func (s *scanner) planCRD(ctx context.Context, surroundings *storageversion.Surroundings, crd *apiextensionsv1.CustomResourceDefinition) storageversion.Plan {
+	facts, err := s.migrator.ObserveIn(ctx, surroundings, crd)
+	if err != nil {
+		b := unfinished(ctx)
+		if ctx.Err() == nil {
+			b = blockerOf(s.Explain(ctx, err))
+		}
+		return storageversion.Plan{Name: crd.Name, State: storageversion.StateUnknown, Unlisted: &storageversion.UnlistedError{Reason: b.Reason, Message: b.Message, Fix: fixOf(b.Remedy)}}
+	}
+	return planWithout(facts)
+}
+
+// fixOf is a remedy that is worded already.
+func fixOf(remedy string) godwit.Fix {
+	if remedy == "" {
+		return nil
+	}
+	return godwit.Do(remedy)
+}
+
+// planWithout plans a CRD whose objects the user may not list: status.storedVersions may still say
+// that there is work. Without that, nothing is known.
+func planWithout(facts storageversion.Facts) storageversion.Plan {
+	plan := storageversion.PlanFor(facts, storageversion.Policy{})
+	if facts.Unlisted == nil || facts.Unlisted.Reason != storageversion.ReasonForbidden || plan.Trimmed {
+		return plan
+	}
+	known := facts
+	known.Unlisted = nil
+	plan = storageversion.PlanFor(known, storageversion.Policy{})
+	plan.Unlisted = facts.Unlisted
+	return plan
+}
+
+func (s *scanner) items(plans []storageversion.Plan) []crdreport.Plan {
+	items := make([]crdreport.Plan, len(plans))
+	for i, p := range plans {
+		items[i] = crdreport.PlanOf(p, s.app.Remedies())
+	}
+	return items
+}
+
+func unlistable(plans []storageversion.Plan) (n int64) {
+	for _, p := range plans {
+		if p.Unlisted != nil && p.Unlisted.Reason == storageversion.ReasonForbidden {
+			n++
+		}
+	}
+	return n
+}
+
+// lackingLists is one blocker for all CRDs whose objects the user may not list.
+func (s *scanner) lackingLists(ctx context.Context, n int64) planreport.Blocker {
+	user := s.WhoAmI(ctx)
+	return planreport.Blocker{
+		Reason: render.ReasonForbidden, Message: fmt.Sprintf("%s lacks permissions: list the objects of %s", user, render.CRDs(n)), Remedy: s.Purpose.Remedy(user),
+	}
+}
+
+func crdPermissions() []permission.Permission {
+	return []permission.Permission{permission.ReadCRD("")}
+}

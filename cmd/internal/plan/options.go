@@ -1,0 +1,45 @@
+package plan
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+)
+
+// planOptions are the flags of the command.
+type planOptions struct {
+	*frame.App
+	contextFlags
+	output  outputFlags
+	limit   frame.DurationFlag
+	watches bool
+	// references has the metadata of all objects read.
+	references bool
+}
+
+// read reads all clusters.
+func (o *planOptions) read(ctx context.Context, apps []*frame.App) planreport.PlanList {
+	began := o.Clock.Now()
+	rows := gather(ctx, apps, time.Duration(o.limit), o.references && !o.watches)
+	return planreport.NewPlanList(rows, frame.Build().Version, began, o.notes()...)
+}
+
+// empty is the document of a command that failed.
+func (o *planOptions) empty() planreport.PlanList {
+	return planreport.NewPlanList(nil, frame.Build().Version, o.Clock.Now())
+}
+
+// notes are about what no row shows.
+func (o *planOptions) notes() []string {
+	hint := o.Hint
+	if len(o.names) > 0 {
+		hint = func(words string) string { return o.Program + " " + words + " --context=CONTEXT" }
+	}
+	notes := []string{"Built-in resources have no row: no API shows at which version, or with which key, their objects are stored. After a new release of Kubernetes or a new encryption key: " + hint("resource plan --all")}
+	if !o.references || o.watches {
+		notes = append(notes, "What names versions that CRDs do not serve was not looked for: "+hint("crd doctor"))
+	}
+	return notes
+}

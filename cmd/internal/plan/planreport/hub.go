@@ -1,0 +1,72 @@
+package planreport
+
+import (
+	"fmt"
+	"strings"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+)
+
+// Migration is a migration of managed clusters, without its clusters.
+type Migration struct {
+	clusterreport.Migration
+	// Stalled means that it does not continue without the user.
+	Stalled bool
+}
+
+// HubRow is the row of all migrations of managed clusters.
+func HubRow(migrations []Migration, hint Hint) Row {
+	objects := make([]Object, len(migrations))
+	for i, m := range migrations {
+		objects[i] = migrationObject(m, retried(m, migrations), hint)
+	}
+	r := rowOf(Hubs, objects)
+	if len(r.Objects) > 0 {
+		r.Next = r.Objects[0].Next
+	}
+	return r
+}
+
+// retried reports whether another migration moves the clusters that this one has not moved.
+func retried(m Migration, all []Migration) bool {
+	for _, other := range all {
+		if other.Namespace == m.Namespace && strings.HasPrefix(other.Name, m.Name+"-retry-") {
+			return m.Settled
+		}
+	}
+	return false
+}
+
+func migrationObject(m Migration, retried bool, hint Hint) Object {
+	o := Object{
+		Name: m.Namespace + "/" + m.Name, State: migrationState(m, retried),
+		Detail: fmt.Sprintf("from %s to %s; %s", m.From, m.To, clusterreport.Progress(m.Migration)),
+	}
+	name := m.Name + " -n " + m.Namespace
+	status := hint("cluster status " + name)
+	switch {
+	case o.State == InProgress:
+		o.Next = hint("cluster status " + name + " --watch")
+	case o.State == Blocked && m.Settled:
+		o.Next = hint("cluster retry " + name + " --failed")
+	case o.State == Blocked:
+		o.Next = status
+	}
+	if o.State == Blocked {
+		o.Blockers = []Blocker{{Reason: m.Reason, Message: m.Message, Remedy: "see which clusters were not moved, and why: " + status}}
+	}
+	return o
+}
+
+// migrationState is Clean for a migration that has moved every cluster, and for one that was retried.
+func migrationState(m Migration, retried bool) State {
+	moved := m.Phase == api.PhaseCompleted && m.Settled && m.Counts.Moved == m.Counts.Total
+	switch {
+	case moved, retried:
+		return Clean
+	case m.Phase == "", m.Settled, m.Stalled, m.Phase == api.PhaseFailed: // no phase: no manager has observed it
+		return Blocked
+	}
+	return InProgress
+}

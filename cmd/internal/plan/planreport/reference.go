@@ -1,0 +1,78 @@
+package planreport
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+)
+
+// ReferenceRow is the row of what names versions that CRDs do not serve. grant has an administrator let the user
+// read everything.
+func ReferenceRow(d crdreport.DoctorReport, hint Hint, grant string) Row {
+	unread, lacking := unreadBlocker(d.Unread, grant)
+	objects := make([]Object, len(d.Items))
+	for i, one := range d.Items {
+		objects[i] = referenceObject(one, lacking, hint)
+	}
+	r := rowOf(References, objects)
+	if unread != nil {
+		r.Blockers = append([]Blocker{*unread}, r.Blockers...)
+		if Severity(lacking) < Severity(r.State) {
+			r.State = lacking
+		}
+	}
+	if r.State != Clean {
+		r.Next = commandFor(namesIn(objects, r.State), func(names string) string { return hint("crd doctor " + names) }, hint("crd doctor"))
+	}
+	if r.Next == "" && r.State != Clean {
+		r.Next = hint("crd doctor")
+	}
+	return r
+}
+
+// referenceObject is a CRD. What is broken blocks, and of a leftover the next command shows the remedy.
+func referenceObject(d crdreport.Diagnosis, lacking State, hint Hint) Object {
+	o := Object{Name: d.Name, State: Clean, Detail: "serves " + render.Words(d.ServedVersions)}
+	for _, f := range d.Findings {
+		o.Blockers = append(o.Blockers, Blocker{Reason: f.Reason, Message: f.Message, Remedy: f.Remedy})
+	}
+	switch {
+	case slices.ContainsFunc(d.Findings, func(f crdreport.Leftover) bool { return f.Broken }):
+		o.State = Blocked
+	case len(d.Findings) > 0:
+		o.State = Ready
+	case d.State != string(Clean):
+		o.State = lacking
+	}
+	if o.State != Clean {
+		o.Next = hint("crd doctor " + d.Name)
+	}
+	return o
+}
+
+// unreadBlocker is one blocker for all resources that could not be read, and the state of what they may name.
+func unreadBlocker(unread []crdreport.Unread, grant string) (*Blocker, State) {
+	if len(unread) == 0 {
+		return nil, Unknown
+	}
+	var names []string
+	forbidden := 0
+	for _, u := range unread {
+		names = append(names, u.Resource)
+		if u.Reason == render.ReasonForbidden {
+			forbidden++
+		}
+	}
+	const most = 3
+	list := strings.Join(names[:min(len(names), most)], ", ")
+	if forbidden == len(unread) {
+		return &Blocker{Reason: render.ReasonForbidden, Remedy: grant,
+			Message: fmt.Sprintf("the user may not list %s, such as %s: what their objects name is not known", render.Count(int64(len(names)), "resource", "resources"), list)}, NotChecked
+	}
+	first := unread[slices.IndexFunc(unread, func(u crdreport.Unread) bool { return u.Reason != render.ReasonForbidden })]
+	return &Blocker{Reason: first.Reason, Remedy: first.Remedy,
+		Message: fmt.Sprintf("%s could not be read, such as %s: %s", render.Count(int64(len(names)), "resource", "resources"), first.Resource, first.Message)}, Unknown
+}

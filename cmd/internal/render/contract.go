@@ -1,0 +1,81 @@
+// Package render is what the output of all commands has in common: the envelope of the JSON
+// contract, its encoding, and tables with columns, colours and numbers for people. It is
+// pure: values in, text out.
+//
+// The contract is the API group cli.godwit.dev. Output is always an object with items, also
+// when a command fails; its fields are never left out and its arrays are never null. Within
+// a version fields are added, never changed or removed.
+//
+// The kinds of a domain, their tables and sums are a package of its own: crdreport,
+// revisionreport and externalnamereport. Those of a single command are beside the command. This package knows none
+// of them.
+//
+// Read contract.go, reason.go, encode.go, then style.go and table.go.
+package render
+
+import (
+	"time"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// APIVersion is of every list that a command prints.
+const APIVersion = "cli.godwit.dev/v1alpha1"
+
+// List is the outermost object of all output.
+type List[T any] struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the command began.
+	Time  time.Time `json:"time,omitzero"`
+	Items []T       `json:"items"`
+}
+
+// Dated is a document that says when its command began. `godwit report` orders evidence by it.
+type Dated interface {
+	// At is the document with the time.
+	At(began time.Time) any
+}
+
+// At implements [Dated].
+func (l List[T]) At(began time.Time) any {
+	l.Time = began
+	return l
+}
+
+// NewList makes a list of a kind, whose items are never null.
+func NewList[T any](kind string, items []T) List[T] {
+	return List[T]{APIVersion: APIVersion, Kind: kind, Items: Present(items)}
+}
+
+// Item is an item of a list that names a Kubernetes object.
+type Item interface {
+	// ResourceName is the object as kubectl writes and reads it: "RESOURCE.GROUP/NAME".
+	ResourceName() string
+}
+
+// NamesOf returns the resource name of each item.
+func NamesOf[T Item](items []T) []string {
+	names := make([]string, len(items))
+	for i, item := range items {
+		names[i] = item.ResourceName()
+	}
+	return names
+}
+
+// Present returns an empty slice for nil, so that JSON has [] and never null.
+func Present[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// Objects counts outcomes. Total is their sum.
+type Objects struct {
+	Total int64 `json:"total"`
+	godwit.Counts
+}
+
+// ObjectsOf adds the total to a tally.
+func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }

@@ -1,0 +1,345 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
+	"github.com/godwit-dev/godwit/internal/format"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/resource"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+type runOptions struct {
+	*frame.App
+	selection
+	output        frame.Output
+	yes           bool
+	dryRun        frame.Choice
+	settle        time.Duration
+	stale         bool
+	configuration string // a file
+	resume        bool
+	journal       string
+	denials       bool
+	limits        frame.LimitFlags
+	timeout       frame.DurationFlag
+}
+
+func runCommand(a *frame.App) *cobra.Command {
+	o := &runOptions{App: a}
+	c := &cobra.Command{
+		Use:   "run {RESOURCE... | --all} [-n NAMESPACE]",
+		Short: "Write every object again as it is",
+		Long: "Write every object of some resources again, without changing it. Each API server then encrypts it\n" +
+			"with the first key of its configuration, and stores it at its storage version. An object that etcd\n" +
+			"has in this form already is not changed.\n\n" +
+			"First give every API server its new configuration. An API server that still has the old one would\n" +
+			"write objects back with the old key. No API shows with which key an API server writes. With\n" +
+			"--encryption-config, the run compares the configuration that each API server has loaded with your\n" +
+			"file, and waits for those that have another one. Without it, the run only waits for API servers\n" +
+			"with a stale lease, and for --settle.\n\n" +
+			"Before the first write, the run sends the write of one object of each namespace as a dry run. If\n" +
+			"admission denies one, the run is refused; see --accept-denials.\n\n" +
+			"An interrupted run keeps a journal. Without --resume, the next run starts from the beginning: objects\n" +
+			"that are current cost a request and no write. With --resume, it skips them. Use --resume only if\n" +
+			"no encryption configuration was changed since; a run does not resume after an API server restarted.\n\n" +
+			"Only `" + a.Program + " resource verify` proves that the old key can be removed.\n\n" +
+			"Results: Succeeded, NoChange (no object changed in etcd), Partial (some objects are not written),\n" +
+			"Blocked (refused before the first write), Failed (an error ended the run before the first write).\n" +
+			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and nothing\n" +
+			"written, 4 some objects failed, 2 error, 124 stopped by --timeout, 130 interrupted.",
+		Example: "  # After a change of the encryption key, on a control plane node\n" +
+			"  " + a.Program + " resource run secrets --encryption-config=/etc/kubernetes/enc/enc.yaml\n\n" +
+			"  # In a script, an hour after the last API server restarted\n" +
+			"  " + a.Program + " resource run secrets configmaps --settle=0s --yes\n\n" +
+			"  # List the objects whose write admission would deny\n" +
+			"  " + a.Program + " resource run --all --dry-run=server",
+		ValidArgsFunction: completeNames(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.parse(a, c, args)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, resourcereport.RunList(nil), err)
+		},
+	}
+	frame.ListOnFlagError(a, c, resourcereport.RunList(nil))
+	o.addFlags(c)
+	return c
+}
+
+func (o *runOptions) addFlags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false // targets first, then what changes, then pace
+	o.addTo(c)
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	o.dryRun = frame.Choice{Value: frame.DryRunNone, Allowed: []string{frame.DryRunNone, frame.DryRunClient, frame.DryRunServer}, Kind: "string"}
+	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would write; server: send every write as a dry run, which the API server checks and does not store")
+	flags.StringVar(&o.configuration, "encryption-config", "", "`FILE` that every API server must have loaded, as its --encryption-provider-config; needs the permission to get /metrics")
+	_ = c.MarkFlagFilename("encryption-config")
+	flags.DurationVar(&o.settle, "settle", storageversion.DefaultSettle, "time to wait before the first write, for requests that began before the change; 0s: the change is older than this")
+	flags.BoolVar(&o.stale, "accept-stale-leases", false, "do not wait for API servers whose lease is stale; use it only if these API servers are gone for good")
+	flags.BoolVar(&o.denials, "accept-denials", false, "write although admission denies some objects, which keep the form that they have")
+	flags.BoolVar(&o.resume, "resume", false, "skip what an interrupted run has done; only if no API server got another configuration since")
+	flags.StringVar(&o.journal, "journal-namespace", "kube-system", "namespace of the ConfigMap "+resource.JournalName+", in which a run keeps what it has done until it is done")
+	o.limits.AddTo(flags)
+	flags.Var(&o.timeout, "timeout", "stop the run after this time (default: no limit)")
+	o.output.AddTo(c)
+}
+
+func (o *runOptions) options() (resource.Options, error) {
+	options := resource.Options{
+		Limiter: o.limits.Limiter(),
+		Settle:  o.settle, AcceptStaleLeases: o.stale, DryRun: o.dryRun.Value == frame.DryRunServer, Resume: o.resume, JournalNamespace: o.journal,
+	}
+	switch {
+	case o.settle < 0:
+		return options, frame.Usagef("--settle must be zero or more; 0s means no wait")
+	case o.settle == 0:
+		options.Settle = -1
+	}
+	if o.configuration != "" {
+		text, err := os.ReadFile(o.configuration)
+		if err != nil {
+			return options, &frame.ActionableError{Message: "--encryption-config: " + err.Error(), Remedy: "give the file that kube-apiserver has in --encryption-provider-config", Cause: err}
+		}
+		options.Configuration = resource.ConfigurationHash(text)
+	}
+	return options, nil
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	changes := o.dryRun.Value == frame.DryRunNone
+	if changes && !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("run")
+	}
+	options, err := o.options()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := o.timeout.Limit(ctx)
+	defer cancel()
+	s, findings, err := look(ctx, o.App, permission.ResourceRun, &o.selection, options)
+	if err != nil {
+		return err
+	}
+	s.nameLacking(ctx, findings, &o.selection)
+	if changes && !o.denials && !refused(findings) {
+		if err := s.preflight(ctx, findings); err != nil {
+			return s.explain(ctx, &o.selection, err)
+		}
+	}
+	switch {
+	case o.dryRun.Value == frame.DryRunClient:
+		if err := writePlans(o.Streams.Out, o.App, o.output, findings); err != nil {
+			return err
+		}
+		return frame.Exit(planCode(findings))
+	case refused(findings):
+		return o.finish(ctx, refusals(findings, o.Remedies()))
+	case changes && !o.yes:
+		if err := o.ask(ctx, s, findings); err != nil {
+			return err
+		}
+	}
+	s.sayUnread(o.App)
+	said := o.SayEnding(ctx)
+	items, err := o.rewrite(ctx, s, findings)
+	said()
+	if errors.As(err, new(*format.NewerError)) {
+		return frame.Refuse(err)
+	}
+	if err != nil && len(items) == 0 && frame.Ended(ctx) == frame.OK {
+		return s.explain(ctx, &o.selection, err)
+	}
+	return o.finish(ctx, items)
+}
+
+// ask shows what would be written, and returns an error unless the user wants it.
+func (o *runOptions) ask(ctx context.Context, s *session, findings []finding) error {
+	if err := writePlans(o.Console, o.App, frame.Output{}, findings); err != nil {
+		return err
+	}
+	o.Console.Printf("\nWrite them on %s? [y/N] ", s.Where())
+	return o.Confirm(ctx)
+}
+
+// refused reports whether a resource can't be written. Then none is: a typing error must not leave half of the
+// list written.
+func refused(findings []finding) bool {
+	for _, f := range findings {
+		if len(f.plan.Refusals()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// refusals are the results of a run that does not begin.
+func refusals(findings []finding, w interface{ Text(godwit.Fix) string }) []resourcereport.Run {
+	items := make([]resourcereport.Run, len(findings))
+	for i, f := range findings {
+		items[i] = resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version, Result: resourcereport.Blocked}
+		for _, b := range f.plan.Refusals() {
+			items[i].Failures = append(items[i].Failures, godwit.Failure{Name: f.name, Reason: b.Reason, Message: b.Message + "; " + w.Text(b.Fix)})
+		}
+		if len(items[i].Failures) == 0 {
+			items[i].Failures = []godwit.Failure{{Name: f.name, Reason: render.ReasonNotStarted, Message: "not begun, because another resource is refused"}}
+		}
+	}
+	return items
+}
+
+// rewrite writes one resource after the other: the limiter bounds what is under way at once in any case.
+func (o *runOptions) rewrite(ctx context.Context, s *session, findings []finding) ([]resourcereport.Run, error) {
+	left, resumes, err := s.Begin(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case resumes:
+		o.Console.Printf("resuming an interrupted run\n")
+	case left && o.resume:
+		o.Console.Printf("not resumed: an API server started since, or --encryption-config differs; the run starts from the beginning\n")
+	case left:
+		o.Console.Printf("an earlier run was interrupted; this one starts from the beginning, and --resume skips what that one has written\n")
+	}
+	if err := o.settled(ctx, s); err != nil {
+		return nil, err
+	}
+	var items []resourcereport.Run
+	complete := true
+	for _, f := range findings {
+		item := o.one(ctx, s, f)
+		items = append(items, item)
+		complete = complete && len(item.Failures) == 0
+	}
+	if complete {
+		if err := s.End(ctx); err != nil {
+			o.Console.Printf("warning: %v\n", err)
+		}
+	}
+	return items, nil
+}
+
+// settled waits until every API server has the change, and says each reason to wait once.
+func (o *runOptions) settled(ctx context.Context, s *session) error {
+	said := ""
+	for {
+		err := s.Settle(ctx)
+		var wait *resource.WaitError
+		if !errors.As(err, &wait) {
+			return err
+		}
+		kind := fmt.Sprint(wait.Stale, wait.Different)
+		if kind != said || said == "" {
+			o.Console.Printf("nothing is written yet: %v\n", err)
+			said = kind
+		}
+		if err := walk.Wait(ctx, min(max(wait.Wait, 100*time.Millisecond), 5*time.Second)); err != nil {
+			return err
+		}
+	}
+}
+
+func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcereport.Run {
+	began := time.Now()
+	item := resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version}
+	if ctx.Err() != nil {
+		item.Result, item.Failures = resourcereport.Failed, []godwit.Failure{ended(ctx, f.name)}
+		return item
+	}
+	p := newProgress(o.Console, f)
+	after, err := s.Rewrite(frame.About(ctx, f.name), f.plan, p.moved)
+	p.stop()
+	item.Objects, item.Failures = render.ObjectsOf(after.Counts), after.Failures
+	item.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
+	item.Result = resultOf(after, err)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		item.Failures = append([]godwit.Failure{ended(ctx, f.name)}, item.Failures...)
+	case err != nil:
+		item.Failures = append([]godwit.Failure{{Name: f.name, Reason: storageversion.ReasonFailed, Message: frame.OneLine(err)}}, item.Failures...)
+	}
+	o.Console.Printf("%s: %s\n", f.name, resourcereport.Summary(item))
+	return item
+}
+
+func ended(ctx context.Context, name string) godwit.Failure {
+	if frame.Ended(ctx) == frame.TimedOut {
+		return godwit.Failure{Name: name, Reason: render.ReasonTimedOut, Message: "stopped by --timeout"}
+	}
+	return godwit.Failure{Name: name, Reason: render.ReasonInterrupted, Message: "interrupted"}
+}
+
+func resultOf(r walk.Report, err error) resourcereport.Result {
+	wrote := r.Counts.Migrated+r.Counts.Unchanged > 0
+	switch {
+	case err != nil && !wrote:
+		return resourcereport.Failed
+	case err != nil || !r.Counts.Settled():
+		return resourcereport.Partial
+	case r.Counts.Migrated > 0:
+		return resourcereport.Succeeded
+	}
+	return resourcereport.NoChange
+}
+
+// finish writes the results, chooses the exit code, and says how to resume.
+func (o *runOptions) finish(ctx context.Context, items []resourcereport.Run) error {
+	err := frame.Write(o.Streams.Out, o.output, resourcereport.RunList(items), func(w io.Writer) error {
+		return resourcereport.WriteRuns(w, o.Style(o.Streams.Out, o.output), items)
+	})
+	if err != nil {
+		return err
+	}
+	code := o.code(items)
+	end := frame.Ended(ctx)
+	if code == frame.OK && len(items) > 0 || end == frame.OK {
+		return frame.Exit(code)
+	}
+	why := "interrupted"
+	if end == frame.TimedOut {
+		why = "stopped by --timeout"
+	}
+	if len(items) == 0 {
+		o.Console.Printf("%s, nothing was written\n", why)
+		return frame.Exit(end)
+	}
+	resume := o.CommandLine()
+	if !o.resume {
+		resume = o.CommandLine("--resume")
+	}
+	o.Console.Printf("%s; what was done is saved, resume with: %s\n", why, resume)
+	return frame.Exit(frame.Worst(code, end))
+}
+
+func (o *runOptions) code(items []resourcereport.Run) frame.Code {
+	code := frame.OK
+	for _, item := range items {
+		switch item.Result {
+		case resourcereport.Failed:
+			code = frame.Worst(code, frame.Error)
+		case resourcereport.Partial:
+			code = frame.Worst(code, frame.Partial)
+		case resourcereport.Blocked:
+			code = frame.Worst(code, frame.Refused)
+		case resourcereport.NoChange:
+			if o.dryRun.Value == frame.DryRunServer && item.Objects.Skipped > 0 {
+				code = frame.Worst(code, frame.Pending)
+			}
+		}
+	}
+	return code
+}

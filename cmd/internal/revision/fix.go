@@ -1,0 +1,170 @@
+package revision
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/reference"
+)
+
+type fixOptions struct {
+	*frame.App
+	selection
+	name   string
+	owner  string
+	labels []string
+	yes    bool
+
+	correction revision.Correction
+}
+
+func fixCommand(a *frame.App) *cobra.Command {
+	o := &fixOptions{App: a}
+	c := &cobra.Command{
+		Use:   "fix NAME [-n NAMESPACE] [--owner=KIND/NAME] [--label=KEY=VALUE]...",
+		Short: "Set the controller or the labels of a revision that is Blocked without them",
+		Long: "Set the controller or the labels that a revision lacks. `" + a.Program + " revision plan` prints\n" +
+			"them beside NoController, UnexpectedOwner and LabelsMissing. --owner replaces the\n" +
+			"controller. The data and all other metadata stay as they are.\n\n" +
+			"kubectl can't change a revision whose data a script or a backup tool wrote with spaces or\n" +
+			"with unescaped & < >: the API server then answers that data is immutable. This command\n" +
+			"sends the data as the bytes that are stored.\n\n" +
+			"Exit codes: 0 done or nothing to do; 3 refused, and nothing written; 2 error;\n" +
+			"130 interrupted.",
+		Example: "  # Make the VirtualMachine that refers to a revision its controller\n  " + a.Program + " revision fix web-copy -n shop --owner=VirtualMachine/web\n\n" +
+			"  # Set the labels that name the object of the data\n  " + a.Program + " revision fix web-copy -n shop --label=instancetype.kubevirt.io/object-uid=5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102 --label=instancetype.kubevirt.io/object-generation=1",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.parse(a, c, args); err != nil {
+				return err
+			}
+			return o.run(c.Context())
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	AddFamilyFlag(c, &o.family)
+	flags.StringVar(&o.owner, "owner", "", "the object that becomes the controller, as `KIND/NAME`")
+	_ = c.RegisterFlagCompletionFunc("owner", o.completeOwner)
+	flags.StringArrayVar(&o.labels, "label", nil, "a label to set, as `KEY=VALUE`; several times for several")
+	_ = c.RegisterFlagCompletionFunc("label", cobra.NoFileCompletions)
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return c
+}
+
+// completeOwner completes the kinds.
+func (o *fixOptions) completeOwner(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var kinds []string
+	for _, kind := range o.ownerKinds() {
+		kinds = append(kinds, kind+"/")
+	}
+	return kinds, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func (o *fixOptions) ownerKinds() []string {
+	var kinds []string
+	for _, one := range Families[o.family.Value].Describe().Owners {
+		kinds = append(kinds, one.Kind)
+	}
+	return kinds
+}
+
+// parse checks what can be checked without a cluster.
+func (o *fixOptions) parse(a *frame.App, c *cobra.Command, args []string) error {
+	var err error
+	if o.namespace, err = a.GivenNamespace(c); err != nil {
+		return err
+	}
+	switch {
+	case len(args) != 1:
+		return frame.Usagef("which revision? give one NAME; `%s plan` lists them", c.Parent().CommandPath())
+	case o.owner == "" && len(o.labels) == 0:
+		return frame.Usagef("which change? give --owner or --label; `%s plan` prints both", c.Parent().CommandPath())
+	}
+	if o.name, err = bareName(args[0]); err != nil {
+		return err
+	}
+	if err := o.parseCorrection(); err != nil {
+		return err
+	}
+	return o.defaultNamespace(a)
+}
+
+func (o *fixOptions) parseCorrection() error {
+	if o.owner != "" {
+		kind, name, _ := strings.Cut(o.owner, "/")
+		if known := o.ownerKinds(); name == "" || !slices.Contains(known, kind) {
+			return frame.Usagef("invalid argument %q for \"--owner\": write it as KIND/NAME, of which KIND is %s", o.owner, strings.Join(known, " or "))
+		}
+		o.correction.Owner = reference.Owner{Kind: kind, Name: name}
+	}
+	o.correction.Labels = map[string]string{}
+	for _, label := range o.labels {
+		key, value, found := strings.Cut(label, "=")
+		if wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); !found || len(wrong) > 0 {
+			return frame.Usagef("invalid argument %q for \"--label\": write it as KEY=VALUE", label)
+		}
+		o.correction.Labels[key] = value
+	}
+	return nil
+}
+
+// describe names the controller and the labels to set.
+func (o *fixOptions) describe() string {
+	var all []string
+	if o.owner != "" {
+		all = append(all, "controller "+o.correction.Owner.Kind+" "+o.correction.Owner.Name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.correction.Labels)) {
+		all = append(all, "label "+key+"="+o.correction.Labels[key])
+	}
+	return strings.Join(all, ", ")
+}
+
+func (o *fixOptions) run(ctx context.Context) error {
+	if !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("fix")
+	}
+	s, err := connect(ctx, o.App, permission.RevisionFix, &o.selection, revision.Options{})
+	if err != nil {
+		return err
+	}
+	if err := s.missing(ctx, o.namespace); err != nil {
+		return frame.Refuse(err)
+	}
+	if !o.yes {
+		o.Console.Printf("Set %s of controllerrevision %s/%s on %s? [y/N] ", o.describe(), o.namespace, o.name, s.Where())
+		if err := o.Confirm(ctx); err != nil {
+			return err
+		}
+	}
+	written, err := s.Fix(ctx, types.NamespacedName{Namespace: o.namespace, Name: o.name}, o.correction)
+	switch {
+	case apierrors.IsNotFound(err):
+		return &frame.ActionableError{
+			Reason:  render.ReasonNotFound,
+			Message: fmt.Sprintf("%v in namespace %s", err, o.namespace),
+			Remedy:  "list the revisions: " + o.Hint("revision plan -n "+o.namespace),
+		}
+	case err != nil:
+		return s.explain(ctx, err)
+	}
+	state := "is set"
+	if !written {
+		state = "was set before"
+	}
+	_, err = fmt.Fprintf(o.Streams.Out, "controllerrevision %s/%s: %s %s\n", o.namespace, o.name, o.describe(), state)
+	return err
+}

@@ -1,0 +1,120 @@
+package revision
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+type planOptions struct {
+	*frame.App
+	selection
+	policyFlags
+	output frame.Output
+}
+
+func planCommand(a *frame.App) *cobra.Command {
+	o := &planOptions{App: a}
+	c := &cobra.Command{
+		Use:   "plan [-n NAMESPACE] [-l SELECTOR]",
+		Short: "Show the versions of the stored objects and what a run would do; changes nothing",
+		Long: "Show the version and the form of each stored object, what a run would do with each\n" +
+			"revision and why, and which versions you can drop. This command only reads.\n\n" +
+			"It reads all namespaces unless you give --namespace; the namespace of the kubeconfig does\n" +
+			"not count. Only a scan of the whole cluster shows which versions you can drop. It needs\n" +
+			"the permission to list, in all namespaces, all kinds of objects that refer to revisions.\n\n" +
+			"States: UpToDate, Relabel (data at the target version, labels not), Upgrade (not begun),\n" +
+			"Deferred (a virtual machine is running, or a snapshot is being taken), Blocked (user\n" +
+			"action required), InUse (the new revision exists, and objects still refer to the old\n" +
+			"one), Retained (no object refers to the old one), Unreferenced (no object refers to it).\n" +
+			"Exit codes: 0 nothing left to do, and on a whole cluster no object at an old version;\n" +
+			"1 work is pending; 3 revisions are blocked; 2 error, or the scan is incomplete.",
+		Example: "  # Show what is left to do on this cluster, and which versions you can drop\n  " + a.Program + " revision plan\n\n" +
+			"  # One namespace, with all referrers\n  " + a.Program + " revision plan -n shop -o wide\n\n" +
+			"  # Plan the upgrade of virtual machines that run\n  " + a.Program + " revision plan --on-running=Hold",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := o.parse(a, c)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, remedy.Writer{}), err)
+		},
+	}
+	frame.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))
+	c.Flags().SortFlags = false
+	o.selection.addTo(c)
+	o.policyFlags.addTo(c)
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *planOptions) run(ctx context.Context) error {
+	s, err := connect(ctx, o.App, permission.RevisionPlan, &o.selection, revision.Options{Policy: o.policy()})
+	if err != nil {
+		return err
+	}
+	items, inventory, err := s.scan(ctx)
+	if err != nil {
+		return err
+	}
+	list := revisionreport.NewPlanList(items, inventory, o.Remedies())
+	err = frame.WriteDocument(o.Streams.Out, o.output, list, render.NamesOf(list.Items), func(w io.Writer) error {
+		return revisionreport.WritePlan(w, o.Style(o.Streams.Out, o.output), list)
+	})
+	if err != nil {
+		return err
+	}
+	sayIncomplete(o.App, unconfirmed(items))
+	if inventory == nil {
+		o.Console.Printf("? only a scan of the whole cluster shows which versions you can drop: %s\n", o.Hint("revision plan"))
+	}
+	return frame.Exit(planCode(items, inventory))
+}
+
+// planCode is OK if nothing is left to do in scope and, on a whole cluster, no object uses an old
+// version.
+func planCode(items []revision.Item, inventory *revision.Inventory) frame.Code {
+	code := frame.OK
+	for _, i := range items {
+		if i.Reason == revision.ReasonUnconfirmed { // as for a CRD whose state is Unknown
+			code = frame.Worst(code, frame.Error)
+		}
+		switch i.Action {
+		case revision.Blocked:
+			code = frame.Worst(code, frame.Refused)
+		case revision.Upgrade, revision.Relabel, revision.Deferred:
+			code = frame.Worst(code, frame.Pending)
+		}
+	}
+	if inventory != nil && len(inventory.InUse) > 0 {
+		code = frame.Worst(code, frame.Pending)
+	}
+	return code
+}
+
+// unconfirmed counts the revisions of which a scan did not find out whether they are missing.
+func unconfirmed(items []revision.Item) (n int64) {
+	for _, i := range items {
+		if i.Reason == revision.ReasonUnconfirmed {
+			n++
+		}
+	}
+	return n
+}
+
+// sayIncomplete says that a scan left revisions out.
+func sayIncomplete(a *frame.App, unconfirmed int64) {
+	if unconfirmed > 0 {
+		a.Console.Printf("! the scan is incomplete: it did not find %s that references name, and did not read them again\n",
+			render.Count(unconfirmed, "revision", "revisions"))
+	}
+}

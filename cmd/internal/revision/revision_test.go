@@ -1,0 +1,188 @@
+package revision
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+func TestRevisionPlanCode(t *testing.T) {
+	inUse := &revision.Inventory{InUse: []revision.VersionUse{{Version: "v1"}}}
+	cases := map[string]struct {
+		actions   []revision.Action
+		inventory *revision.Inventory
+		want      frame.Code
+	}{
+		"nothing there":                      {nil, nil, frame.OK},
+		"nothing left":                       {[]revision.Action{revision.UpToDate}, &revision.Inventory{}, frame.OK},
+		"unreferenced in a namespace":        {[]revision.Action{revision.Unreferenced}, nil, frame.OK},
+		"an unreferenced one uses a version": {[]revision.Action{revision.Unreferenced}, inUse, frame.Pending},
+		"a virtual machine is running":       {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, frame.Pending},
+		"to relabel":                         {[]revision.Action{revision.Relabel}, nil, frame.Pending},
+		"one is blocked, one waits":          {[]revision.Action{revision.Blocked, revision.Upgrade}, inUse, frame.Refused},
+	}
+	for name, tc := range cases {
+		var items []revision.Item
+		for _, a := range tc.actions {
+			items = append(items, revision.Item{Action: a})
+		}
+		if got := planCode(items, tc.inventory); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// TestIncompleteScanIsNoPlan: what was not read again may be missing, so that the plan is neither
+// pending nor blocked, and says how much it does not know.
+func TestIncompleteScanIsNoPlan(t *testing.T) {
+	items := []revision.Item{
+		{Action: revision.Blocked, Reason: revision.ReasonSourceGone},
+		{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed},
+		{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed},
+	}
+	if got := planCode(items, nil); got != frame.Error {
+		t.Errorf("exit code %d, want %d", got, frame.Error)
+	}
+	p := &pass{}
+	for _, i := range items {
+		p.plan(i)
+	}
+	for _, n := range []int64{unconfirmed(items), p.unconfirmed()} {
+		said := &bytes.Buffer{}
+		sayIncomplete(&frame.App{Console: frame.NewConsole(said)}, n)
+		if want := "! the scan is incomplete: it did not find 2 revisions that references name, and did not read them again\n"; said.String() != want {
+			t.Errorf("%q, want %q", said, want)
+		}
+	}
+	said := &bytes.Buffer{}
+	if sayIncomplete(&frame.App{Console: frame.NewConsole(said)}, unconfirmed(items[:1])); said.Len() > 0 {
+		t.Errorf("%q of a complete scan", said)
+	}
+}
+
+func TestRevisionRunCode(t *testing.T) {
+	kept := revision.Result{Phase: revision.Retained}
+	waits := revision.Result{Phase: revision.Retained, Item: revision.Item{Until: time.Unix(1, 0)}}
+	dangling := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonDangling}}
+	unanswered := revision.Result{Phase: revision.Pending, Item: revision.Item{Reason: revision.ReasonUnanswered}}
+	forbidden := revision.Result{Phase: revision.Analyzing, Item: revision.Item{Reason: revision.ReasonForbidden}}
+	denied := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonRefused}}
+	unconfirmed := revision.Result{Item: revision.Item{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed}}
+	made := denied
+	made.ReplacementUID = "5d0c2cf4"
+	cases := map[string]struct {
+		counts  revision.Counts
+		results []revision.Result
+		want    frame.Code
+	}{
+		"nothing to do":                           {revision.Counts{UpToDate: 3}, nil, frame.OK},
+		"all gone":                                {revision.Counts{Succeeded: 3}, nil, frame.OK},
+		"kept without a limit":                    {revision.Counts{Retained: 1}, []revision.Result{kept}, frame.OK},
+		"kept for the retention":                  {revision.Counts{Retained: 1}, []revision.Result{waits}, frame.Pending},
+		"a virtual machine is running":            {revision.Counts{Succeeded: 1, Deferred: 1}, nil, frame.Pending},
+		"all others are up to date":               {revision.Counts{UpToDate: 1, Blocked: 1}, nil, frame.Refused},
+		"all have failed":                         {revision.Counts{Failed: 1}, nil, frame.Refused},
+		"refused before any write":                {revision.Counts{Failed: 1}, []revision.Result{denied}, frame.Refused},
+		"refused after the new revision was made": {revision.Counts{Failed: 1}, []revision.Result{made}, frame.Partial},
+		"others were upgraded":                    {revision.Counts{Retained: 1, Blocked: 1}, []revision.Result{waits}, frame.Partial},
+		"a reference dangles":                     {revision.Counts{Failed: 1}, []revision.Result{dangling}, frame.Partial},
+		"all are rolled back":                     {revision.Counts{RolledBack: 2}, nil, frame.OK},
+		"the server did not answer":               {revision.Counts{Pending: 1}, []revision.Result{unanswered}, frame.Partial},
+		"a scan is incomplete":                    {revision.Counts{Retained: 1, Deferred: 1}, []revision.Result{unconfirmed}, frame.Partial},
+		"a permission is missing":                 {revision.Counts{Pending: 1}, []revision.Result{forbidden}, frame.Partial},
+	}
+	for name, tc := range cases {
+		var rows []row
+		for _, r := range tc.results {
+			rows = append(rows, (&pass{}).newRow(r))
+		}
+		if got := runCode(tc.counts, rows); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestClockTimeNamesTheDayIfItIsAnother(t *testing.T) {
+	now := time.Date(2026, 5, 6, 23, 30, 0, 0, time.Local)
+	zone := now.Format("MST")
+	for until, want := range map[time.Time]string{
+		now.Add(10 * time.Minute):       "23:40:00 " + zone,
+		now.Add(10 * time.Minute).UTC(): "23:40:00 " + zone, // as the API server says it
+		now.Add(time.Hour):              "2026-05-07 00:30:00 " + zone,
+		now.AddDate(1, 0, 0):            "2027-05-06 23:30:00 " + zone,
+	} {
+		if got := clockTime(until, now); got != want {
+			t.Errorf("%v, at %v: %q, want %q", until, now, got, want)
+		}
+	}
+}
+
+// TestHintsCanBePasted: they lead to the same cluster, as the same user, and name a
+// namespace each, since a rollback is of one.
+func TestHintsCanBePasted(t *testing.T) {
+	said := &bytes.Buffer{}
+	a := &frame.App{Program: "godwit", Args: []string{"revision", "run", "-A", "--as=alice"}, Console: frame.NewConsole(said), Clock: clock.RealClock{}, Cluster: genericclioptions.NewConfigFlags(true)}
+	*a.Cluster.Impersonate, *a.Cluster.Context, *a.Cluster.ImpersonateGroup = "alice", "the lab", []string{"a", "b"}
+	p := &pass{}
+	for _, namespace := range []string{"edge", "shop", "shop"} {
+		p.rows = append(p.rows, p.newRow(revision.Result{Phase: revision.Retained, Item: revision.Item{Namespace: namespace, Until: time.Unix(1, 0)}}))
+	}
+	sayRetained(a, p)
+	for _, want := range []string{
+		"to delete 3 old revisions: godwit revision run -A --as=alice\n",
+		"godwit revision rollback --all --namespace=edge --context='the lab' --as=alice --as-group=a --as-group=b\n",
+		"godwit revision rollback --all --namespace=shop --context='the lab' --as=alice --as-group=a --as-group=b\n",
+	} {
+		if strings.Count(said.String(), want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, said)
+		}
+	}
+}
+
+// TestCountsAreOfTheRun: a run that waits makes several passes. The last one finds old revisions
+// gone, and the new ones beside those that were relabelled.
+func TestCountsAreOfTheRun(t *testing.T) {
+	p := &pass{}
+	p.plan(revision.Item{Name: "a", Action: revision.Upgrade})
+	p.plan(revision.Item{Name: "b", Action: revision.Relabel})
+	for _, pass := range []struct {
+		phases map[string]revision.Phase
+		last   revision.Counts
+	}{
+		{map[string]revision.Phase{"a": revision.Retained, "b": revision.Succeeded}, revision.Counts{Discovered: 2, Retained: 1, Relabelled: 1}},
+		{map[string]revision.Phase{"a": revision.Succeeded}, revision.Counts{Discovered: 3, UpToDate: 2, Succeeded: 1}},
+	} {
+		for name, phase := range pass.phases {
+			at, found := p.find("", name)
+			if !found {
+				t.Fatalf("no row of %s", name)
+			}
+			p.rows[at] = p.newRow(revision.Result{Phase: phase, Item: revision.Item{Name: name, Action: p.rows[at].outcome().action}})
+		}
+		p.tally()
+		p.countRun(pass.last)
+	}
+	if want := (revision.Counts{Discovered: 2, Succeeded: 1, Relabelled: 1}); p.counts != want {
+		t.Errorf("%+v, want %+v", p.counts, want)
+	}
+}
+
+// TestRemedyOfARollbackThatWaits rolls back, and does not upgrade.
+func TestRemedyOfARollbackThatWaits(t *testing.T) {
+	p := &pass{remedies: remedy.Writer{Program: "godwit", Cluster: " --context=lab"}}
+	p.addRollback(revision.Result{Phase: revision.Pending, Item: revision.Item{Namespace: "shop", Name: "web-old", Reason: revision.ReasonRunning}})
+	if got, want := p.rows[0].result().Remedy, "godwit revision rollback web-old -n shop --on-running=Hold --context=lab"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q does not end in %q", got, want)
+	}
+	if p.counts.Deferred != 1 {
+		t.Errorf("%+v, want it Deferred", p.counts)
+	}
+}

@@ -1,0 +1,249 @@
+package revision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
+	"github.com/godwit-dev/godwit/revision"
+)
+
+type rollbackOptions struct {
+	*frame.App
+	selection
+	policyFlags
+	names     []string
+	all       bool
+	yes       bool
+	retention retentionFlag
+	timeout   frame.DurationFlag
+	output    frame.Output
+}
+
+func rollbackCommand(a *frame.App) *cobra.Command {
+	o := &rollbackOptions{App: a}
+	c := &cobra.Command{
+		Use:   "rollback {NAME... | --all} [-n NAMESPACE]",
+		Short: "Repoint references to the old revisions, until these are deleted",
+		Long: "Repoint all references to a new revision to the old one, and delete the new one after the\n" +
+			"retention: run the command again after the time that it prints. No trigger upgrades the\n" +
+			"old revision again; `" + a.Program + " revision run` does. NAME is an old revision, as\n" +
+			"`" + a.Program + " revision status` lists it. Without --namespace, the command uses the namespace\n" +
+			"of the kubeconfig, as kubectl does.\n\n" +
+			"The command refuses to roll back if a run has deleted the old revision after its\n" +
+			"retention.\n\n" +
+			"Exit codes: 0 done or nothing to do; 1 deferred, since a virtual machine is running;\n" +
+			"3 refused, and nothing written; 4 some revisions could not be rolled back; 2 error;\n" +
+			"124 --timeout; 130 interrupted.",
+		Example: "  # All upgrades of a namespace\n  " + a.Program + " revision rollback --all -n shop\n\n" +
+			"  # One upgrade, although the virtual machine is running\n  " + a.Program + " revision rollback web-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1 -n shop --on-running=Hold",
+		ValidArgsFunction: completeRevisions(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.parse(a, c, args)
+			if err == nil {
+				err = o.run(c.Context())
+			}
+			return frame.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
+		},
+	}
+	frame.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
+	flags := c.Flags()
+	flags.SortFlags = false
+	AddFamilyFlag(c, &o.family)
+	flags.BoolVar(&o.all, "all", false, "all upgrades of the namespace that can be rolled back")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	o.addOnRunning(c)
+	o.retention.addTo(c, "a new revision")
+	flags.Var(&o.timeout, "timeout", "end after this time; the same command resumes (default: no limit)")
+	o.output.AddTo(c)
+	return c
+}
+
+func (o *rollbackOptions) parse(a *frame.App, c *cobra.Command, args []string) error {
+	var err error
+	if o.namespace, err = a.GivenNamespace(c); err != nil {
+		return err
+	}
+	switch {
+	case len(args) > 0 && o.all:
+		return frame.Usagef("give NAME... or --all, not both")
+	case len(args) == 0 && !o.all:
+		return frame.Usagef("which revisions? give NAME... or --all; `%s status` shows what there is", c.Parent().CommandPath())
+	case o.all && o.namespace == "":
+		return frame.Usagef("--all rolls back one namespace: give --namespace")
+	}
+	for _, name := range args {
+		bare, err := bareName(name)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(o.names, bare) {
+			o.names = append(o.names, bare)
+		}
+	}
+	return o.defaultNamespace(a)
+}
+
+func (o *rollbackOptions) run(ctx context.Context) error {
+	if !o.yes && !o.CanAsk() {
+		return o.RefuseUnasked("rollback")
+	}
+	ctx, cancel := o.timeout.Limit(ctx)
+	defer cancel()
+	began := time.Now()
+	steps := &steps{console: o.Console}
+	policy := o.policy()
+	policy.Retention = o.retention.duration()
+	s, err := connect(ctx, o.App, permission.RevisionRollback, &o.selection, revision.Options{Policy: policy, Progress: steps.moved})
+	if err != nil {
+		return err
+	}
+	items, _, err := s.scan(ctx)
+	if err != nil {
+		return err
+	}
+	meant, requests := o.requests(items)
+	if len(meant) > 0 {
+		if err := errors.Join(s.missing(ctx, o.namespace), s.upgradedByManager(ctx, o.namespace, meant)); err != nil {
+			return frame.Refuse(err)
+		}
+		if !o.yes {
+			o.Console.Printf("Roll back %s in namespace %s on %s? [y/N] ",
+				render.Count(int64(len(meant)), "old revision", "old revisions"), o.namespace, s.Where())
+			if err := o.Confirm(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	p := &pass{session: s, remedies: o.Remedies()}
+	said := o.SayEnding(ctx)
+	steps.begin("rolling back", len(meant))
+	var results []revision.Result
+	results, p.err = s.Advance(ctx, o.namespace, requests)
+	steps.end()
+	said()
+	for _, r := range results {
+		p.addRollback(r)
+	}
+	if err := o.unknown(items, results); err != nil {
+		return err
+	}
+	return end(ctx, o.App, o.output, p, began)
+}
+
+// addRollback adds the result of one rollback.
+func (p *pass) addRollback(r revision.Result) {
+	action := revision.Action("")
+	if revisionreport.Waits(r) {
+		action = revision.Deferred
+	}
+	p.counts.Add(action, r.Phase)
+	run := revisionreport.NewRun(r, p.remedies)
+	run.Remedy = p.remedies.Text(r.RollbackFix())
+	p.rows = append(p.rows, p.rowOf(r, run))
+}
+
+// upgradedByManager returns an error if the manager is upgrading one of the revisions: it would
+// repoint the references to the new revision again. It returns none if the kind of these upgrades is
+// not installed, or if the user can't list them.
+func (s *session) upgradedByManager(ctx context.Context, namespace string, meant []revision.Item) error {
+	var upgrades v1alpha1.ControllerRevisionUpgradeList
+	body, err := s.Client.Get().AbsPath("apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version,
+		"namespaces", namespace, "controllerrevisionupgrades").Do(ctx).Raw()
+	if err != nil || json.Unmarshal(body, &upgrades) != nil {
+		return ctx.Err()
+	}
+	for _, one := range upgrades.Items {
+		named := slices.ContainsFunc(meant, func(i revision.Item) bool { return i.Name == one.Spec.TargetName })
+		if named && !revision.Phase(one.Status.Phase).Ended() {
+			return &frame.ActionableError{
+				Message: fmt.Sprintf("controllerrevisionupgrade %s/%s upgrades controllerrevision %s: the manager would repoint the references to the new revision again", namespace, one.Name, one.Spec.TargetName),
+				Remedy:  fmt.Sprintf(`have the manager roll back: kubectl patch controllerrevisionupgrade %s -n %s%s --type=merge -p '{"spec":{"rollback":true}}'`, one.Name, namespace, s.clusterFlags),
+			}
+		}
+	}
+	return nil
+}
+
+// requests are for the names that the user gave or, with --all, for the revisions that have a
+// replacement, and those of which a newer release knows that. Meant are the items of these that a
+// scan found.
+func (o *rollbackOptions) requests(items []revision.Item) (meant []revision.Item, requests []revision.Request) {
+	names := o.names
+	for _, i := range items {
+		switch {
+		case o.all && (i.Replacement != "" || i.Reason == revision.ReasonNewerFormat):
+			names, meant = append(names, i.Name), append(meant, i)
+		case slices.Contains(names, i.Name):
+			meant = append(meant, i)
+		}
+	}
+	for _, name := range names {
+		requests = append(requests, revision.Request{Name: name, Rollback: true})
+	}
+	return meant, requests
+}
+
+// unknown returns an error if no revision, and no annotation of one, has the name.
+func (o *rollbackOptions) unknown(items []revision.Item, results []revision.Result) error {
+	for _, r := range results {
+		if r.Reason != revision.ReasonSourceGone || len(results) > 1 {
+			continue
+		}
+		var known []string
+		for _, i := range items {
+			if i.Replacement != "" {
+				known = append(known, i.Name)
+			}
+		}
+		remedy := "list what can be rolled back: " + o.Hint("revision status -n "+r.Namespace)
+		if near := frame.Suggest(r.Name, known); len(near) > 0 {
+			remedy = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return &frame.ActionableError{
+			Reason:  render.ReasonNotFound,
+			Message: fmt.Sprintf("there is no controllerrevision %s/%s, and no revision that replaced it", r.Namespace, r.Name),
+			Remedy:  remedy,
+		}
+	}
+	return nil
+}
+
+// completeRevisions completes the names of the revisions that can be rolled back.
+func completeRevisions(a *frame.App) cobra.CompletionFunc {
+	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
+		defer cancel()
+		o := &rollbackOptions{App: a, names: given}
+		AddFamilyFlag(&cobra.Command{}, &o.family)
+		if err := o.parse(a, c, []string{"any"}); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, err := connect(ctx, a, permission.RevisionRollback, &o.selection, revision.Options{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		items, _, err := s.scan(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, i := range items {
+			if i.Replacement != "" && strings.HasPrefix(i.Name, toComplete) && !slices.Contains(given, i.Name) {
+				names = append(names, i.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

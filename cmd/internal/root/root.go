@@ -1,0 +1,66 @@
+package root
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/cmd/internal/agent"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster"
+	"github.com/godwit-dev/godwit/cmd/internal/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/doctor"
+	"github.com/godwit-dev/godwit/cmd/internal/evidence"
+	"github.com/godwit-dev/godwit/cmd/internal/explain"
+	"github.com/godwit-dev/godwit/cmd/internal/externalname"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/lint"
+	"github.com/godwit-dev/godwit/cmd/internal/manager"
+	"github.com/godwit-dev/godwit/cmd/internal/plan"
+	"github.com/godwit-dev/godwit/cmd/internal/rbac"
+	"github.com/godwit-dev/godwit/cmd/internal/resource"
+	"github.com/godwit-dev/godwit/cmd/internal/revision"
+	"github.com/godwit-dev/godwit/cmd/internal/version"
+)
+
+// Main runs the program with its arguments, of which the first is its name, and
+// returns what to exit with. The context ends when the user interrupts. The clock
+// tells which times are of today, in what the program prints.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, now clock.PassiveClock) int {
+	a := frame.New(args, streams, now)
+	root := rootCommand(a)
+	root.SetArgs(a.Args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(a.Console)
+	command, err := root.ExecuteContextC(frame.WithBegan(ctx, now.Now()))
+	return int(a.Finish(ctx, command, err))
+}
+
+func rootCommand(a *frame.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   strings.ReplaceAll(a.Program, " ", "-"),
+		Short: "Migrate Kubernetes objects to new API versions without losing any",
+		Long: "Migrate custom resources to the storage version of their CRD, and upgrade the objects that\n" +
+			"KubeVirt stores in ControllerRevisions, so that you can remove old API versions.\n\n" +
+			"Start with a plan. It changes nothing and installs nothing:",
+		Example:       "  " + a.Program + " plan",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Program},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	frame.Parent(root)
+	root.SetFlagErrorFunc(a.FlagError)
+	a.Cluster.AddFlags(root.PersistentFlags())
+	root.CompletionOptions.DisableDefaultCmd = true
+	crds := crd.Command(a)
+	crds.AddCommand(doctor.Command(a))
+	root.AddCommand(plan.Command(a), crds, resource.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), evidence.Command(a), lint.Command(a))
+	root.AddCommand(demoCommands(a)...)
+	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), version.Command(a), completionCommand(a), optionsCommand(a))
+	completeClusterFlags(a, root)
+	setHelp(root)
+	return root
+}

@@ -168,8 +168,12 @@ test-unraced-servers:
 	@go test -skip '$(names)' $(SERVERS) $(RACED_SERVERS:%=./%)
 
 .PHONY: test-times
-test-times: ## Run make test, and print a table of the time that each package took.
-	@time $(MAKE) --no-print-directory RACE="$(RACE)" test TEST_FLAGS="-json $(TEST_FLAGS)" | go run ./test/times
+test-times: ## Run make test, and print the 20 packages and the 20 tests that took longest.
+	@mkdir -p bin && gotestsum=$$(GOWORK=off go tool -modfile=tools/go.mod -n gotestsum) && code=0 && \
+		$$gotestsum --format=standard-quiet --hide-summary=skipped --ignore-non-json-output-lines --jsonfile-timing-events=bin/test-times.json \
+			--raw-command -- $(MAKE) --no-print-directory RACE="$(RACE)" test TEST_FLAGS="-json $(TEST_FLAGS)" | tee bin/test-times.txt || code=$$?; \
+		printf '\nThe packages that took longest:\n'; { grep -P '^(ok  |FAIL)\t.*s$$' bin/test-times.txt || true; } | sort -t $$'\t' -k 3,3 -rn | awk 'NR <= 20'; \
+		printf '\nThe tests that took longest:\n'; $$gotestsum tool slowest --num=20 --jsonfile=bin/test-times.json; exit $$code
 
 .PHONY: race
 race: controlplane slapd build ## Test with the race detector all tests of the packages of which make test runs some with it.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
-	"github.com/godwit-dev/godwit/cmd/internal/etcd"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/etcd"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"

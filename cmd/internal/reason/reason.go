@@ -86,7 +86,7 @@ func Groups() []Group {
 		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},
 		{Marker, "godwit lint markers", remedy.Markers, []string{"crdmigrator/markers"}},
 		{Provider, "godwit lint provider, failures of fieldmigration.Existing", remedy.Providers,
-			[]string{"cmd/internal/providerlint", "externalname/fieldmigration"}},
+			[]string{"cmd/internal/lint/providerlint", "externalname/fieldmigration"}},
 		{Name, "errors and conditions of managed resources, from providers that use externalname", remedy.ExternalNames,
 			[]string{"externalname", "externalname/crossplane"}},
 		{ManagedResource, "godwit externalname plan, apply, rollback and restore", remedy.ManagedResources, []string{"externalname/fleet"}},

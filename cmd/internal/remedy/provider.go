@@ -1,7 +1,7 @@
 package remedy
 
 import (
-	"github.com/godwit-dev/godwit/cmd/internal/providerlint"
+	"github.com/godwit-dev/godwit/cmd/internal/lint/providerlint"
 	"github.com/godwit-dev/godwit/externalname/fieldmigration"
 )
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -246,7 +247,7 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 func TestChartRolesOfTheAgent(t *testing.T) {
 	objects := decode(t, mustHelm(t, "template", "godwit", chartDir, "--namespace=agents", "--values=testdata/hubagent.values.yaml"))
 	want := map[string][]rbacv1.PolicyRule{}
-	for _, r := range permission.Roles(permission.For(permission.HubAgent, permission.Scope{Namespace: "agents"})) {
+	for _, r := range permission.Roles(clusterpermission.Agent.Permissions(permission.Scope{Namespace: "agents"})) {
 		want[r.Namespace] = r.Rules
 	}
 	got := map[string][]rbacv1.PolicyRule{}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
@@ -110,7 +111,7 @@ func checkPermissions(t *testing.T, objects []*unstructured.Unstructured, namesp
 		"kube-system": atoms(find[rbacv1.Role](t, objects, "Role").Rules),
 	}
 	want := map[string][]string{}
-	for _, role := range permission.Roles(permission.For(permission.CRDRun, permission.Scope{CRDs: []string{crd}})) {
+	for _, role := range permission.Roles(crdpermission.Run.Permissions(permission.Scope{CRDs: []string{crd}})) {
 		want[role.Namespace] = atoms(role.Rules)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

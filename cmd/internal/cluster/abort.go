@@ -10,9 +10,9 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
 
 type abortOptions struct {
@@ -61,7 +61,7 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	c, m, err := o.openMigration(ctx, o.App, permission.ClusterRun, name)
+	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -63,7 +64,7 @@ func (c *connection) view(ctx context.Context, a *frame.App, hub, kubeContext, a
 	} else if local, err := c.isLocal(ctx, hub); err != nil || !local {
 		return nil, err
 	}
-	v, err := dial(ctx, a, permission.ClusterHub, permission.Scope{Installation: agentNamespace})
+	v, err := dial(ctx, a, clusterpermission.Hub, permission.Scope{Installation: agentNamespace})
 	if err != nil {
 		return nil, err
 	}

@@ -44,14 +44,14 @@ type connection struct {
 // dial connects for a command, to whose permissions the scope belongs.
 func dial(ctx context.Context, a *frame.App, command permission.Command, scope permission.Scope) (*connection, error) {
 	p := frame.Purpose{Program: a.Program, Command: command}
-	if command.InNamespaces() {
+	if command.Of == permission.Migrations {
 		namespace := "--all-namespaces"
 		if scope.Namespace != "" {
 			namespace = "--namespace=" + scope.Namespace
 		}
 		p.Scope = append(p.Scope, namespace)
 	}
-	if scope.Installation != command.Installation() {
+	if scope.Installation != command.Installation {
 		p.Scope = append(p.Scope, "--godwit-namespace="+scope.Installation)
 	}
 	connected, err := a.Dial(ctx, p)
@@ -103,7 +103,7 @@ func (c *connection) explain(ctx context.Context, err error) error {
 // missing returns an error that names the permissions that the user lacks, and the command that grants
 // them.
 func (c *connection) missing(ctx context.Context) error {
-	if denied := c.Denied(ctx, permission.For(c.Purpose.Command, c.scope)); len(denied) > 0 {
+	if denied := c.Denied(ctx, c.Purpose.Command.Permissions(c.scope)); len(denied) > 0 {
 		return c.Lacks(c.WhoAmI(ctx), denied)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
@@ -81,7 +82,7 @@ func (o *enrollOptions) run(ctx context.Context, hub string) error {
 	if !o.yes && !o.CanAsk() {
 		return o.RefuseUnasked("enroll")
 	}
-	c, err := dial(ctx, o.App, permission.ClusterEnroll, permission.Scope{Installation: o.managerNamespace})
+	c, err := dial(ctx, o.App, clusterpermission.Enroll, permission.Scope{Installation: o.managerNamespace})
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (o *enrollOptions) readKey(ctx context.Context, hub string) (message.Identi
 		return key, nil
 	}
 	none := message.IdentityKey{}
-	c, err := dial(ctx, o.InContext(o.hubContext), permission.ClusterEnroll, permission.Scope{Installation: o.agentNamespace})
+	c, err := dial(ctx, o.InContext(o.hubContext), clusterpermission.Enroll, permission.Scope{Installation: o.agentNamespace})
 	if err != nil {
 		return none, err
 	}

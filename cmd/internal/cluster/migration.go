@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -137,7 +138,7 @@ func completeMigrations(a *frame.App) cobra.CompletionFunc {
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
 		defer cancel()
-		connected, err := dial(ctx, a, permission.ClusterPreflight, permission.Scope{Namespace: namespace})
+		connected, err := dial(ctx, a, clusterpermission.Preflight, permission.Scope{Namespace: namespace})
 		if err != nil {
 			return nil, none
 		}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
 
 type preflightOptions struct {
@@ -58,7 +58,7 @@ func preflightCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *preflightOptions) run(ctx context.Context) error {
-	c, err := o.open(ctx, o.App, permission.ClusterPreflight)
+	c, err := o.open(ctx, o.App, clusterpermission.Preflight)
 	if err != nil {
 		return err
 	}

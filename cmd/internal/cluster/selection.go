@@ -9,6 +9,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
@@ -129,7 +130,7 @@ func completeHubs(a *frame.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
 		defer cancel()
-		connected, err := dial(ctx, a, permission.ClusterPreflight, permission.Scope{})
+		connected, err := dial(ctx, a, clusterpermission.Preflight, permission.Scope{})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

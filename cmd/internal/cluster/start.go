@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
 
 type startOptions struct {
@@ -69,7 +69,7 @@ func (o *startOptions) parse(args []string) error {
 func (o *startOptions) run(ctx context.Context, name string) error {
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	c, err := o.open(ctx, o.App, permission.ClusterRun)
+	c, err := o.open(ctx, o.App, clusterpermission.Run)
 	if err != nil {
 		return err
 	}

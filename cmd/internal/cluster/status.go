@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -79,7 +80,7 @@ func (o *statusOptions) run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return o.list(ctx)
 	}
-	c, m, err := o.openMigration(ctx, o.App, permission.ClusterPreflight, args[0])
+	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Preflight, args[0])
 	if err != nil {
 		return err
 	}
@@ -95,9 +96,9 @@ func (o *statusOptions) run(ctx context.Context, args []string) error {
 // connect connects for a list.
 func (o *statusOptions) connect(ctx context.Context) (*connection, error) {
 	if o.everywhere {
-		return dialGlobal(ctx, o.App, permission.ClusterPreflight, permission.Scope{Installation: o.managerNamespace})
+		return dialGlobal(ctx, o.App, clusterpermission.Preflight, permission.Scope{Installation: o.managerNamespace})
 	}
-	return o.open(ctx, o.App, permission.ClusterPreflight)
+	return o.open(ctx, o.App, clusterpermission.Preflight)
 }
 
 func (o *statusOptions) list(ctx context.Context) error {

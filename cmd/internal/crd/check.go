@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/doctor"
@@ -85,7 +85,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	for i, r := range releases {
 		names[i] = r.Name
 	}
-	s, err := connect(ctx, o.App, frame.Purpose{Program: o.Program, Command: permission.CRDCheck, Scope: names}, storageversion.Options{})
+	s, err := connect(ctx, o.App, frame.Purpose{Program: o.Program, Command: crdpermission.Check, Scope: names}, storageversion.Options{})
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read boo
 	u := f.Unread[0]
 	if u.Reason == storageversion.ReasonForbidden {
 		p := s.Purpose
-		p.Command, p.Scope = permission.CRDDoctor, nil
+		p.Command, p.Scope = crdpermission.Doctor, nil
 		u.Fix = godwit.Do(p.Remedy(s.WhoAmI(ctx)))
 	}
 	return []releasecheck.Finding{{

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
@@ -47,10 +48,10 @@ func (s *session) nameLacking(ctx context.Context, findings []finding) {
 			user = s.WhoAmI(ctx)
 		}
 		f.lacks = s.Lacks(user, missing)
-		switch s.Purpose.Command {
-		case permission.CRDPlan:
+		switch s.Purpose.Command.Name {
+		case crdpermission.Plan.Name:
 			s.planWithout(f, user, missing)
-		case permission.CRDRun:
+		case crdpermission.Run.Name:
 			f.plan.Blockers = oneForbidden(f.plan.Blockers, f.lacks.Blocker())
 			f.plan.Unlisted = renamed(f.plan.Unlisted, f.lacks)
 		}
@@ -75,7 +76,7 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 	f.plan.Unlisted = renamed(f.facts.Unlisted, f.lacks)
 	if !f.plan.Trimmed {
 		run := s.Purpose
-		run.Command = permission.CRDRun
+		run.Command = crdpermission.Run
 		f.plan.Warnings = append(f.plan.Warnings, godwit.Warning{
 			Reason: render.ReasonForbidden, Message: "a run needs permissions that " + user + " lacks: " + permission.List(missing), Fix: godwit.Do(run.Remedy(user)),
 		})
@@ -144,7 +145,7 @@ func sayLacking(ctx context.Context, a *frame.App, s *session, findings []findin
 	}
 	p, user := s.Purpose, s.WhoAmI(ctx)
 	if unwritable > 0 {
-		p.Command = permission.CRDRun
+		p.Command = crdpermission.Run
 	}
 	a.Console.Printf("? %s lacks permissions: %s; %s\n", user, strings.Join(parts, "; "), p.Remedy(user))
 }

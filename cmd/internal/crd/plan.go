@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -73,7 +74,7 @@ func (o *planOptions) migratorOptions() storageversion.Options {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
-	s, findings, err := look(ctx, o.App, permission.CRDPlan, o.Selection, o.migratorOptions())
+	s, findings, err := look(ctx, o.App, crdpermission.Plan, o.Selection, o.migratorOptions())
 	if err != nil {
 		return err
 	}

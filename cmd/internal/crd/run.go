@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
@@ -113,7 +113,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	s, findings, err := look(ctx, o.App, permission.CRDRun, o.Selection, o.migratorOptions())
+	s, findings, err := look(ctx, o.App, crdpermission.Run, o.Selection, o.migratorOptions())
 	if err != nil {
 		return err
 	}

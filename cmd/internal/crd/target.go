@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
@@ -116,7 +116,7 @@ func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) 
 // NamesOf lists the names of the selected CRDs, each once. It sends no other request to the
 // cluster.
 func NamesOf(ctx context.Context, a *frame.App, sel Selection) ([]string, error) {
-	s, err := connect(ctx, a, frame.Purpose{Program: a.Program, Command: permission.CRDVerify, Scope: sel.arguments("")}, storageversion.Options{})
+	s, err := connect(ctx, a, frame.Purpose{Program: a.Program, Command: crdpermission.Verify, Scope: sel.arguments("")}, storageversion.Options{})
 	if err != nil {
 		return nil, err
 	}

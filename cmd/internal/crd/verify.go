@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/etcd"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 	"github.com/godwit-dev/godwit/internal/kube"
@@ -73,7 +73,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = kv.Close() }()
-	s, findings, err := look(ctx, o.App, permission.CRDVerify, o.Selection, storageversion.Options{})
+	s, findings, err := look(ctx, o.App, crdpermission.Verify, o.Selection, storageversion.Options{})
 	if err != nil {
 		return err
 	}

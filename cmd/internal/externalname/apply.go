@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/externalname/fleet"
@@ -113,9 +113,9 @@ func (o *applyOptions) run(ctx context.Context) error {
 	options.Canaries, options.Batch, options.Progress = int(o.canaries), int(o.batch), progress.moved
 	options.PauseTimeout, options.ProofTimeout = time.Duration(o.pauseTimeout), time.Duration(o.proofTimeout)
 	options.Limiter = walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxWrites)})
-	command := permission.ExternalNameApply
+	command := externalnamepermission.Apply
 	if !changes {
-		command = permission.ExternalNamePlan
+		command = externalnamepermission.Plan
 	}
 	s, err := connect(ctx, o.App, command, &o.selection, options)
 	if err != nil {

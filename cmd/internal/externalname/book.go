@@ -11,9 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/externalname/fleet"
@@ -91,9 +92,9 @@ func saveCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *saveOptions) run(ctx context.Context) error {
-	purpose := frame.Purpose{Command: permission.ExternalNamePlan, Scope: o.resources}
+	purpose := frame.Purpose{Command: externalnamepermission.Plan, Scope: o.resources}
 	if o.all {
-		purpose = frame.Purpose{Command: permission.CRDVerify, Scope: []string{"--all"}} // lists CRDs
+		purpose = frame.Purpose{Command: crdpermission.Verify, Scope: []string{"--all"}} // lists CRDs
 	}
 	c, err := dial(ctx, o.App, purpose)
 	if err != nil {
@@ -104,7 +105,7 @@ func (o *saveOptions) run(ctx context.Context) error {
 		if resources, err = c.managedCRDs(ctx); err != nil {
 			return c.Explain(ctx, err)
 		}
-		c.Purpose.Command, c.Purpose.Scope = permission.ExternalNamePlan, resources
+		c.Purpose.Command, c.Purpose.Scope = externalnamepermission.Plan, resources
 	}
 	var names []fleet.Name
 	for _, resource := range resources {
@@ -242,7 +243,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	c, err := dial(ctx, o.App, frame.Purpose{Command: permission.ExternalNameApply})
+	c, err := dial(ctx, o.App, frame.Purpose{Command: externalnamepermission.Apply})
 	if err != nil {
 		return err
 	}

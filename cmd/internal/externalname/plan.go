@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 )
@@ -63,7 +63,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := connect(ctx, o.App, permission.ExternalNamePlan, &o.selection, o.options(&o.selection))
+	s, err := connect(ctx, o.App, externalnamepermission.Plan, &o.selection, o.options(&o.selection))
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 	"github.com/godwit-dev/godwit/externalname/ready"
@@ -63,7 +63,7 @@ func readyCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *readyOptions) run(ctx context.Context) error {
-	s, err := connect(ctx, o.App, permission.ExternalNamePlan, &o.selection, fleet.Options{Scope: o.scope()})
+	s, err := connect(ctx, o.App, externalnamepermission.Plan, &o.selection, fleet.Options{Scope: o.scope()})
 	if err != nil {
 		return err
 	}

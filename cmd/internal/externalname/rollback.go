@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 )
@@ -60,7 +60,7 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	s, err := connect(ctx, o.App, permission.ExternalNameApply, &o.selection, fleet.Options{Scope: o.scope()})
+	s, err := connect(ctx, o.App, externalnamepermission.Apply, &o.selection, fleet.Options{Scope: o.scope()})
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 // missing returns an error that names the permissions that the user lacks, and the command that grants
 // them.
 func (s *session) missing(ctx context.Context) error {
-	needed := permission.For(s.Purpose.Command, permission.Scope{CRDs: []string{s.resource}, Namespace: s.namespace})
+	needed := s.Purpose.Command.Permissions(permission.Scope{CRDs: []string{s.resource}, Namespace: s.namespace})
 	if denied := s.Denied(ctx, needed); len(denied) > 0 {
 		return s.Lacks(s.WhoAmI(ctx), denied)
 	}

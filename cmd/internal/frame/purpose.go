@@ -22,7 +22,7 @@ type Purpose struct {
 // the purpose needs. The user cannot run it: RBAC lets users grant only permissions that
 // they have.
 func (p Purpose) grant(user string) string {
-	words := append([]string{"rbac", "--for=" + string(p.Command), subjectFlag(user)}, p.Scope...)
+	words := append([]string{"rbac", "--for=" + p.Command.Name, subjectFlag(user)}, p.Scope...)
 	for i := range words {
 		words[i] = quote.Shell(words[i])
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/cmd/internal/broker/brokertest"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -48,7 +49,7 @@ func asAgent(t *testing.T, admin client.Client) *rest.Config {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.AccountNamespace}},
 	}
-	roles, err := permission.Manifest(permission.HubAgent, permission.Scope{Namespace: namespace}, []rbacv1.Subject{permission.ServiceAccount(namespace, "agent")})
+	roles, err := permission.Manifest(clusterpermission.Agent, permission.Scope{Namespace: namespace}, []rbacv1.Subject{permission.ServiceAccount(namespace, "agent")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 )
@@ -145,7 +146,7 @@ func TestOneRoleInEachNamespace(t *testing.T) {
 // TestManagerHasThePermissionsOfARun: it does what `godwit revision run` does, everywhere.
 func TestManagerHasThePermissionsOfARun(t *testing.T) {
 	role, _ := Rights{Feature: RevisionUpgrader}.Objects()[0].(*rbacv1.ClusterRole)
-	for _, p := range permission.For(permission.RevisionRun, permission.Scope{Family: kubevirt.Family{}.Describe()}) {
+	for _, p := range revisionpermission.Run.Permissions(permission.Scope{Family: kubevirt.Family{}.Describe()}) {
 		for _, verb := range p.Verbs {
 			if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
 				return slices.Contains(r.APIGroups, p.Resource.Group) && slices.Contains(r.Resources, p.Resource.Resource) && slices.Contains(r.Verbs, verb)

@@ -3,12 +3,13 @@
 //
 // One list for each command decides both: a command asks the API server for the
 // permissions on its list before it writes, and `godwit rbac` prints the roles that
-// hold them. The lists build on what the libraries say about their requests.
+// hold them. The lists are in the rooms of the domains, such as crd/crdpermission. They build on
+// what the libraries say about their requests.
 //
 // It is pure and sends no requests.
 //
 // # Reading order
 //
-// permission.go has the nouns. crd.go, resource.go, revision.go, externalname.go, hub.go and version.go have the lists, of which
-// plan.go makes one of all domains, list.go names the commands, and manifest.go renders their roles. A file uses only files before it.
+// permission.go has the nouns, command.go is a command with its list, and manifest.go renders roles. A file uses only files
+// before it.
 package permission

@@ -86,7 +86,7 @@ func roleRef(kind, name string) rbacv1.RoleRef {
 // Manifest gives subjects the permissions of a command. The name of each role ends in
 // a hash of what it allows and to whom: no manifest takes away what another one gave.
 func Manifest(c Command, s Scope, subjects []rbacv1.Subject) ([]client.Object, error) {
-	roles := Roles(For(c, s))
+	roles := Roles(c.Permissions(s))
 	names := map[string]string{}
 	for _, r := range roles {
 		text, err := json.Marshal(struct {
@@ -94,10 +94,10 @@ func Manifest(c Command, s Scope, subjects []rbacv1.Subject) ([]client.Object, e
 			Subjects []rbacv1.Subject
 		}{r.Rules, subjects})
 		if err != nil {
-			return nil, fmt.Errorf("name the role of %s: %w", c, err)
+			return nil, fmt.Errorf("name the role of %s: %w", c.Name, err)
 		}
 		sum := sha256.Sum256(text)
-		names[r.Namespace] = strings.Join([]string{"godwit", string(c), nameOf(subjects), hex.EncodeToString(sum[:])[:8]}, "-")
+		names[r.Namespace] = strings.Join([]string{"godwit", c.Name, nameOf(subjects), hex.EncodeToString(sum[:])[:8]}, "-")
 	}
 	return Bind(roles, subjects, func(r Role) string { return names[r.Namespace] }), nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/kube"
@@ -108,7 +109,7 @@ func union(a, b []string) []string {
 	return a
 }
 
-// Scope says what a command is about.
+// Scope says what a command is about. Each command uses the fields of its domain.
 type Scope struct {
 	// CRDs names CustomResourceDefinitions, and APIGroups all of a group.
 	CRDs, APIGroups []string
@@ -127,4 +128,46 @@ type Scope struct {
 	Namespace string
 	// Installation is the namespace of the manager, of the agent of a hub, or of the journal of a run.
 	Installation string
+}
+
+// crds is the resource of CustomResourceDefinitions.
+var crds = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
+
+// CRDPermission is a permission on CustomResourceDefinitions: on those with the names, or on all.
+func CRDPermission(need Need, verb string, names ...string) Permission {
+	return Permission{Resource: crds, Verbs: []string{verb}, Names: slices.Clone(names), Need: need}
+}
+
+// ReadCRD is the permission to read one CustomResourceDefinition, or to list all where
+// the name is empty.
+func ReadCRD(name string) Permission {
+	if name == "" {
+		return CRDPermission(Required, "list")
+	}
+	return CRDPermission(Required, "get", name)
+}
+
+// ReadCRDs are the permissions to read the CustomResourceDefinitions in scope.
+func (s Scope) ReadCRDs() []Permission {
+	if s.Listed || len(s.CRDs) == 0 {
+		return []Permission{{Resource: crds, Verbs: []string{"get", "list"}}}
+	}
+	return []Permission{CRDPermission(Required, "get", s.CRDs...)}
+}
+
+// Objects are the resources of the custom resources in scope.
+func (s Scope) Objects() []schema.GroupResource {
+	var all []schema.GroupResource
+	for _, name := range s.CRDs {
+		all = append(all, schema.ParseGroupResource(name))
+	}
+	for _, group := range s.APIGroups {
+		all = append(all, schema.GroupResource{Group: group, Resource: "*"})
+	}
+	return all
+}
+
+// In is a permission on objects of a resource in the namespace of the scope.
+func (s Scope) In(r schema.GroupResource, need Need, verbs ...string) Permission {
+	return Permission{Resource: r, Verbs: verbs, Namespace: s.Namespace, Need: need}
 }

@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
@@ -86,5 +87,5 @@ func namePermissions(crds []*apiextensionsv1.CustomResourceDefinition) []permiss
 	for _, crd := range crds {
 		names = append(names, crd.Name)
 	}
-	return permission.For(permission.ExternalNamePlan, permission.Scope{CRDs: names})
+	return externalnamepermission.Plan.Permissions(permission.Scope{CRDs: names})
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
@@ -36,7 +37,7 @@ func (s *scanner) planHub(ctx context.Context) planreport.Row {
 		return json.Unmarshal(text, list)
 	})
 	if err != nil {
-		return s.failed(ctx, planreport.Hubs, err, []permission.Permission{permission.ListMigrations()})
+		return s.failed(ctx, planreport.Hubs, err, []permission.Permission{clusterpermission.ListMigrations()})
 	}
 	migrations := make([]planreport.Migration, len(list.Items))
 	for i := range list.Items {

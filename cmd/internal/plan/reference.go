@@ -3,8 +3,8 @@ package plan
 import (
 	"context"
 
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/crdmigrator/doctor"
 )
@@ -32,6 +32,6 @@ func (s *scanner) grantDoctor(ctx context.Context, f doctor.Facts) string {
 		return ""
 	}
 	of := s.Purpose
-	of.Command, of.Scope = permission.CRDDoctor, nil
+	of.Command, of.Scope = crdpermission.Doctor, nil
 	return of.Remedy(s.WhoAmI(ctx))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
 )
 
@@ -18,7 +19,7 @@ func (s *scanner) planResources(ctx context.Context) (planreport.Row, bool) {
 	interrupted, err := r.Interrupted(ctx)
 	switch {
 	case err != nil:
-		return s.failed(ctx, planreport.Resources, err, []permission.Permission{permission.ReadResourceJournal()}), true
+		return s.failed(ctx, planreport.Resources, err, []permission.Permission{resourcepermission.ReadJournal()}), true
 	case len(interrupted) == 0:
 		return planreport.Row{}, false
 	}

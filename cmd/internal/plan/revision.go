@@ -5,6 +5,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
@@ -41,5 +42,5 @@ func (s *scanner) planRevisions(ctx context.Context) planreport.Row {
 }
 
 func revisionPermissions() []permission.Permission {
-	return permission.For(permission.RevisionPlan, permission.Scope{Family: family.Describe()})
+	return revisionpermission.Plan.Permissions(permission.Scope{Family: family.Describe()})
 }

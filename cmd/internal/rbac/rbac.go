@@ -1,4 +1,6 @@
 // Package rbac has the command that prints roles: `godwit rbac`. It takes the flags of all domains.
+//
+// commands.go names the commands whose permissions are known, and rbac.go is the command line.
 package rbac
 
 import (
@@ -12,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource"
 	"github.com/godwit-dev/godwit/cmd/internal/revision"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
@@ -94,12 +98,12 @@ func Command(a *frame.App) *cobra.Command {
 func (o *rbacOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
-	commands := []string{forManager}
-	for _, one := range permission.Commands {
-		commands = append(commands, string(one))
+	names := []string{forManager}
+	for _, one := range commands {
+		names = append(names, one.Name)
 	}
-	o.command = frame.Choice{Allowed: commands, Kind: "command"}
-	o.command.AddTo(c, "for", "", "the command that needs the permissions: "+strings.Join(commands, ", ")+
+	o.command = frame.Choice{Allowed: names, Kind: "command"}
+	o.command.AddTo(c, "for", "", "the command that needs the permissions: "+strings.Join(names, ", ")+
 		" (default: manager without a user or a group; otherwise revision-run with a namespace, crd-run with CRDs)")
 	flags.StringArrayVar(&o.users, "user", nil, "name of a user, as the API server authenticates it; repeat the flag for several")
 	flags.StringArrayVar(&o.groups, "group", nil, "name of a group of users; repeat the flag for several")
@@ -134,29 +138,32 @@ func (o *rbacOptions) parse(a *frame.App, c *cobra.Command, args []string) error
 		return frame.Usagef("--all-groups is only for the manager: use --all for all CRDs")
 	case o.command.Value == "":
 		return frame.Usagef("no command is given: give --for, CRDs or --namespace")
-	case permission.Command(o.command.Value).OfResources():
-		return o.parseResources(a, c, args)
-	case permission.Command(o.command.Value).OfManagedResources():
-		return o.parseManagedResources(a, c, args)
-	case permission.Command(o.command.Value).OfClusters():
-		return o.parseClusters(a, c, ofCRDs)
-	case o.command.Value == string(permission.HubAgent):
-		return o.parseAgent(a, namespaced, ofCRDs)
-	case !permission.Command(o.command.Value).OfCRDs():
-		return o.parseRevisions(a, c, ofCRDs)
 	}
-	return o.parseCRDs(c, ofCRDs, args)
+	switch o.needed().Of {
+	case permission.CRDs:
+		return o.parseCRDs(c, ofCRDs, args)
+	case permission.Resources:
+		return o.parseResources(a, c, args)
+	case permission.ManagedResources:
+		return o.parseManagedResources(a, c, args)
+	case permission.Migrations, permission.Hub:
+		return o.parseClusters(a, c, ofCRDs)
+	case permission.Agent:
+		return o.parseAgent(a, namespaced, ofCRDs)
+	case permission.Namespaces:
+	}
+	return o.parseNamespaces(a, c, ofCRDs)
 }
 
 func (o *rbacOptions) parseCRDs(c *cobra.Command, ofCRDs bool, args []string) error {
 	switch {
 	case o.everywhere:
 		return frame.Usagef("remove --all-namespaces: CRDs are not namespaced")
-	case len(o.dependents) > 0 && o.command.Value != string(permission.CRDRun):
-		return frame.Usagef("--dependents is only for --for=%s", permission.CRDRun)
-	case ofCRDs && o.command.Value == string(permission.CRDDoctor):
-		return frame.Usagef("--for=%s takes no CRDs: the command reads all objects of the cluster", permission.CRDDoctor)
-	case !ofCRDs && !slices.Contains([]string{string(permission.CRDVerify), string(permission.CRDDoctor)}, o.command.Value):
+	case len(o.dependents) > 0 && o.command.Value != crdpermission.Run.Name:
+		return frame.Usagef("--dependents is only for --for=%s", crdpermission.Run)
+	case ofCRDs && o.command.Value == crdpermission.Doctor.Name:
+		return frame.Usagef("--for=%s takes no CRDs: the command reads all objects of the cluster", crdpermission.Doctor)
+	case !ofCRDs && !slices.Contains([]string{crdpermission.Verify.Name, crdpermission.Doctor.Name}, o.command.Value):
 		return frame.Usagef("no CRD is selected: give NAME..., --selector, --all or --api-group")
 	}
 	if err := o.checkAPIGroups(); err != nil {
@@ -183,15 +190,15 @@ func (o *rbacOptions) infer(namespaced, ofCRDs bool) {
 	switch {
 	case o.command.Value != "":
 	case person && namespaced && !ofCRDs:
-		o.command.Value = string(permission.RevisionRun)
+		o.command.Value = revisionpermission.Run.Name
 	case person && ofCRDs && !namespaced:
-		o.command.Value = string(permission.CRDRun)
+		o.command.Value = crdpermission.Run.Name
 	case !person:
 		o.command.Value = forManager
 	}
 }
 
-func (o *rbacOptions) parseRevisions(a *frame.App, c *cobra.Command, ofCRDs bool) error {
+func (o *rbacOptions) parseNamespaces(a *frame.App, c *cobra.Command, ofCRDs bool) error {
 	switch named := c.Flags().Changed("namespace"); {
 	case ofCRDs:
 		return frame.Usagef("--for=%s takes --namespace or --all-namespaces, and no CRDs", o.command.Value)
@@ -205,13 +212,13 @@ func (o *rbacOptions) parseRevisions(a *frame.App, c *cobra.Command, ofCRDs bool
 
 // parseClusters takes the namespace of the migrations, where the command is about some.
 func (o *rbacOptions) parseClusters(a *frame.App, c *cobra.Command, ofCRDs bool) error {
-	o.installation = cmp.Or(o.installation, permission.Command(o.command.Value).Installation())
+	o.installation = cmp.Or(o.installation, o.needed().Installation)
 	switch named := c.Flags().Changed("namespace"); {
 	case ofCRDs:
 		return frame.Usagef("--for=%s takes no CRDs", o.command.Value)
-	case !permission.Command(o.command.Value).InNamespaces() && (named || o.everywhere):
+	case o.needed().Of == permission.Hub && (named || o.everywhere):
 		return frame.Usagef("--for=%s takes no namespace of migrations; --godwit-namespace is that of the manager, or of the agent", o.command.Value)
-	case permission.Command(o.command.Value).InNamespaces() && named == o.everywhere:
+	case o.needed().Of == permission.Migrations && named == o.everywhere:
 		return frame.Usagef("give one of --namespace and --all-namespaces: that of the migrations")
 	case named && *a.Cluster.Namespace == "":
 		return frame.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
@@ -332,7 +339,7 @@ func printPermissions(ctx context.Context, a *frame.App, o *rbacOptions) error {
 		scope.Namespace = *a.Cluster.Namespace
 	}
 	switch {
-	case permission.Command(o.command.Value).OfResources():
+	case o.needed().Of == permission.Resources:
 		var err error
 		if scope.Resources, err = resource.Named(ctx, a, o.Names, o.All); err != nil {
 			return err
@@ -344,7 +351,7 @@ func printPermissions(ctx context.Context, a *frame.App, o *rbacOptions) error {
 			return err
 		}
 	}
-	objects, err := permission.Manifest(permission.Command(o.command.Value), scope, o.subjects())
+	objects, err := permission.Manifest(o.needed(), scope, o.subjects())
 	if err != nil {
 		return err
 	}

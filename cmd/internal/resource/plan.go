@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
@@ -53,7 +53,7 @@ func planCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
-	s, findings, err := look(ctx, o.App, permission.ResourcePlan, &o.selection, resource.Options{})
+	s, findings, err := look(ctx, o.App, resourcepermission.Plan, &o.selection, resource.Options{})
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -131,7 +131,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	s, findings, err := look(ctx, o.App, permission.ResourceRun, &o.selection, options)
+	s, findings, err := look(ctx, o.App, resourcepermission.Run, &o.selection, options)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -50,7 +51,7 @@ type finding struct {
 
 // look connects, finds the resources, and plans for each.
 func look(ctx context.Context, a *frame.App, command permission.Command, sel *selection, o resource.Options) (*session, []finding, error) {
-	o.Namespace, o.ReadOnly = sel.namespace, command != permission.ResourceRun
+	o.Namespace, o.ReadOnly = sel.namespace, command.Name != resourcepermission.Run.Name
 	s, err := connect(ctx, a, frame.Purpose{Command: command, Scope: sel.arguments()}, o)
 	if err != nil {
 		return nil, nil, err
@@ -171,7 +172,7 @@ func (s *session) explain(ctx context.Context, sel *selection, err error) error 
 		})
 	}
 	if ctx.Err() == nil && apierrors.IsForbidden(err) {
-		denied := s.Denied(ctx, permission.For(s.Purpose.Command, permission.Scope{Resources: s.selected(sel), Namespace: sel.namespace}))
+		denied := s.Denied(ctx, s.Purpose.Command.Permissions(permission.Scope{Resources: s.selected(sel), Namespace: sel.namespace}))
 		if len(denied) > 0 {
 			return frame.Refuse(s.Lacks(s.WhoAmI(ctx), denied))
 		}
@@ -226,7 +227,7 @@ func (s *session) nameLacking(ctx context.Context, findings []finding, sel *sele
 		}
 		if lacks == nil {
 			user := s.WhoAmI(ctx)
-			lacks = s.Lacks(user, s.Denied(ctx, permission.For(s.Purpose.Command, permission.Scope{Resources: s.selected(sel), Namespace: sel.namespace})))
+			lacks = s.Lacks(user, s.Denied(ctx, s.Purpose.Command.Permissions(permission.Scope{Resources: s.selected(sel), Namespace: sel.namespace})))
 		}
 		findings[i].plan.Blockers = []godwit.Blocker{lacks.Blocker()}
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/etcd"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 	"github.com/godwit-dev/godwit/internal/quote"
@@ -75,7 +75,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		}
 		defer func() { _ = kv.Close() }()
 	}
-	s, findings, err := look(ctx, o.App, permission.ResourceVerify, &o.selection, resource.Options{})
+	s, findings, err := look(ctx, o.App, resourcepermission.Verify, &o.selection, resource.Options{})
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -137,7 +137,7 @@ func (o *fixOptions) run(ctx context.Context) error {
 	if !o.yes && !o.CanAsk() {
 		return o.RefuseUnasked("fix")
 	}
-	s, err := connect(ctx, o.App, permission.RevisionFix, &o.selection, revision.Options{})
+	s, err := connect(ctx, o.App, revisionpermission.Fix, &o.selection, revision.Options{})
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -58,7 +58,7 @@ func planCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
-	s, err := connect(ctx, o.App, permission.RevisionPlan, &o.selection, revision.Options{Policy: o.policy()})
+	s, err := connect(ctx, o.App, revisionpermission.Plan, &o.selection, revision.Options{Policy: o.policy()})
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -105,7 +105,7 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	steps := &steps{console: o.Console}
 	policy := o.policy()
 	policy.Retention = o.retention.duration()
-	s, err := connect(ctx, o.App, permission.RevisionRollback, &o.selection, revision.Options{Policy: policy, Progress: steps.moved})
+	s, err := connect(ctx, o.App, revisionpermission.Rollback, &o.selection, revision.Options{Policy: policy, Progress: steps.moved})
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func completeRevisions(a *frame.App) cobra.CompletionFunc {
 		if err := o.parse(a, c, []string{"any"}); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		s, err := connect(ctx, a, permission.RevisionRollback, &o.selection, revision.Options{})
+		s, err := connect(ctx, a, revisionpermission.Rollback, &o.selection, revision.Options{})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

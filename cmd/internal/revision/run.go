@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/walk"
@@ -115,9 +115,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	defer cancel()
 	began := time.Now()
 	steps := &steps{console: o.Console}
-	command := permission.RevisionRun
+	command := revisionpermission.Run
 	if !changes {
-		command = permission.RevisionPlan
+		command = revisionpermission.Plan
 	}
 	s, err := connect(ctx, o.App, command, &o.selection, o.options(steps))
 	if err != nil {

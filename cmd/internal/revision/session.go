@@ -30,7 +30,7 @@ type session struct {
 // grants them. It returns nil if no permission is missing, or if the API server does not say.
 // Namespace is one of those in scope.
 func (s *session) missing(ctx context.Context, namespace string) error {
-	needed := permission.For(s.Purpose.Command, permission.Scope{Family: s.family.Describe(), Namespace: s.scope.namespace})
+	needed := s.Purpose.Command.Permissions(permission.Scope{Family: s.family.Describe(), Namespace: s.scope.namespace})
 	needed = slices.DeleteFunc(needed, func(p permission.Permission) bool { return p.Need == permission.Optional })
 	denied := slices.DeleteFunc(s.Connection.Denied(ctx, needed), func(p permission.Permission) bool {
 		return !s.served(ctx, p.Resource.Group) || p.Need == permission.RequiredIfEnforced && !s.enforced(ctx, namespace, p)

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -55,7 +55,7 @@ func statusCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
-	s, err := connect(ctx, o.App, permission.RevisionStatus, &o.selection, revision.Options{Policy: revision.Policy{Retention: o.retention.duration()}})
+	s, err := connect(ctx, o.App, revisionpermission.Status, &o.selection, revision.Options{Policy: revision.Policy{Retention: o.retention.duration()}})
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 	"github.com/godwit-dev/godwit/internal/kube"
@@ -104,7 +104,7 @@ func (o *options) run(c *cobra.Command) error {
 			return err
 		}
 	}
-	connection, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: permission.CRDBridge, Scope: namesOf(facts)})
+	connection, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: crdpermission.Bridge, Scope: namesOf(facts)})
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/doctor"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -66,7 +66,7 @@ func Command(a *frame.App) *cobra.Command {
 }
 
 func (o *options) run(ctx context.Context) error {
-	c, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: permission.CRDDoctor})
+	c, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: crdpermission.Doctor})
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -130,7 +130,7 @@ func (o *options) run(ctx context.Context, name string, old *apiextensionsv1.Cus
 	}
 	ctx, cancel := o.timeout.Limit(ctx)
 	defer cancel()
-	c, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: permission.CRDRescue, Scope: []string{name}})
+	c, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: crdpermission.Rescue, Scope: []string{name}})
 	if err != nil {
 		return err
 	}

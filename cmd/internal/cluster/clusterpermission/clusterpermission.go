@@ -1,0 +1,80 @@
+// Package clusterpermission lists what RBAC has to allow for each command of `godwit cluster`, and for the agent of a hub.
+package clusterpermission
+
+// The chart gives the agent these roles.
+//go:generate sh -c "go run ../../../godwit rbac --for=hub-agent --serviceaccount=OWN:hub-agent > ../../../../charts/godwit/files/roles/hub-agent.yaml"
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/cmd/hub/agent"
+	hubv1alpha1 "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+)
+
+// Commands.
+var (
+	// Preflight is `godwit cluster preflight` and status on the global hub.
+	Preflight = permission.Command{Name: "cluster-preflight", Of: permission.Migrations, Installation: permission.ManagerNamespace, List: forPreflight}
+	// Hub is what `godwit cluster preflight` reads of each hub.
+	Hub = permission.Command{Name: "cluster-hub", Of: permission.Hub, Installation: permission.AgentNamespace, List: forHub}
+	// Run is `godwit cluster start`, abort and retry.
+	Run = permission.Command{Name: "cluster-run", Of: permission.Migrations, Installation: permission.ManagerNamespace, List: forRun}
+	// Enroll is `godwit cluster enroll`.
+	Enroll = permission.Command{Name: "cluster-enroll", Of: permission.Hub, Installation: permission.ManagerNamespace, List: forEnroll}
+	// Agent is `godwit agent`, which runs as a ServiceAccount.
+	Agent = permission.Command{Name: "hub-agent", Of: permission.Agent, List: forAgent}
+)
+
+var migrations = schema.GroupResource{Group: hubv1alpha1.GroupVersion.Group, Resource: "managedclustermigrations"}
+
+// forAgent is what the agent needs whose namespace the scope has.
+func forAgent(s permission.Scope) []permission.Permission {
+	var all []permission.Permission
+	for _, p := range agent.Permissions(s.Namespace) {
+		all = append(all, permission.Permission{
+			Verbs: p.Verbs, Resource: schema.GroupResource{Group: p.Group, Resource: p.Resource}, Names: p.Names, Namespace: p.Namespace,
+		})
+	}
+	return all
+}
+
+// forPreflight reads the global hub.
+func forPreflight(s permission.Scope) []permission.Permission {
+	return ofPreflight(preflight.GlobalPermissions(s.Namespace, s.Installation))
+}
+
+// forHub reads a hub.
+func forHub(s permission.Scope) []permission.Permission {
+	return ofPreflight(preflight.ViewPermissions(s.Installation))
+}
+
+// forRun creates migrations, and aborts them by an annotation.
+func forRun(s permission.Scope) []permission.Permission {
+	return append(forPreflight(s), permission.Permission{Verbs: []string{"create", "patch"}, Resource: migrations, Namespace: s.Namespace})
+}
+
+// forEnroll writes the keys of hubs on the global hub. Who has it can act as any hub.
+func forEnroll(s permission.Scope) []permission.Permission {
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	return []permission.Permission{
+		{Verbs: []string{"get"}, Resource: schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: "managedclusters"}},
+		{Verbs: []string{"get", "update"}, Resource: configMaps, Names: []string{manager.EnrolledHubs}, Namespace: s.Installation},
+		{Verbs: []string{"create"}, Resource: configMaps, Namespace: s.Installation},
+	}
+}
+
+func ofPreflight(list []preflight.Permission) []permission.Permission {
+	all := make([]permission.Permission, len(list))
+	for i, p := range list {
+		all[i] = permission.Permission{Verbs: p.Verbs, Resource: schema.GroupResource{Group: p.Group, Resource: p.Resource}, Names: p.Names, Namespace: p.Namespace}
+	}
+	return all
+}
+
+// ListMigrations is the permission to read the status of all migrations of managed clusters.
+func ListMigrations() permission.Permission {
+	return permission.Permission{Verbs: []string{"list"}, Resource: migrations}
+}

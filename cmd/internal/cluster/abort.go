@@ -26,7 +26,6 @@ type abortOptions struct {
 
 func abortCommand(a *frame.App) *cobra.Command {
 	o := &abortOptions{App: a}
-	empty := clusterreport.NoMigration("", "")
 	c := &cobra.Command{
 		Use:   "abort NAME [-n NAMESPACE] [--watch]",
 		Short: "Return the clusters of a migration to the source hub",
@@ -41,17 +40,16 @@ func abortCommand(a *frame.App) *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return frame.ListOnError(a.Streams.Out, o.output, empty, o.run(c.Context(), args[0]))
+			return o.run(c.Context(), args[0])
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the rollback has ended")
 	flags.Var(&o.timeout, "timeout", "stop watching after this time; the rollback continues (default: no limit)")
 	addManagerNamespace(c, &o.managerNamespace)
-	o.output.AddTo(c)
+	o.output.AddTo(c, clusterreport.NoMigration("", ""))
 	return c
 }
 

@@ -40,7 +40,7 @@ func (o *creation) addTo(a *frame.App, c *cobra.Command) {
 	o.dryRun.AddTo(c, "dry-run", "", "none; server: have the API server check the migration, and write nothing")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the migration has ended")
 	flags.Var(&o.timeout, "timeout", "stop watching after this time; the migration continues (default: no limit)")
-	o.output.AddTo(c)
+	o.output.AddTo(c, clusterreport.NoMigration("", ""))
 }
 
 // checkName refuses the name that the API server would refuse.

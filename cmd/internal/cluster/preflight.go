@@ -19,7 +19,6 @@ type preflightOptions struct {
 
 func preflightCommand(a *frame.App) *cobra.Command {
 	o := &preflightOptions{App: a}
-	empty := clusterreport.NoPreflight("", "")
 	c := &cobra.Command{
 		Use:   "preflight --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--from-context=CONTEXT] [--to-context=CONTEXT]",
 		Short: "Show which clusters a migration would move, which would be at risk, and what blocks; changes nothing",
@@ -42,18 +41,16 @@ func preflightCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " cluster preflight --from=hub1 --to=hub2 --placement=east --from-context=hub1 --to-context=hub2",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.parse(args)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(args); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	c.Flags().SortFlags = false
 	o.selection.addTo(a, c)
 	o.hubFlags.addTo(a, c)
-	o.output.AddTo(c)
+	o.output.AddTo(c, clusterreport.NoPreflight("", ""))
 	return c
 }
 

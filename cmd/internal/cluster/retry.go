@@ -10,7 +10,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
-	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
@@ -22,7 +21,6 @@ type retryOptions struct {
 
 func retryCommand(a *frame.App) *cobra.Command {
 	o := &retryOptions{App: a, creation: creation{command: "retry"}}
-	empty := clusterreport.NoMigration("", "")
 	c := &cobra.Command{
 		Use:   "retry NAME --failed [-n NAMESPACE] [--watch]",
 		Short: "Move the clusters that a migration has not moved",
@@ -36,10 +34,9 @@ func retryCommand(a *frame.App) *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return frame.ListOnError(a.Streams.Out, o.output, empty, o.run(c.Context(), args[0]))
+			return o.run(c.Context(), args[0])
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	c.Flags().SortFlags = false
 	c.Flags().BoolVar(&o.failed, "failed", false, "all clusters that were not moved")
 	o.creation.addTo(a, c)

@@ -9,7 +9,6 @@ import (
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
-	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
@@ -22,7 +21,6 @@ type startOptions struct {
 
 func startCommand(a *frame.App) *cobra.Command {
 	o := &startOptions{App: a, creation: creation{command: "start"}}
-	empty := clusterreport.NoMigration("", "")
 	c := &cobra.Command{
 		Use:   "start NAME --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--watch]",
 		Short: "Move managed clusters from a hub to another one",
@@ -39,14 +37,12 @@ func startCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " cluster start east --from=hub1 --to=hub2 --placement=east --from-context=hub1 --yes --watch -o json",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.parse(args)
-			if err == nil {
-				err = o.run(c.Context(), args[0])
+			if err := o.parse(args); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+			return o.run(c.Context(), args[0])
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	flags := c.Flags()
 	flags.SortFlags = false
 	o.selection.addTo(a, c)

@@ -40,25 +40,22 @@ func statusCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " cluster status east --watch",
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			var empty any = clusterreport.MigrationList(nil)
 			if len(args) == 1 {
-				empty = clusterreport.NoMigration("", args[0])
+				o.output.Empty = clusterreport.NoMigration("", args[0])
 			}
-			err := o.parse(args)
-			if err == nil {
-				err = o.run(c.Context(), args)
+			if err := o.parse(args); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+			return o.run(c.Context(), args)
 		},
 	}
-	frame.ListOnFlagError(a, c, clusterreport.MigrationList(nil))
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "list the migrations of all namespaces")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the migration has ended")
 	flags.Var(&o.timeout, "timeout", "stop watching after this time; the migration continues (default: no limit)")
 	addManagerNamespace(c, &o.managerNamespace)
-	o.output.AddTo(c)
+	o.output.AddTo(c, clusterreport.MigrationList(nil))
 	return c
 }
 

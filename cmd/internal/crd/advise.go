@@ -42,14 +42,12 @@ func adviseCommand(a *frame.App) *cobra.Command {
 			"  # The pages for users and developers, with what the authors know\n" +
 			"  " + a.Program + " crd advise old.yaml new.yaml --answer=spec.forProvider.owner=ExternalState -o markdown",
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.run(c, args)
-			return frame.ListOnError(a.Streams.Out, o.output, crdreport.AdviceList(nil), err)
+			return o.run(c, args)
 		},
 	}
-	frame.ListOnFlagError(a, c, crdreport.AdviceList(nil))
 	c.Flags().StringArrayVar(&o.answers, "answer", nil, "what you know about a path, as `PATH=ANSWER`; ANSWER is FromObject, ExternalState, Unused, Backfill or NoBackfill; repeat the flag for several")
 	_ = c.RegisterFlagCompletionFunc("answer", cobra.NoFileCompletions)
-	o.output.AddPagesTo(c)
+	o.output.AddPagesTo(c, crdreport.AdviceList(nil))
 	return c
 }
 

@@ -63,16 +63,15 @@ func checkCommand(a *frame.App) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.Parse(c, a.Streams.In)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.Parse(c, a.Streams.In); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, crdreport.CheckList(nil), err)
+			return o.run(c.Context())
 		},
 	}
 	o.AddTo(c)
 	c.Flags().BoolVar(&o.references, "references", true, "look for ownerReferences, webhooks, policies, roles and APIServices that name a version which the release does not serve")
-	o.output.AddFindingsTo(c)
+	o.output.AddFindingsTo(c, crdreport.CheckList(nil))
 	return c
 }
 

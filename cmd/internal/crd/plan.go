@@ -49,19 +49,17 @@ func planCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " crd plan -l app.kubernetes.io/part-of=example",
 		ValidArgsFunction: CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.Parse(c, args, true)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.Parse(c, args, true); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, crdreport.PlanList(nil), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, crdreport.PlanList(nil))
 	o.AddTo(c)
 	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, and report managedFields that name versions which are not served")
 	c.Flags().BoolVar(&o.preflight, "preflight", true, "send the write of one object of each namespace as a dry run")
 	o.write.AddTo(c)
-	o.output.AddTo(c)
+	o.output.AddTo(c, crdreport.PlanList(nil))
 	return c
 }
 

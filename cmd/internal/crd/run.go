@@ -61,14 +61,12 @@ func runCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " crd run --all --dry-run=server",
 		ValidArgsFunction: CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.Parse(c, args, false)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.Parse(c, args, false); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, crdreport.RunList(nil), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, crdreport.RunList(nil))
 	o.addFlags(c)
 	return c
 }
@@ -87,7 +85,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.BoolVar(&o.noTrim, "no-trim", false, "keep the old versions in status.storedVersions")
 	o.limits.AddTo(flags)
 	flags.Var(&o.timeout, "timeout", "stop the run after this time; run the same command to resume (default: no limit)")
-	o.output.AddTo(c)
+	o.output.AddTo(c, crdreport.RunList(nil))
 }
 
 func (o *runOptions) migratorOptions() storageversion.Options {

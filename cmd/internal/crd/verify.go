@@ -50,20 +50,18 @@ func verifyCommand(a *frame.App) *cobra.Command {
 			"    --etcd-keyfile=/etc/kubernetes/pki/apiserver-etcd-client.key",
 		ValidArgsFunction: CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.Parse(c, args, true)
-			if err == nil && len(o.etcd.Servers) == 0 {
-				err = frame.Usagef("--etcd-servers is missing: give the value of the same flag of kube-apiserver")
+			if err := o.Parse(c, args, true); err != nil {
+				return err
 			}
-			if err == nil {
-				err = o.run(c.Context())
+			if len(o.etcd.Servers) == 0 {
+				return frame.Usagef("--etcd-servers is missing: give the value of the same flag of kube-apiserver")
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, crdreport.VerificationList(nil), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, crdreport.VerificationList(nil))
 	o.AddTo(c)
 	o.etcd.AddTo(c.Flags())
-	o.output.AddTo(c)
+	o.output.AddTo(c, crdreport.VerificationList(nil))
 	return c
 }
 

@@ -46,14 +46,12 @@ func Command(a *frame.App) *cobra.Command {
 			"  " + a.Program + " report -f evidence --to=pages",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(c)
-			if err == nil {
-				err = o.run()
+			if err := o.parse(c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, evidencereport.List(nil), err)
+			return o.run()
 		},
 	}
-	frame.ListOnFlagError(a, c, evidencereport.List(nil))
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&o.from, "filename", "f", "", "`DIR` with the output of commands")
@@ -61,7 +59,7 @@ func Command(a *frame.App) *cobra.Command {
 	for _, flag := range []string{"filename", "to"} {
 		_ = c.MarkFlagDirname(flag)
 	}
-	o.output.AddTo(c)
+	o.output.AddTo(c, evidencereport.List(nil))
 	return c
 }
 

@@ -36,7 +36,7 @@ func Command(a *frame.App) *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return o.run(args) },
 	}
-	o.output.AddDataTo(c)
+	o.output.AddDataTo(c, list(nil))
 	return c
 }
 
@@ -50,7 +50,7 @@ func complete(given []string, toComplete string) []string {
 func (o *options) run(args []string) error {
 	items, err := find(args)
 	if err != nil {
-		return frame.ListOnError(o.Streams.Out, o.output, list(nil), err)
+		return err
 	}
 	return frame.WriteDocument(o.Streams.Out, o.output, list(items), nil, func(w io.Writer) error {
 		if len(args) == 0 {

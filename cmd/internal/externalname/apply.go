@@ -41,7 +41,6 @@ func applyCommand(a *frame.App) *cobra.Command {
 		planOptions: planOptions{App: a}, canaries: defaultCanaries, batch: defaultBatch,
 		pauseTimeout: frame.DurationFlag(defaultPauseTimeout), proofTimeout: frame.DurationFlag(defaultProofTimeout), maxInFlight: walk.DefaultMaxInFlight,
 	}
-	empty := externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{})
 	c := &cobra.Command{
 		Use:   "apply --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
 		Short: "Rename managed resources, with a proof that each still has the same external resource",
@@ -64,14 +63,12 @@ func applyCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " externalname apply --resource=members.example.org --name='name.lowerAscii()' -A --identity=id --yes -o json",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(a, c)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	o.addFlags(a, c)
 	return c
 }
@@ -91,7 +88,7 @@ func (o *applyOptions) addFlags(a *frame.App, c *cobra.Command) {
 	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
 	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be in flight; Godwit sends fewer while the API server is overloaded")
 	flags.Var(&o.maxWrites, "max-writes-per-second", "how many writes may start per second (default: no limit)")
-	o.output.AddTo(c)
+	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
 }
 
 func (o *applyOptions) run(ctx context.Context) error {

@@ -155,7 +155,6 @@ type restoreOptions struct {
 
 func restoreCommand(a *frame.App) *cobra.Command {
 	o := &restoreOptions{App: a}
-	empty := externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{})
 	c := &cobra.Command{
 		Use:   "restore {-f FILE | --configmap=NAMESPACE/NAME} [--unpause]",
 		Short: "Write the external names of a name book onto managed resources that are paused",
@@ -170,14 +169,12 @@ func restoreCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " externalname restore -f names.json --unpause",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.check(c, args)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.check(c, args); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with the name book; - is stdin")
@@ -186,7 +183,7 @@ func restoreCommand(a *frame.App) *cobra.Command {
 	frame.AddClientDryRun(c, &o.dryRun)
 	flags.BoolVar(&o.unpause, "unpause", false, "end the pause of each managed resource that has its name")
 	flags.BoolVar(&o.overwrite, "overwrite", false, "replace external names that differ from the name book")
-	o.output.AddTo(c)
+	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
 	return c
 }
 

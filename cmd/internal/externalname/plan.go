@@ -23,7 +23,6 @@ type planOptions struct {
 
 func planCommand(a *frame.App) *cobra.Command {
 	o := &planOptions{App: a}
-	empty := externalnamereport.PlanList(fleet.Kind{}, nil, remedy.Writer{})
 	c := &cobra.Command{
 		Use:   "plan --resource=CRD --name=CEL [-n NAMESPACE] [-l SELECTOR]",
 		Short: "Show which external names an apply would change, and why it skips others; changes nothing",
@@ -42,19 +41,17 @@ func planCommand(a *frame.App) *cobra.Command {
 			"    --name='size(segments) == 1 ? escape(object.spec.forProvider.org) + \"/\" + name : name'",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(a, c)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	c.Flags().SortFlags = false
 	o.selection.addTo(a, c)
 	o.nameFlags.addTo(c)
 	o.identityFlags.addTo(c)
-	o.output.AddTo(c)
+	o.output.AddTo(c, externalnamereport.PlanList(fleet.Kind{}, nil, remedy.Writer{}))
 	return c
 }
 

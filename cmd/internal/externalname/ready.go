@@ -36,7 +36,6 @@ const readyKind = "ExternalNameReadyList"
 
 func readyCommand(a *frame.App) *cobra.Command {
 	o := &readyOptions{App: a}
-	empty := render.NewList[readiness](readyKind, nil)
 	c := &cobra.Command{
 		Use:   "ready --resource=CRD [-n NAMESPACE] [-l SELECTOR]",
 		Short: "List the managed resources that only observe and can be managed without a change",
@@ -48,17 +47,15 @@ func readyCommand(a *frame.App) *cobra.Command {
 		Example:           "  " + a.Program + " externalname ready --resource=members.example.org",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(a, c)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	c.Flags().SortFlags = false
 	o.selection.addTo(a, c)
-	o.output.AddTo(c)
+	o.output.AddTo(c, render.NewList[readiness](readyKind, nil))
 	return c
 }
 

@@ -22,7 +22,6 @@ type rollbackOptions struct {
 
 func rollbackCommand(a *frame.App) *cobra.Command {
 	o := &rollbackOptions{App: a}
-	empty := externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{})
 	c := &cobra.Command{
 		Use:   "rollback --resource=CRD {-n NAMESPACE | -A} [-l SELECTOR]",
 		Short: "Restore the external names from before an apply, byte for byte",
@@ -34,20 +33,18 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 		Example:           "  " + a.Program + " externalname rollback --resource=members.example.org -n shop",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(a, c)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, empty, err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, empty)
 	flags := c.Flags()
 	flags.SortFlags = false
 	o.selection.addTo(a, c)
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.Var(&o.timeout, "timeout", "end after this time; the same command resumes (default: no limit)")
-	o.output.AddTo(c)
+	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
 	return c
 }
 

@@ -46,8 +46,12 @@ func programName(path string) string {
 	return base
 }
 
-// Finish prints an error that is not printed yet and returns the exit code.
+// Finish prints an error that is not printed yet and returns the exit code. Programs get an empty document from a command
+// that failed before it printed its own.
 func (a *App) Finish(ctx context.Context, command *cobra.Command, err error) Code {
+	if failed := a.printEmpty(command, err); failed != nil {
+		err = failed
+	}
 	var usage *usageError
 	var exited *exitError
 	switch {

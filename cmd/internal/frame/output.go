@@ -24,6 +24,9 @@ import (
 // kubectl's printers write templates.
 type Output struct {
 	Choice
+	// Empty is the document that programs get from a command that fails before it prints its own.
+	Empty any
+
 	template printers.ResourcePrinter // nil for other formats
 	command  *cobra.Command           // whose context has the time of a document; nil for one without
 }
@@ -52,25 +55,27 @@ func (f *Output) dated(document any) any {
 // templateFormats are kubectl's formats with a template.
 var templateFormats = []string{"jsonpath=TEMPLATE", "jsonpath-file=FILE", "go-template=TEMPLATE", "go-template-file=FILE"}
 
-// AddTo registers the flag for a command that prints a table.
-func (f *Output) AddTo(command *cobra.Command) {
-	f.add(command, "a table", "json", "yaml", "wide", "name")
+const outputFlag = "output"
+
+// AddTo registers the flag for a command that prints a table. empty is the document of a command that fails.
+func (f *Output) AddTo(command *cobra.Command, empty any) {
+	f.add(command, empty, "a table", "json", "yaml", "wide", "name")
 }
 
 // Markdown is a format of commands that write pages.
 const Markdown = "markdown"
 
 // AddPagesTo registers the flag for a command that prints a table, or pages in Markdown.
-func (f *Output) AddPagesTo(command *cobra.Command) {
-	f.add(command, "a table", "json", "yaml", "wide", "name", Markdown)
+func (f *Output) AddPagesTo(command *cobra.Command, empty any) {
+	f.add(command, empty, "a table", "json", "yaml", "wide", "name", Markdown)
 }
 
 // HTML is a format of commands that write a page for a browser.
 const HTML = "html"
 
 // AddReportTo registers the flag for a command that prints a table, or a page in Markdown or HTML.
-func (f *Output) AddReportTo(command *cobra.Command) {
-	f.add(command, "a table", "json", "yaml", "wide", "name", Markdown, HTML)
+func (f *Output) AddReportTo(command *cobra.Command, empty any) {
+	f.add(command, empty, "a table", "json", "yaml", "wide", "name", Markdown, HTML)
 }
 
 // WriteFile replaces a file as a whole: a reader never sees a part of it.
@@ -98,20 +103,20 @@ const (
 )
 
 // AddFindingsTo registers the flag for a command that finds faults in files.
-func (f *Output) AddFindingsTo(command *cobra.Command) {
-	f.add(command, "a table", "json", "yaml", "wide", "name", SARIF, JUnit, Markdown)
+func (f *Output) AddFindingsTo(command *cobra.Command, empty any) {
+	f.add(command, empty, "a table", "json", "yaml", "wide", "name", SARIF, JUnit, Markdown)
 }
 
 // AddDataTo registers the flag for a command that prints text and no table. What it prints is of files, and has no time.
-func (f *Output) AddDataTo(command *cobra.Command) {
-	f.add(command, "text", "json", "yaml")
+func (f *Output) AddDataTo(command *cobra.Command, empty any) {
+	f.add(command, empty, "text", "json", "yaml")
 	f.command = nil
 }
 
-func (f *Output) add(command *cobra.Command, byDefault string, formats ...string) {
-	f.Choice, f.command = Choice{Allowed: formats, Kind: "format"}, command
-	command.Flags().VarP(f, "output", "o", "output format: "+strings.Join(f.formats(), ", ")+" (default: "+byDefault+")")
-	_ = command.RegisterFlagCompletionFunc("output", f.complete)
+func (f *Output) add(command *cobra.Command, empty any, byDefault string, formats ...string) {
+	f.Choice, f.command, f.Empty = Choice{Allowed: formats, Kind: "format"}, command, empty
+	command.Flags().VarP(f, outputFlag, "o", "output format: "+strings.Join(f.formats(), ", ")+" (default: "+byDefault+")")
+	_ = command.RegisterFlagCompletionFunc(outputFlag, f.complete)
 }
 
 // formats returns all values of the flag.
@@ -197,29 +202,30 @@ func writeTemplate(w io.Writer, template printers.ResourcePrinter, document any)
 	return template.PrintObj(&unstructured.Unstructured{Object: object}, w)
 }
 
-// ListOnError prints an empty list for programs if a command failed before it printed its
-// own list.
-func ListOnError(w io.Writer, f Output, list any, cause error) error {
-	if f.machine() && cause != nil && !printed(cause) {
-		if err := WriteDocument(w, f, list, nil, nil); err != nil {
-			return err
-		}
+// printEmpty prints the empty document of a command for programs if the command failed before it printed its own. A
+// program that reads JSON gets JSON in every case, also for a wrong command line, whose flags are not set.
+func (a *App) printEmpty(c *cobra.Command, cause error) error {
+	flag := c.Flags().Lookup(outputFlag)
+	if cause == nil || flag == nil || printed(cause) {
+		return nil
 	}
-	return cause
+	known, ok := flag.Value.(*Output)
+	if !ok || known.Empty == nil {
+		return nil
+	}
+	f := *known
+	if errors.As(cause, new(*usageError)) && f.Value == "" {
+		f.Value = formatAmong(a.Args)
+	}
+	if !f.machine() {
+		return nil
+	}
+	return WriteDocument(a.Streams.Out, f, f.Empty, nil, nil)
 }
 
-// ListOnFlagError does the same for a wrong command line, whose flags are not set.
-func ListOnFlagError(a *App, c *cobra.Command, list any) {
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		f := outputAmong(a.Args)
-		f.command = c
-		return ListOnError(a.Streams.Out, f, list, Usage(err))
-	})
-}
-
-// outputAmong finds json or yaml in a command line that could not be parsed.
-func outputAmong(args []string) Output {
-	var f Output
+// formatAmong finds json or yaml in a command line that could not be parsed.
+func formatAmong(args []string) string {
+	format := ""
 	for i, arg := range args {
 		value := ""
 		switch {
@@ -231,8 +237,8 @@ func outputAmong(args []string) Output {
 			value = args[i+1]
 		}
 		if value == "json" || value == "yaml" {
-			f.Value = value
+			format = value
 		}
 	}
-	return f
+	return format
 }

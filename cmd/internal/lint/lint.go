@@ -53,12 +53,14 @@ func markersCommand(a *frame.App) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			var findings []markers.Finding
-			failed := checkCall(c, args, "your API types, such as ./api/...")
-			if failed == nil {
-				findings, failed = markers.Check(o.markers, args...)
+			if err := checkCall(c, args, "your API types, such as ./api/..."); err != nil {
+				return err
 			}
-			return end(a, o.output, check[markerFinding, markers.Finding]{findingList(findings), findings, failed})
+			findings, err := markers.Check(o.markers, args...)
+			if err != nil {
+				return err
+			}
+			return end(a, o.output, findingList(findings), findings)
 		},
 	}
 	flags := c.Flags()
@@ -68,29 +70,17 @@ func markersCommand(a *frame.App) *cobra.Command {
 	for _, flag := range []string{"label", "exclude-marker"} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
-	o.output.AddDataTo(c)
+	o.output.AddDataTo(c, findingList(nil))
 	return c
 }
 
-// check is what a check has found, as a list for programs and as lines for people.
-type check[I any, F fmt.Stringer] struct {
-	list     render.List[I]
-	findings []F
-	failed   error
-}
-
-// end prints what a check has found, and chooses the exit code. Programs get a list also if the check has failed.
-func end[I any, F fmt.Stringer](a *frame.App, o frame.Output, r check[I, F]) error {
-	err := frame.WriteDocument(a.Streams.Out, o, r.list, nil, func(w io.Writer) error { return writeFindings(w, r.findings) })
-	switch {
-	case r.failed != nil:
-		return r.failed
-	case err != nil:
-		return err
-	case len(r.findings) > 0:
-		return frame.Exit(frame.Pending)
+// end prints what a check has found, as a list for programs and as lines for the user, and chooses the exit code.
+func end[I any, F fmt.Stringer](a *frame.App, o frame.Output, list render.List[I], findings []F) error {
+	err := frame.WriteDocument(a.Streams.Out, o, list, nil, func(w io.Writer) error { return writeFindings(w, findings) })
+	if err == nil && len(findings) > 0 {
+		err = frame.Exit(frame.Pending)
 	}
-	return nil
+	return err
 }
 
 // checkCall refuses flags that choose a cluster, and a call without directories.

@@ -53,14 +53,16 @@ func providerCommand(a *frame.App) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			var findings []providerlint.Finding
-			failed := checkCall(c, args, "your CRDs and kinds, such as ./...")
-			if failed == nil {
-				findings, failed = providerlint.Check(c.Context(), args...)
+			if err := checkCall(c, args, "your CRDs and kinds, such as ./..."); err != nil {
+				return err
 			}
-			return end(a, output, check[providerFinding, providerlint.Finding]{providerList(findings), findings, failed})
+			findings, err := providerlint.Check(c.Context(), args...)
+			if err != nil {
+				return err
+			}
+			return end(a, output, providerList(findings), findings)
 		},
 	}
-	output.AddDataTo(c)
+	output.AddDataTo(c, providerList(nil))
 	return c
 }

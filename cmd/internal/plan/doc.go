@@ -6,7 +6,7 @@
 //
 // # Reading order
 //
-// context.go chooses the clusters. scanner.go connects to one, and crd.go, reference.go,
+// permission.go lists the permissions. context.go chooses the clusters. scanner.go connects to one, and crd.go, reference.go,
 // revision.go, externalname.go, hub.go and resource.go read its domains. cluster.go makes the rows of a cluster, and gather.go
 // those of all. output.go writes them, options.go has the flags, watch.go shows one plan after the
 // other, and plan.go is the command. A file uses only files before it.

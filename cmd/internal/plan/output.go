@@ -20,8 +20,8 @@ type outputFlags struct {
 	file string
 }
 
-func (o *outputFlags) addTo(c *cobra.Command) {
-	o.AddReportTo(c)
+func (o *outputFlags) addTo(c *cobra.Command, empty planreport.PlanList) {
+	o.AddReportTo(c, empty)
 	c.Flags().StringVar(&o.file, "file", "", "write the output to this `FILE` (default: stdout)")
 }
 

@@ -40,21 +40,19 @@ func Command(a *frame.App) *cobra.Command {
 			"  " + a.Program + " plan --all-contexts -o html --file=plan.html",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(c)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output.Output, o.empty(), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, o.empty())
 	flags := c.Flags()
 	flags.SortFlags = false
 	o.contextFlags.addTo(a, c)
 	flags.Var(&o.limit, "cluster-timeout", "time for each cluster")
 	flags.BoolVar(&o.references, "references", true, "look for what names a version that a CRD does not serve")
 	flags.BoolVarP(&o.watches, "watch", "w", false, "show a plan every 10 s, on a terminal")
-	o.output.addTo(c)
+	o.output.addTo(c, o.empty())
 	return c
 }
 

@@ -39,16 +39,14 @@ func planCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " resource plan --all -o json",
 		ValidArgsFunction: completeNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.parse(a, c, args)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c, args); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, resourcereport.PlanList(nil), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, resourcereport.PlanList(nil))
 	o.addTo(c)
-	o.output.AddTo(c)
+	o.output.AddTo(c, resourcereport.PlanList(nil))
 	return c
 }
 

@@ -68,14 +68,12 @@ func runCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " resource run --all --dry-run=server",
 		ValidArgsFunction: completeNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.parse(a, c, args)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c, args); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, resourcereport.RunList(nil), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, resourcereport.RunList(nil))
 	o.addFlags(c)
 	return c
 }
@@ -96,7 +94,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.StringVar(&o.journal, "journal-namespace", "kube-system", "namespace of the ConfigMap "+resource.JournalName+", in which a run keeps what it has done until it is done")
 	o.limits.AddTo(flags)
 	flags.Var(&o.timeout, "timeout", "stop the run after this time (default: no limit)")
-	o.output.AddTo(c)
+	o.output.AddTo(c, resourcereport.RunList(nil))
 }
 
 func (o *runOptions) options() (resource.Options, error) {

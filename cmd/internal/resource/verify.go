@@ -51,18 +51,16 @@ func verifyCommand(a *frame.App) *cobra.Command {
 			"    --etcd-keyfile=/etc/kubernetes/pki/apiserver-etcd-client.key",
 		ValidArgsFunction: completeNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.parse(a, c, args)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c, args); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, resourcereport.VerificationList(nil), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, resourcereport.VerificationList(nil))
 	o.addTo(c)
 	c.Flags().StringVar(&o.expect, "expect", "", "form that every object must have, as in k8s:enc:aescbc:v1:key2 or autoscaling/v2")
 	o.etcd.AddTo(c.Flags())
-	o.output.AddTo(c)
+	o.output.AddTo(c, resourcereport.VerificationList(nil))
 	return c
 }
 

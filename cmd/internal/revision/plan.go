@@ -42,18 +42,16 @@ func planCommand(a *frame.App) *cobra.Command {
 			"  # Plan the upgrade of virtual machines that run\n  " + a.Program + " revision plan --on-running=Hold",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(a, c)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, remedy.Writer{}), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))
 	c.Flags().SortFlags = false
 	o.selection.addTo(c)
 	o.policyFlags.addTo(c)
-	o.output.AddTo(c)
+	o.output.AddTo(c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))
 	return c
 }
 

@@ -50,14 +50,12 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 			"  # One upgrade, although the virtual machine is running\n  " + a.Program + " revision rollback web-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1 -n shop --on-running=Hold",
 		ValidArgsFunction: completeRevisions(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.parse(a, c, args)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c, args); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
 	flags := c.Flags()
 	flags.SortFlags = false
 	AddFamilyFlag(c, &o.family)
@@ -66,7 +64,7 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 	o.addOnRunning(c)
 	o.retention.addTo(c, "a new revision")
 	flags.Var(&o.timeout, "timeout", "end after this time; the same command resumes (default: no limit)")
-	o.output.AddTo(c)
+	o.output.AddTo(c, revisionreport.NewRunReport(nil))
 	return c
 }
 

@@ -53,14 +53,12 @@ func runCommand(a *frame.App) *cobra.Command {
 			"  # Show what a run would write\n  " + a.Program + " revision run -A --dry-run=client -o wide",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(a, c)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, revisionreport.NewRunReport(nil), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, revisionreport.NewRunReport(nil))
 	o.addFlags(c)
 	return c
 }
@@ -78,7 +76,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
 	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be in flight; Godwit sends fewer while the API server is overloaded")
 	flags.Var(&o.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
-	o.output.AddTo(c)
+	o.output.AddTo(c, revisionreport.NewRunReport(nil))
 }
 
 func (o *runOptions) parse(a *frame.App, c *cobra.Command) error {

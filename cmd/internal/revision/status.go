@@ -39,18 +39,16 @@ func statusCommand(a *frame.App) *cobra.Command {
 			"  # One namespace, for runs with another retention\n  " + a.Program + " revision status -n shop --retention=10m",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.parse(a, c)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.parse(a, c); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, revisionreport.NewPlanList(nil, nil, remedy.Writer{}), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))
 	c.Flags().SortFlags = false
 	o.addTo(c)
 	o.retention.addTo(c, "an old revision")
-	o.output.AddTo(c)
+	o.output.AddTo(c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))
 	return c
 }
 

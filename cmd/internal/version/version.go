@@ -32,7 +32,7 @@ func Command(a *frame.App) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	c.Flags().BoolVar(&o.client, "client", false, "print the version of this program alone, without a request to a cluster")
-	o.output.AddDataTo(c)
+	o.output.AddDataTo(c, nil) // the programs that were found are printed in every case
 	return c
 }
 

@@ -72,14 +72,12 @@ func Command(a *frame.App) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := o.next.Parse(c, a.Streams.In)
-			if err == nil {
-				err = o.run(c)
+			if err := o.next.Parse(c, a.Streams.In); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, crdreport.BridgeList(nil), err)
+			return o.run(c)
 		},
 	}
-	frame.ListOnFlagError(a, c, crdreport.BridgeList(nil))
 	flags := c.Flags()
 	flags.SortFlags = false
 	o.next.AddTo(c)
@@ -89,7 +87,7 @@ func Command(a *frame.App) *cobra.Command {
 	_ = c.MarkFlagFilename("between", "yaml", "yml", "json")
 	flags.StringArrayVar(&o.answers, "answer", nil, "what you know about a path, as `PATH=ANSWER`, as for advise; Unused: no value of it is needed")
 	_ = c.RegisterFlagCompletionFunc("answer", cobra.NoFileCompletions)
-	o.output.AddTo(c)
+	o.output.AddTo(c, crdreport.BridgeList(nil))
 	return c
 }
 

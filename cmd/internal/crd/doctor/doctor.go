@@ -52,16 +52,14 @@ func Command(a *frame.App) *cobra.Command {
 			"  " + a.Program + " crd doctor httproutes.gateway.networking.k8s.io -o json",
 		ValidArgsFunction: crd.CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.Parse(c, args, true)
-			if err == nil {
-				err = o.run(c.Context())
+			if err := o.Parse(c, args, true); err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, crdreport.NoDoctorReport(), err)
+			return o.run(c.Context())
 		},
 	}
-	frame.ListOnFlagError(a, c, crdreport.NoDoctorReport())
 	o.AddTo(c)
-	o.output.AddTo(c)
+	o.output.AddTo(c, crdreport.NoDoctorReport())
 	return c
 }
 

@@ -73,13 +73,12 @@ func Command(a *frame.App, complete cobra.CompletionFunc) *cobra.Command {
 		ValidArgsFunction: complete,
 		RunE: func(c *cobra.Command, args []string) error {
 			name, old, err := o.parse(c, args)
-			if err == nil {
-				err = o.run(c.Context(), name, old)
+			if err != nil {
+				return err
 			}
-			return frame.ListOnError(a.Streams.Out, o.output, crdreport.RescueList(nil), err)
+			return o.run(c.Context(), name, old)
 		},
 	}
-	frame.ListOnFlagError(a, c, crdreport.RescueList(nil))
 	flags := c.Flags()
 	flags.SortFlags = false
 	o.files.AddTo(c)
@@ -92,7 +91,7 @@ func Command(a *frame.App, complete cobra.CompletionFunc) *cobra.Command {
 	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a rescue would do")
 	o.policy.AddTo(flags)
 	flags.Var(&o.timeout, "timeout", "stop the rescue after this time; run the same command to resume (default: no limit)")
-	o.output.AddTo(c)
+	o.output.AddTo(c, crdreport.RescueList(nil))
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/frame/process"
 	"github.com/godwit-dev/godwit/cmd/internal/hubagent"
 )
 
@@ -12,8 +13,8 @@ import (
 func Command(a *frame.App) *cobra.Command {
 	var (
 		o       hubagent.Options
-		brokers frame.BrokerFlags
-		process frame.ProcessFlags
+		brokers process.BrokerFlags
+		server  process.Flags
 	)
 	c := &cobra.Command{
 		Use:   "agent --hub=NAME --manager-key=KEY --kafka-brokers=HOST:PORT...",
@@ -46,11 +47,11 @@ func Command(a *frame.App) *cobra.Command {
 			if o.Kafka, err = brokers.Options("godwit-agent-" + o.Hub); err != nil {
 				return err
 			}
-			ctx, cfg, err := process.Start(a, c, "godwit-agent")
+			ctx, cfg, err := server.Start(a, c, "godwit-agent")
 			if err != nil {
 				return err
 			}
-			o.Process = process.Options
+			o.Process = server.Options
 			if a.Cluster.Namespace != nil {
 				o.Process.Namespace = *a.Cluster.Namespace
 			}
@@ -65,7 +66,7 @@ func Command(a *frame.App) *cobra.Command {
 	flags.StringVar(&o.BootstrapNamespace, "bootstrap-namespace", "multicluster-engine", "where the import controller reads bootstrap secrets")
 	flags.StringVar(&o.RulesFile, "rules", "", "file with rules of objects that move, in addition to the default rules")
 	flags.Float32Var(&o.RequestsPerSecond, "requests-per-second", 200, "maximum of requests to the API server per second")
-	process.AddTo(c, "agent")
-	process.AddVerboseTo(c)
+	server.AddTo(c, "agent")
+	server.AddVerboseTo(c)
 	return c
 }

@@ -1,8 +1,6 @@
 package frame
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -44,37 +42,6 @@ func programName(path string) string {
 		return "kubectl " + plugin
 	}
 	return base
-}
-
-// Finish prints an error that is not printed yet and returns the exit code. Programs get an empty document from a command
-// that failed before it printed its own.
-func (a *App) Finish(ctx context.Context, command *cobra.Command, err error) Code {
-	if failed := a.printEmpty(command, err); failed != nil {
-		err = failed
-	}
-	var usage *usageError
-	var exited *exitError
-	switch {
-	case err == nil:
-		return OK
-	case errors.As(err, &exited):
-		if exited.err != nil {
-			a.Console.Problem(exited.err)
-		}
-		return exited.code
-	case Ended(ctx) != OK:
-		a.Console.Printf("interrupted, nothing was written\n")
-		return Ended(ctx)
-	case errors.Is(err, errTimeout):
-		a.Console.Problem(fmt.Errorf("%w, nothing was written; allow more time", errTimeout))
-		return TimedOut
-	case errors.As(err, &usage):
-		a.Console.Problem(err)
-		a.Console.Printf("See '%s --help'.\n", command.CommandPath())
-	default:
-		a.Console.Problem(err)
-	}
-	return Error
 }
 
 // Parent configures a command that only has subcommands: without a name it prints its

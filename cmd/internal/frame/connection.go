@@ -2,10 +2,15 @@ package frame
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -40,4 +45,46 @@ func (c *Connection) Where() string {
 		return c.server
 	}
 	return c.server + " (context " + c.context + ")"
+}
+
+// Lacks returns the error of a user without some permissions.
+func (c *Connection) Lacks(user string, missing []permission.Permission) *ActionableError {
+	return &ActionableError{
+		Reason:  render.ReasonForbidden,
+		Message: fmt.Sprintf("%s lacks permissions: %s", user, permission.List(missing)),
+		Remedy:  c.Purpose.Remedy(user),
+	}
+}
+
+// Denied returns the permissions that the user lacks. It asks the API server, which asks
+// all of its authorizers. A permission counts as denied only if the API server says so.
+func (c *Connection) Denied(ctx context.Context, needed []permission.Permission) []permission.Permission {
+	lacking := make([][]string, len(needed))
+	var reviews sync.WaitGroup
+	for i, p := range needed {
+		reviews.Go(func() { lacking[i] = c.deniedVerbs(ctx, p) })
+	}
+	reviews.Wait()
+	var all []permission.Permission
+	for i, p := range needed {
+		if p.Verbs = lacking[i]; len(p.Verbs) > 0 {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (c *Connection) deniedVerbs(ctx context.Context, p permission.Permission) []string {
+	names := p.Names
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return slices.DeleteFunc(slices.Clone(p.Verbs), func(verb string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return c.deniedOne(ctx, p, verb, name) })
+	})
+}
+
+func (c *Connection) deniedOne(ctx context.Context, p permission.Permission, verb, name string) bool {
+	ok, err := kube.Allowed(ctx, c.Client, kube.Grant{Verb: verb, Resource: p.Resource, Name: name, Namespace: p.Namespace})
+	return err == nil && !ok
 }

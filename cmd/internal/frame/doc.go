@@ -15,7 +15,8 @@
 // buildinfo.go has the version. console.go, draw.go and warning.go write to stderr. exit.go has the
 // exit codes, and app.go is one invocation of the program, whose log is in log.go. commandline.go prints commands to paste,
 // consent.go asks, and suggest.go corrects typos. problem.go is an error with its remedy. flag.go and
-// output.go have the common flags, and broker.go those for Kafka. purpose.go says what a connection is for, connection.go is the
-// connection, permission.go finds missing permissions, explain.go explains errors, dial.go
-// connects, and process.go has the flags of commands that run until told to stop. A file uses only files before it.
+// output.go have the common flags, finish.go ends a command that failed. purpose.go says what a connection is for, connection.go is the
+// connection and finds missing permissions, explain.go explains errors, and dial.go connects. A file uses only files before it.
+//
+// Package process, below it, has the flags of the commands that run in a cluster until told to stop.
 package frame

@@ -7,14 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/frame/process"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 )
 
 // Command is `godwit manager`.
 func Command(a *frame.App) *cobra.Command {
 	var o operator.Options
-	var brokers frame.BrokerFlags
-	var process frame.ProcessFlags
+	var brokers process.BrokerFlags
+	var server process.Flags
 	c := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the controllers, in a cluster",
@@ -40,11 +41,11 @@ func Command(a *frame.App) *cobra.Command {
 				}
 				o.Kafka = &given
 			}
-			ctx, cfg, err := process.Start(a, c, "godwit-manager")
+			ctx, cfg, err := server.Start(a, c, "godwit-manager")
 			if err != nil {
 				return err
 			}
-			o.Process = process.Options
+			o.Process = server.Options
 			return operator.Run(ctx, cfg, o)
 		},
 	}
@@ -53,8 +54,8 @@ func Command(a *frame.App) *cobra.Command {
 	flags.StringSliceVar(&o.Controllers, "controllers", nil, "which controllers run; there are: "+strings.Join(operator.Controllers, ", ")+" (default: "+operator.StorageVersionMigrator+")")
 	flags.StringVar(&o.ConfigFile, "config", "", "a file of kind "+operator.ConfigurationKind+" (default: no file, all defaults)")
 	brokers.AddTo(c)
-	process.AddTo(c, "manager")
-	flags.StringVar(&process.Namespace, "leader-elect-namespace", "", "namespace of the manager, where the lease of the leader is (default: the pod's own namespace)")
-	process.AddVerboseTo(c)
+	server.AddTo(c, "manager")
+	flags.StringVar(&server.Namespace, "leader-elect-namespace", "", "namespace of the manager, where the lease of the leader is (default: the pod's own namespace)")
+	server.AddVerboseTo(c)
 	return c
 }

@@ -1,4 +1,8 @@
-package frame
+// Package process has the flags of the commands that run in a cluster until told to stop, which are `godwit manager` and
+// `godwit agent`.
+//
+// broker.go has those for Kafka, and process.go the others.
+package process
 
 import (
 	"context"
@@ -8,17 +12,18 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
 )
 
-// ProcessFlags are those of the commands that run in a cluster until told to stop.
-type ProcessFlags struct {
+// Flags are those of the commands that run in a cluster until told to stop.
+type Flags struct {
 	serving.Options
 	verbose int
 }
 
 // AddTo adds the flags. What is a word for the process.
-func (f *ProcessFlags) AddTo(c *cobra.Command, what string) {
+func (f *Flags) AddTo(c *cobra.Command, what string) {
 	flags := c.Flags()
 	flags.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served, to clients authorized for `get /metrics`; 0 for nowhere")
 	flags.BoolVar(&f.InsecureMetrics, "metrics-insecure", false, "serve metrics over plain HTTP, to every client")
@@ -29,20 +34,20 @@ func (f *ProcessFlags) AddTo(c *cobra.Command, what string) {
 }
 
 // AddVerboseTo adds the flag of the log, which is the last one.
-func (f *ProcessFlags) AddVerboseTo(c *cobra.Command) {
+func (f *Flags) AddVerboseTo(c *cobra.Command) {
 	c.Flags().CountVarP(&f.verbose, "verbose", "v", "log more; twice for still more")
 }
 
 // Start returns the context of the process, which has its log, and the cluster that it is in.
-func (f *ProcessFlags) Start(a *App, c *cobra.Command, name string) (context.Context, *rest.Config, error) {
+func (f *Flags) Start(a *frame.App, c *cobra.Command, name string) (context.Context, *rest.Config, error) {
 	if err := f.Validate(); err != nil {
 		return nil, nil, err
 	}
 	cfg, err := a.Cluster.ToRESTConfig()
 	if err != nil {
-		return nil, nil, BadKubeconfig(err)
+		return nil, nil, frame.BadKubeconfig(err)
 	}
-	f.Version = Build().Version
+	f.Version = frame.Build().Version
 	cfg.UserAgent = name + "/" + f.Version
 	logger := a.Logger(f.verbose)
 	log.SetLogger(logger)

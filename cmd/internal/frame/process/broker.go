@@ -1,4 +1,4 @@
-package frame
+package process
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 	"github.com/godwit-dev/godwit/cmd/internal/broker"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
 // brokerFlags are the names of the settings on the command line.
@@ -18,7 +19,7 @@ var brokerFlags = broker.Names{
 // BrokerFlags say how to reach Kafka.
 type BrokerFlags struct {
 	settings broker.Settings
-	sasl     Choice
+	sasl     frame.Choice
 }
 
 // AddTo adds the flags.
@@ -28,7 +29,7 @@ func (f *BrokerFlags) AddTo(c *cobra.Command) {
 	flags.StringVar(&f.settings.CA, "kafka-ca", "", "file with the CA of the brokers (default: the CAs of the system)")
 	flags.StringVar(&f.settings.Cert, "kafka-cert", "", "file with the client certificate, which is read at each connection")
 	flags.StringVar(&f.settings.Key, "kafka-key", "", "file with the key of --kafka-cert")
-	f.sasl = Choice{Allowed: broker.Mechanisms, Kind: "mechanism"}
+	f.sasl = frame.Choice{Allowed: broker.Mechanisms, Kind: "mechanism"}
 	f.sasl.AddTo(c, "kafka-sasl", "", "mechanism of the password: "+strings.Join(f.sasl.Allowed, ", ")+" (default: no password)")
 	flags.StringVar(&f.settings.User, "kafka-user", "", "user of --kafka-sasl")
 	flags.StringVar(&f.settings.PasswordFile, "kafka-password-file", "", "file with the password of --kafka-user, which is read at each connection")
@@ -52,7 +53,7 @@ func (f *BrokerFlags) Options(client string) (kafka.Options, error) {
 	s := f.settings
 	s.SASL = f.sasl.Value
 	if err := s.Validate(brokerFlags); err != nil {
-		return kafka.Options{}, Usagef("%v", err)
+		return kafka.Options{}, frame.Usagef("%v", err)
 	}
 	return s.Options(client, brokerFlags)
 }

@@ -1,5 +1,5 @@
-# An image of your own commit: of the manager, and of every other command of godwit except the demo. It has one static program
-# only. `make release` makes the image of a release without an engine, from the program in the archives.
+# An image of your own commit: of the manager, and of every other command of godwit. It has one static program only. `make release`
+# makes the image of a release without an engine, from the program in the archives.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY . .
@@ -7,7 +7,7 @@ ARG TARGETOS TARGETARCH
 # The version of the release, such as v1.2.3.
 ARG VERSION
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -tags=nodemo -ldflags="-s -w -X github.com/godwit-dev/godwit/cmd/internal/frame.version=$VERSION" \
+    go build -ldflags="-s -w -X github.com/godwit-dev/godwit/cmd/internal/frame.version=$VERSION" \
     -o /godwit ./cmd/godwit
 
 # No CA certificates: the one for the API server is mounted with the ServiceAccount's token.

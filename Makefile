@@ -92,7 +92,7 @@ names   = ^($(subst $(empty) $(empty),|,$(strip $(RACED_TESTS))))$$
 UNITS   := -vet=off -ldflags=-s $(TEST_FLAGS)
 SERVERS := -vet=off -ldflags=-s -count=1 -timeout 30m -p 2 $(TEST_FLAGS)
 # The packages that last longest begin first, and before the end those that wait more than others.
-LONGEST := ./cmd/godwit ./cmd/internal/guide ./cmd/internal/chart ./test/controlplane ./cmd/internal/demo ./test/hub ./test/kubevirt/upgrade
+LONGEST := ./cmd/godwit ./cmd/internal/guide ./cmd/internal/chart ./test/controlplane ./examples/demo ./test/hub ./test/kubevirt/upgrade
 
 .DEFAULT_GOAL := help
 
@@ -104,7 +104,8 @@ help: ## Show this help.
 
 .PHONY: demo
 demo: controlplane build ## Migrate 2,000 real objects on a real API server. DEMO_FLAGS=--keep leaves it running; DEMO_FLAGS=revisions upgrades ControllerRevisions of KubeVirt, DEMO_FLAGS=names renames external names, DEMO_FLAGS=clusters moves managed clusters.
-	@bin/godwit demo $(DEMO_FLAGS)
+	@go build -o bin/demo ./examples/demo
+	@bin/demo $(DEMO_FLAGS)
 
 .PHONY: examples
 examples: controlplane ## Run the operators of examples/ on a real API server, and see them migrate their objects.
@@ -261,7 +262,7 @@ docs: ## Build the documentation as a site, bin/site/VERSION, without references
 
 .PHONY: recording
 recording: controlplane build ## Record make demo on a terminal, and write docs/assets/demo.cast and the demo.svg of the README.
-	@go run ./test/docs/recording bin/godwit demo
+	@MAKEFLAGS=--no-print-directory go run ./test/docs/recording make demo
 
 ##@ Measure
 

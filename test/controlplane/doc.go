@@ -1,5 +1,5 @@
 // Package controlplane runs a real Kubernetes control plane on the local machine: etcd, one or two API servers, and
-// the controller manager. Tests, benchmarks and the demo command run against it.
+// the controller manager. Tests, benchmarks and the demo run against it.
 //
 // It builds on envtest, which starts the first etcd and API server, and adds what tests of migrations need: a second API
 // server with an identity of its own, which may be frozen while a storage version changes; a restart during a run; reads

@@ -10,7 +10,7 @@ import (
 func StartBroker() (addresses []string, stop func(), err error) {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DefaultNumPartitions(1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("start the broker of the demo: %w", err)
+		return nil, nil, fmt.Errorf("start a broker: %w", err)
 	}
 	return broker.ListenAddrs(), broker.Close, nil
 }

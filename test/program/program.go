@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Godwit compiles the command as it is now, and copies it into a folder. What it
@@ -22,7 +23,7 @@ func Godwit(ctx context.Context, folder string) (path string, err error) {
 		return "", err
 	}
 	built := filepath.Join(root, "bin", "godwit")
-	if _, err := run(ctx, "", "build", "-o", built, "github.com/godwit-dev/godwit/cmd/godwit"); err != nil {
+	if _, err := run(ctx, root, "build", "-o", built, "github.com/godwit-dev/godwit/cmd/godwit"); err != nil {
 		return "", err
 	}
 	content, err := os.ReadFile(built)
@@ -60,6 +61,9 @@ func Helm(ctx context.Context) (path string, err error) {
 	return run(ctx, root, "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
 }
 
+// endTimeout is many times what the go command needs to remove its temporary files.
+const endTimeout = 10 * time.Second
+
 // workspace is the folder of go.work, above the working directory or above the program.
 func workspace(ctx context.Context) (string, error) {
 	program, err := os.Executable()
@@ -86,6 +90,9 @@ func run(ctx context.Context, folder string, args ...string) (string, error) {
 	if args[0] == "tool" {
 		command.Env = append(command.Env, "GOWORK=off")
 	}
+	// Interrupted, the go command removes its temporary files.
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = endTimeout
 	out, err := command.Output()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)

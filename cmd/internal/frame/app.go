@@ -56,6 +56,9 @@ func Parent(c *cobra.Command) {
 	}
 }
 
+// demo is what a reader of the guides may take for a command.
+const demo = "demo"
+
 // unknownCommand suggests commands with a similar name, or commands with this name
 // below another parent.
 func unknownCommand(c *cobra.Command, name string) error {
@@ -71,7 +74,10 @@ func unknownCommand(c *cobra.Command, name string) error {
 		}
 	}
 	message := fmt.Sprintf("unknown command %q for %q", name, c.CommandPath())
-	if len(near) > 0 {
+	switch {
+	case name == demo && !c.HasParent():
+		message += ": run `make demo` in a clone of the repository"
+	case len(near) > 0:
 		message += ": did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return Usagef("%s", message)

@@ -2,7 +2,6 @@
 //
 // # Reading order
 //
-// completion.go and help.go change what cobra provides. demo.go adds the demo, which
-// nodemo.go leaves out. root.go builds the tree, and command.go gives it to the reference. A file uses
-// only files before it.
+// completion.go and help.go change what cobra provides. root.go builds the tree, and command.go gives it to the
+// reference. A file uses only files before it.
 package root

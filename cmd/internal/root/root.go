@@ -58,7 +58,6 @@ func rootCommand(a *frame.App) *cobra.Command {
 	crds := crd.Command(a)
 	crds.AddCommand(doctor.Command(a))
 	root.AddCommand(plan.Command(a), crds, resource.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), evidence.Command(a), lint.Command(a))
-	root.AddCommand(demoCommands(a)...)
 	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), version.Command(a), completionCommand(a), optionsCommand(a))
 	completeClusterFlags(a, root)
 	setHelp(root)

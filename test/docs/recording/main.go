@@ -38,7 +38,7 @@ func main() {
 // run writes both files, or none.
 func run(ctx context.Context, o options, command []string) error {
 	if o.render == (len(command) > 0) {
-		return errors.New("name the command to record, or use -render: recording bin/godwit demo")
+		return errors.New("name the command to record, or use -render: recording make demo")
 	}
 	if o.cols < 20 || o.cols > 300 || o.rows < 5 || o.rows > 100 {
 		return fmt.Errorf("a terminal of %d × %d is out of bounds: -cols is 20 to 300, and -rows 5 to 100", o.cols, o.rows)

@@ -19,9 +19,6 @@ import (
 // Package is the program.
 const Package = artifact.Module + "/cmd/godwit"
 
-// Tags leave out the demo, which starts servers that only a clone has.
-const Tags = "nodemo"
-
 // Flags are those of the linker.
 func Flags(commit string) string {
 	return "-s -w -X " + artifact.Module + "/cmd/internal/frame.commit=" + commit
@@ -67,11 +64,11 @@ func (b Build) Program(ctx context.Context, p artifact.Platform) (string, error)
 	// Of a module at a version, the go command checks no go.sum. Of the module in its folder it does, for each module that
 	// is needed on the platform.
 	in := command.Command{Dir: filepath.Join(b.Tree, "cmd"), Env: env}
-	if _, err := in.Run(ctx, "go", "list", "-mod=readonly", "-tags="+Tags, "-deps", "./godwit"); err != nil {
+	if _, err := in.Run(ctx, "go", "list", "-mod=readonly", "-deps", "./godwit"); err != nil {
 		return "", fmt.Errorf("the modules of %s are not complete, or not those of go.sum; download them once with `GOWORK=off go -C cmd mod download`: %w", p, err)
 	}
 	in.Dir = b.Dir
-	if _, err := in.Run(ctx, "go", "install", "-tags="+Tags, "-ldflags="+Flags(b.Commit), Package+"@"+b.Version); err != nil {
+	if _, err := in.Run(ctx, "go", "install", "-ldflags="+Flags(b.Commit), Package+"@"+b.Version); err != nil {
 		return "", fmt.Errorf("compile for %s: %w", p, err)
 	}
 	folder := "bin"
@@ -126,7 +123,7 @@ func (b Build) pages(ctx context.Context) ([]bundle.File, error) {
 		return nil, err
 	}
 	in := command.Command{Dir: filepath.Join(b.Tree, "cmd"), Env: append(env, fmt.Sprintf("SOURCE_DATE_EPOCH=%d", b.Time.Unix()))}
-	if _, err := in.Run(ctx, "go", "run", "-mod=readonly", "-tags="+Tags, "./internal/reference", "-manual="+dir, "-version="+b.Version); err != nil {
+	if _, err := in.Run(ctx, "go", "run", "-mod=readonly", "./internal/reference", "-manual="+dir, "-version="+b.Version); err != nil {
 		return nil, fmt.Errorf("write the manual pages: %w", err)
 	}
 	entries, err := os.ReadDir(dir)

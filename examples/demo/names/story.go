@@ -1,4 +1,4 @@
-package demo
+package names
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/examples/demo/stage"
 	"github.com/godwit-dev/godwit/externalname/ready"
 	"github.com/godwit-dev/godwit/test/jobservice"
 	"github.com/godwit-dev/godwit/test/jobservice/provider"
@@ -33,49 +33,43 @@ const (
 	canonicalName = "name.lowerAscii()"
 )
 
-// RunNames shows the demo of external names and returns after it has removed everything. It returns an error if a claim does
-// not hold.
-func RunNames(ctx context.Context, o Options) (err error) {
-	d := &namesDemo{stage: stage{teller: &teller{out: o.Out, began: time.Now()}}}
-	d.teller.line("Import databases of a job service, and rename external names. The demo runs on this machine only.")
-	d.teller.chapter("A local control plane, a job service, and its provider")
+// Run shows the story and returns after it has removed everything. It returns an error if a claim does not hold.
+func Run(ctx context.Context, o stage.Options) (err error) {
+	d := &demo{Stage: stage.New(o, "Import databases of a job service, and rename external names.")}
+	d.Teller.Chapter("A local control plane, a job service, and its provider")
 	path, err := compileProvider(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.open(ctx, o); err != nil {
+	if err := d.Open(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.stop(context.WithoutCancel(ctx))) }()
-	if err := d.startProvider(ctx, o, path); err != nil {
+	if err := d.startProvider(ctx, path); err != nil {
 		return err
 	}
-	d.teller.say("The job service at %s makes databases, each with a GUID. Its provider is built on\n"+
+	d.Teller.Say("The job service at %s makes databases, each with a GUID. Its provider is built on\n"+
 		"externalname/crossplane and observes each database every %s.", d.service.URL, observeEvery)
-	for _, chapter := range []func(context.Context) error{
-		d.importAll, d.compare, d.manage, d.inherit, d.rename, d.rollBack,
-	} {
-		if err := chapter(ctx); err != nil {
-			return err
-		}
+	if err := stage.Run(ctx, d.importAll, d.compare, d.manage, d.inherit, d.rename, d.rollBack); err != nil {
+		return err
 	}
-	return d.end(ctx, o, d.sum, "kubectl get databases -n "+databaseNamespace, commandLine(append([]string{d.program.typed}, d.plan()...)))
+	return d.End(ctx, d.sum, "kubectl get databases -n "+namespace, d.Program.CommandLine(d.plan()...))
 }
 
 // importAll imports what exists in the job service.
-func (d *namesDemo) importAll(ctx context.Context) error {
-	d.teller.chapter("Databases that exist are imported")
-	d.teller.say("The provider prints a manifest for each database. It only observes.")
+func (d *demo) importAll(ctx context.Context) error {
+	d.Teller.Chapter("Databases that exist are imported")
+	d.Teller.Say("The provider prints a manifest for each database. It only observes.")
 	for _, name := range slices.Sorted(maps.Keys(imported)) {
 		if _, err := d.addExternal(ctx, name, imported[name]); err != nil {
 			return err
 		}
 	}
-	manifests, err := d.jobprovider.showForScript(ctx, exitOK, "export", "--service="+d.service.URL, "--namespace="+databaseNamespace)
+	manifests, err := d.jobprovider.ShowForScript(ctx, stage.ExitOK, "export", "--service="+d.service.URL, "--namespace="+namespace)
 	if err != nil {
 		return err
 	}
-	d.teller.say("The demo creates them, as `kubectl apply -f -` does.")
+	d.Teller.Say("The demo creates them, as `kubectl apply -f -` does.")
 	if err := d.create(ctx, manifests); err != nil {
 		return err
 	}
@@ -86,16 +80,16 @@ func (d *namesDemo) importAll(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list databases: %w", err)
 	}
-	if err := claim(d.teller, "managed resources that show their database in status.atProvider", len(list.Items), len(imported)); err != nil {
+	if err := stage.Claim(d.Teller, "managed resources that show their database in status.atProvider", len(list.Items), len(imported)); err != nil {
 		return err
 	}
 	return d.claimUnchanged(ctx)
 }
 
 // compare changes a database in the job service, and shows that the status says so.
-func (d *namesDemo) compare(ctx context.Context) error {
-	d.teller.chapter("Another client changes a database")
-	d.teller.say("A user of the job service changes the size of %s from %d to %d.", drifting, imported[drifting], driftedTo)
+func (d *demo) compare(ctx context.Context) error {
+	d.Teller.Chapter("Another client changes a database")
+	d.Teller.Say("A user of the job service changes the size of %s from %d to %d.", drifting, imported[drifting], driftedTo)
 	o, err := d.databases().Get(ctx, drifting, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read database %s: %w", drifting, err)
@@ -114,33 +108,33 @@ func (d *namesDemo) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := claim(d.teller, "condition Drift of "+drifting, differs, fmt.Sprintf("size: observed %q, desired %q", fmt.Sprint(driftedTo), fmt.Sprint(imported[drifting]))); err != nil {
+	if err := stage.Claim(d.Teller, "condition Drift of "+drifting, differs, fmt.Sprintf("size: observed %q, desired %q", fmt.Sprint(driftedTo), fmt.Sprint(imported[drifting]))); err != nil {
 		return err
 	}
-	printed, err := d.program.show(ctx, exitPending, d.ready()...)
+	printed, err := d.Program.Show(ctx, stage.ExitPending, d.ready()...)
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(printed, string(ready.Differs)) {
-		return wrong("`externalname ready` does not say that %s differs", drifting)
+		return stage.Wrong("`externalname ready` does not say that %s differs", drifting)
 	}
 	return d.claimUnchanged(ctx)
 }
 
 // manage gives the provider full management of what does not differ.
-func (d *namesDemo) manage(ctx context.Context) error {
-	d.teller.chapter("The imports are managed")
-	d.teller.say("The demo writes the new size to the spec of %s. Then full management changes nothing.", drifting)
+func (d *demo) manage(ctx context.Context) error {
+	d.Teller.Chapter("The imports are managed")
+	d.Teller.Say("The demo writes the new size to the spec of %s. Then full management changes nothing.", drifting)
 	if err := d.patch(ctx, drifting, fmt.Sprintf(`{"spec":{"forProvider":{"size":%d}}}`, driftedTo)); err != nil {
 		return err
 	}
 	if err := d.await(ctx, "observation of the new spec", func(o *unstructured.Unstructured) bool { return ready.Decide(o).Ready }); err != nil {
 		return err
 	}
-	if _, err := d.program.show(ctx, exitOK, d.ready()...); err != nil {
+	if _, err := d.Program.Show(ctx, stage.ExitOK, d.ready()...); err != nil {
 		return err
 	}
-	d.teller.say("The demo runs the commands that `externalname ready` prints.")
+	d.Teller.Say("The demo runs the commands that `externalname ready` prints.")
 	for name := range imported {
 		if err := d.patch(ctx, name, ready.Patch); err != nil {
 			return err
@@ -152,25 +146,25 @@ func (d *namesDemo) manage(ctx context.Context) error {
 	return d.claimUnchanged(ctx)
 }
 
-func (d *namesDemo) patch(ctx context.Context, name, body string) error {
+func (d *demo) patch(ctx context.Context, name, body string) error {
 	if _, err := d.databases().Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("patch database %s: %w", name, err)
 	}
 	return nil
 }
 
-func (d *namesDemo) ready() []string {
+func (d *demo) ready() []string {
 	return []string{"externalname", "ready", "--resource=" + databaseCRD}
 }
 
-func (d *namesDemo) plan() []string {
+func (d *demo) plan() []string {
 	return []string{"externalname", "plan", "--resource=" + databaseCRD, "--name=" + canonicalName}
 }
 
 // inherit creates managed resources as an earlier release of the provider left them.
-func (d *namesDemo) inherit(ctx context.Context) (err error) {
-	d.teller.chapter("A fleet with names of an earlier release")
-	d.teller.say("An earlier release of the provider wrote GUIDs in upper case. This one reads them, and writes lower case.")
+func (d *demo) inherit(ctx context.Context) (err error) {
+	d.Teller.Chapter("A fleet with names of an earlier release")
+	d.Teller.Say("An earlier release of the provider wrote GUIDs in upper case. This one reads them, and writes lower case.")
 	for i := range legacyFleet {
 		name := fmt.Sprintf("%s%02d", legacyPrefix, i)
 		id, err := d.addExternal(ctx, name, i)
@@ -195,25 +189,25 @@ func (d *namesDemo) inherit(ctx context.Context) (err error) {
 	if d.before, err = d.fleet(ctx); err != nil {
 		return err
 	}
-	if err := claim(d.teller, "managed resources with a name in upper case", count(d.before, d.legacy), legacyFleet); err != nil {
+	if err := stage.Claim(d.Teller, "managed resources with a name in upper case", count(d.before, d.legacy), legacyFleet); err != nil {
 		return err
 	}
-	_, err = d.program.show(ctx, exitPending, d.plan()...)
+	_, err = d.Program.Show(ctx, stage.ExitPending, d.plan()...)
 	return err
 }
 
 // legacy, canonical, same and asBefore are the properties of a managed resource that the demo counts.
-func (d *namesDemo) legacy(_ string, now database) bool {
+func (d *demo) legacy(_ string, now database) bool {
 	return now.externalName() == strings.ToUpper(now.identity)
 }
 
-func (d *namesDemo) canonical(_ string, now database) bool { return now.externalName() == now.identity }
+func (d *demo) canonical(_ string, now database) bool { return now.externalName() == now.identity }
 
-func (d *namesDemo) same(name string, now database) bool {
+func (d *demo) same(name string, now database) bool {
 	return now.identity == d.before[name].identity
 }
 
-func (d *namesDemo) asBefore(name string, now database) bool {
+func (d *demo) asBefore(name string, now database) bool {
 	return maps.Equal(now.annotations, d.before[name].annotations)
 }
 
@@ -228,10 +222,10 @@ func count(of map[string]database, has func(string, database) bool) (n int) {
 }
 
 // rename renames the fleet with a proof for each managed resource.
-func (d *namesDemo) rename(ctx context.Context) error {
-	d.teller.chapter("The renaming")
-	d.teller.say("Each managed resource is paused, gets its new name, and is proven to show the same database.")
-	_, err := d.program.show(ctx, exitOK, "externalname", "apply", "--resource="+databaseCRD, "--name="+canonicalName, "-n", databaseNamespace, "--yes")
+func (d *demo) rename(ctx context.Context) error {
+	d.Teller.Chapter("The renaming")
+	d.Teller.Say("Each managed resource is paused, gets its new name, and is proven to show the same database.")
+	_, err := d.Program.Show(ctx, stage.ExitOK, "externalname", "apply", "--resource="+databaseCRD, "--name="+canonicalName, "-n", namespace, "--yes")
 	if err != nil {
 		return err
 	}
@@ -240,19 +234,19 @@ func (d *namesDemo) rename(ctx context.Context) error {
 		return err
 	}
 	d.renamed = count(now, d.canonical)
-	if err := claim(d.teller, "managed resources with a name in lower case", d.renamed, legacyFleet); err != nil {
+	if err := stage.Claim(d.Teller, "managed resources with a name in lower case", d.renamed, legacyFleet); err != nil {
 		return err
 	}
-	if err := claim(d.teller, "identities in status.atProvider as before", count(now, d.same), legacyFleet); err != nil {
+	if err := stage.Claim(d.Teller, "identities in status.atProvider as before", count(now, d.same), legacyFleet); err != nil {
 		return err
 	}
 	return d.claimUnchanged(ctx)
 }
 
 // rollBack restores the names.
-func (d *namesDemo) rollBack(ctx context.Context) error {
-	d.teller.chapter("The rollback")
-	_, err := d.program.show(ctx, exitOK, "externalname", "rollback", "--resource="+databaseCRD, "-n", databaseNamespace, "--yes")
+func (d *demo) rollBack(ctx context.Context) error {
+	d.Teller.Chapter("The rollback")
+	_, err := d.Program.Show(ctx, stage.ExitOK, "externalname", "rollback", "--resource="+databaseCRD, "-n", namespace, "--yes")
 	if err != nil {
 		return err
 	}
@@ -260,14 +254,14 @@ func (d *namesDemo) rollBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := claim(d.teller, "managed resources with the annotations from before, byte for byte", count(now, d.asBefore), legacyFleet); err != nil {
+	if err := stage.Claim(d.Teller, "managed resources with the annotations from before, byte for byte", count(now, d.asBefore), legacyFleet); err != nil {
 		return err
 	}
 	return d.awaitPass(ctx)
 }
 
 // sum prints the last line. It counts its numbers again.
-func (d *namesDemo) sum(ctx context.Context) error {
+func (d *demo) sum(ctx context.Context) error {
 	now, err := d.fleet(ctx)
 	if err != nil {
 		return err
@@ -285,10 +279,10 @@ func (d *namesDemo) sum(ctx context.Context) error {
 	}
 	same, restored := count(now, d.same), count(now, d.asBefore)
 	if same != legacyFleet || restored != legacyFleet || all != 0 || creations != 0 || existing != d.external {
-		return wrong("of %d managed resources %d have the identity and %d the annotations from before; the provider sent %d requests that change the job service, "+
+		return stage.Wrong("of %d managed resources %d have the identity and %d the annotations from before; the provider sent %d requests that change the job service, "+
 			"%d of them creations; %d of %d databases exist", legacyFleet, same, restored, all, creations, existing, d.external)
 	}
-	d.teller.line("\ndemo: %d names renamed and %d rolled back byte for byte, %d identities unchanged, %d external creations, %d of %d databases exist",
+	d.Teller.Line("\ndemo: %d names renamed and %d rolled back byte for byte, %d identities unchanged, %d external creations, %d of %d databases exist",
 		d.renamed, restored, same, creations, existing, d.external)
 	return nil
 }

@@ -1,8 +1,9 @@
-package demo_test
+package main
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -33,25 +34,30 @@ const (
 // longest is the time that a demo may take on a busy machine.
 const longest = 5 * time.Minute
 
-// godwit is the program, built once.
-var godwit = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "godwit-demo-test-")
-	if err != nil {
-		return "", err
-	}
-	return program.Godwit(context.Background(), dir)
-})
+// runAsDemo makes the program of the tests the demo.
+const runAsDemo = "GODWIT_TEST_RUN_AS_DEMO"
 
 func TestMain(m *testing.M) {
-	controlplane.Parallel(3) // stories wait more than they work, and each has a control plane of its own
-	code := m.Run()
-	if path, err := godwit(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if os.Getenv(runAsDemo) != "" {
+		main()
 	}
-	os.Exit(code)
+	controlplane.Parallel(3) // stories wait more than they work, and each has a control plane of its own
+	os.Exit(m.Run())
 }
 
-// show is a running `godwit demo`.
+// command is the demo.
+func command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(ctx, path, args...)
+	c.Env = append(os.Environ(), runAsDemo+"=1")
+	return c
+}
+
+// show is a running demo.
 type show struct {
 	t       *testing.T
 	command *exec.Cmd
@@ -63,17 +69,26 @@ type show struct {
 	ended  chan struct{} // closed when it has
 }
 
+// compile lets no two stories compile the program at the same time.
+var compile = sync.OnceValue(func() error {
+	folder, err := os.MkdirTemp("", "godwit-demo-test-")
+	if err != nil {
+		return err
+	}
+	_, err = program.Godwit(context.Background(), folder)
+	return errors.Join(err, os.RemoveAll(folder))
+})
+
 func start(t *testing.T, args ...string) *show {
 	t.Helper()
-	path, err := godwit()
-	if err != nil {
+	if err := compile(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), longest)
 	t.Cleanup(cancel)
 	s := &show{t: t, tmp: t.TempDir(), wrote: make(chan struct{}, 1), ended: make(chan struct{})}
-	s.command = exec.CommandContext(ctx, path, append([]string{"demo"}, args...)...)
-	s.command.Env = append(os.Environ(), "TMPDIR="+s.tmp, "KUBECONFIG=/nonexistent")
+	s.command = command(ctx, t, args...)
+	s.command.Env = append(s.command.Env, "TMPDIR="+s.tmp, "KUBECONFIG=/nonexistent")
 	s.command.Stdout, s.command.Stderr = s, s
 	if err := s.command.Start(); err != nil {
 		t.Fatal(err)
@@ -226,10 +241,6 @@ func TestInterrupt(t *testing.T) {
 
 // TestMissing: what the machine lacks is said in one line.
 func TestMissing(t *testing.T) {
-	path, err := godwit()
-	if err != nil {
-		t.Fatal(err)
-	}
 	noServers := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "GOMODCACHE=" + moduleCache(t)}
 	for missing, c := range map[string]struct {
 		env, args []string
@@ -238,25 +249,40 @@ func TestMissing(t *testing.T) {
 		"go command":         {env: []string{"PATH=" + t.TempDir()}, want: "install Go"},
 		"module":             {env: append(noServers, "GOMODCACHE="+filepath.Join(t.TempDir(), "none"), "GOPROXY=off"), want: "sigs.k8s.io/gateway-api@v1.0.0"},
 		"servers":            {env: noServers, want: "make controlplane"},
-		"understanding":      {args: []string{"--context=production"}, want: "remove --context"},
-		"a cluster of yours": {args: []string{"revisions", "--context=production"}, want: "remove --context"},
-		"names":              {args: []string{"names", "--context=production"}, want: "remove --context"},
+		"understanding":      {args: []string{"--context=production"}, want: "the demo starts its own control plane"},
+		"a cluster of yours": {args: []string{"revisions", "--context=production"}, want: "the demo starts its own control plane"},
+		"names":              {args: []string{"names", "--context=production"}, want: "the demo starts its own control plane"},
 		"compiler":           {env: []string{"PATH=" + t.TempDir()}, args: []string{"names"}, want: "compile the provider of the job service: the go command is not in PATH: install Go"},
-		"use for arguments":  {args: []string{"production"}, want: "takes no arguments"},
+		"use for arguments":  {args: []string{"production"}, want: `got "production"`},
 	} {
 		t.Run(missing, func(t *testing.T) {
-			command := exec.CommandContext(t.Context(), path, append([]string{"demo"}, c.args...)...)
-			command.Dir = t.TempDir() // no bin/controlplane above it
-			command.Env = slices.Concat(c.env, []string{"TMPDIR=" + t.TempDir()})
+			demo := command(t.Context(), t, c.args...)
+			demo.Dir = t.TempDir() // no bin/controlplane above it
+			demo.Env = slices.Concat(c.env, []string{runAsDemo + "=1", "TMPDIR=" + t.TempDir()})
 			var stderr strings.Builder
-			command.Stderr = &stderr
-			if err := command.Run(); err == nil || command.ProcessState.ExitCode() != 2 {
+			demo.Stderr = &stderr
+			if err := demo.Run(); err == nil || demo.ProcessState.ExitCode() != 2 {
 				t.Errorf("%v, want exit code 2", err)
 			}
 			if text := stderr.String(); !strings.Contains(text, c.want) || strings.Count(text, "\n") != 1 {
 				t.Errorf("printed %q, want one line with %q", text, c.want)
 			}
 		})
+	}
+}
+
+// TestHelp names every story, and flags may come before the story.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"revisions", "-h"}, {"--keep", "names", "--help"}} {
+		out, err := command(t.Context(), t, args...).Output()
+		if err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		for _, want := range []string{"revisions ", "names ", "clusters ", "-keep", "-write-kubeconfig"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%v: the help has no %q:\n%s", args, want, out)
+			}
+		}
 	}
 }
 

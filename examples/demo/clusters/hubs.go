@@ -1,4 +1,4 @@
-package demo
+package clusters
 
 import (
 	"context"
@@ -31,6 +31,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/examples/demo/stage"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	simulation "github.com/godwit-dev/godwit/test/hub"
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
@@ -53,9 +54,9 @@ type site struct {
 	before map[string]string
 }
 
-// clustersDemo is one run of the demo of managed clusters.
-type clustersDemo struct {
-	stage
+// demo is one run of the story.
+type demo struct {
+	stage.Stage
 	target *controlplane.ControlPlane
 	// hubs are clients of the API servers.
 	hubs   map[string]client.Client
@@ -66,18 +67,18 @@ type clustersDemo struct {
 }
 
 // openHubs starts both control planes, and what a hub has.
-func (d *clustersDemo) openHubs(ctx context.Context, o Options) (err error) {
+func (d *demo) openHubs(ctx context.Context) (err error) {
 	log.SetLogger(logr.Discard())
 	var second sync.WaitGroup
 	var secondErr error
 	second.Go(func() { d.target, secondErr = controlplane.Start(ctx, controlplane.Options{}) })
-	d.plane, err = controlplane.Start(ctx, controlplane.Options{})
+	d.Plane, err = controlplane.Start(ctx, controlplane.Options{})
 	second.Wait()
 	if err = errors.Join(err, secondErr); err != nil {
 		return errors.Join(fmt.Errorf("start the control planes of the demo: %w", err), d.closeHubs())
 	}
-	d.context, d.contexts = sourceHub, map[string]*rest.Config{sourceHub: d.plane.Config(), targetHub: d.target.Config()}
-	if err := d.connect(o); err != nil {
+	d.Context, d.Contexts = sourceHub, map[string]*rest.Config{sourceHub: d.Plane.Config(), targetHub: d.target.Config()}
+	if err := d.Connect(ctx); err != nil {
 		return errors.Join(err, d.closeHubs())
 	}
 	scheme := runtime.NewScheme()
@@ -89,7 +90,7 @@ func (d *clustersDemo) openHubs(ctx context.Context, o Options) (err error) {
 		}
 	}
 	d.hubs = map[string]client.Client{}
-	for name, config := range d.contexts {
+	for name, config := range d.Contexts {
 		if err := d.installHub(ctx, name, config, scheme); err != nil {
 			return errors.Join(fmt.Errorf("make hub %s: %w", name, err), d.closeHubs())
 		}
@@ -98,11 +99,11 @@ func (d *clustersDemo) openHubs(ctx context.Context, o Options) (err error) {
 }
 
 // closeHubs ends what runs in this process, and then the servers.
-func (d *clustersDemo) closeHubs() (err error) {
+func (d *demo) closeHubs() (err error) {
 	for i := len(d.ends) - 1; i >= 0; i-- {
 		err = errors.Join(err, d.ends[i]())
 	}
-	for _, plane := range []*controlplane.ControlPlane{d.plane, d.target} {
+	for _, plane := range []*controlplane.ControlPlane{d.Plane, d.target} {
 		if plane != nil {
 			err = errors.Join(err, plane.Stop())
 		}
@@ -115,7 +116,7 @@ func (d *clustersDemo) closeHubs() (err error) {
 const accountCRD = "managedserviceaccounts.authentication.open-cluster-management.io"
 
 // installHub installs CRDs and namespaces, and the role by which clusters register.
-func (d *clustersDemo) installHub(ctx context.Context, name string, config *rest.Config, scheme *runtime.Scheme) error {
+func (d *demo) installHub(ctx context.Context, name string, config *rest.Config, scheme *runtime.Scheme) error {
 	if err := simulation.InstallCRDs(ctx, config, accountCRD); err != nil {
 		return err
 	}
@@ -134,8 +135,8 @@ func (d *clustersDemo) installHub(ctx context.Context, name string, config *rest
 }
 
 // importHubs creates a ManagedCluster for each hub on the global hub.
-func (d *clustersDemo) importHubs(ctx context.Context) error {
-	for name, config := range d.contexts {
+func (d *demo) importHubs(ctx context.Context) error {
+	for name, config := range d.Contexts {
 		mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if name == sourceHub {
 			mc.Labels = map[string]string{"local-cluster": "true"}
@@ -157,7 +158,7 @@ func (d *clustersDemo) importHubs(ctx context.Context) error {
 }
 
 // run runs something in this process until the end of the demo. Its error is that of the end.
-func (d *clustersDemo) run(ctx context.Context, what string, f func(context.Context) error) {
+func (d *demo) run(ctx context.Context, what string, f func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // an interrupted demo ends it before the servers
 	done := make(chan error, 1)
 	go func() { done <- f(ctx) }()
@@ -171,7 +172,7 @@ func (d *clustersDemo) run(ctx context.Context, what string, f func(context.Cont
 }
 
 // startBroker starts a broker without a process.
-func (d *clustersDemo) startBroker() error {
+func (d *demo) startBroker() error {
 	addresses, stop, err := simulation.StartBroker()
 	if err != nil {
 		return err
@@ -181,7 +182,7 @@ func (d *clustersDemo) startBroker() error {
 	return nil
 }
 
-func (d *clustersDemo) transport(name string) (*kafka.Transport, error) {
+func (d *demo) transport(name string) (*kafka.Transport, error) {
 	transport, err := kafka.New(kafka.Options{Brokers: d.broker, ClientID: name})
 	if err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func (d *clustersDemo) transport(name string) (*kafka.Transport, error) {
 }
 
 // startManager starts the manager on the global hub, and the agents.
-func (d *clustersDemo) startManager(ctx context.Context) error {
+func (d *demo) startManager(ctx context.Context) error {
 	global := d.hubs[sourceHub]
 	own, err := hubidentity.Ensure(ctx, global, global, hubidentity.Owner{Namespace: managerNamespace, Name: message.ManagerName})
 	if err != nil {
@@ -201,7 +202,7 @@ func (d *clustersDemo) startManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := manager.New(d.plane.Config(), manager.Options{Scheme: global.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := manager.New(d.Plane.Config(), manager.Options{Scheme: global.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (d *clustersDemo) startManager(ctx context.Context) error {
 		return err
 	}
 	d.run(ctx, "manager", mgr.Start)
-	for name := range d.contexts {
+	for name := range d.Contexts {
 		if err := d.startAgent(ctx, name, agent.Options{Manager: own.Key()}); err != nil {
 			return fmt.Errorf("start the agent of %s: %w", name, err)
 		}
@@ -222,7 +223,7 @@ func (d *clustersDemo) startManager(ctx context.Context) error {
 }
 
 // startAgent starts the agent of a hub. Its intervals are short, so that the demo is.
-func (d *clustersDemo) startAgent(ctx context.Context, name string, o agent.Options) (err error) {
+func (d *demo) startAgent(ctx context.Context, name string, o agent.Options) (err error) {
 	c := d.hubs[name]
 	if o.Identity, err = hubidentity.Ensure(ctx, c, c, hubidentity.Owner{Namespace: agentNamespace, Name: name}); err != nil {
 		return err

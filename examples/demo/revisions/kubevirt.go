@@ -1,4 +1,4 @@
-package demo
+package revisions
 
 import (
 	"context"
@@ -13,22 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/examples/demo/stage"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
-// oldRevisionVersions are the versions that the demo removes.
-var oldRevisionVersions = []string{"v1alpha1", "v1alpha2"}
+// oldVersions are the versions that the demo removes.
+var oldVersions = []string{"v1alpha1", "v1alpha2"}
 
-// revisionDemo is one run of the demo of ControllerRevisions.
-type revisionDemo struct {
-	stage
+// demo is one run of the story.
+type demo struct {
+	stage.Stage
 	crds     []*apiextensionsv1.CustomResourceDefinition
 	resolved int // references to revisions at the beginning
 }
 
 const (
-	revisionNamespace = "shop"
+	namespace = "shop"
 	// runs is the machine that runs, lossy the one with a field that no version knows,
 	// twin the one that shares the revisions of shares.
 	runs, lossy, twin, shares = "mail", "odd", "twin", "web"
@@ -49,10 +50,10 @@ var machines = []struct {
 
 // createRevisions creates the machines, a twin of one, and a snapshot of another, and
 // returns how many revisions there are.
-func (d *revisionDemo) createRevisions(ctx context.Context) (int, error) {
-	_, err := d.clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: revisionNamespace}}, metav1.CreateOptions{})
+func (d *demo) createRevisions(ctx context.Context) (int, error) {
+	_, err := d.Clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("create namespace %s: %w", revisionNamespace, err)
+		return 0, fmt.Errorf("create namespace %s: %w", namespace, err)
 	}
 	count := 0
 	for _, m := range machines {
@@ -77,12 +78,12 @@ func found(names []string) []fixture.Fixture {
 	return fixtures
 }
 
-func (d *revisionDemo) createMachine(ctx context.Context, name string, fixtures []fixture.Fixture) (int, error) {
-	vm := fixture.VirtualMachine(revisionNamespace, name, fixture.InSpec|fixture.InStatus, fixtures...)
+func (d *demo) createMachine(ctx context.Context, name string, fixtures []fixture.Fixture) (int, error) {
+	vm := fixture.VirtualMachine(namespace, name, fixture.InSpec|fixture.InStatus, fixtures...)
 	if name == runs {
 		vm = fixture.Running(vm)
 	}
-	vm, err := cluster.Create(ctx, d.objects, vm)
+	vm, err := cluster.Create(ctx, d.Objects, vm)
 	if err != nil {
 		return 0, err
 	}
@@ -100,37 +101,37 @@ func (d *revisionDemo) createMachine(ctx context.Context, name string, fixtures 
 	return len(fixtures), nil
 }
 
-func (d *revisionDemo) createRevision(ctx context.Context, r *appsv1.ControllerRevision) error {
-	if _, err := d.clients.AppsV1().ControllerRevisions(r.Namespace).Create(ctx, r, metav1.CreateOptions{}); err != nil {
+func (d *demo) createRevision(ctx context.Context, r *appsv1.ControllerRevision) error {
+	if _, err := d.Clients.AppsV1().ControllerRevisions(r.Namespace).Create(ctx, r, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create controllerrevision %s: %w", r.Name, err)
 	}
 	return nil
 }
 
 // createTwin creates a clone of a virtual machine, which names the same revisions.
-func (d *revisionDemo) createTwin(ctx context.Context) error {
-	original, err := d.objects.Resource(virtualMachines).Namespace(revisionNamespace).Get(ctx, shares, metav1.GetOptions{})
+func (d *demo) createTwin(ctx context.Context) error {
+	original, err := d.Objects.Resource(virtualMachines).Namespace(namespace).Get(ctx, shares, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read virtual machine %s: %w", shares, err)
 	}
 	clone := &unstructured.Unstructured{Object: map[string]any{"spec": original.Object["spec"], "status": original.Object["status"]}}
 	clone.SetGroupVersionKind(original.GroupVersionKind())
-	clone.SetNamespace(revisionNamespace)
+	clone.SetNamespace(namespace)
 	clone.SetName(twin)
-	_, err = cluster.Create(ctx, d.objects, clone)
+	_, err = cluster.Create(ctx, d.Objects, clone)
 	return err
 }
 
-func (d *revisionDemo) createSnapshot(ctx context.Context, of, name string, fixtures []fixture.Fixture) (int, error) {
-	vm, err := d.objects.Resource(virtualMachines).Namespace(revisionNamespace).Get(ctx, of, metav1.GetOptions{})
+func (d *demo) createSnapshot(ctx context.Context, of, name string, fixtures []fixture.Fixture) (int, error) {
+	vm, err := d.Objects.Resource(virtualMachines).Namespace(namespace).Get(ctx, of, metav1.GetOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("read virtual machine %s: %w", of, err)
 	}
-	snapshot, err := cluster.Create(ctx, d.objects, fixture.Snapshot(vm, name))
+	snapshot, err := cluster.Create(ctx, d.Objects, fixture.Snapshot(vm, name))
 	if err != nil {
 		return 0, err
 	}
-	if _, err := cluster.Create(ctx, d.objects, fixture.SnapshotContent(vm, name, fixture.InSpec|fixture.InStatus, fixtures...)); err != nil {
+	if _, err := cluster.Create(ctx, d.Objects, fixture.SnapshotContent(vm, name, fixture.InSpec|fixture.InStatus, fixtures...)); err != nil {
 		return 0, err
 	}
 	for _, f := range fixtures {
@@ -148,9 +149,9 @@ var (
 
 // references counts the references to revisions that exist, and those to revisions that do not.
 // The demo finds them by the form of the field names alone.
-func (d *revisionDemo) references(ctx context.Context) (resolved, dangling int, err error) {
+func (d *demo) references(ctx context.Context) (resolved, dangling int, err error) {
 	there := map[string]bool{}
-	revisions, err := d.clients.AppsV1().ControllerRevisions(revisionNamespace).List(ctx, metav1.ListOptions{})
+	revisions, err := d.Clients.AppsV1().ControllerRevisions(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, 0, fmt.Errorf("list controllerrevisions: %w", err)
 	}
@@ -158,7 +159,7 @@ func (d *revisionDemo) references(ctx context.Context) (resolved, dangling int, 
 		there[r.Name] = true
 	}
 	for _, resource := range []schema.GroupVersionResource{virtualMachines, snapshotContents} {
-		list, err := d.objects.Resource(resource).Namespace(revisionNamespace).List(ctx, metav1.ListOptions{})
+		list, err := d.Objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return 0, 0, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
 		}
@@ -199,8 +200,8 @@ func named(value any) []string {
 }
 
 // revisionsAt counts revisions by the version that their data say they are at.
-func (d *revisionDemo) revisionsAt(ctx context.Context) (current, old int, err error) {
-	revisions, err := d.clients.AppsV1().ControllerRevisions(revisionNamespace).List(ctx, metav1.ListOptions{})
+func (d *demo) revisionsAt(ctx context.Context) (current, old int, err error) {
+	revisions, err := d.Clients.AppsV1().ControllerRevisions(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, 0, fmt.Errorf("list controllerrevisions: %w", err)
 	}

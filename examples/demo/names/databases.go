@@ -1,4 +1,4 @@
-package demo
+package names
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/godwit-dev/godwit/examples/demo/stage"
 	"github.com/godwit-dev/godwit/externalname/ready"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/jobservice"
@@ -25,7 +26,7 @@ import (
 )
 
 const (
-	databaseNamespace = "shop"
+	namespace = "shop"
 	// legacyPrefix begins the names of the managed resources of the fleet.
 	legacyPrefix = "legacy-"
 	// observeEvery is how often the provider observes a database: a minute would be too long for a demo.
@@ -39,10 +40,10 @@ const (
 
 var databaseCRD = provider.Resource.GroupResource().String()
 
-// namesDemo is one run of the demo of external names.
-type namesDemo struct {
-	stage
-	jobprovider *program // as a user types it
+// demo is one run of the story.
+type demo struct {
+	stage.Stage
+	jobprovider *stage.Program // as a user types it
 	service     *jobservice.Process
 	provider    *provider.Process
 	client      jobservice.Client
@@ -66,36 +67,36 @@ type database struct {
 func (d database) externalName() string { return d.annotations[ready.AnnotationExternalName] }
 
 // startProvider starts the job service and its provider, as processes of their own.
-func (d *namesDemo) startProvider(ctx context.Context, o Options, path string) (err error) {
+func (d *demo) startProvider(ctx context.Context, path string) (err error) {
 	crds, err := provider.CRDs()
 	if err != nil {
 		return err
 	}
-	if err := controlplane.InstallCRDs(ctx, d.plane.Config(), crds...); err != nil {
+	if err := controlplane.InstallCRDs(ctx, d.Plane.Config(), crds...); err != nil {
 		return err
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: databaseNamespace}}
-	if _, err := d.clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create namespace %s: %w", databaseNamespace, err)
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := d.Clients.CoreV1().Namespaces().Create(ctx, shop, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create namespace %s: %w", namespace, err)
 	}
 	if d.service, err = jobservice.StartProgram(ctx, path); err != nil {
 		return err
 	}
 	d.client = jobservice.Client{URL: d.service.URL}
-	log, err := os.Create(filepath.Join(d.plane.Dir(), "provider.log"))
+	log, err := os.Create(filepath.Join(d.Plane.Dir(), "provider.log"))
 	if err != nil {
 		return err
 	}
 	d.log = log
-	d.jobprovider = &program{path: path, typed: filepath.Base(path), teller: d.teller, errOut: o.ErrOut, kubeconfig: d.program.kubeconfig}
+	d.jobprovider = d.NewProgram(path)
 	d.provider, err = provider.Start(provider.Options{
-		Program: path, Kubeconfig: d.program.kubeconfig, Service: d.service.URL, Poll: observeEvery, Rate: reconcilesPerSecond, Log: log,
+		Program: path, Kubeconfig: d.Kubeconfig(), Service: d.service.URL, Poll: observeEvery, Rate: reconcilesPerSecond, Log: log,
 	})
 	return err
 }
 
 // stop ends what was started.
-func (d *namesDemo) stop(ctx context.Context) error {
+func (d *demo) stop(ctx context.Context) error {
 	var errs []error
 	if d.provider != nil {
 		errs = append(errs, d.provider.Stop(ctx))
@@ -106,7 +107,7 @@ func (d *namesDemo) stop(ctx context.Context) error {
 	if d.log != nil {
 		errs = append(errs, d.log.Close())
 	}
-	return errors.Join(append(errs, d.plane.Stop())...)
+	return errors.Join(append(errs, d.Plane.Stop())...)
 }
 
 // compileProvider compiles the program of the provider.
@@ -118,12 +119,12 @@ func compileProvider(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-func (d *namesDemo) databases() dynamic.ResourceInterface {
-	return d.objects.Resource(provider.Resource).Namespace(databaseNamespace)
+func (d *demo) databases() dynamic.ResourceInterface {
+	return d.Objects.Resource(provider.Resource).Namespace(namespace)
 }
 
 // addExternal creates a database in the job service, as a user of it does.
-func (d *namesDemo) addExternal(ctx context.Context, name string, size int) (id string, err error) {
+func (d *demo) addExternal(ctx context.Context, name string, size int) (id string, err error) {
 	d.own++
 	d.external++
 	operation, err := d.client.Create(ctx, jobservice.Database{Name: name, Size: size})
@@ -138,7 +139,7 @@ func (d *namesDemo) addExternal(ctx context.Context, name string, size int) (id 
 }
 
 // changes counts the requests of the provider that change the job service, and those among them that create.
-func (d *namesDemo) changes(ctx context.Context) (all, creations int, err error) {
+func (d *demo) changes(ctx context.Context) (all, creations int, err error) {
 	counts, err := d.service.Requests(ctx)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count the requests of the job service: %w", err)
@@ -152,16 +153,16 @@ func (d *namesDemo) changes(ctx context.Context) (all, creations int, err error)
 }
 
 // claimUnchanged claims that the provider has changed nothing in the job service.
-func (d *namesDemo) claimUnchanged(ctx context.Context) error {
+func (d *demo) claimUnchanged(ctx context.Context) error {
 	all, _, err := d.changes(ctx)
 	if err != nil {
 		return err
 	}
-	return claim(d.teller, "requests of the provider that change the job service", all, 0)
+	return stage.Claim(d.Teller, "requests of the provider that change the job service", all, 0)
 }
 
 // create creates managed resources.
-func (d *namesDemo) create(ctx context.Context, manifests []byte) error {
+func (d *demo) create(ctx context.Context, manifests []byte) error {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), len(manifests))
 	for {
 		o := &unstructured.Unstructured{}
@@ -170,7 +171,7 @@ func (d *namesDemo) create(ctx context.Context, manifests []byte) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return wrong("read the manifests: %w", err)
+			return stage.Wrong("read the manifests: %w", err)
 		case o.Object == nil:
 			continue
 		}
@@ -181,7 +182,7 @@ func (d *namesDemo) create(ctx context.Context, manifests []byte) error {
 }
 
 // await reads all managed resources until each of them fits.
-func (d *namesDemo) await(ctx context.Context, what string, fits func(*unstructured.Unstructured) bool) error {
+func (d *demo) await(ctx context.Context, what string, fits func(*unstructured.Unstructured) bool) error {
 	return d.poll(ctx, what, func() (bool, error) {
 		list, err := d.databases().List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -197,7 +198,7 @@ func (d *namesDemo) await(ctx context.Context, what string, fits func(*unstructu
 }
 
 // awaitPass waits until the provider has observed each managed resource twice: the first observation may have begun before.
-func (d *namesDemo) awaitPass(ctx context.Context) error {
+func (d *demo) awaitPass(ctx context.Context) error {
 	const pattern = "GET /databases/{id}"
 	list, err := d.databases().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -214,7 +215,7 @@ func (d *namesDemo) awaitPass(ctx context.Context) error {
 	})
 }
 
-func (d *namesDemo) poll(ctx context.Context, what string, done func() (bool, error)) error {
+func (d *demo) poll(ctx context.Context, what string, done func() (bool, error)) error {
 	deadline := time.After(observeTimeout)
 	for {
 		ended, err := done()
@@ -231,7 +232,7 @@ func (d *namesDemo) poll(ctx context.Context, what string, done func() (bool, er
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-deadline:
-			return wrong("%s: not within %s", what, observeTimeout)
+			return stage.Wrong("%s: not within %s", what, observeTimeout)
 		case <-time.After(observePoll):
 		}
 	}
@@ -259,7 +260,7 @@ func drift(o *unstructured.Unstructured) string {
 }
 
 // fleet reads the managed resources of the legacy fleet, by name.
-func (d *namesDemo) fleet(ctx context.Context) (map[string]database, error) {
+func (d *demo) fleet(ctx context.Context) (map[string]database, error) {
 	list, err := d.databases().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list databases: %w", err)

@@ -1,4 +1,4 @@
-package demo
+package objects
 
 import (
 	"context"
@@ -7,17 +7,34 @@ import (
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/godwit-dev/godwit/examples/demo/stage"
 )
+
+// demo is one run of the story.
+type demo struct {
+	stage.Stage
+	before []*apiextensionsv1.CustomResourceDefinition
+	after  []*apiextensionsv1.CustomResourceDefinition
+	crds   apiextensionsclient.CustomResourceDefinitionInterface
+	freeze freeze
+
+	created  map[string]int    // objects by resource
+	total    int               // of them
+	upgraded map[string]string // every object as it was read after the upgrade
+}
 
 // storedAt counts in etcd the objects of all kinds at a version, and all there
 // are.
 func (d *demo) storedAt(ctx context.Context, version string) (at, all int, err error) {
 	for _, plural := range plurals {
-		counts, err := d.plane.CountStored(ctx, group, plural)
+		counts, err := d.Plane.CountStored(ctx, group, plural)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -33,7 +50,7 @@ func (d *demo) storedAt(ctx context.Context, version string) (at, all int, err e
 
 // revision returns the current revision of etcd.
 func (d *demo) revision(ctx context.Context) (int64, error) {
-	answer, err := d.plane.Etcd().Get(ctx, "/registry/", clientv3.WithCountOnly())
+	answer, err := d.Plane.Etcd().Get(ctx, "/registry/", clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("read etcd's revision: %w", err)
 	}
@@ -44,7 +61,7 @@ func (d *demo) revision(ctx context.Context) (int64, error) {
 // revision of etcd.
 func (d *demo) writtenSince(ctx context.Context, plural string, revision int64) (int, error) {
 	prefix := "/registry/" + group + "/" + plural + "/"
-	answer, err := d.plane.Etcd().Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithMinModRev(revision+1))
+	answer, err := d.Plane.Etcd().Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithMinModRev(revision+1))
 	if err != nil {
 		return 0, fmt.Errorf("read %s from etcd: %w", prefix, err)
 	}
@@ -66,7 +83,7 @@ func (d *demo) claimStoredVersions(ctx context.Context, plural, want string) err
 	if err != nil {
 		return err
 	}
-	return claim(d.teller, "storedVersions of "+plural, got, want)
+	return stage.Claim(d.Teller, "storedVersions of "+plural, got, want)
 }
 
 // read reads every object in full through the new version. What a rewrite may
@@ -74,7 +91,7 @@ func (d *demo) claimStoredVersions(ctx context.Context, plural, want string) err
 func (d *demo) read(ctx context.Context) (map[string]string, error) {
 	objects := map[string]string{}
 	for _, plural := range plurals {
-		client := d.objects.Resource(resource(plural, newVersion))
+		client := d.Objects.Resource(resource(plural, newVersion))
 		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) })
 		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 			u := o.(*unstructured.Unstructured)
@@ -89,15 +106,4 @@ func (d *demo) read(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return objects, nil
-}
-
-// same counts the objects that are in both and equal.
-func same(before, after map[string]string) int {
-	n := 0
-	for key, text := range before {
-		if after[key] == text {
-			n++
-		}
-	}
-	return n
 }

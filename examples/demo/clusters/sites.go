@@ -1,4 +1,4 @@
-package demo
+package clusters
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	hubresource "github.com/godwit-dev/godwit/cmd/hub/resource"
+	"github.com/godwit-dev/godwit/examples/demo/stage"
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 
@@ -55,9 +56,9 @@ status: {provisioning: {state: provisioned, ID: node}, poweredOn: true, errorCou
 const objectsOfSite = 5
 
 // addSite creates a cluster on the source hub, and runs it until the end of the demo.
-func (d *clustersDemo) addSite(ctx context.Context, k *klusterlet.Klusterlet) error {
-	k.Source = klusterlet.Importer{Client: d.hubs[sourceHub], Server: d.contexts[sourceHub].Host, BootstrapNamespace: bootstrapNamespace}
-	k.Target = klusterlet.Importer{Client: d.hubs[targetHub], Server: d.contexts[targetHub].Host, BootstrapNamespace: bootstrapNamespace}
+func (d *demo) addSite(ctx context.Context, k *klusterlet.Klusterlet) error {
+	k.Source = klusterlet.Importer{Client: d.hubs[sourceHub], Server: d.Contexts[sourceHub].Host, BootstrapNamespace: bootstrapNamespace}
+	k.Target = klusterlet.Importer{Client: d.hubs[targetHub], Server: d.Contexts[targetHub].Host, BootstrapNamespace: bootstrapNamespace}
 	for document := range strings.SplitSeq(strings.ReplaceAll(siteObjects, "NAME", k.Name), "\n---\n") {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
@@ -89,7 +90,7 @@ func (d *clustersDemo) addSite(ctx context.Context, k *klusterlet.Klusterlet) er
 const longestWait = 2 * time.Minute
 
 // awaitSites waits until all clusters are registered at the source hub.
-func (d *clustersDemo) awaitSites(ctx context.Context) error {
+func (d *demo) awaitSites(ctx context.Context) error {
 	return d.until(ctx, "registration of the clusters at "+sourceHub, func() (bool, error) {
 		for _, s := range d.sites {
 			mc := &clusterv1.ManagedCluster{}
@@ -105,14 +106,14 @@ func (d *clustersDemo) awaitSites(ctx context.Context) error {
 }
 
 // until waits for something.
-func (d *clustersDemo) until(ctx context.Context, what string, holds func() (bool, error)) error {
+func (d *demo) until(ctx context.Context, what string, holds func() (bool, error)) error {
 	for deadline := time.Now().Add(longestWait); ; {
 		ok, err := holds()
 		switch {
 		case err != nil || ok:
 			return err
 		case time.Now().After(deadline):
-			return wrong("waited %v for the %s", longestWait, what)
+			return stage.Wrong("waited %v for the %s", longestWait, what)
 		}
 		select {
 		case <-ctx.Done():
@@ -124,7 +125,7 @@ func (d *clustersDemo) until(ctx context.Context, what string, holds func() (boo
 
 // objectsOf reads what a hub has of a cluster and what would move: spec, data and status, which a move
 // must not change. What OCM's agents write into a ManagedCluster is left out.
-func (d *clustersDemo) objectsOf(ctx context.Context, name, hub string) (map[string]string, error) {
+func (d *demo) objectsOf(ctx context.Context, name, hub string) (map[string]string, error) {
 	objects, err := cluster.Hub{Client: d.hubs[hub]}.Objects(ctx, name, hubresource.Rules())
 	if err != nil {
 		return nil, fmt.Errorf("read the objects of %s on %s: %w", name, hub, err)
@@ -155,7 +156,7 @@ type tally struct {
 }
 
 // count counts on both hubs.
-func (d *clustersDemo) count(ctx context.Context, sites []*site) (t tally, err error) {
+func (d *demo) count(ctx context.Context, sites []*site) (t tally, err error) {
 	for _, s := range sites {
 		var accepts [2]bool
 		var as, all [2]int
@@ -170,7 +171,7 @@ func (d *clustersDemo) count(ctx context.Context, sites []*site) (t tally, err e
 			if err != nil {
 				return t, err
 			}
-			as[i], all[i] = same(s.before, now), len(now)
+			as[i], all[i] = stage.Same(s.before, now), len(now)
 		}
 		switch accepts {
 		case [2]bool{true, false}:
@@ -187,7 +188,7 @@ func (d *clustersDemo) count(ctx context.Context, sites []*site) (t tally, err e
 }
 
 // claimTally claims where clusters and their objects are.
-func (d *clustersDemo) claimTally(ctx context.Context, sites []*site, moved int) error {
+func (d *demo) claimTally(ctx context.Context, sites []*site, moved int) error {
 	t, err := d.count(ctx, sites)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (d *clustersDemo) claimTally(ctx context.Context, sites []*site, moved int)
 		if c.want == 0 && c.got == 0 && c.what != "objects left on the other hub" {
 			continue
 		}
-		if err := claim(d.teller, c.what, c.got, c.want); err != nil {
+		if err := stage.Claim(d.Teller, c.what, c.got, c.want); err != nil {
 			return err
 		}
 	}

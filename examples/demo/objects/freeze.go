@@ -1,4 +1,4 @@
-package demo
+package objects
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/godwit-dev/godwit/examples/demo/stage"
 )
 
 // The policy and the one object it denies writes to.
@@ -92,7 +94,7 @@ func (f freeze) relax(ctx context.Context) error {
 // await probes by a dry run of the very write that godwit sends.
 func (f freeze) await(ctx context.Context, denied bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, enforceTimeout,
-		wrong("after %v policy %s is still not as it was set", enforceTimeout, policyName))
+		stage.Wrong("after %v policy %s is still not as it was set", enforceTimeout, policyName))
 	defer cancel()
 	route := f.objects.Resource(resource("httproutes", newVersion)).Namespace(frozenNamespace)
 	ticker := time.NewTicker(probeEvery)

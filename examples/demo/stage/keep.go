@@ -1,0 +1,49 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// End prints the last line, which is sum's. With --keep, the cluster runs until the context
+// ends. commands are some to start with.
+func (s *Stage) End(ctx context.Context, sum func(context.Context) error, commands ...string) error {
+	if !s.options.Keep {
+		return sum(ctx)
+	}
+	remove, err := s.keep(commands)
+	if err != nil {
+		return err
+	}
+	return errors.Join(sum(ctx), await(ctx, remove))
+}
+
+// keep prints how to use the cluster and writes the kubeconfig. The function that it returns
+// removes the kubeconfig.
+func (s *Stage) keep(commands []string) (remove func() error, err error) {
+	path, err := filepath.Abs(s.options.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.writeKubeconfig(path); err != nil {
+		return nil, err
+	}
+	s.Teller.Chapter("The cluster runs until you press Ctrl-C")
+	s.Teller.Say("$ export KUBECONFIG=%s", path)
+	for _, command := range commands {
+		s.Teller.Say("$ %s", command)
+	}
+	s.Teller.Say("etcd is at %s; logs are in %s", s.Plane.EtcdEndpoint(), s.Plane.Dir())
+	return func() error { return os.Remove(path) }, nil
+}
+
+// await returns when the user presses Ctrl-C.
+func await(ctx context.Context, remove func() error) error {
+	<-ctx.Done()
+	if err := remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
